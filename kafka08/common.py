@@ -1,0 +1,80 @@
+"""Values every layer shares, and the JVM arithmetic that the wire and ZooKeeper rely on."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from kafka08.errors import InvalidTopicError
+
+OFFSETS_TOPIC = "__consumer_offsets"
+MAX_TOPIC_LENGTH = 255
+_LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+class TopicPartition(NamedTuple):
+    """One partition of a topic; prints as the original's logs do: ``[topic,0]``."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"[{self.topic},{self.partition}]"
+
+
+class Broker(NamedTuple):
+    """A broker as peers and clients reach it (kafka.cluster.Broker)."""
+
+    id: int
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"id:{self.id},host:{self.host},port:{self.port}"
+
+
+def validate_topic(name: str) -> None:
+    """Refuse a topic name in the words of kafka.common.Topic.
+
+    Raises InvalidTopicError (code 17).
+    """
+    if not name:
+        raise InvalidTopicError("topic name is illegal, can't be empty")
+    if name in (".", ".."):
+        raise InvalidTopicError('topic name cannot be "." or ".."')
+    if len(name) > MAX_TOPIC_LENGTH:
+        raise InvalidTopicError(
+            f"topic name is illegal, can't be longer than {MAX_TOPIC_LENGTH} characters"
+        )
+    if not _LEGAL_TOPIC.fullmatch(name):
+        raise InvalidTopicError(
+            f"topic name {name} is illegal, contains a character other than "
+            "ASCII alphanumerics, '.', '_' and '-'"
+        )
+
+
+def java_string_hash(text: str) -> int:
+    """``String.hashCode``: over UTF-16 units, wrapped to a signed 32-bit integer."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for index in range(0, len(units), 2):
+        value = (31 * value + (units[index] << 8 | units[index + 1])) & 0xFFFFFFFF
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def java_bytes_hash(data: bytes) -> int:
+    """``Arrays.hashCode(byte[])``: signed bytes, seed 1, wrapped to a signed 32-bit integer."""
+    value = 1
+    for byte in data:
+        value = (31 * value + (byte - 256 if byte > 127 else byte)) & 0xFFFFFFFF
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def scala_abs(number: int) -> int:
+    """kafka.utils.Utils.abs: the absolute value, but 0 for -2^31."""
+    return 0 if number == -(1 << 31) else abs(number)
+
+
+def offsets_partition_for(group: str, num_partitions: int) -> int:
+    """The partition of ``__consumer_offsets`` that keeps a group (kafka.server.OffsetManager)."""
+    return scala_abs(java_string_hash(group)) % num_partitions

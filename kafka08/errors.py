@@ -1,0 +1,232 @@
+"""Every error the wire can carry: one class per code, and the table between the two.
+
+Mirrors kafka.common.ErrorMapping of 0.8.2.2. Callers ask an error about itself (``retriable``,
+``stale_metadata``) instead of listing classes. Errors that never travel are subclasses of
+KafkaError without a code of their own; on the wire they are -1.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class KafkaError(Exception):
+    """Base of all our errors. ``code`` is the wire code, -1 where 0.8.2.2 has none."""
+
+    code: ClassVar[int] = -1
+    retriable: ClassVar[bool] = False
+    stale_metadata: ClassVar[bool] = False
+    text: ClassVar[str] = "The server experienced an unexpected error"
+    java_class: ClassVar[str] = "kafka.common.UnknownException"
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else self.text
+
+
+class UnknownError(KafkaError):
+    """-1: anything that 0.8.2.2 does not map."""
+
+
+class OffsetOutOfRangeError(KafkaError):
+    code = 1
+    text = "The requested offset is outside the range of offsets this broker holds"
+    java_class = "kafka.common.OffsetOutOfRangeException"
+
+
+class InvalidMessageError(KafkaError):
+    code = 2
+    retriable = True
+    text = "A message fails its crc or has an impossible size"
+    java_class = "kafka.message.InvalidMessageException"
+
+
+class UnknownTopicOrPartitionError(KafkaError):
+    code = 3
+    retriable = True
+    stale_metadata = True
+    text = "This broker does not host that topic or partition"
+    java_class = "kafka.common.UnknownTopicOrPartitionException"
+
+
+class InvalidFetchSizeError(KafkaError):
+    code = 4
+    text = "The fetch size is invalid"
+    java_class = "kafka.common.InvalidMessageSizeException"
+
+
+class LeaderNotAvailableError(KafkaError):
+    code = 5
+    retriable = True
+    stale_metadata = True
+    text = "There is no leader for that partition at the moment"
+    java_class = "kafka.common.LeaderNotAvailableException"
+
+
+class NotLeaderForPartitionError(KafkaError):
+    code = 6
+    retriable = True
+    stale_metadata = True
+    text = "This broker does not lead that partition"
+    java_class = "kafka.common.NotLeaderForPartitionException"
+
+
+class RequestTimedOutError(KafkaError):
+    code = 7
+    retriable = True
+    text = "The required acknowledgements did not arrive in time"
+    java_class = "kafka.common.RequestTimedOutException"
+
+
+class BrokerNotAvailableError(KafkaError):
+    code = 8
+    text = "The broker is not available"
+    java_class = "kafka.common.BrokerNotAvailableException"
+
+
+class ReplicaNotAvailableError(KafkaError):
+    code = 9
+    text = "A replica of that partition is not available"
+    java_class = "kafka.common.ReplicaNotAvailableException"
+
+
+class MessageSizeTooLargeError(KafkaError):
+    code = 10
+    text = "A message is larger than the broker accepts"
+    java_class = "kafka.common.MessageSizeTooLargeException"
+
+
+class StaleControllerEpochError(KafkaError):
+    code = 11
+    text = "The request comes from a controller that has been replaced"
+    java_class = "kafka.common.ControllerMovedException"
+
+
+class OffsetMetadataTooLargeError(KafkaError):
+    code = 12
+    text = "The metadata of an offset commit is too long"
+    java_class = "kafka.common.OffsetMetadataTooLargeException"
+
+
+class StaleLeaderEpochError(KafkaError):
+    code = 13
+    text = "The request carries a leader epoch that has passed"
+    java_class = "kafka.common.StaleLeaderEpochException"
+
+
+class OffsetsLoadInProgressError(KafkaError):
+    code = 14
+    retriable = True
+    text = "The coordinator is still loading the group's offsets"
+    java_class = "kafka.common.OffsetsLoadInProgressException"
+
+
+class ConsumerCoordinatorNotAvailableError(KafkaError):
+    code = 15
+    retriable = True
+    text = "There is no coordinator for that group at the moment"
+    java_class = "kafka.common.ConsumerCoordinatorNotAvailableException"
+
+
+class NotCoordinatorForConsumerError(KafkaError):
+    code = 16
+    retriable = True
+    text = "This broker does not coordinate that group"
+    java_class = "kafka.common.NotCoordinatorForConsumerException"
+
+
+class InvalidTopicError(KafkaError):
+    code = 17
+    text = "The topic name is illegal, or the topic is not open to this request"
+    java_class = "kafka.common.InvalidTopicException"
+
+
+class MessageSetSizeTooLargeError(KafkaError):
+    code = 18
+    text = "The message set is larger than a segment"
+    java_class = "kafka.common.MessageSetSizeTooLargeException"
+
+
+class NotEnoughReplicasError(KafkaError):
+    code = 19
+    retriable = True
+    text = "The isr is smaller than min.insync.replicas; nothing was written"
+    java_class = "kafka.common.NotEnoughReplicasException"
+
+
+class NotEnoughReplicasAfterAppendError(KafkaError):
+    code = 20
+    retriable = True
+    text = "The isr fell below min.insync.replicas; the messages are in the log"
+    java_class = "kafka.common.NotEnoughReplicasAfterAppendException"
+
+
+class ProtocolError(KafkaError):
+    """The peer broke the protocol: its connection cannot go on."""
+
+    text = "The peer sent bytes that break the protocol"
+
+
+class ConfigError(KafkaError):
+    """A setting is missing or has a bad value; the text names key, value and range."""
+
+    text = "The configuration is invalid"
+    java_class = "kafka.common.InvalidConfigException"
+
+
+class TopicExistsError(KafkaError):
+    text = "The topic already exists"
+    java_class = "kafka.common.TopicExistsException"
+
+
+class AdminOperationError(KafkaError):
+    """An administrative request that cannot be carried out."""
+
+    text = "The operation cannot be carried out"
+    java_class = "kafka.admin.AdminOperationException"
+
+
+NO_ERROR = 0
+
+BY_CODE: dict[int, type[KafkaError]] = {
+    error.code: error
+    for error in (
+        UnknownError,
+        OffsetOutOfRangeError,
+        InvalidMessageError,
+        UnknownTopicOrPartitionError,
+        InvalidFetchSizeError,
+        LeaderNotAvailableError,
+        NotLeaderForPartitionError,
+        RequestTimedOutError,
+        BrokerNotAvailableError,
+        ReplicaNotAvailableError,
+        MessageSizeTooLargeError,
+        StaleControllerEpochError,
+        OffsetMetadataTooLargeError,
+        StaleLeaderEpochError,
+        OffsetsLoadInProgressError,
+        ConsumerCoordinatorNotAvailableError,
+        NotCoordinatorForConsumerError,
+        InvalidTopicError,
+        MessageSetSizeTooLargeError,
+        NotEnoughReplicasError,
+        NotEnoughReplicasAfterAppendError,
+    )
+}
+
+
+def for_code(code: int, message: str | None = None) -> KafkaError:
+    """The error a wire code stands for; codes 0.8.2.2 does not know become UnknownError."""
+    error = BY_CODE.get(code, UnknownError)
+    return error(message) if message else error()
+
+
+def code_of(error: BaseException) -> int:
+    """The wire code of any exception: -1 for those that are not ours."""
+    return error.code if isinstance(error, KafkaError) else UnknownError.code
+
+
+def raise_for_code(code: int, message: str | None = None) -> None:
+    """Raise the error of a wire code; do nothing for 0."""
+    if code != NO_ERROR:
+        raise for_code(code, message)

@@ -1,0 +1,269 @@
+"""Where concurrency comes from: clocks, tasks, events, locks, queues, sockets, blocking calls.
+
+Everything above asks a Runtime for these and so runs unchanged on greenlets (the broker), on
+plain threads (clients in notebooks and Spark executors) and, with a fake, in tests that never
+sleep. gevent is named here, in ``network`` and in ``zk.client`` only, and imported when first
+asked for.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue as stdlib_queue
+import socket as stdlib_socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+Empty = stdlib_queue.Empty
+Full = stdlib_queue.Full
+logger = logging.getLogger("kafka.utils.KafkaScheduler")
+
+
+class Clock(Protocol):
+    """Time as an argument (kafka.utils.Time)."""
+
+    def millis(self) -> int:
+        """Wall clock, ms since the epoch."""
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def millis(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+class Event(Protocol):
+    def set(self) -> None: ...
+    def clear(self) -> None: ...
+    def is_set(self) -> bool: ...
+    def wait(self, timeout: float | None = None) -> bool: ...
+
+
+class Lock(Protocol):
+    def __enter__(self) -> Any: ...
+    def __exit__(self, *exc_info: Any) -> Any: ...
+    def acquire(self, blocking: bool = True) -> Any: ...
+    def release(self) -> None: ...
+
+
+class Queue(Protocol):
+    """``get`` raises Empty and ``put`` raises Full once the timeout (seconds) has passed."""
+
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None: ...
+    def get(self, block: bool = True, timeout: float | None = None) -> Any: ...
+    def empty(self) -> bool: ...
+    def qsize(self) -> int: ...
+
+
+class Task(Protocol):
+    """Something spawned. Its owner joins it."""
+
+    name: str
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait for the end; False if ``timeout`` seconds passed first."""
+
+
+class Runtime(Protocol):
+    """What a host for the broker or a client offers."""
+
+    clock: Clock
+
+    def spawn(self, name: str, function: Callable[..., Any], *args: Any) -> Task: ...
+    def sleep(self, seconds: float) -> None: ...
+    def event(self) -> Event: ...
+    def lock(self) -> Lock:
+        """Re-entrant."""
+
+    def queue(self, maxsize: int = 0) -> Queue: ...
+    def connect(self, host: str, port: int, timeout: float) -> Any:
+        """A connected TCP socket with TCP_NODELAY and that timeout. Raises OSError."""
+
+    def blocking(self, function: Callable[..., T], *args: Any) -> T:
+        """Run a call that blocks a whole thread (fsync, recovery) without stalling others."""
+
+    def close(self) -> None:
+        """Release the runtime's own threads."""
+
+
+def _connect(module: Any, host: str, port: int, timeout: float) -> Any:
+    sock = module.create_connection((host, port), timeout)
+    sock.setsockopt(stdlib_socket.IPPROTO_TCP, stdlib_socket.TCP_NODELAY, 1)
+    return sock
+
+
+class _ThreadTask:
+    def __init__(self, name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self.name = name
+        self._thread = threading.Thread(target=function, args=args, name=name, daemon=True)
+        self._thread.start()
+
+    def join(self, timeout: float | None = None) -> bool:
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+
+class ThreadRuntime:
+    """Plain threads: what clients use unless told otherwise."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self.clock: Clock = clock or SystemClock()
+
+    def spawn(self, name: str, function: Callable[..., Any], *args: Any) -> Task:
+        return _ThreadTask(name, function, args)
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def event(self) -> Event:
+        return threading.Event()
+
+    def lock(self) -> Lock:
+        return threading.RLock()
+
+    def queue(self, maxsize: int = 0) -> Queue:
+        return stdlib_queue.Queue(maxsize)
+
+    def connect(self, host: str, port: int, timeout: float) -> Any:
+        return _connect(stdlib_socket, host, port, timeout)
+
+    def blocking(self, function: Callable[..., T], *args: Any) -> T:
+        return function(*args)
+
+    def close(self) -> None:
+        """Nothing is kept."""
+
+
+class _GreenletTask:
+    def __init__(self, name: str, greenlet: Any) -> None:
+        self.name = name
+        self._greenlet = greenlet
+
+    def join(self, timeout: float | None = None) -> bool:
+        self._greenlet.join(timeout)
+        return bool(self._greenlet.dead)
+
+
+class GeventRuntime:
+    """Greenlets: what the broker runs on. Blocking calls go to ``threads`` real threads."""
+
+    def __init__(self, threads: int = 10, clock: Clock | None = None) -> None:
+        import gevent
+        import gevent.event
+        import gevent.lock
+        import gevent.queue
+        import gevent.socket
+        import gevent.threadpool
+
+        self._gevent = gevent
+        self._pool = gevent.threadpool.ThreadPool(threads)
+        self.clock: Clock = clock or SystemClock()
+
+    def spawn(self, name: str, function: Callable[..., Any], *args: Any) -> Task:
+        greenlet = self._gevent.spawn(function, *args)
+        greenlet.name = name
+        return _GreenletTask(name, greenlet)
+
+    def sleep(self, seconds: float) -> None:
+        self._gevent.sleep(seconds)
+
+    def event(self) -> Event:
+        event: Event = self._gevent.event.Event()
+        return event
+
+    def lock(self) -> Lock:
+        lock: Lock = self._gevent.lock.RLock()
+        return lock
+
+    def queue(self, maxsize: int = 0) -> Queue:
+        queue: Queue = self._gevent.queue.Queue(maxsize or None)
+        return queue
+
+    def connect(self, host: str, port: int, timeout: float) -> Any:
+        return _connect(self._gevent.socket, host, port, timeout)
+
+    def blocking(self, function: Callable[..., T], *args: Any) -> T:
+        result: T = self._pool.apply(function, args)
+        return result
+
+    def close(self) -> None:
+        self._pool.kill()
+
+
+class Loop:
+    """One named background loop: owned, started once, stopped for sure.
+
+    ``work`` is called again and again until ``stop``; it should return within a second or two,
+    or wait on ``stopping``. An exception is logged and the loop goes on after ``backoff_ms``
+    (kafka.utils.ShutdownableThread died instead). ``stop`` joins.
+    """
+
+    def __init__(
+        self, runtime: Runtime, name: str, work: Callable[[], Any], *, backoff_ms: int = 1000
+    ) -> None:
+        self.name = name
+        self.stopping = runtime.event()
+        self._runtime = runtime
+        self._work = work
+        self._backoff = backoff_ms / 1000
+        self._task: Task | None = None
+
+    def start(self) -> Loop:
+        self._task = self._runtime.spawn(self.name, self._run)
+        return self
+
+    def _run(self) -> None:
+        while not self.stopping.is_set():
+            try:
+                self._work()
+            except Exception:
+                logger.exception("Uncaught error in %s", self.name)
+                self.stopping.wait(self._backoff)
+
+    def stop(self, timeout: float | None = None) -> bool:
+        """Ask the loop to end and wait for it; False if it did not within ``timeout`` s."""
+        self.stopping.set()
+        return self._task is None or self._task.join(timeout)
+
+
+class Scheduler:
+    """Periodic jobs, each on a task of its own (kafka.utils.KafkaScheduler)."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._loops: list[Loop] = []
+
+    def every(
+        self, name: str, period_ms: int, function: Callable[[], Any], *, delay_ms: int = 0
+    ) -> Loop:
+        """Call ``function`` after ``delay_ms`` and then each ``period_ms``; it never overlaps."""
+        first = True
+
+        def work() -> None:
+            nonlocal first
+            pause = delay_ms if first else period_ms
+            first = False
+            # Timers beyond some 24 days overflow in places; such periods mean "never".
+            if not loop.stopping.wait(min(pause / 1000, 2_000_000.0)):
+                function()
+
+        loop = Loop(self._runtime, name, work, backoff_ms=0)
+        self._loops.append(loop.start())
+        return loop
+
+    def stop(self) -> None:
+        for loop in self._loops:
+            loop.stopping.set()
+        for loop in self._loops:
+            loop.stop()
+        self._loops.clear()
