@@ -1,0 +1,143 @@
+"""A blocking connection to a broker: requests out, responses in, in order.
+
+What kafka.network.BlockingChannel is for the original, and the only client-side socket code.
+It knows no retry policy: any failure closes the connection and surfaces; the next call
+connects anew. One task uses a channel at a time; keeping to that is the caller's part.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+from typing import Any, NamedTuple
+
+from kafka08.errors import ProtocolError
+from kafka08.protocol import requests, schemas
+from kafka08.protocol.registry import api_of
+from kafka08.runtime import Runtime, ThreadRuntime
+
+# 0.8.2.2 answers a failed ConsumerMetadata request with correlation id 0.
+_MAY_ANSWER_ZERO = schemas.ConsumerMetadataResponse
+
+
+class _Pending(NamedTuple):
+    correlation_id: int
+    response: type[Any]
+
+
+class Channel:
+    """A connection to ``host:port``, opened when first used.
+
+    ``timeout_ms`` bounds connecting and every wait for bytes. Failures raise OSError (the
+    network) or ProtocolError (bytes that make no sense) and close the connection.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        client_id: str | None = "",
+        timeout_ms: int = 30000,
+        runtime: Runtime | None = None,
+        receive_buffer_bytes: int = 0,
+    ) -> None:
+        self.host = host
+        self.port = port
+        self.client_id = client_id
+        self._timeout = timeout_ms / 1000
+        self._runtime = runtime or ThreadRuntime()
+        self._receive_buffer_bytes = receive_buffer_bytes
+        self._socket: Any = None
+        self._correlation_id = 0
+        self._pending: deque[_Pending] = deque()
+
+    @property
+    def connected(self) -> bool:
+        return self._socket is not None
+
+    @property
+    def in_flight(self) -> int:
+        """Requests sent whose responses have not been received."""
+        return len(self._pending)
+
+    def connect(self) -> None:
+        """Open the connection unless it is open."""
+        if self._socket is None:
+            sock = self._runtime.connect(self.host, self.port, self._timeout)
+            if self._receive_buffer_bytes > 0:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._receive_buffer_bytes)
+            self._socket = sock
+
+    def call(self, request: Any) -> Any:
+        """Send ``request`` and return its response (None where the wire has none: acks 0)."""
+        if self._pending:
+            raise ProtocolError("call on a channel with responses outstanding")
+        self.send(request)
+        return self.receive() if self._pending else None
+
+    def send(self, request: Any) -> int:
+        """Write ``request``; returns its correlation id. Its response is due in order."""
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        correlation_id = self._correlation_id
+        parts = requests.encode_request(request, correlation_id, self.client_id)
+        try:
+            self.connect()
+            if len(parts) == 1:
+                self._socket.sendall(parts[0])
+            else:
+                self._socket.sendall(b"".join(parts))
+        except BaseException:
+            self.close()
+            raise
+        if not (isinstance(request, schemas.ProduceRequest) and request.acks == 0):
+            self._pending.append(_Pending(correlation_id, api_of(request)[2]))
+        return correlation_id
+
+    def receive(self) -> Any:
+        """The response to the oldest request outstanding."""
+        if not self._pending:
+            raise ProtocolError("no response is outstanding")
+        try:
+            pending = self._pending.popleft()
+            size = int.from_bytes(self._read(4), "big", signed=True)
+            if size < 4:
+                raise ProtocolError(f"response of {size} bytes from {self.host}:{self.port}")
+            correlation_id, response = requests.decode_response(
+                pending.response, memoryview(self._read(size))
+            )
+            if correlation_id != pending.correlation_id and not (
+                correlation_id == 0 and pending.response is _MAY_ANSWER_ZERO
+            ):
+                raise ProtocolError(
+                    f"{self.host}:{self.port} answered {correlation_id} "
+                    f"where {pending.correlation_id} was due"
+                )
+            return response
+        except BaseException:
+            self.close()
+            raise
+
+    def _read(self, size: int) -> bytearray:
+        data = bytearray(size)
+        view = memoryview(data)
+        done = 0
+        while done < size:
+            count = self._socket.recv_into(view[done:])
+            if not count:
+                raise ConnectionResetError(f"{self.host}:{self.port} closed the connection")
+            done += count
+        return data
+
+    def close(self) -> None:
+        """Close the connection; responses outstanding are forgotten."""
+        sock, self._socket = self._socket, None
+        self._pending.clear()
+        if sock is not None:
+            sock.close()
+
+    def __enter__(self) -> Channel:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()

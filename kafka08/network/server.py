@@ -1,0 +1,233 @@
+"""Accepts connections and serves each on a greenlet: frames in, replies out, in order.
+
+It knows sockets and framing and nothing of what a request means: ``handle`` is given the bytes
+of one frame and answers with the parts of the reply (bytes, or slices of a file that go to the
+socket by sendfile), or None where the wire has no answer. Mirrors kafka.network.SocketServer.
+
+A frame's memory belongs to the connection's receive buffer and is reused after ``handle``.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket as stdlib_socket
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gevent
+from gevent import socket
+from gevent.server import StreamServer
+
+from kafka08.errors import KafkaError, ProtocolError
+from kafka08.protocol.framing import FrameDecoder
+
+logger = logging.getLogger("kafka.network.Acceptor")
+processor_logger = logging.getLogger("kafka.network.Processor")
+
+Handle = Callable[[memoryview, str], "list[Any] | None"]
+
+# A connection that always has data would keep every other greenlet waiting: after this many
+# requests, or bytes, in a row it lets the others run.
+_TURN_REQUESTS = 8
+_TURN_BYTES = 1 << 20
+
+
+class ConnectionClosed(KafkaError):
+    """Raised by ``handle`` to close the connection without an answer."""
+
+
+class _Connection:
+    """One client: its socket, its frames, when it was last heard."""
+
+    __slots__ = ("address", "decoder", "last_active", "serving", "sock")
+
+    def __init__(self, sock: Any, address: str, max_bytes: int) -> None:
+        self.sock = sock
+        self.address = address
+        self.decoder = FrameDecoder(max_bytes)
+        self.last_active = time.monotonic()
+        self.serving = False
+
+    def run(self, handle: Handle) -> None:
+        """Serve until the peer closes or breaks the protocol."""
+        sock, decoder = self.sock, self.decoder
+        requests = octets = 0
+        while True:
+            count = sock.recv_into(decoder.get_buffer())
+            if not count:
+                return
+            self.last_active = time.monotonic()
+            octets += count
+            for frame in decoder.received(count):
+                self.serving = True
+                reply = handle(frame, self.address)
+                self.serving = False
+                frame.release()
+                if reply is not None:
+                    self._write(reply)
+                requests += 1
+            if requests >= _TURN_REQUESTS or octets >= _TURN_BYTES:
+                requests = octets = 0
+                gevent.sleep(0)
+
+    def _write(self, parts: list[Any]) -> None:
+        """Send one reply: bytes as they are, file slices from the page cache."""
+        sock = self.sock
+
+        if len(parts) == 1:
+            sock.sendall(parts[0])
+            return
+        gathered: list[Any] = []
+        for part in parts:
+            if isinstance(part, (bytes, bytearray, memoryview)):
+                gathered.append(part)
+                continue
+            if gathered:
+                sock.sendall(b"".join(gathered), stdlib_socket.MSG_MORE)
+                gathered.clear()
+            self._send_file(part)
+        if gathered:
+            sock.sendall(b"".join(gathered))
+
+    def _send_file(self, part: Any) -> None:
+        source, position, left = part.fileno(), part.position, len(part)
+        target = self.sock.fileno()
+        while left:
+            try:
+                sent = os.sendfile(target, source, position, left)
+            except BlockingIOError:
+                socket.wait_write(target)
+                continue
+            if not sent:
+                raise OSError(f"{part} ends before its size")
+            position += sent
+            left -= sent
+
+
+class Server:
+    """The listening socket and its connections.
+
+    ``max_connections_per_ip`` closes further connections of an address as soon as they are
+    accepted; ``idle_ms`` closes connections not heard of for that long, unless a request of
+    theirs is in work. (0.8.2.2 never closes one that has sent nothing; here it is idle too.)
+    """
+
+    def __init__(
+        self,
+        host: str | None,
+        port: int,
+        handle: Handle,
+        *,
+        max_request_bytes: int,
+        send_buffer_bytes: int = 0,
+        receive_buffer_bytes: int = 0,
+        max_connections_per_ip: int = 2**31 - 1,
+        max_connections_per_ip_overrides: Mapping[str, int] | None = None,
+        idle_ms: int = 600_000,
+    ) -> None:
+        self._handle = handle
+        self._max_request_bytes = max_request_bytes
+        self._buffers = (
+            (stdlib_socket.SO_SNDBUF, send_buffer_bytes),
+            (stdlib_socket.SO_RCVBUF, receive_buffer_bytes),
+        )
+        self._limit = max_connections_per_ip
+        self._limits = {
+            stdlib_socket.gethostbyname(name): limit
+            for name, limit in (max_connections_per_ip_overrides or {}).items()
+        }
+        self._idle = idle_ms / 1000
+        self._connections: set[_Connection] = set()
+        self._per_ip: Counter[str] = Counter()
+        self._host = host
+        self._server = StreamServer(self._listen(host, port), self._serve)
+        self._reaper: Any = None
+
+    def _listen(self, host: str | None, port: int) -> Any:
+        """Bind before anything is announced, so that a taken port fails the start."""
+        sock = socket.socket(stdlib_socket.AF_INET, stdlib_socket.SOCK_STREAM)
+        try:
+            sock.setsockopt(stdlib_socket.SOL_SOCKET, stdlib_socket.SO_REUSEADDR, 1)
+            for option, size in self._buffers:
+                if size > 0:  # inherited by accepted sockets; before listen, as windows need it
+                    sock.setsockopt(stdlib_socket.SOL_SOCKET, option, size)
+            sock.bind((host or "", port))
+            sock.listen(4096)
+        except OSError as error:
+            sock.close()
+            raise KafkaError(
+                f"Socket server failed to bind to {host or '0.0.0.0'}:{port}: {error.strerror}."
+            ) from error
+        return sock
+
+    @property
+    def port(self) -> int:
+        """The bound port (chosen by the system when 0 was asked for)."""
+        port: int = self._server.socket.getsockname()[1]
+        return port
+
+    @property
+    def connections(self) -> int:
+        return len(self._connections)
+
+    def start(self) -> None:
+        self._server.start()
+        if self._idle > 0:
+            self._reaper = gevent.spawn(self._reap)
+        logger.info("Awaiting socket connections on %s:%d.", self._host or "0.0.0.0", self.port)
+
+    def stop(self) -> None:
+        """Accept no more, end every connection, wait for their greenlets."""
+        if self._reaper is not None:
+            self._reaper.kill()
+        self._server.close()
+        for connection in list(self._connections):
+            _shutdown(connection.sock)
+        self._server.stop(timeout=2)
+
+    def _serve(self, sock: Any, address: tuple[str, int]) -> None:
+        host = address[0]
+        if self._per_ip[host] >= self._limits.get(host, self._limit):
+            processor_logger.info("Rejected connection from %s, too many", host)
+            sock.close()
+            return
+        self._per_ip[host] += 1
+        connection = _Connection(sock, host, self._max_request_bytes)
+        self._connections.add(connection)
+        try:
+            sock.setsockopt(stdlib_socket.IPPROTO_TCP, stdlib_socket.TCP_NODELAY, 1)
+            connection.run(self._handle)
+        except ConnectionClosed as error:
+            processor_logger.info("Closing socket connection to %s: %s", host, error)
+        except ProtocolError as error:
+            processor_logger.error("Closing socket for %s because of error: %s", host, error)
+        except OSError as error:
+            processor_logger.debug("Connection to %s ended: %s", host, error)
+        except Exception:
+            processor_logger.exception("Closing socket for %s because of error", host)
+        finally:
+            self._connections.discard(connection)
+            self._per_ip[host] -= 1
+            if not self._per_ip[host]:
+                del self._per_ip[host]
+            sock.close()
+
+    def _reap(self) -> None:
+        while True:
+            gevent.sleep(min(max(self._idle / 10, 0.05), 30))
+            oldest = time.monotonic() - self._idle
+            for connection in list(self._connections):
+                if connection.last_active < oldest and not connection.serving:
+                    processor_logger.debug("Closing idle connection to %s", connection.address)
+                    _shutdown(connection.sock)
+
+
+def _shutdown(sock: Any) -> None:
+    """Wake the connection's greenlet wherever it waits; closing is its own business."""
+    try:
+        sock.shutdown(stdlib_socket.SHUT_RDWR)
+    except OSError:
+        pass
