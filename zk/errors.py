@@ -1,0 +1,78 @@
+"""What can go wrong between us and ZooKeeper. Knows nothing of kazoo.
+
+``java_class`` is the exception 0.8.2.2 shows for it (org.I0Itec.zkclient).
+"""
+
+from __future__ import annotations
+
+from kafka08.errors import KafkaError
+from zk.znodes import MalformedNodeError
+
+__all__ = [
+    "BadVersionError",
+    "DuplicateBrokerError",
+    "EphemeralParentError",
+    "MalformedNodeError",
+    "NoNodeError",
+    "NodeExistsError",
+    "NotEmptyError",
+    "SessionExpiredError",
+    "ZkClosedError",
+    "ZkConnectionError",
+    "ZkError",
+]
+
+
+class ZkError(KafkaError):
+    """Base. ``path`` is the node concerned, "" if none.
+
+    ``after_loss``: an earlier try of the same call was cut off by a connection loss, so that
+    the failure may be the echo of its success.
+    """
+
+    java_class = "org.I0Itec.zkclient.exception.ZkException"
+
+    def __init__(self, message: str = "", *, path: str = "", after_loss: bool = False) -> None:
+        super().__init__(message or f"{type(self).__name__} for {path}")
+        self.path = path
+        self.after_loss = after_loss
+
+
+class NoNodeError(ZkError):
+    java_class = "org.I0Itec.zkclient.exception.ZkNoNodeException"
+
+
+class NodeExistsError(ZkError):
+    java_class = "org.I0Itec.zkclient.exception.ZkNodeExistsException"
+
+
+class BadVersionError(ZkError):
+    java_class = "org.I0Itec.zkclient.exception.ZkBadVersionException"
+
+
+class NotEmptyError(ZkError):
+    """The node has children."""
+
+
+class EphemeralParentError(ZkError):
+    """Ephemeral nodes have no children."""
+
+
+class ZkConnectionError(ZkError):
+    """No answer within the time given. A write may or may not have been carried out."""
+
+    java_class = "org.I0Itec.zkclient.exception.ZkTimeoutException"
+
+
+class ZkClosedError(ZkConnectionError):
+    """The client was closed, before the call or during it."""
+
+
+class SessionExpiredError(ZkError):
+    """The session in which the call began has ended, and all its ephemeral nodes with it."""
+
+
+class DuplicateBrokerError(ZkError):
+    """Another live broker is registered under our id."""
+
+    java_class = "java.lang.RuntimeException"

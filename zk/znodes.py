@@ -1,0 +1,502 @@
+"""Paths and payloads of every node 0.8.2.2 keeps in ZooKeeper, as pure functions.
+
+Bytes go out exactly as kafka.utils.ZkUtils writes them, the key order of Scala's maps included.
+Bytes come in as its JSON reader takes them: every number must fit a signed 32-bit integer, an
+integer is never a string nor the reverse, unknown keys do not matter. Where the original would
+die of a payload, these raise MalformedNodeError. Nothing here talks to ZooKeeper.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+from kafka08.common import TopicPartition, java_string_hash
+from kafka08.errors import KafkaError
+
+CONSUMERS = "/consumers"
+BROKER_IDS = "/brokers/ids"
+BROKER_TOPICS = "/brokers/topics"
+TOPIC_CONFIG = "/config/topics"
+TOPIC_CONFIG_CHANGES = "/config/changes"
+CONTROLLER = "/controller"
+CONTROLLER_EPOCH = "/controller_epoch"
+REASSIGN_PARTITIONS = "/admin/reassign_partitions"
+DELETE_TOPICS = "/admin/delete_topics"
+PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
+CONFIG_CHANGE_PREFIX = "config_change_"
+
+COMMON_PATHS = (
+    CONSUMERS,
+    BROKER_IDS,
+    BROKER_TOPICS,
+    TOPIC_CONFIG_CHANGES,
+    TOPIC_CONFIG,
+    DELETE_TOPICS,
+)
+
+NO_LEADER = -1
+STATIC, WHITE_LIST, BLACK_LIST = "static", "white_list", "black_list"
+
+T = TypeVar("T")
+INT32_MIN, INT32_MAX = -(1 << 31), (1 << 31) - 1
+
+
+class MalformedNodeError(KafkaError):
+    """The payload of ``path`` is not what 0.8.2.2 writes there; ``reason`` says how."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"Malformed data at {path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class BrokerRegistration(NamedTuple):
+    """/brokers/ids/N. ``timestamp``: ms since the epoch as text."""
+
+    host: str
+    port: int
+    jmx_port: int = -1
+    timestamp: str = ""
+
+
+class ControllerNode(NamedTuple):
+    """/controller."""
+
+    broker_id: int
+    timestamp: str = ""
+
+
+class PartitionStateNode(NamedTuple):
+    """/brokers/topics/T/partitions/P/state. ``leader`` -1: none. ``isr`` in stored order."""
+
+    leader: int
+    leader_epoch: int
+    controller_epoch: int
+    isr: tuple[int, ...]
+
+
+class ConsumerRegistration(NamedTuple):
+    """/consumers/G/ids/C. ``subscription``: topic to streams, or the one regex to streams."""
+
+    subscription: dict[str, int]
+    pattern: str = STATIC
+    timestamp: str = ""
+
+
+# --- paths
+
+
+def broker_path(broker_id: int) -> str:
+    return f"{BROKER_IDS}/{broker_id}"
+
+
+def topic_path(topic: str) -> str:
+    return f"{BROKER_TOPICS}/{topic}"
+
+
+def topic_partitions_path(topic: str) -> str:
+    return f"{BROKER_TOPICS}/{topic}/partitions"
+
+
+def partition_path(topic: str, partition: int) -> str:
+    return f"{BROKER_TOPICS}/{topic}/partitions/{partition}"
+
+
+def partition_state_path(topic: str, partition: int) -> str:
+    return f"{BROKER_TOPICS}/{topic}/partitions/{partition}/state"
+
+
+def topic_config_path(topic: str) -> str:
+    return f"{TOPIC_CONFIG}/{topic}"
+
+
+def config_change_path_prefix() -> str:
+    """What a sequential create completes with ten digits."""
+    return f"{TOPIC_CONFIG_CHANGES}/{CONFIG_CHANGE_PREFIX}"
+
+
+def config_change_path(name: str) -> str:
+    return f"{TOPIC_CONFIG_CHANGES}/{name}"
+
+
+def config_change_number(name: str) -> int:
+    """The sequence number in the name of a child of /config/changes. Raises MalformedNodeError."""
+    digits = name[len(CONFIG_CHANGE_PREFIX) :]
+    if not name.startswith(CONFIG_CHANGE_PREFIX) or not digits.isdecimal():
+        raise MalformedNodeError(config_change_path(name), "not a change notification")
+    return int(digits)
+
+
+def delete_topic_path(topic: str) -> str:
+    return f"{DELETE_TOPICS}/{topic}"
+
+
+def group_path(group: str) -> str:
+    return f"{CONSUMERS}/{group}"
+
+
+def consumer_ids_path(group: str) -> str:
+    return f"{CONSUMERS}/{group}/ids"
+
+
+def consumer_id_path(group: str, consumer: str) -> str:
+    return f"{CONSUMERS}/{group}/ids/{consumer}"
+
+
+def consumer_owners_path(group: str) -> str:
+    return f"{CONSUMERS}/{group}/owners"
+
+
+def consumer_topic_owners_path(group: str, topic: str) -> str:
+    return f"{CONSUMERS}/{group}/owners/{topic}"
+
+
+def consumer_owner_path(group: str, topic: str, partition: int) -> str:
+    return f"{CONSUMERS}/{group}/owners/{topic}/{partition}"
+
+
+def consumer_offsets_path(group: str) -> str:
+    return f"{CONSUMERS}/{group}/offsets"
+
+
+def consumer_topic_offsets_path(group: str, topic: str) -> str:
+    return f"{CONSUMERS}/{group}/offsets/{topic}"
+
+
+def consumer_offset_path(group: str, topic: str, partition: int) -> str:
+    return f"{CONSUMERS}/{group}/offsets/{topic}/{partition}"
+
+
+# --- JSON as kafka.utils.Json has it
+
+
+def encode_json(value: Any) -> bytes:
+    """Compact UTF-8 JSON. Unlike the original, quotes in strings are escaped."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _int32(digits: str) -> int:
+    number = int(digits)
+    if not INT32_MIN <= number <= INT32_MAX:
+        raise ValueError(f"{digits} does not fit 32 bits")
+    return number
+
+
+def _no_fraction(digits: str) -> NoReturn:
+    raise ValueError(f"{digits} is not an integer")
+
+
+def decode_json(path: str, data: bytes) -> Any:
+    """Any JSON value under the original's rule for numbers. Raises MalformedNodeError."""
+    try:
+        return json.loads(
+            data.decode(), parse_int=_int32, parse_float=_no_fraction, parse_constant=_no_fraction
+        )
+    except (ValueError, RecursionError) as error:
+        raise MalformedNodeError(path, str(error)) from None
+
+
+def scala_map_order(keys: Iterable[str]) -> list[str]:
+    """The order in which an immutable Scala 2.11 map of strings lists its keys.
+
+    Up to four keys: as inserted. More: a trie over five bits of the improved hash at a time,
+    lowest first.
+    """
+    listed = list(keys)
+    if len(listed) <= 4:
+        return listed
+
+    def trie_key(key: str) -> list[int]:
+        h = java_string_hash(key) & 0xFFFFFFFF
+        h = (h + ~(h << 9)) & 0xFFFFFFFF
+        h ^= h >> 14
+        h = (h + (h << 4)) & 0xFFFFFFFF
+        h ^= h >> 10
+        return [h >> shift & 31 for shift in range(0, 32, 5)]
+
+    return sorted(listed, key=trie_key)
+
+
+def java_properties_order(keys: Iterable[str]) -> list[str]:
+    """The order in which java.util.Properties of Java 7 lists its keys, inserted in turn."""
+    table: list[list[str]] = [[] for _ in range(11)]
+    for count, key in enumerate(keys):
+        if count >= len(table) * 3 // 4:
+            grown: list[list[str]] = [[] for _ in range(len(table) * 2 + 1)]
+            for bucket in reversed(table):
+                for old in bucket:
+                    grown[(java_string_hash(old) & INT32_MAX) % len(grown)].insert(0, old)
+            table = grown
+        table[(java_string_hash(key) & INT32_MAX) % len(table)].insert(0, key)
+    return [key for bucket in reversed(table) for key in bucket]
+
+
+# --- readers of JSON members
+
+
+def _object(path: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise MalformedNodeError(path, "not a JSON object")
+    return value
+
+
+def _member(path: str, node: Mapping[str, Any], key: str) -> Any:
+    if key not in node:
+        raise MalformedNodeError(path, f"{key} is missing")
+    return node[key]
+
+
+def _integer(path: str, node: Mapping[str, Any], key: str) -> int:
+    value = _member(path, node, key)
+    if type(value) is not int:
+        raise MalformedNodeError(path, f"{key} is not an integer")
+    return value
+
+
+def _text(path: str, node: Mapping[str, Any], key: str) -> str:
+    value = _member(path, node, key)
+    if not isinstance(value, str):
+        raise MalformedNodeError(path, f"{key} is not a string")
+    return value
+
+
+def _ids(path: str, what: str, value: Any) -> tuple[int, ...]:
+    if not isinstance(value, list) or any(type(member) is not int for member in value):
+        raise MalformedNodeError(path, f"{what} is not a list of integers")
+    return tuple(value)
+
+
+def _timestamp(node: Mapping[str, Any]) -> str:
+    """Nobody reads these, so anything goes; bare numbers are tolerated."""
+    return str(node.get("timestamp", ""))
+
+
+# --- /brokers
+
+
+def encode_broker(registration: BrokerRegistration) -> bytes:
+    # Five keys make a hashed map in Scala: this is its order.
+    return encode_json(
+        {
+            "jmx_port": registration.jmx_port,
+            "timestamp": registration.timestamp,
+            "host": registration.host,
+            "version": 1,
+            "port": registration.port,
+        }
+    )
+
+
+def decode_broker(path: str, data: bytes) -> BrokerRegistration:
+    """Only host and port must be there (kafka.cluster.Broker.createBroker)."""
+    node = _object(path, decode_json(path, data))
+    jmx_port = node.get("jmx_port", -1)
+    return BrokerRegistration(
+        _text(path, node, "host"),
+        _integer(path, node, "port"),
+        jmx_port if type(jmx_port) is int else -1,
+        _timestamp(node),
+    )
+
+
+def encode_topic(assignment: Mapping[int, Sequence[int]]) -> bytes:
+    """Partition to replicas, in the order the original lists them."""
+    # The assignment comes from a mutable map of the original, which lists small keys downwards.
+    keys = scala_map_order(str(partition) for partition in sorted(assignment, reverse=True))
+    return encode_json(
+        {"version": 1, "partitions": {key: list(assignment[int(key)]) for key in keys}}
+    )
+
+
+def decode_topic(path: str, data: bytes) -> dict[int, tuple[int, ...]]:
+    """Partition to replicas, by partition; no "partitions" member: no partition."""
+    partitions = _object(path, decode_json(path, data)).get("partitions", {})
+    assignment: dict[int, tuple[int, ...]] = {}
+    for key, replicas in _object(path, partitions).items():
+        if not key.isdecimal():
+            raise MalformedNodeError(path, f"{key!r} is not a partition")
+        assignment[int(key)] = _ids(path, f"partition {key}", replicas)
+    return dict(sorted(assignment.items()))
+
+
+def encode_partition_state(state: PartitionStateNode) -> bytes:
+    return encode_json(
+        {
+            "controller_epoch": state.controller_epoch,
+            "leader": state.leader,
+            "version": 1,
+            "leader_epoch": state.leader_epoch,
+            "isr": list(state.isr),
+        }
+    )
+
+
+def decode_partition_state(path: str, data: bytes) -> PartitionStateNode:
+    node = _object(path, decode_json(path, data))
+    return PartitionStateNode(
+        _integer(path, node, "leader"),
+        _integer(path, node, "leader_epoch"),
+        _integer(path, node, "controller_epoch"),
+        _ids(path, "isr", _member(path, node, "isr")),
+    )
+
+
+# --- /controller
+
+
+def encode_controller(controller: ControllerNode) -> bytes:
+    return encode_json(
+        {"version": 1, "brokerid": controller.broker_id, "timestamp": controller.timestamp}
+    )
+
+
+def decode_controller(path: str, data: bytes) -> ControllerNode:
+    """The object, or the bare broker id of older releases."""
+    value = decode_json(path, data)
+    if type(value) is int:
+        return ControllerNode(value)
+    node = _object(path, value)
+    return ControllerNode(_integer(path, node, "brokerid"), _timestamp(node))
+
+
+def encode_controller_epoch(epoch: int) -> bytes:
+    return str(epoch).encode()
+
+
+def decode_controller_epoch(path: str, data: bytes) -> int:
+    return _decimal(path, data, 32)
+
+
+# --- /admin
+
+
+def encode_reassignment(partitions: Mapping[TopicPartition, Sequence[int]]) -> bytes:
+    entries = [
+        {"topic": tp.topic, "partition": tp.partition, "replicas": list(replicas)}
+        for tp, replicas in partitions.items()
+    ]
+    return encode_json({"version": 1, "partitions": entries})
+
+
+def decode_reassignment(path: str, data: bytes) -> dict[TopicPartition, tuple[int, ...]]:
+    """Partition to its new replicas; of a partition named twice the last entry counts."""
+
+    def entry(node: dict[str, Any]) -> tuple[TopicPartition, tuple[int, ...]]:
+        replicas = _ids(path, "replicas", _member(path, node, "replicas"))
+        return _topic_partition(path, node), replicas
+
+    return dict(_entries(path, data, entry))
+
+
+def encode_preferred_election(partitions: Iterable[TopicPartition]) -> bytes:
+    entries = [{"topic": tp.topic, "partition": tp.partition} for tp in partitions]
+    return encode_json({"version": 1, "partitions": entries})
+
+
+def decode_preferred_election(path: str, data: bytes) -> list[TopicPartition]:
+    """The partitions in stored order, each once."""
+    return list(dict.fromkeys(_entries(path, data, lambda node: _topic_partition(path, node))))
+
+
+def _topic_partition(path: str, node: Mapping[str, Any]) -> TopicPartition:
+    return TopicPartition(_text(path, node, "topic"), _integer(path, node, "partition"))
+
+
+def _entries(path: str, data: bytes, entry: Callable[[dict[str, Any]], T]) -> list[T]:
+    listed = _object(path, decode_json(path, data)).get("partitions", [])
+    if not isinstance(listed, list):
+        raise MalformedNodeError(path, "partitions is not a list")
+    return [entry(_object(path, node)) for node in listed]
+
+
+# --- /config
+
+
+def encode_topic_config(config: Mapping[str, str]) -> bytes:
+    ordered = {key: str(config[key]) for key in java_properties_order(config)}
+    return encode_json({"version": 1, "config": ordered})
+
+
+def decode_topic_config(path: str, data: bytes) -> dict[str, str]:
+    """The overrides. Numbers and booleans, of which 0.8.2.2 dies, are taken as their text."""
+    if not data:
+        return {}
+    node = _object(path, decode_json(path, data))
+    if node.get("version", 1) != 1:
+        raise MalformedNodeError(path, "version is not 1")
+    config = _object(path, _member(path, node, "config"))
+    if any(value is None or isinstance(value, (list, dict)) for value in config.values()):
+        raise MalformedNodeError(path, "a config value is not a string")
+    return {
+        key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()
+    }
+
+
+def encode_config_change(topic: str) -> bytes:
+    return b'"%b"' % topic.encode()
+
+
+def decode_config_change(path: str, data: bytes) -> str:
+    """The topic: all but the first and the last byte, whatever those are."""
+    if len(data) < 3:
+        raise MalformedNodeError(path, "names no topic")
+    return _utf8(path, data[1:-1])
+
+
+# --- /consumers
+
+
+def encode_consumer(registration: ConsumerRegistration) -> bytes:
+    return encode_json(
+        {
+            "version": 1,
+            "subscription": dict(registration.subscription),
+            "pattern": registration.pattern,
+            "timestamp": registration.timestamp,
+        }
+    )
+
+
+def decode_consumer(path: str, data: bytes) -> ConsumerRegistration:
+    node = _object(path, decode_json(path, data))
+    subscription = _object(path, _member(path, node, "subscription"))
+    for topic in subscription:
+        _integer(path, subscription, topic)
+    pattern = _text(path, node, "pattern")
+    if pattern not in (STATIC, WHITE_LIST, BLACK_LIST):
+        raise MalformedNodeError(path, f"{pattern!r} is not a pattern")
+    return ConsumerRegistration(subscription, pattern, _timestamp(node))
+
+
+def encode_owner(consumer_thread: str) -> bytes:
+    return consumer_thread.encode()
+
+
+def decode_owner(path: str, data: bytes) -> str:
+    """Consumer id, "-", thread number."""
+    return _utf8(path, data)
+
+
+def encode_offset(offset: int) -> bytes:
+    return str(offset).encode()
+
+
+def decode_offset(path: str, data: bytes) -> int:
+    return _decimal(path, data, 64)
+
+
+def _utf8(path: str, data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise MalformedNodeError(path, "not UTF-8") from None
+
+
+def _decimal(path: str, data: bytes, bits: int) -> int:
+    text = _utf8(path, data)
+    digits = text[1:] if text[:1] in ("-", "+") else text
+    if not digits.isdecimal() or not -(1 << bits - 1) <= int(text) < 1 << bits - 1:
+        raise MalformedNodeError(path, f"{text!r} is not an integer of {bits} bits")
+    return int(text)
