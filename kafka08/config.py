@@ -1,0 +1,768 @@
+"""Every broker and topic setting of 0.8.2.2, declared once.
+
+``BrokerConfig`` mirrors kafka.server.KafkaConfig, ``LogConfig`` kafka.log.LogConfig. Attributes
+are the keys with dots as underscores, already resolved: a key that stands in for another one
+(``log.roll.hours`` for ``log.roll.ms``) has done so. docs/settings.md is made from here.
+"""
+
+from __future__ import annotations
+
+import functools
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from kafka08.errors import ConfigError
+from kafka08.settings import (
+    BOOLEAN,
+    CODEC,
+    DOUBLE,
+    DOUBLE_MAX,
+    INT,
+    INT_MAX,
+    LIST,
+    LONG,
+    LONG_MAX,
+    MAP,
+    SHORT,
+    NumberFormatError,
+    Settings,
+    UnknownConfigError,
+    log_overrides,
+    parse_list,
+    setting,
+    value_of,
+)
+
+__all__ = ["BrokerConfig", "LogConfig", "canonical_host_name", "log_overrides"]
+
+_MINUTE_MS = 60 * 1000
+_HOUR_MS = 60 * _MINUTE_MS
+_COMPRESSED_SETS = ("verbatim", "normalised")
+_DELETE, _COMPACT = "delete", "compact"
+
+
+@functools.cache
+def canonical_host_name() -> str:
+    """This machine's name as its resolver tells it (InetAddress.getCanonicalHostName)."""
+    name = socket.gethostname()
+    try:
+        address = socket.gethostbyname(name)
+        return socket.getnameinfo((address, 0), 0)[0]
+    except OSError:
+        return name
+
+
+def _advertised_host_name(config: BrokerConfig) -> str:
+    return (config.host_name or "").strip() or canonical_host_name()
+
+
+def _log_dirs(config: BrokerConfig) -> tuple[str, ...]:
+    return parse_list(config.log_dir)
+
+
+def _log_roll_ms(config: BrokerConfig) -> int:
+    return config.log_roll_hours * _HOUR_MS
+
+
+def _log_roll_jitter_ms(config: BrokerConfig) -> int:
+    return config.log_roll_jitter_hours * _HOUR_MS
+
+
+def _log_retention_minutes(config: BrokerConfig) -> int:
+    return config.log_retention_hours * 60
+
+
+def _log_retention_ms(config: BrokerConfig) -> int:
+    return config.log_retention_minutes * _MINUTE_MS
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerConfig(Settings):
+    """The settings of server.properties, resolved and checked. Raises ConfigError."""
+
+    broker_id: int = setting(
+        "broker.id",
+        kind=INT,
+        low=0,
+        doc="The broker's number; no two brokers of a cluster may share one.",
+    )
+    message_max_bytes: int = setting(
+        "message.max.bytes",
+        1000012,
+        low=0,
+        doc="Largest log entry accepted, its 12 bytes of offset and size included.",
+    )
+    num_network_threads: int = setting(
+        "num.network.threads",
+        3,
+        low=1,
+        doc="Threads for the sockets in the original. Accepted; a greenlet serves each connection.",
+    )
+    num_io_threads: int = setting(
+        "num.io.threads",
+        8,
+        low=1,
+        doc="Threads that serve requests in the original.",
+    )
+    background_threads: int = setting(
+        "background.threads",
+        10,
+        low=1,
+        doc="Threads for periodic work such as flushing and deleting segments.",
+    )
+    queued_max_requests: int = setting(
+        "queued.max.requests",
+        500,
+        low=1,
+        doc="Requests that may wait to be served before no more are read.",
+    )
+
+    port: int = setting("port", 9092, doc="Port to listen on.")
+    host_name: str | None = setting(
+        "host.name", None, doc="Address to listen on; without it, every interface."
+    )
+    advertised_host_name: str = setting(
+        "advertised.host.name",
+        derive=_advertised_host_name,
+        default_text="`host.name`, or else the machine's canonical name",
+        doc="Host that clients and other brokers are told to connect to.",
+    )
+    advertised_port: int = setting(
+        "advertised.port",
+        kind=INT,
+        derive=value_of("port"),
+        default_text="`port`",
+        doc="Port that clients and other brokers are told to connect to.",
+    )
+    socket_send_buffer_bytes: int = setting(
+        "socket.send.buffer.bytes", 102400, doc="SO_SNDBUF of the broker's connections."
+    )
+    socket_receive_buffer_bytes: int = setting(
+        "socket.receive.buffer.bytes", 102400, doc="SO_RCVBUF of the broker's connections."
+    )
+    socket_request_max_bytes: int = setting(
+        "socket.request.max.bytes",
+        104857600,
+        low=1,
+        doc="Largest request accepted; a connection that announces a larger one is closed.",
+    )
+    max_connections_per_ip: int = setting(
+        "max.connections.per.ip", INT_MAX, low=1, doc="Connections allowed from one address."
+    )
+    max_connections_per_ip_overrides: Mapping[str, int] = setting(
+        "max.connections.per.ip.overrides",
+        {},
+        MAP,
+        doc="Other limits for single addresses or hosts: `host:limit,host:limit`.",
+    )
+    connections_max_idle_ms: int = setting(
+        "connections.max.idle.ms",
+        600000,
+        LONG,
+        doc="A connection without traffic for this long is closed.",
+    )
+
+    num_partitions: int = setting(
+        "num.partitions", 1, low=1, doc="Partitions of a topic created on first use."
+    )
+    log_dir: str = setting(
+        "log.dir", "/tmp/kafka-logs", doc="Data directory (or several) when `log.dirs` is absent."
+    )
+    log_dirs: tuple[str, ...] = setting(
+        "log.dirs",
+        kind=LIST,
+        derive=_log_dirs,
+        default_text="`log.dir`",
+        doc="Data directories, comma-separated; a new partition goes to the one with the fewest.",
+    )
+    log_segment_bytes: int = setting(
+        "log.segment.bytes",
+        1073741824,
+        low=14,
+        doc="Size at which a segment is closed, and the largest message set of one append.",
+    )
+    log_roll_hours: int = setting(
+        "log.roll.hours", 168, low=1, doc="Age at which a segment is closed."
+    )
+    log_roll_ms: int = setting(
+        "log.roll.ms",
+        kind=INT,
+        low=1,
+        derive=_log_roll_ms,
+        default_text="`log.roll.hours`",
+        doc="Age at which a segment is closed; wins over the hours.",
+    )
+    log_roll_jitter_hours: int = setting(
+        "log.roll.jitter.hours",
+        0,
+        low=0,
+        doc="Most that chance may take off a segment's age, so that not all roll at once.",
+    )
+    log_roll_jitter_ms: int = setting(
+        "log.roll.jitter.ms",
+        kind=INT,
+        low=0,
+        derive=_log_roll_jitter_ms,
+        default_text="`log.roll.jitter.hours`",
+        doc="The same in milliseconds; wins over the hours.",
+    )
+    log_retention_hours: int = setting(
+        "log.retention.hours", 168, low=1, doc="Age at which a closed segment is deleted."
+    )
+    log_retention_minutes: int = setting(
+        "log.retention.minutes",
+        kind=INT,
+        low=1,
+        derive=_log_retention_minutes,
+        default_text="`log.retention.hours`",
+        doc="The same in minutes; wins over the hours.",
+    )
+    log_retention_ms: int = setting(
+        "log.retention.ms",
+        kind=INT,
+        low=1,
+        derive=_log_retention_ms,
+        default_text="`log.retention.minutes`",
+        doc="The same in milliseconds; wins over minutes and hours. -1 is refused.",
+    )
+    log_retention_bytes: int = setting(
+        "log.retention.bytes",
+        -1,
+        LONG,
+        doc="Size a partition may grow to before old segments are deleted; negative: no limit.",
+    )
+    log_retention_check_interval_ms: int = setting(
+        "log.retention.check.interval.ms",
+        300000,
+        LONG,
+        low=1,
+        doc="How often segments are checked for deletion; first 30 s after the start.",
+    )
+    log_cleanup_policy: str = setting(
+        "log.cleanup.policy",
+        _DELETE,
+        doc="`compact` keeps the last message of each key; any other word deletes old segments.",
+    )
+    log_cleaner_threads: int = setting(
+        "log.cleaner.threads",
+        1,
+        low=1,
+        doc="Threads that compact logs. 0, which kills the original at start, is refused.",
+    )
+    log_cleaner_io_max_bytes_per_second: float = setting(
+        "log.cleaner.io.max.bytes.per.second",
+        DOUBLE_MAX,
+        DOUBLE,
+        doc="Most that all cleaner threads together read and write in a second.",
+    )
+    log_cleaner_dedupe_buffer_size: int = setting(
+        "log.cleaner.dedupe.buffer.size",
+        524288000,
+        LONG,
+        low=0,
+        doc="Memory for all cleaner threads' key maps, in bytes; over 1 MiB for each thread.",
+    )
+    log_cleaner_io_buffer_size: int = setting(
+        "log.cleaner.io.buffer.size",
+        524288,
+        low=0,
+        doc="Memory for all cleaner threads' read and write buffers, in bytes.",
+    )
+    log_cleaner_io_buffer_load_factor: float = setting(
+        "log.cleaner.io.buffer.load.factor",
+        0.9,
+        doc="How full a key map may get. The key's name is the original's slip.",
+    )
+    log_cleaner_backoff_ms: int = setting(
+        "log.cleaner.backoff.ms", 15000, LONG, low=0, doc="Pause when no log needs cleaning."
+    )
+    log_cleaner_min_cleanable_ratio: float = setting(
+        "log.cleaner.min.cleanable.ratio",
+        0.5,
+        doc="A log is compacted once its uncleaned share is above this.",
+    )
+    log_cleaner_enable: bool = setting(
+        "log.cleaner.enable",
+        False,
+        doc="Compact logs. Without it a log to be compacted just grows.",
+    )
+    log_cleaner_delete_retention_ms: int = setting(
+        "log.cleaner.delete.retention.ms",
+        86400000,
+        LONG,
+        doc="How long a compacted log keeps the markers of deleted keys.",
+    )
+    log_index_size_max_bytes: int = setting(
+        "log.index.size.max.bytes",
+        10485760,
+        low=4,
+        doc="Size of a segment's index file; rounded down to a multiple of 8, so at least 8.",
+    )
+    log_index_interval_bytes: int = setting(
+        "log.index.interval.bytes", 4096, low=0, doc="Bytes of log between two index entries."
+    )
+    log_flush_interval_messages: int = setting(
+        "log.flush.interval.messages",
+        LONG_MAX,
+        LONG,
+        low=1,
+        doc="Messages a log may take before it is flushed to disk.",
+    )
+    log_segment_delete_delay_ms: int = setting(
+        "log.segment.delete.delay.ms",
+        60000,
+        LONG,
+        low=0,
+        doc="How long a deleted segment's files stay on disk under another name.",
+    )
+    log_flush_scheduler_interval_ms: int = setting(
+        "log.flush.scheduler.interval.ms",
+        LONG_MAX,
+        LONG,
+        doc="How often logs are checked for data that waits too long to be flushed.",
+    )
+    log_flush_interval_ms: int = setting(
+        "log.flush.interval.ms",
+        kind=LONG,
+        derive=value_of("log.flush.scheduler.interval.ms"),
+        default_text="`log.flush.scheduler.interval.ms`",
+        doc="How long a message may wait to be flushed to disk.",
+    )
+    log_flush_offset_checkpoint_interval_ms: int = setting(
+        "log.flush.offset.checkpoint.interval.ms",
+        60000,
+        low=0,
+        doc="How often the offsets from which recovery would start are written down.",
+    )
+    log_compressed_sets: str = setting(
+        "log.compressed.sets",
+        "verbatim",
+        choices=_COMPRESSED_SETS,
+        doc="Ours. `verbatim` stores compressed messages as the producer sent them, without "
+        "inflating and deflating. `normalised` repacks them at append with absolute offsets, as "
+        "the original does: set it where original brokers share the cluster or will open the "
+        "same data directories.",
+    )
+    num_recovery_threads_per_data_dir: int = setting(
+        "num.recovery.threads.per.data.dir",
+        1,
+        low=1,
+        doc="Threads for each data directory that load logs at start and flush them at stop.",
+    )
+    auto_create_topics_enable: bool = setting(
+        "auto.create.topics.enable",
+        True,
+        doc="Create a topic that a client asks about and that does not exist.",
+    )
+    min_insync_replicas: int = setting(
+        "min.insync.replicas",
+        1,
+        low=1,
+        doc="Replicas that must be in sync for a produce with acks -1. The default for topics "
+        "without their own; the original reads it and then ignores it (KAFKA-2114).",
+    )
+
+    controller_socket_timeout_ms: int = setting(
+        "controller.socket.timeout.ms",
+        30000,
+        doc="Socket timeout of the controller's connections to brokers.",
+    )
+    controller_message_queue_size: int = setting(
+        "controller.message.queue.size",
+        INT_MAX,
+        doc="Requests the controller may have waiting for one broker.",
+    )
+    default_replication_factor: int = setting(
+        "default.replication.factor", 1, doc="Replicas of a topic created on first use."
+    )
+    replica_lag_time_max_ms: int = setting(
+        "replica.lag.time.max.ms",
+        10000,
+        LONG,
+        doc="A follower whose end offset was not heard of for this long leaves the isr.",
+    )
+    replica_lag_max_messages: int = setting(
+        "replica.lag.max.messages",
+        4000,
+        LONG,
+        doc="A follower that is this many messages behind leaves the isr.",
+    )
+    replica_socket_timeout_ms: int = setting(
+        "replica.socket.timeout.ms",
+        30000,
+        low=0,
+        doc="Socket timeout of a follower's connection to its leader.",
+    )
+    replica_socket_receive_buffer_bytes: int = setting(
+        "replica.socket.receive.buffer.bytes",
+        65536,
+        doc="SO_RCVBUF of a follower's connection to its leader.",
+    )
+    replica_fetch_max_bytes: int = setting(
+        "replica.fetch.max.bytes",
+        1048576,
+        doc="Bytes a follower asks for in each partition; at least `message.max.bytes`.",
+    )
+    replica_fetch_wait_max_ms: int = setting(
+        "replica.fetch.wait.max.ms",
+        500,
+        doc="How long a leader may hold a follower's fetch; at most `replica.lag.time.max.ms`.",
+    )
+    replica_fetch_min_bytes: int = setting(
+        "replica.fetch.min.bytes", 1, doc="Bytes for which a leader holds a follower's fetch."
+    )
+    num_replica_fetchers: int = setting(
+        "num.replica.fetchers", 1, doc="Fetchers for each leader a broker follows."
+    )
+    replica_high_watermark_checkpoint_interval_ms: int = setting(
+        "replica.high.watermark.checkpoint.interval.ms",
+        5000,
+        LONG,
+        doc="How often high watermarks are written to disk.",
+    )
+    fetch_purgatory_purge_interval_requests: int = setting(
+        "fetch.purgatory.purge.interval.requests",
+        1000,
+        doc="Waiting fetches after which the original clears answered ones from memory.",
+    )
+    producer_purgatory_purge_interval_requests: int = setting(
+        "producer.purgatory.purge.interval.requests",
+        1000,
+        doc="Waiting produces after which the original clears answered ones from memory.",
+    )
+    auto_leader_rebalance_enable: bool = setting(
+        "auto.leader.rebalance.enable",
+        True,
+        doc="Let the controller give leadership back to preferred replicas.",
+    )
+    leader_imbalance_per_broker_percentage: int = setting(
+        "leader.imbalance.per.broker.percentage",
+        10,
+        doc="Share of a broker's partitions led elsewhere above which leadership moves back.",
+    )
+    leader_imbalance_check_interval_seconds: int = setting(
+        "leader.imbalance.check.interval.seconds", 300, doc="How often that share is checked."
+    )
+    unclean_leader_election_enable: bool = setting(
+        "unclean.leader.election.enable",
+        True,
+        doc="Let a replica outside the isr lead when no other is alive, at the price of data.",
+    )
+
+    controlled_shutdown_enable: bool = setting(
+        "controlled.shutdown.enable", True, doc="Move leadership away before stopping."
+    )
+    controlled_shutdown_max_retries: int = setting(
+        "controlled.shutdown.max.retries", 3, doc="Attempts at that before stopping anyway."
+    )
+    controlled_shutdown_retry_backoff_ms: int = setting(
+        "controlled.shutdown.retry.backoff.ms", 5000, doc="Pause between those attempts."
+    )
+
+    offset_metadata_max_bytes: int = setting(
+        "offset.metadata.max.bytes",
+        4096,
+        doc="Longest text committed with an offset; counted in characters, like the original.",
+    )
+    offsets_load_buffer_size: int = setting(
+        "offsets.load.buffer.size",
+        5242880,
+        low=1,
+        doc="Bytes read at once while the offsets topic is loaded.",
+    )
+    offsets_topic_replication_factor: int = setting(
+        "offsets.topic.replication.factor",
+        3,
+        SHORT,
+        low=1,
+        doc="Replicas of the offsets topic; fewer when fewer brokers live at its creation.",
+    )
+    offsets_topic_num_partitions: int = setting(
+        "offsets.topic.num.partitions",
+        50,
+        low=1,
+        doc="Partitions of the offsets topic. Must never change: groups are placed by it.",
+    )
+    offsets_topic_segment_bytes: int = setting(
+        "offsets.topic.segment.bytes",
+        104857600,
+        low=1,
+        doc="Segment size of the offsets topic; the original always takes the default.",
+    )
+    offsets_topic_compression_codec: int = setting(
+        "offsets.topic.compression.codec",
+        0,
+        CODEC,
+        default_text="none",
+        doc="Codec of the messages in the offsets topic: a name, or a number from 0 to 3.",
+    )
+    offsets_retention_minutes: int = setting(
+        "offsets.retention.minutes", 1440, low=1, doc="How long a committed offset is kept."
+    )
+    offsets_retention_check_interval_ms: int = setting(
+        "offsets.retention.check.interval.ms",
+        600000,
+        LONG,
+        low=1,
+        doc="How often committed offsets are checked for their age; the original always takes "
+        "the default.",
+    )
+    offsets_commit_timeout_ms: int = setting(
+        "offsets.commit.timeout.ms",
+        5000,
+        low=1,
+        doc="How long a commit waits for its replicas.",
+    )
+    offsets_commit_required_acks: int = setting(
+        "offsets.commit.required.acks",
+        -1,
+        SHORT,
+        low=-1,
+        doc="Acks a commit needs; at most `offsets.topic.replication.factor`.",
+    )
+    delete_topic_enable: bool = setting(
+        "delete.topic.enable",
+        False,
+        doc="Carry out topic deletions. Without it they are only noted.",
+    )
+
+    zookeeper_connect: str = setting(
+        "zookeeper.connect",
+        doc="ZooKeeper's servers, `host:port,host:port`, with an optional `/chroot` at the end.",
+    )
+    zookeeper_session_timeout_ms: int = setting(
+        "zookeeper.session.timeout.ms",
+        6000,
+        doc="Silence after which ZooKeeper takes the broker for dead.",
+    )
+    zookeeper_connection_timeout_ms: int = setting(
+        "zookeeper.connection.timeout.ms",
+        kind=INT,
+        derive=value_of("zookeeper.session.timeout.ms"),
+        default_text="`zookeeper.session.timeout.ms`",
+        doc="How long to wait for the first connection to ZooKeeper.",
+    )
+    zookeeper_sync_time_ms: int = setting(
+        "zookeeper.sync.time.ms", 2000, doc="How far a ZooKeeper server may lag its leader."
+    )
+
+    kafka_metrics_reporters: tuple[str, ...] = setting(
+        "kafka.metrics.reporters", (), LIST, doc="Classes that report metrics."
+    )
+    kafka_metrics_polling_interval_secs: int = setting(
+        "kafka.metrics.polling.interval.secs", 10, doc="How often metrics are reported."
+    )
+    kafka_csv_metrics_reporter_enabled: bool = setting(
+        "kafka.csv.metrics.reporter.enabled", False, doc="Write metrics to CSV files."
+    )
+    kafka_csv_metrics_dir: str = setting(
+        "kafka.csv.metrics.dir", "kafka_metrics", doc="Directory of those files."
+    )
+    kafka_mx4jenable: bool = setting(
+        "kafka_mx4jenable", False, doc="System property: the original's MX4J page. Accepted."
+    )
+    mx4jaddress: str = setting(
+        "mx4jaddress", "0.0.0.0", doc="System property: address of that page. Accepted."
+    )
+    mx4jport: int = setting("mx4jport", 8082, doc="System property: port of that page. Accepted.")
+
+    def check(self) -> None:
+        if not self.log_dirs:
+            raise ConfigError("log.dirs has no value; at least one directory is needed.")
+        per_thread = self.log_cleaner_dedupe_buffer_size // self.log_cleaner_threads
+        if per_thread <= 1024 * 1024:
+            raise ConfigError(
+                f"log.cleaner.dedupe.buffer.size has value {self.log_cleaner_dedupe_buffer_size} "
+                "which must be at least 1MB per cleaner thread."
+            )
+        _check_range(
+            "replica.fetch.max.bytes",
+            self.replica_fetch_max_bytes,
+            self.message_max_bytes,
+            INT_MAX,
+            "the low end is message.max.bytes",
+        )
+        _check_range(
+            "replica.fetch.wait.max.ms",
+            self.replica_fetch_wait_max_ms,
+            INT.low,
+            self.replica_lag_time_max_ms,
+            "the high end is replica.lag.time.max.ms: followers would leave the isr while waiting",
+        )
+        _check_range(
+            "offsets.commit.required.acks",
+            self.offsets_commit_required_acks,
+            -1,
+            self.offsets_topic_replication_factor,
+            "the high end is offsets.topic.replication.factor",
+        )
+
+
+def _check_range(key: str, value: int, low: int | None, high: int, why: str) -> None:
+    if not (low is None or low <= value) or value > high:
+        raise ConfigError(
+            f"{key} has value {value} which is not in the range ({low},{high}); {why}."
+        )
+
+
+def _topic_cleanup_policy(value: str) -> str:
+    return _DELETE if value.strip().lower() == _DELETE else _COMPACT
+
+
+def _broker_cleanup_policy(value: str) -> str:
+    return _COMPACT if value.strip().lower() == _COMPACT else _DELETE
+
+
+def _topic_boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise NumberFormatError(text)
+    return text.lower() == "true"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogConfig(Settings):
+    """The settings of one topic's logs: the broker's, unless the topic overrides them.
+
+    ``cleanup_policy`` is always ``delete`` or ``compact``. Values of a topic are only parsed, not
+    limited, as in the original: ZooKeeper may hold any that an original tool wrote.
+    """
+
+    segment_bytes: int = setting(
+        "segment.bytes", 1073741824, doc="Size at which a segment is closed."
+    )
+    segment_ms: int = setting(
+        "segment.ms", 604800000, LONG, doc="Age at which a segment is closed."
+    )
+    segment_jitter_ms: int = setting(
+        "segment.jitter.ms", 0, LONG, doc="Most that chance may take off that age."
+    )
+    segment_index_bytes: int = setting(
+        "segment.index.bytes", 10485760, doc="Size of a segment's index file."
+    )
+    flush_messages: int = setting(
+        "flush.messages", LONG_MAX, LONG, doc="Messages a log may take before it is flushed."
+    )
+    flush_ms: int = setting(
+        "flush.ms", LONG_MAX, LONG, doc="How long a message may wait to be flushed."
+    )
+    retention_bytes: int = setting(
+        "retention.bytes",
+        -1,
+        LONG,
+        doc="Size a partition may grow to before old segments are deleted; negative: no limit.",
+    )
+    retention_ms: int = setting(
+        "retention.ms",
+        604800000,
+        LONG,
+        doc="Age at which a closed segment is deleted. -1 is no exception: all is too old.",
+    )
+    max_message_bytes: int = setting(
+        "max.message.bytes",
+        1000012,
+        doc="Largest log entry accepted, its 12 bytes of offset and size included.",
+    )
+    index_interval_bytes: int = setting(
+        "index.interval.bytes", 4096, doc="Bytes of log between two index entries."
+    )
+    # Parsed as an int, yet the broker's default may be any long.
+    file_delete_delay_ms: int = setting(
+        "file.delete.delay.ms",
+        60000,
+        low=LONG.low,
+        high=LONG.high,
+        doc="How long a deleted segment's files stay on disk.",
+    )
+    delete_retention_ms: int = setting(
+        "delete.retention.ms",
+        86400000,
+        LONG,
+        doc="How long a compacted log keeps the markers of deleted keys.",
+    )
+    min_cleanable_dirty_ratio: float = setting(
+        "min.cleanable.dirty.ratio",
+        0.5,
+        doc="A log is compacted once its uncleaned share is above this.",
+    )
+    cleanup_policy: str = setting(
+        "cleanup.policy",
+        _DELETE,
+        doc="`delete` deletes old segments; any other word keeps the last message of each key.",
+    )
+    unclean_leader_election_enable: bool = setting(
+        "unclean.leader.election.enable",
+        True,
+        BOOLEAN._replace(parse=_topic_boolean),
+        doc="Let a replica outside the isr lead when no other is alive, at the price of data.",
+    )
+    min_insync_replicas: int = setting(
+        "min.insync.replicas",
+        1,
+        doc="Replicas that must be in sync for a produce with acks -1; at least 1.",
+    )
+    compressed_sets: str = setting(
+        "compressed.sets",
+        "verbatim",
+        choices=_COMPRESSED_SETS,
+        doc="Ours; see `log.compressed.sets`.",
+    )
+
+    @property
+    def compact(self) -> bool:
+        return self.cleanup_policy == _COMPACT
+
+    @classmethod
+    def from_broker(cls, broker: BrokerConfig) -> LogConfig:
+        """The logs' defaults on a broker.
+
+        Unlike KafkaServer.createLogManager, min.insync.replicas is passed on (KAFKA-2114).
+        """
+        return cls(
+            segment_bytes=broker.log_segment_bytes,
+            segment_ms=broker.log_roll_ms,
+            segment_jitter_ms=broker.log_roll_jitter_ms,
+            segment_index_bytes=broker.log_index_size_max_bytes,
+            flush_messages=broker.log_flush_interval_messages,
+            flush_ms=broker.log_flush_interval_ms,
+            retention_bytes=broker.log_retention_bytes,
+            retention_ms=broker.log_retention_ms,
+            max_message_bytes=broker.message_max_bytes,
+            index_interval_bytes=broker.log_index_interval_bytes,
+            file_delete_delay_ms=broker.log_segment_delete_delay_ms,
+            delete_retention_ms=broker.log_cleaner_delete_retention_ms,
+            min_cleanable_dirty_ratio=broker.log_cleaner_min_cleanable_ratio,
+            cleanup_policy=_broker_cleanup_policy(broker.log_cleanup_policy),
+            unclean_leader_election_enable=broker.unclean_leader_election_enable,
+            min_insync_replicas=broker.min_insync_replicas,
+            compressed_sets=broker.log_compressed_sets,
+        )
+
+    def override(self, properties: Mapping[str, str]) -> LogConfig:
+        """This config with a topic's own values; names that do not exist are left alone.
+
+        Raises NumberFormatError in the JVM's words for a value that cannot be parsed.
+        """
+        changes = {
+            attribute: described.kind.parse(properties[described.key])
+            for attribute, described in self.settings().items()
+            if described.key in properties
+        }
+        if "cleanup_policy" in changes:
+            changes["cleanup_policy"] = _topic_cleanup_policy(changes["cleanup_policy"])
+        return replace(self, **changes)
+
+    @classmethod
+    def validate(cls, properties: Mapping[str, str]) -> None:
+        """Refuse what a tool must not write for a topic, in the words of LogConfig.validate."""
+        known = cls.keys()
+        for name in properties:
+            if name not in known:
+                raise UnknownConfigError(name)
+        min_isr = properties.get("min.insync.replicas")
+        if min_isr is not None and INT.parse(min_isr) < 1:
+            raise ConfigError(
+                f"Wrong value {min_isr} of min.insync.replicas in topic configuration;  "
+                "Valid values are at least 1"
+            )
+        cls().override(properties)

@@ -1,0 +1,282 @@
+"""How a setting is declared once and then parsed, checked, resolved and described.
+
+A settings class is a frozen dataclass on ``Settings`` whose fields are made by ``setting``::
+
+    @dataclass(frozen=True, kw_only=True)
+    class ConsumerConfig(Settings):
+        group_id: str = setting("group.id", doc="...")
+        fetch_wait_max_ms: int = setting("fetch.wait.max.ms", 100, doc="...")
+
+    ConsumerConfig.from_properties({"group.id": "g", "fetch.wait.max.ms": "50"})
+    ConsumerConfig(group_id="g", fetch_wait_max_ms=50)
+
+Mirrors kafka.utils.VerifiableProperties. Knows no setting, file or logger's level.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+from kafka08.errors import ConfigError
+
+INT_MAX = 2**31 - 1
+LONG_MAX = 2**63 - 1
+SHORT_MAX = 2**15 - 1
+DOUBLE_MAX = 1.7976931348623157e308
+
+COMPRESSION_CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3}
+
+_log = logging.getLogger("kafka.utils.VerifiableProperties")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_DOUBLE = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]?")
+_COMMA = re.compile(r"\s*,\s*")
+
+
+class NumberFormatError(ConfigError):
+    """A value that is not of its type; the text is the JVM's."""
+
+    java_class: ClassVar[str] = "java.lang.NumberFormatException"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f'For input string: "{text}"')
+
+
+class UnknownConfigError(ConfigError):
+    """A topic setting of a name that does not exist."""
+
+    java_class: ClassVar[str] = "java.lang.IllegalArgumentException"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'requirement failed: Unknown configuration "{name}".')
+
+
+class Kind(NamedTuple):
+    """The type of a setting: its name in the docs, its parser, and its widest range."""
+
+    name: str
+    parse: Callable[[str], Any]
+    low: int | None = None
+    high: int | None = None
+
+
+def _parse_integer(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not _INTEGER.fullmatch(text) or not low <= int(text) <= high:
+            raise NumberFormatError(text)
+        return int(text)
+
+    return parse
+
+
+def _parse_double(text: str) -> float:
+    match = _DOUBLE.fullmatch(text.strip())
+    if match is None:
+        raise NumberFormatError(text)
+    return float(match[1])
+
+
+def _parse_boolean(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise NumberFormatError(text)
+    return text == "true"
+
+
+def parse_list(text: str) -> tuple[str, ...]:
+    """Comma-separated words, blanks around them and empty ones dropped (Utils.parseCsvList)."""
+    return tuple(word for word in _COMMA.split(text.strip()) if word)
+
+
+def parse_map(text: str) -> dict[str, int]:
+    """``name:number`` pairs; the last colon counts, so names may hold some (Utils.parseCsvMap)."""
+    pairs = {}
+    for word in parse_list(text):
+        name, colon, number = word.rpartition(":")
+        if not colon:
+            raise NumberFormatError(word)
+        pairs[name.strip()] = INT.parse(number.strip())
+    return pairs
+
+
+def parse_codec(text: str) -> int:
+    """A codec's number from its name, any case, or its number (kafka.message.CompressionCodec)."""
+    if text.lower() in COMPRESSION_CODECS:
+        return COMPRESSION_CODECS[text.lower()]
+    if text in ("0", "1", "2", "3"):
+        return int(text)
+    raise NumberFormatError(text)
+
+
+def _integer_kind(name: str, high: int) -> Kind:
+    return Kind(name, _parse_integer(-high - 1, high), -high - 1, high)
+
+
+SHORT = _integer_kind("short", SHORT_MAX)
+INT = _integer_kind("int", INT_MAX)
+LONG = _integer_kind("long", LONG_MAX)
+DOUBLE = Kind("double", _parse_double)
+BOOLEAN = Kind("boolean", _parse_boolean)
+STRING = Kind("string", str)
+LIST = Kind("list", parse_list)
+MAP = Kind("map", parse_map)
+CODEC = Kind("codec", parse_codec)
+
+_KIND_OF_DEFAULT: dict[type, Kind] = {bool: BOOLEAN, int: INT, float: DOUBLE, str: STRING}
+_WHAT = {
+    BOOLEAN.name: "true or false",
+    CODEC.name: "none, gzip, snappy, lz4 or a number from 0 to 3",
+    DOUBLE.name: "a number",
+    MAP.name: "a list of host:int",
+}
+
+
+class Setting(NamedTuple):
+    """What ``setting`` was told; kept in the dataclass field's metadata."""
+
+    key: str
+    kind: Kind
+    low: int | None
+    high: int | None
+    choices: tuple[str, ...]
+    doc: str
+    required: bool
+    derive: Callable[[Any], Any] | None
+    default_text: str | None
+
+    @property
+    def range_text(self) -> str:
+        return f"({self.low},{self.high})"
+
+    def parse(self, text: str) -> Any:
+        """The value of a text. Raises ConfigError naming key, value and what is allowed."""
+        try:
+            value = self.kind.parse(text)
+        except NumberFormatError:
+            raise ConfigError(f"{self.key} has value {text} which is not {self._what()}.") from None
+        self.check(value)
+        return value
+
+    def check(self, value: Any) -> None:
+        """Raises ConfigError for a value outside the range or the choices."""
+        if self.choices and value not in self.choices:
+            raise ConfigError(
+                f"{self.key} has value {value} which is not one of {', '.join(self.choices)}."
+            )
+        if self.low is None or self.high is None or value is None:
+            return
+        if not self.low <= value <= self.high:
+            raise ConfigError(
+                f"{self.key} has value {value} which is not in the range {self.range_text}."
+            )
+
+    def _what(self) -> str:
+        return _WHAT.get(self.kind.name) or f"an integer in the range {self.range_text}"
+
+
+REQUIRED: Any = object()
+
+
+def setting(
+    key: str,
+    default: Any = REQUIRED,
+    kind: Kind | None = None,
+    low: int | None = None,
+    high: int | None = None,
+    *,
+    doc: str,
+    choices: tuple[str, ...] = (),
+    derive: Callable[[Any], Any] | None = None,
+    default_text: str | None = None,
+) -> Any:
+    """A dataclass field for one key.
+
+    ``kind`` follows from the default when not given (a required one is a string). ``low`` and
+    ``high`` are inclusive. ``derive`` computes the value from the settings declared so far when
+    the key is absent; ``default_text`` tells the reader of the docs what it does.
+    """
+    kind = kind or _KIND_OF_DEFAULT.get(type(default), STRING)
+    described = Setting(
+        key=key,
+        kind=kind,
+        low=kind.low if low is None else low,
+        high=kind.high if high is None else high,
+        choices=choices,
+        doc=doc,
+        required=default is REQUIRED and derive is None,
+        derive=derive,
+        default_text=default_text,
+    )
+    metadata = {"setting": described}
+    if derive is not None:
+        return dataclasses.field(default=None, metadata=metadata)
+    if default is REQUIRED:
+        return dataclasses.field(metadata=metadata)
+    if isinstance(default, dict):
+        return dataclasses.field(default_factory=lambda: dict(default), metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def value_of(key: str) -> Callable[[Any], Any]:
+    """A ``derive`` that takes over another setting's value."""
+    attribute = key.replace(".", "_")
+    return lambda settings: getattr(settings, attribute)
+
+
+S = TypeVar("S", bound="Settings")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Base of every settings class. Values are resolved and checked on construction.
+
+    A derived value may leave the range of its own key: hours outgrow an int of milliseconds.
+    """
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            described: Setting = field.metadata["setting"]
+            value = getattr(self, field.name)
+            if described.derive is None:
+                described.check(value)
+            elif value is None:
+                object.__setattr__(self, field.name, described.derive(self))
+        self.check()
+
+    def check(self) -> None:
+        """For subclasses: checks that concern more than one setting. Raises ConfigError."""
+
+    @classmethod
+    def settings(cls) -> dict[str, Setting]:
+        """Every setting by attribute, in declared order."""
+        return {field.name: field.metadata["setting"] for field in dataclasses.fields(cls)}
+
+    @classmethod
+    def keys(cls) -> frozenset[str]:
+        return frozenset(described.key for described in cls.settings().values())
+
+    @classmethod
+    def from_properties(cls: type[S], properties: Mapping[str, str]) -> S:
+        """Parse texts; keys that are not ours are left alone. Raises ConfigError."""
+        values = {}
+        for attribute, described in cls.settings().items():
+            if described.key in properties:
+                values[attribute] = described.parse(properties[described.key])
+            elif described.required:
+                raise ConfigError(f"Missing required property '{described.key}'")
+        return cls(**values)
+
+
+def log_overrides(properties: Mapping[str, str], known: Collection[str]) -> None:
+    """Log what was set, key by key, and warn of keys that nobody reads.
+
+    Keys starting with ``external`` are another program's (VerifiableProperties.verify).
+    """
+    _log.info("Verifying properties")
+    for key in sorted(properties):
+        if key in known or key.startswith("external"):
+            _log.info("Property %s is overridden to %s", key, properties[key])
+        else:
+            _log.warning("Property %s is not valid", key)
