@@ -11,11 +11,13 @@ from typing import Annotated, NamedTuple, Protocol
 from kafka08.protocol.types import (
     Doc,
     Records,
+    Strict,
     boolean,
     int16,
     int32,
     int64,
     nullable_string,
+    strict_string,
     string,
 )
 
@@ -36,12 +38,20 @@ sized_bytes = Annotated[Sized, Records("message set")]
 
 
 class RequestHeader(NamedTuple):
-    """Opens every request but ControlledShutdown, whose header lacks the client id."""
+    """Opens every request but ControlledShutdown."""
 
     api_key: int16
     api_version: Annotated[int16, Doc("not checked by 0.8.2.2, except on OffsetCommit")]
     correlation_id: Annotated[int32, Doc("echoed verbatim")]
     client_id: Annotated[nullable_string, Doc("for logs and metrics only")]
+
+
+class AnonymousHeader(NamedTuple):
+    """Opens ControlledShutdown: the client id is missing."""
+
+    api_key: int16
+    api_version: int16
+    correlation_id: int32
 
 
 # 0 Produce
@@ -161,7 +171,7 @@ class OffsetsResponse(NamedTuple):
 class MetadataRequest(NamedTuple):
     """Who leads what; creates the topics it names where the broker allows."""
 
-    topics: Annotated[list[string], Doc("empty = all topics; a negative count closes")]
+    topics: Annotated[list[string], Strict(), Doc("empty = all topics")]
 
 
 class BrokerEndpoint(NamedTuple):
@@ -332,10 +342,16 @@ class OffsetFetchTopic(NamedTuple):
 
 
 class OffsetFetchRequest(NamedTuple):
-    """Version 0 reads ZooKeeper, version 1 the coordinator."""
+    """Offsets committed with version 1, from the group's coordinator. Not version 0 is 1."""
 
     group: string
-    topics: Annotated[list[OffsetFetchTopic], Doc("v1: empty = all of the group")]
+    topics: Annotated[list[OffsetFetchTopic], Doc("empty = all of the group, but not in v0")]
+
+
+class OffsetFetchRequestV0(OffsetFetchRequest):
+    """Offsets committed with version 0, from ZooKeeper, through any broker. Same bytes."""
+
+    __slots__ = ()
 
 
 class OffsetFetchPartitionResponse(NamedTuple):
@@ -373,11 +389,11 @@ class ConsumerMetadataResponse(NamedTuple):
 class JoinGroupRequest(NamedTuple):
     """Not the layout of 0.9. A null string closes."""
 
-    group: string
+    group: strict_string
     session_timeout_ms: int32
-    topics: list[string]
-    consumer_id: string
-    strategy: string
+    topics: Annotated[list[strict_string], Strict()]
+    consumer_id: strict_string
+    strategy: strict_string
 
 
 class JoinGroupTopic(NamedTuple):
@@ -395,9 +411,9 @@ class JoinGroupResponse(NamedTuple):
 class HeartbeatRequest(NamedTuple):
     """Never used by a client of that time."""
 
-    group: string
+    group: strict_string
     generation: int32
-    consumer_id: string
+    consumer_id: strict_string
 
 
 class HeartbeatResponse(NamedTuple):

@@ -1,0 +1,88 @@
+"""Whole requests and responses: the header that goes in front, the size word around both.
+
+Knows nothing of sockets; frames come from ``framing``.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, TypeVar
+
+from kafka08.errors import ProtocolError
+from kafka08.protocol.codec import Buffer, decoders, encode_parts, encoders
+from kafka08.protocol.registry import api_of, request_schema
+from kafka08.protocol.schemas import (
+    AnonymousHeader,
+    ControlledShutdownRequest,
+    RequestHeader,
+)
+
+Response = TypeVar("Response")
+
+_KEY_AND_VERSION = struct.Struct(">hh")
+_CORRELATION_ID = struct.Struct(">i")
+_SIZE = struct.Struct(">i")
+_SIZE_AND_CORRELATION_ID = struct.Struct(">ii")
+
+
+def decode_request(frame: Buffer) -> tuple[RequestHeader, Any]:
+    """Header and body of a frame (without its size word); bytes behind the body are ignored.
+
+    Message sets are slices of the frame. ControlledShutdown comes with client id None. Raises
+    ProtocolError where 0.8.2.2 closes the connection.
+    """
+    view = memoryview(frame)
+    if len(view) < _KEY_AND_VERSION.size:
+        raise ProtocolError("a request without a header")
+    schema = request_schema(*_KEY_AND_VERSION.unpack_from(view))
+    if schema is ControlledShutdownRequest:
+        short, request, _ = decoders[AnonymousHeader, schema](view, 0)
+        return RequestHeader(short.api_key, short.api_version, short.correlation_id, None), request
+    header, request, _ = decoders[RequestHeader, schema](view, 0)
+    return header, request
+
+
+def encode_request(
+    request: Any, correlation_id: int, client_id: str | None = ""
+) -> list[bytes | bytearray | memoryview]:
+    """The chunks of a framed request in wire order. ProtocolError for values that do not fit."""
+    key, version, _ = api_of(request)
+    out: list[Any] = []
+    parts: list[Any] = []
+    if isinstance(request, ControlledShutdownRequest):
+        anonymous = AnonymousHeader(key, version, correlation_id)
+        encoders[AnonymousHeader, type(request)](anonymous, request, out, parts)
+    else:
+        header = RequestHeader(key, version, correlation_id, client_id)
+        encoders[RequestHeader, type(request)](header, request, out, parts)
+    if out:
+        parts.append(b"".join(out))
+    return _put_in_front(_SIZE.pack(_length(parts)), parts)
+
+
+def encode_response(correlation_id: int, response: Any) -> list[Any]:
+    """The chunks of a framed response in wire order; slices of log files stay what they are."""
+    parts = encode_parts(response)
+    return _put_in_front(_SIZE_AND_CORRELATION_ID.pack(_length(parts, 4), correlation_id), parts)
+
+
+def decode_response(schema: type[Response], frame: Buffer) -> tuple[int, Response]:
+    """(correlation id, response) of a frame without its size word, or ProtocolError."""
+    view = memoryview(frame)
+    if len(view) < _CORRELATION_ID.size:
+        raise ProtocolError("a response without a correlation id")
+    response, _ = decoders[schema,](view, _CORRELATION_ID.size)
+    return _CORRELATION_ID.unpack_from(view)[0], response
+
+
+def _length(parts: list[Any], more: int = 0) -> int:
+    size = sum(map(len, parts)) + more
+    if size > 0x7FFFFFFF:
+        raise ProtocolError(f"{size} bytes are too many for a frame")
+    return size
+
+
+def _put_in_front(prefix: bytes, parts: list[Any]) -> list[Any]:
+    # The first chunk is never a message set: something comes before it in every schema.
+    parts[0] = prefix + parts[0]
+    return parts
