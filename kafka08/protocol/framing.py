@@ -1,0 +1,127 @@
+"""Bytes from a stream cut into frames, without a socket: an int32 size word, then that many bytes.
+
+Made for ``recv_into``: the caller reads straight into the decoder's buffer, and frames are slices
+of it, not copies. Knows nothing of what is inside a frame.
+
+    while n := sock.recv_into(decoder.get_buffer()):
+        for frame in decoder.received(n):
+            ...
+
+A size word that 0.8.2.2 closes over (BoundedByteBufferReceive) raises ProtocolError as soon as it
+is complete; when whole frames lie in front of it, these come first and the next call raises.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from kafka08.errors import ProtocolError
+from kafka08.protocol.codec import Buffer
+
+SMALLEST_BUFFER = 4 * 1024
+LARGEST_BUFFER = 256 * 1024
+GROWTH = 4
+# After so many reads in a row that would have fitted the next smaller buffer, it is taken.
+QUIET_READS = 64
+
+_SIZE = struct.Struct(">i")
+
+
+class FrameDecoder:
+    """Frames of at most ``max_bytes``, the size word not counted.
+
+    The buffer follows the reads: it grows fourfold, from 4 to 256 KiB, when a read fills it, and
+    goes back after a quiet time. A larger frame gets a buffer of exactly its size for itself.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._capacity = SMALLEST_BUFFER
+        self._view = memoryview(bytearray(SMALLEST_BUFFER))
+        self._start = 0  # of the first frame that is not whole
+        self._end = 0  # of what was received
+        self._needed = 0  # bytes of that frame with its size word, once known
+        self._quiet = 0
+        self._error: ProtocolError | None = None
+
+    @property
+    def pending(self) -> int:
+        """How many bytes wait for the rest of their frame."""
+        return self._end - self._start
+
+    def get_buffer(self) -> memoryview:
+        """Where to read to, never empty. Frames given out before are no longer valid."""
+        if self._error is not None:
+            raise self._error
+        pending = self._end - self._start
+        size = self._capacity
+        if self._needed > size:
+            size = self._needed
+        if len(self._view) != size and (pending == 0 or len(self._view) < size):
+            # A new buffer, not a resize: frames still held by someone pin the old one.
+            view = memoryview(bytearray(size))
+            view[:pending] = self._view[self._start : self._end]
+            self._view = view
+        elif self._start and pending:
+            self._view[:pending] = self._view[self._start : self._end]
+        self._start = 0
+        self._end = pending
+        return self._view[pending:]
+
+    def received(self, count: int) -> list[memoryview]:
+        """The frames that ``count`` more bytes in the buffer complete, as writable slices of it.
+
+        They hold until the next ``get_buffer``.
+        """
+        frames = self._cut(count)
+        if self._error is not None and not frames:
+            raise self._error
+        return frames
+
+    def feed(self, data: Buffer) -> list[bytes]:
+        """Take bytes that were read elsewhere; returns copies of the frames they complete."""
+        frames: list[bytes] = []
+        rest = memoryview(data)
+        while rest and (self._error is None or not frames):
+            buffer = self.get_buffer()
+            count = min(len(rest), len(buffer))
+            buffer[:count] = rest[:count]
+            rest = rest[count:]
+            frames += map(bytes, self._cut(count))
+        if self._error is not None and not frames:
+            raise self._error
+        return frames
+
+    def _cut(self, count: int) -> list[memoryview]:
+        self._adapt(count)
+        view = self._view
+        start = self._start
+        self._end = end = self._end + count
+        self._needed = 0
+        frames = []
+        while end - start >= 4:
+            size = _SIZE.unpack_from(view, start)[0]
+            if not 0 < size <= self.max_bytes:
+                self._error = ProtocolError(
+                    f"a frame of {size} bytes is not between 1 and {self.max_bytes}"
+                )
+                break
+            after = start + 4 + size
+            if after > end:
+                self._needed = 4 + size
+                break
+            frames.append(view[start + 4 : after])
+            start = after
+        self._start = start
+        return frames
+
+    def _adapt(self, count: int) -> None:
+        if self._end + count == len(self._view):
+            self._quiet = 0
+            if self._needed <= self._capacity < LARGEST_BUFFER:
+                self._capacity *= GROWTH
+        elif self._capacity > SMALLEST_BUFFER:
+            self._quiet = self._quiet + 1 if self._end + count < self._capacity // GROWTH else 0
+            if self._quiet == QUIET_READS:
+                self._quiet = 0
+                self._capacity //= GROWTH
