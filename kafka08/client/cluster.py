@@ -1,0 +1,217 @@
+"""What a client knows of the cluster: brokers, topics, leaders, and a channel to each broker.
+
+Mirrors kafka.client.ClientUtils, kafka.producer.ProducerPool and BrokerPartitionInfo. It asks
+and remembers; when to ask again is the caller's policy. Safe for concurrent use.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from kafka08.common import Broker, TopicPartition
+from kafka08.errors import (
+    ConfigError,
+    KafkaError,
+    LeaderNotAvailableError,
+    ProtocolError,
+    UnknownTopicOrPartitionError,
+    raise_for_code,
+)
+from kafka08.network.channel import Channel
+from kafka08.protocol import schemas
+from kafka08.runtime import Lock, Runtime, ThreadRuntime
+
+logger = logging.getLogger("kafka.client.ClientUtils$")
+
+Endpoint = tuple[str, int]
+Bootstrap = Iterable[Endpoint] | Callable[[], Iterable[Endpoint]]
+
+
+def parse_broker_list(text: str | Iterable[str]) -> list[Endpoint]:
+    """``host:port,host:port`` -> endpoints. Raises ConfigError."""
+    words = text.split(",") if isinstance(text, str) else text
+    endpoints = []
+    for word in filter(None, (word.strip() for word in words)):
+        host, _, port = word.rpartition(":")
+        if not host or not port.isdecimal():
+            raise ConfigError(f"{word} is not host:port")
+        endpoints.append((host.strip("[]"), int(port)))
+    if not endpoints:
+        raise ConfigError("Please provide valid host:port like host1:9091,host2:9092")
+    return endpoints
+
+
+class NoBrokerError(KafkaError, OSError):
+    """No broker of the list answered."""
+
+
+class ClusterClient:
+    """Metadata and connections of one cluster.
+
+    ``bootstrap``: the endpoints metadata is asked of, in random order, or a function that names
+    them anew each time. ``channel`` makes connections, with Channel's signature.
+    """
+
+    def __init__(
+        self,
+        bootstrap: Bootstrap,
+        *,
+        client_id: str = "",
+        timeout_ms: int = 30000,
+        runtime: Runtime | None = None,
+        channel: Callable[..., Any] = Channel,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.client_id = client_id
+        self._bootstrap = bootstrap
+        self._timeout_ms = timeout_ms
+        self._runtime = runtime or ThreadRuntime()
+        self._make_channel = channel
+        self._random = rng or random.Random()
+        self._lock = self._runtime.lock()
+        self._brokers: dict[int, Broker] = {}
+        self._topics: dict[str, schemas.TopicMetadata] = {}
+        self._channels: dict[Broker, tuple[Any, Lock]] = {}
+
+    # --- metadata
+
+    def fetch_metadata(self, topics: Iterable[str]) -> schemas.MetadataResponse:
+        """Ask one broker after the other; none named means all topics. Raises NoBrokerError."""
+        request = schemas.MetadataRequest(list(topics))
+        cause = "no broker is known"
+        for host, port in self._shuffled():
+            channel = self._channel(host, port)
+            try:
+                response: schemas.MetadataResponse = channel.call(request)
+                return response
+            except (OSError, ProtocolError) as error:
+                cause = f"{host}:{port}: {error}"
+                logger.warning(
+                    "Fetching topic metadata for topics [%s] from broker [%s:%d] failed (%s)",
+                    ",".join(request.topics),
+                    host,
+                    port,
+                    error,
+                )
+            finally:
+                channel.close()
+        raise NoBrokerError(
+            f"fetching topic metadata for topics [{','.join(request.topics)}] failed: {cause}"
+        )
+
+    def _shuffled(self) -> list[Endpoint]:
+        bootstrap = self._bootstrap
+        endpoints = list(bootstrap() if callable(bootstrap) else bootstrap)
+        self._random.shuffle(endpoints)
+        return endpoints
+
+    def _channel(self, host: str, port: int) -> Any:
+        return self._make_channel(
+            host,
+            port,
+            client_id=self.client_id,
+            timeout_ms=self._timeout_ms,
+            runtime=self._runtime,
+        )
+
+    def refresh(self, topics: Iterable[str] = ()) -> schemas.MetadataResponse:
+        """Fetch metadata and remember it, errors of single topics included."""
+        response = self.fetch_metadata(topics)
+        with self._lock:
+            self._brokers = {b.node_id: Broker(*b) for b in response.brokers}
+            for topic in response.topics:
+                self._topics[topic.topic] = topic
+            stale = [b for b in self._channels if self._brokers.get(b.id, b) != b]
+            for broker in stale:
+                self._channels.pop(broker)[0].close()
+        return response
+
+    def partitions(self, topic: str) -> list[schemas.PartitionMetadata]:
+        """A topic's partitions by id, asked for if unknown. Raises the error of the topic."""
+        metadata = self._topics.get(topic)
+        if metadata is None or not metadata.partitions:
+            self.refresh([topic])
+            metadata = self._topics.get(topic)
+        if metadata is None:
+            raise UnknownTopicOrPartitionError(f"Topic {topic} doesn't exist")
+        if not metadata.partitions:
+            raise_for_code(metadata.error, f"No metadata for topic {topic}: code {metadata.error}")
+        return sorted(metadata.partitions, key=lambda p: p.partition)
+
+    def broker(self, node_id: int) -> Broker | None:
+        return self._brokers.get(node_id)
+
+    def leader(self, tp: TopicPartition) -> Broker:
+        """Raises LeaderNotAvailableError or UnknownTopicOrPartitionError."""
+        for partition in self.partitions(tp.topic):
+            if partition.partition == tp.partition:
+                broker = self.broker(partition.leader)
+                if broker is None:
+                    raise LeaderNotAvailableError(f"No leader for {tp}")
+                return broker
+        raise UnknownTopicOrPartitionError(f"Partition {tp} doesn't exist")
+
+    # --- connections
+
+    def call(self, broker: Broker, request: Any) -> Any:
+        """One request on the pooled connection to ``broker``; None for acks 0.
+
+        Raises OSError or ProtocolError, and then the connection is closed.
+        """
+        with self._lock:
+            if broker not in self._channels:
+                channel = self._channel(broker.host, broker.port)
+                self._channels[broker] = (channel, self._runtime.lock())
+            channel, lock = self._channels[broker]
+        with lock:
+            return channel.call(request)
+
+    def call_leader(self, tp: TopicPartition, request: Any) -> Any:
+        """One request to the leader of ``tp``."""
+        return self.call(self.leader(tp), request)
+
+    def coordinator(self, group: str) -> Broker:
+        """The broker that keeps the group's offsets, asked of the listed brokers in turn."""
+        brokers = (Broker(-1, host, port) for host, port in self._shuffled())
+        return find_coordinator(group, brokers, self._channel)
+
+    def close(self) -> None:
+        with self._lock:
+            for channel, _ in self._channels.values():
+                channel.close()
+            self._channels.clear()
+
+    def __enter__(self) -> ClusterClient:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+def find_coordinator(
+    group: str, brokers: Iterable[Broker], channel: Callable[[str, int], Any]
+) -> Broker:
+    """Ask each broker until one names the group's coordinator.
+
+    Raises the error of the last answer (15 while the offsets topic is being created), or
+    NoBrokerError when none answered.
+    """
+    failure: Exception = NoBrokerError("no broker is known")
+    for broker in brokers:
+        connection = channel(broker.host, broker.port)
+        try:
+            response = connection.call(schemas.ConsumerMetadataRequest(group))
+            raise_for_code(response.error)
+            return Broker(response.coordinator_id, response.host, response.port)
+        except (OSError, KafkaError) as error:
+            failure = error
+        finally:
+            connection.close()
+    raise failure
+
+
+def endpoints_of(brokers: Sequence[Broker]) -> list[Endpoint]:
+    return [(broker.host, broker.port) for broker in brokers]

@@ -1,0 +1,146 @@
+"""Flat dicts keyed by TopicPartition on one side, the wire's nested values on the other.
+
+Every request that names partitions nests them under their topics; callers think in partitions.
+Pure: no socket, no retry, no opinion on error codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from kafka08.common import TopicPartition
+from kafka08.protocol import schemas
+
+LATEST_TIME = -1
+EARLIEST_TIME = -2
+NO_OFFSET = -1
+NOW = -1
+
+T = TypeVar("T")
+
+
+class StoredOffset(NamedTuple):
+    """What a group committed for a partition; offset -1 when nothing is stored."""
+
+    offset: int
+    metadata: str = ""
+    error: int = 0
+
+
+def by_topic(entries: Mapping[TopicPartition, T]) -> dict[str, list[tuple[int, T]]]:
+    """Topic -> (partition, value) pairs, in the order given."""
+    topics: dict[str, list[tuple[int, T]]] = {}
+    for (topic, partition), value in entries.items():
+        topics.setdefault(topic, []).append((partition, value))
+    return topics
+
+
+def flatten(topics: Iterable[Any]) -> dict[TopicPartition, Any]:
+    """A response's topics -> its partition entries by TopicPartition."""
+    return {
+        TopicPartition(topic.topic, entry.partition): entry
+        for topic in topics
+        for entry in topic.partitions
+    }
+
+
+def fetch_request(
+    positions: Mapping[TopicPartition, int],
+    max_bytes: int,
+    *,
+    max_wait_ms: int = 0,
+    min_bytes: int = 0,
+    replica_id: int = schemas.CONSUMER_REPLICA_ID,
+) -> schemas.FetchRequest:
+    """Fetch from each position, up to ``max_bytes`` per partition."""
+    topics = [
+        schemas.FetchTopic(
+            topic, [schemas.FetchPartition(partition, offset, max_bytes) for partition, offset in p]
+        )
+        for topic, p in by_topic(positions).items()
+    ]
+    return schemas.FetchRequest(replica_id, max_wait_ms, min_bytes, topics)
+
+
+def offsets_request(
+    times: Mapping[TopicPartition, int],
+    max_offsets: int = 1,
+    *,
+    replica_id: int = schemas.CONSUMER_REPLICA_ID,
+) -> schemas.OffsetsRequest:
+    """Offsets before a time each: ms since the epoch, LATEST_TIME or EARLIEST_TIME."""
+    topics = [
+        schemas.OffsetsTopic(
+            topic, [schemas.OffsetsPartition(partition, time, max_offsets) for partition, time in p]
+        )
+        for topic, p in by_topic(times).items()
+    ]
+    return schemas.OffsetsRequest(replica_id, topics)
+
+
+def produce_request(
+    message_sets: Mapping[TopicPartition, Any], acks: int, timeout_ms: int
+) -> schemas.ProduceRequest:
+    topics = [
+        schemas.ProduceTopic(
+            topic, [schemas.ProducePartition(partition, data) for partition, data in p]
+        )
+        for topic, p in by_topic(message_sets).items()
+    ]
+    return schemas.ProduceRequest(acks, timeout_ms, topics)
+
+
+def commit_request_v0(
+    group: str, offsets: Mapping[TopicPartition, int], metadata: str = ""
+) -> schemas.OffsetCommitRequestV0:
+    topics = [
+        schemas.OffsetCommitTopicV0(
+            topic,
+            [schemas.OffsetCommitPartitionV0(number, offset, metadata) for number, offset in p],
+        )
+        for topic, p in by_topic(offsets).items()
+    ]
+    return schemas.OffsetCommitRequestV0(group, topics)
+
+
+def commit_request_v1(
+    group: str, offsets: Mapping[TopicPartition, int], metadata: str = ""
+) -> schemas.OffsetCommitRequestV1:
+    topics = [
+        schemas.OffsetCommitTopicV1(
+            topic,
+            [
+                schemas.OffsetCommitPartitionV1(number, offset, NOW, metadata)
+                for number, offset in p
+            ],
+        )
+        for topic, p in by_topic(offsets).items()
+    ]
+    return schemas.OffsetCommitRequestV1(group, -1, "", topics)
+
+
+def commit_results(response: schemas.OffsetCommitResponse) -> dict[TopicPartition, int]:
+    """Error code by partition."""
+    return {tp: entry.error for tp, entry in flatten(response.topics).items()}
+
+
+def offset_fetch_request(
+    group: str, partitions: Iterable[TopicPartition], *, version: int = 1
+) -> schemas.OffsetFetchRequest:
+    topics = [
+        schemas.OffsetFetchTopic(topic, [partition for partition, _ in p])
+        for topic, p in by_topic(dict.fromkeys(partitions)).items()
+    ]
+    if version == 0:
+        return schemas.OffsetFetchRequestV0(group, topics)
+    return schemas.OffsetFetchRequest(group, topics)
+
+
+def offset_fetch_results(
+    response: schemas.OffsetFetchResponse,
+) -> dict[TopicPartition, StoredOffset]:
+    return {
+        tp: StoredOffset(entry.offset, entry.metadata, entry.error)
+        for tp, entry in flatten(response.topics).items()
+    }

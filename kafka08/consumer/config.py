@@ -1,0 +1,152 @@
+"""The settings of a consumer, each declared once (kafka.consumer.ConsumerConfig)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from kafka08.errors import ConfigError
+from kafka08.settings import BOOLEAN, INT, STRING, Settings, setting, value_of
+
+_ID = re.compile(r"[A-Za-z0-9._-]*")
+_LOWER = STRING._replace(parse=str.lower)
+ZOOKEEPER = "zookeeper"
+KAFKA = "kafka"
+SMALLEST = "smallest"
+LARGEST = "largest"
+
+
+def _keeps_offsets_in_kafka(config: ConsumerConfig) -> bool:
+    return config.offsets_storage == KAFKA
+
+
+def check_id(key: str, value: str | None) -> None:
+    """Raises ConfigError for an id that could not be a znode or metric name."""
+    if value is not None and not _ID.fullmatch(value):
+        raise ConfigError(
+            f"{key} has value {value} which is illegal: it contains a character other than "
+            "ASCII alphanumerics, '.', '_' and '-'"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsumerConfig(Settings):
+    """Consumer settings by attribute; ``ConsumerConfig.from_properties`` reads dotted keys."""
+
+    group_id: str = setting("group.id", doc="the group; its members share the partitions")
+    zookeeper_connect: str = setting(
+        "zookeeper.connect", doc="host:port, comma-separated, with an optional /chroot at the end"
+    )
+    zookeeper_session_timeout_ms: int = setting(
+        "zookeeper.session.timeout.ms", 6000, doc="silence after which the group loses this member"
+    )
+    zookeeper_connection_timeout_ms: int = setting(
+        "zookeeper.connection.timeout.ms",
+        kind=INT,
+        derive=value_of("zookeeper.session.timeout.ms"),
+        default_text="zookeeper.session.timeout.ms",
+        doc="how long to wait for a ZooKeeper connection",
+    )
+    zookeeper_sync_time_ms: int = setting(
+        "zookeeper.sync.time.ms", 2000, doc="how far a ZooKeeper follower may lag"
+    )
+    consumer_id: str | None = setting(
+        "consumer.id", None, doc="fixed member id instead of a generated one; for tests"
+    )
+    client_id: str = setting(
+        "client.id",
+        derive=value_of("group.id"),
+        default_text="group.id",
+        doc="the name this client gives brokers",
+    )
+    socket_timeout_ms: int = setting(
+        "socket.timeout.ms", 30000, doc="timeout of a request; not below fetch.wait.max.ms"
+    )
+    socket_receive_buffer_bytes: int = setting(
+        "socket.receive.buffer.bytes", 65536, doc="receive buffer of a broker connection"
+    )
+    fetch_message_max_bytes: int = setting(
+        "fetch.message.max.bytes", 1048576, doc="bytes asked for per partition and fetch"
+    )
+    fetch_min_bytes: int = setting(
+        "fetch.min.bytes", 1, doc="bytes a broker waits for before it answers a fetch"
+    )
+    fetch_wait_max_ms: int = setting(
+        "fetch.wait.max.ms", 100, doc="how long a broker waits for fetch.min.bytes"
+    )
+    num_consumer_fetchers: int = setting(
+        "num.consumer.fetchers", 1, low=1, doc="fetching tasks per broker"
+    )
+    queued_max_message_chunks: int = setting(
+        "queued.max.message.chunks", 2, low=1, doc="fetched chunks a stream buffers"
+    )
+    partition_assignment_strategy: str = setting(
+        "partition.assignment.strategy", "range", doc="range or roundrobin"
+    )
+    rebalance_max_retries: int = setting(
+        "rebalance.max.retries", 4, doc="attempts at a rebalance before it fails"
+    )
+    rebalance_backoff_ms: int = setting(
+        "rebalance.backoff.ms",
+        kind=INT,
+        derive=value_of("zookeeper.sync.time.ms"),
+        default_text="zookeeper.sync.time.ms",
+        doc="pause between attempts at a rebalance",
+    )
+    refresh_leader_backoff_ms: int = setting(
+        "refresh.leader.backoff.ms", 200, doc="pause between searches for a partition's leader"
+    )
+    auto_commit_enable: bool = setting(
+        "auto.commit.enable", True, doc="commit positions in the background"
+    )
+    auto_commit_interval_ms: int = setting(
+        "auto.commit.interval.ms", 60000, doc="time between two background commits"
+    )
+    auto_offset_reset: str = setting(
+        "auto.offset.reset",
+        LARGEST,
+        choices=(SMALLEST, LARGEST),
+        doc="where to start without a stored offset, or with one out of range",
+    )
+    consumer_timeout_ms: int = setting(
+        "consumer.timeout.ms", -1, doc="how long a stream waits for a message; negative: for ever"
+    )
+    exclude_internal_topics: bool = setting(
+        "exclude.internal.topics", True, doc="keep __consumer_offsets out of filter subscriptions"
+    )
+    offsets_storage: str = setting(
+        "offsets.storage",
+        ZOOKEEPER,
+        _LOWER,
+        choices=(ZOOKEEPER, KAFKA),
+        doc="where the group's offsets are kept",
+    )
+    dual_commit_enabled: bool = setting(
+        "dual.commit.enabled",
+        kind=BOOLEAN,
+        derive=_keeps_offsets_in_kafka,
+        default_text="true if offsets.storage is kafka",
+        doc="write offsets to ZooKeeper as well while a group moves to Kafka",
+    )
+    offsets_channel_backoff_ms: int = setting(
+        "offsets.channel.backoff.ms", 1000, doc="pause before the coordinator is asked again"
+    )
+    offsets_channel_socket_timeout_ms: int = setting(
+        "offsets.channel.socket.timeout.ms", 10000, doc="timeout of requests to the coordinator"
+    )
+    offsets_commit_max_retries: int = setting(
+        "offsets.commit.max.retries", 5, doc="how often the last commit of all is retried"
+    )
+    serializer_encoding: str = setting(
+        "serializer.encoding", "UTF8", doc="charset of the string decoder"
+    )
+
+    def check(self) -> None:
+        check_id("group.id", self.group_id)
+        check_id("client.id", self.client_id)
+        check_id("consumer.id", self.consumer_id)
+        if self.fetch_wait_max_ms > self.socket_timeout_ms:
+            raise ConfigError(
+                f"fetch.wait.max.ms has value {self.fetch_wait_max_ms} which is above "
+                f"socket.timeout.ms ({self.socket_timeout_ms})."
+            )

@@ -1,0 +1,147 @@
+"""A consumer of one broker that keeps no state but its connection (kafka.consumer.SimpleConsumer).
+
+Finding leaders, following offsets and retrying after errors are the caller's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kafka08.client import shapes
+from kafka08.client.shapes import StoredOffset
+from kafka08.common import TopicPartition
+from kafka08.errors import KafkaError, ProtocolError, raise_for_code
+from kafka08.network.channel import Channel
+from kafka08.protocol import schemas
+from kafka08.runtime import Runtime, ThreadRuntime
+
+
+class SimpleConsumer:
+    """Requests to the broker at ``host:port``, one at a time, from any number of tasks.
+
+    A request that fails on the wire is sent once more on a new connection; the second failure
+    (OSError, ProtocolError) is raised. A closed consumer stays closed.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        timeout_ms: int = 30000,
+        receive_buffer_bytes: int = 65536,
+        client_id: str = "",
+        runtime: Runtime | None = None,
+        channel: Any = None,
+    ) -> None:
+        self.host = host
+        self.port = port
+        self._lock = (runtime or ThreadRuntime()).lock()
+        self._closed = False
+        self._channel = channel or Channel(
+            host,
+            port,
+            client_id=client_id,
+            timeout_ms=timeout_ms,
+            runtime=runtime,
+            receive_buffer_bytes=receive_buffer_bytes,
+        )
+
+    def call(self, request: Any) -> Any:
+        """Any request; its response."""
+        with self._lock:
+            self._check_open()
+            try:
+                return self._channel.call(request)
+            except (OSError, ProtocolError):
+                self._channel.close()
+                self._check_open()
+                return self._channel.call(request)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise KafkaError("the consumer is closed")
+
+    def topic_metadata(self, topics: Iterable[str] = ()) -> schemas.MetadataResponse:
+        response: schemas.MetadataResponse = self.call(schemas.MetadataRequest(list(topics)))
+        return response
+
+    def consumer_metadata(self, group: str) -> schemas.ConsumerMetadataResponse:
+        response: schemas.ConsumerMetadataResponse = self.call(
+            schemas.ConsumerMetadataRequest(group)
+        )
+        return response
+
+    def fetch(
+        self,
+        positions: Mapping[TopicPartition, int],
+        max_bytes: int = 1 << 20,
+        *,
+        max_wait_ms: int = 0,
+        min_bytes: int = 0,
+        replica_id: int = schemas.CONSUMER_REPLICA_ID,
+    ) -> dict[TopicPartition, schemas.FetchPartitionResponse]:
+        """Raw message sets by partition, each with its own error code."""
+        request = shapes.fetch_request(
+            positions,
+            max_bytes,
+            max_wait_ms=max_wait_ms,
+            min_bytes=min_bytes,
+            replica_id=replica_id,
+        )
+        return shapes.flatten(self.call(request).topics)
+
+    def offsets_before(
+        self,
+        tp: TopicPartition,
+        time: int,
+        max_offsets: int = 1,
+        *,
+        replica_id: int = schemas.CONSUMER_REPLICA_ID,
+    ) -> list[int]:
+        """Offsets before ``time`` (ms, -1 latest, -2 earliest), descending. Raises on code."""
+        request = shapes.offsets_request({tp: time}, max_offsets, replica_id=replica_id)
+        entry = shapes.flatten(self.call(request).topics)[tp]
+        raise_for_code(entry.error)
+        offsets: list[int] = entry.offsets
+        return offsets
+
+    def earliest_or_latest(
+        self,
+        tp: TopicPartition,
+        time: int,
+        *,
+        replica_id: int = schemas.CONSUMER_REPLICA_ID,
+    ) -> int:
+        """The first offset (``time`` -2) or the next one to be written (-1). Raises on code."""
+        return self.offsets_before(tp, time, replica_id=replica_id)[0]
+
+    def commit_offsets(
+        self,
+        group: str,
+        offsets: Mapping[TopicPartition, int],
+        *,
+        version: int = 1,
+        metadata: str = "",
+    ) -> dict[TopicPartition, int]:
+        """Commit through this broker: version 0 to ZooKeeper, 1 as coordinator. Error codes."""
+        build = shapes.commit_request_v1 if version else shapes.commit_request_v0
+        return shapes.commit_results(self.call(build(group, offsets, metadata)))
+
+    def fetch_offsets(
+        self, group: str, partitions: Iterable[TopicPartition], *, version: int = 1
+    ) -> dict[TopicPartition, StoredOffset]:
+        """What the group committed, from the store of that version."""
+        request = shapes.offset_fetch_request(group, partitions, version=version)
+        return shapes.offset_fetch_results(self.call(request))
+
+    def close(self) -> None:
+        self._closed = True
+        self._channel.close()
+
+    def __enter__(self) -> SimpleConsumer:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()

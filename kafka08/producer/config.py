@@ -1,0 +1,106 @@
+"""The settings of the Scala-style producer, each declared once (kafka.producer.ProducerConfig)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kafka08.errors import ConfigError
+from kafka08.settings import (
+    CODEC,
+    INT_MAX,
+    LIST,
+    SHORT,
+    Settings,
+    setting,
+    value_of,
+)
+
+SYNC = "sync"
+ASYNC = "async"
+DEFAULT_ENCODER = "kafka.serializer.DefaultEncoder"
+DEFAULT_PARTITIONER = "kafka.producer.DefaultPartitioner"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProducerConfig(Settings):
+    """Producer settings by attribute; ``ProducerConfig.from_properties`` reads dotted keys."""
+
+    metadata_broker_list: tuple[str, ...] = setting(
+        "metadata.broker.list", kind=LIST, doc="host:port of the brokers asked for metadata"
+    )
+    producer_type: str = setting(
+        "producer.type",
+        SYNC,
+        choices=(SYNC, ASYNC),
+        doc="sync: send returns when the brokers answered; async: send queues",
+    )
+    request_required_acks: int = setting(
+        "request.required.acks",
+        0,
+        SHORT,
+        -1,
+        1,
+        doc="0: no answer; 1: the leader has it; -1: the whole isr has it",
+    )
+    request_timeout_ms: int = setting(
+        "request.timeout.ms", 10000, low=1, high=INT_MAX, doc="how long acks may take"
+    )
+    message_send_max_retries: int = setting(
+        "message.send.max.retries", 3, doc="further attempts for messages that failed"
+    )
+    retry_backoff_ms: int = setting(
+        "retry.backoff.ms", 100, doc="pause before metadata is refreshed for a further attempt"
+    )
+    topic_metadata_refresh_interval_ms: int = setting(
+        "topic.metadata.refresh.interval.ms",
+        600000,
+        doc="age of metadata at which a send refreshes it; negative: after failures only",
+    )
+    compression_codec: int = setting(
+        "compression.codec", 0, CODEC, doc="none, gzip, snappy or lz4, or their numbers from 0"
+    )
+    compressed_topics: tuple[str, ...] = setting(
+        "compressed.topics", (), LIST, doc="the only topics to compress; empty: all of them"
+    )
+    partitioner_class: str = setting(
+        "partitioner.class", DEFAULT_PARTITIONER, doc="how a key chooses its partition"
+    )
+    serializer_class: str = setting(
+        "serializer.class", DEFAULT_ENCODER, doc="how a value becomes bytes"
+    )
+    key_serializer_class: str = setting(
+        "key.serializer.class",
+        derive=value_of("serializer.class"),
+        default_text="serializer.class",
+        doc="how a key becomes bytes",
+    )
+    serializer_encoding: str = setting(
+        "serializer.encoding", "UTF8", doc="charset of the string encoder"
+    )
+    send_buffer_bytes: int = setting(
+        "send.buffer.bytes", 102400, doc="send buffer of a broker connection"
+    )
+    client_id: str = setting("client.id", "", doc="the name this client gives brokers")
+    queue_buffering_max_ms: int = setting(
+        "queue.buffering.max.ms", 5000, doc="async: longest wait for a batch to fill"
+    )
+    queue_buffering_max_messages: int = setting(
+        "queue.buffering.max.messages", 10000, low=1, doc="async: messages queued at most"
+    )
+    queue_enqueue_timeout_ms: int = setting(
+        "queue.enqueue.timeout.ms",
+        -1,
+        doc="async: wait for room in the queue; 0: fail at once; negative: for ever",
+    )
+    batch_num_messages: int = setting(
+        "batch.num.messages", 200, doc="async: messages that make a batch"
+    )
+
+    def check(self) -> None:
+        if self.producer_type == ASYNC and (
+            self.batch_num_messages > self.queue_buffering_max_messages
+        ):
+            raise ConfigError(
+                f"batch.num.messages has value {self.batch_num_messages} which is above "
+                f"queue.buffering.max.messages ({self.queue_buffering_max_messages})."
+            )
