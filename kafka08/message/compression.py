@@ -1,0 +1,216 @@
+"""The three codecs of magic 0, as bytes to bytes, never inflating past a bound.
+
+gzip: an ordinary stream; concatenated members are read, and as in java.util.zip what follows the
+last member and does not look like another one is ignored.
+snappy: written in the framing of xerial's snappy-java with 32 KiB blocks; read with that framing
+(any block size) or as one raw block.
+lz4: the standard frame, except that the header checksum that 0.8.2.2 writes also covers the magic
+number. That one is always written; on input the standard one is accepted as well, and so are the
+frame options that 0.8.2.2 refuses (linked blocks, content size and checksum).
+Mirrors kafka.message.CompressionFactory. Knows nothing of messages.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+import lz4.frame
+import snappy
+import xxhash
+
+from kafka08.errors import KafkaError, MessageSizeTooLargeError, UnknownError
+from kafka08.message.message import BytesLike
+
+NONE = 0
+GZIP = 1
+SNAPPY = 2
+LZ4 = 3
+NAMES = {NONE: "none", GZIP: "gzip", SNAPPY: "snappy", LZ4: "lz4"}
+
+# What one wrapper may inflate to unless the caller says otherwise.
+MAX_INFLATED = 64 * 1024 * 1024
+
+_GZIP_WBITS = 31
+_GZIP_START = b"\x1f\x8b\x08"
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
+_XERIAL_BLOCK = 32 * 1024
+_BLOCK_SIZE = struct.Struct(">i")
+_LZ4_MAGIC = b"\x04\x22\x4d\x18"
+_LZ4_DESCRIPTOR = b"\x60\x40"  # version 01 and independent blocks; blocks of at most 64 KiB
+_LZ4_CONTENT_SIZE = 0x08
+_LZ4_DICTIONARY = 0x01
+# The most that one byte of input can stand for; a claim beyond it need not be allocated.
+_SNAPPY_RATIO = 22
+_LZ4_RATIO = 256
+
+
+class CorruptCompressionError(KafkaError):
+    """A compressed value that cannot be decoded; on the wire -1, as 0.8.2.2 answers."""
+
+    text = "A compressed message set cannot be decoded"
+
+
+def compress(codec: int, data: BytesLike, *, level: int = 6) -> bytes:
+    """``data`` in the form 0.8.2.2 writes; ``level`` is gzip's. Raises UnknownError."""
+    if codec == GZIP:
+        deflate = zlib.compressobj(level, zlib.DEFLATED, _GZIP_WBITS)
+        return deflate.compress(data) + deflate.flush()
+    if codec == SNAPPY:
+        return _compress_snappy(data)
+    if codec == LZ4:
+        return _compress_lz4(data)
+    raise UnknownError(f"Unknown compression codec {codec}")
+
+
+def decompress(codec: int, data: BytesLike, max_bytes: int = MAX_INFLATED) -> bytes:
+    """The inflated bytes, at most ``max_bytes`` of them.
+
+    Raises CorruptCompressionError for what cannot be decoded, MessageSizeTooLargeError for more
+    than ``max_bytes``, UnknownError for a codec that is none.
+    """
+    if codec == GZIP:
+        return _decompress_gzip(data, max_bytes)
+    if codec == SNAPPY:
+        return _decompress_snappy(data, max_bytes)
+    if codec == LZ4:
+        return _decompress_lz4(data, max_bytes)
+    raise UnknownError(f"Unknown compression codec {codec}")
+
+
+def _too_large(max_bytes: int) -> MessageSizeTooLargeError:
+    return MessageSizeTooLargeError(f"A compressed message inflates past {max_bytes} bytes")
+
+
+def _decompress_gzip(data: BytesLike, max_bytes: int) -> bytes:
+    members = []
+    room = max_bytes
+    rest: BytesLike = data
+    while True:
+        inflate = zlib.decompressobj(_GZIP_WBITS)
+        try:
+            # one byte over the bound tells a bomb from a stream that just fits
+            member = inflate.decompress(rest, room + 1)
+        except zlib.error as error:
+            raise CorruptCompressionError(f"Bad gzip data: {error}") from error
+        room -= len(member)
+        if room < 0:
+            raise _too_large(max_bytes)
+        if not inflate.eof:
+            raise CorruptCompressionError("The gzip stream ends early")
+        members.append(member)
+        rest = inflate.unused_data
+        if not rest.startswith(_GZIP_START):
+            return member if len(members) == 1 else b"".join(members)
+
+
+def _compress_snappy(data: BytesLike) -> bytes:
+    parts = [_XERIAL_HEADER]
+    view = memoryview(data)
+    for start in range(0, len(view), _XERIAL_BLOCK):
+        block = snappy.compress(view[start : start + _XERIAL_BLOCK])
+        parts.append(_BLOCK_SIZE.pack(len(block)))
+        parts.append(block)
+    return b"".join(parts)
+
+
+def _decompress_snappy(data: BytesLike, max_bytes: int) -> bytes:
+    view = memoryview(data)
+    if view[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC or len(view) < len(_XERIAL_HEADER):
+        return _decompress_snappy_block(view, max_bytes)
+    blocks = []
+    room = max_bytes
+    position = len(_XERIAL_HEADER)
+    # fewer than 4 bytes left are no block for the original either
+    while position + 4 <= len(view):
+        size = _BLOCK_SIZE.unpack_from(view, position)[0]
+        position += 4
+        if not 0 < size <= len(view) - position:
+            raise CorruptCompressionError(f"A snappy block has the impossible size {size}")
+        try:
+            block = _decompress_snappy_block(view[position : position + size], room)
+        except MessageSizeTooLargeError:
+            raise _too_large(max_bytes) from None
+        blocks.append(block)
+        room -= len(block)
+        position += size
+    return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+
+
+def _decompress_snappy_block(block: memoryview, max_bytes: int) -> bytes:
+    length = _snappy_length(block)
+    if length > max_bytes:
+        raise _too_large(max_bytes)
+    if length > len(block) * _SNAPPY_RATIO:
+        raise CorruptCompressionError(f"{len(block)} bytes of snappy cannot hold {length}")
+    try:
+        inflated: bytes = snappy.uncompress(block)
+    except snappy.UncompressError as error:
+        raise CorruptCompressionError(f"Bad snappy data: {error.__cause__ or error}") from error
+    if len(inflated) != length:
+        raise CorruptCompressionError("The snappy block ends early")
+    return inflated
+
+
+def _snappy_length(block: memoryview) -> int:
+    """The little-endian base 128 number that a raw block starts with."""
+    length = 0
+    for index, byte in enumerate(block[:5]):
+        length |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            return length
+    raise CorruptCompressionError("A snappy block has no length")
+
+
+def _historical_checksum(header: BytesLike) -> int:
+    """What 0.8 and 0.9 take for the header checksum: over the magic number too."""
+    return xxhash.xxh32_intdigest(header) >> 8 & 0xFF
+
+
+_LZ4_HEADER = _LZ4_MAGIC + _LZ4_DESCRIPTOR
+_LZ4_HEADER += bytes((_historical_checksum(_LZ4_HEADER),))
+
+
+def _compress_lz4(data: BytesLike) -> bytes:
+    frame: bytes = lz4.frame.compress(
+        data,
+        block_size=lz4.frame.BLOCKSIZE_MAX64KB,
+        block_linked=False,
+        content_checksum=False,
+        block_checksum=False,
+        store_size=False,
+    )
+    if frame[:6] != _LZ4_HEADER[:6]:  # pragma: no cover
+        raise CorruptCompressionError("The lz4 library wrote a frame with another descriptor")
+    return _LZ4_HEADER + frame[len(_LZ4_HEADER) :]
+
+
+def _decompress_lz4(data: BytesLike, max_bytes: int) -> bytes:
+    header = _standard_lz4_header(bytes(data[:19]))
+    limit = min(max_bytes, len(data) * _LZ4_RATIO)
+    frame = lz4.frame.LZ4FrameDecompressor()
+    try:
+        frame.decompress(header, 0)
+        inflated: bytes = frame.decompress(memoryview(data)[len(header) :], limit + 1)
+    except (RuntimeError, ValueError, EOFError) as error:
+        raise CorruptCompressionError(f"Bad lz4 data: {error}") from error
+    if len(inflated) > limit:
+        raise _too_large(max_bytes)
+    if not frame.eof:
+        raise CorruptCompressionError("The lz4 frame ends early")
+    return inflated
+
+
+def _standard_lz4_header(start: bytes) -> bytes:
+    """The header of the frame with the checksum that the lz4 library expects."""
+    if len(start) < len(_LZ4_HEADER) or not start.startswith(_LZ4_MAGIC):
+        raise CorruptCompressionError("This is no lz4 frame")
+    flags = start[4]
+    end = 6 + 8 * bool(flags & _LZ4_CONTENT_SIZE) + 4 * bool(flags & _LZ4_DICTIONARY)
+    if len(start) <= end:
+        raise CorruptCompressionError("The lz4 frame ends early")
+    standard = xxhash.xxh32_intdigest(start[4:end]) >> 8 & 0xFF
+    if start[end] not in (standard, _historical_checksum(start[:end])):
+        raise CorruptCompressionError("The checksum of the lz4 header is wrong")
+    return start[:end] + bytes((standard,))

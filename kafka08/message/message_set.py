@@ -1,0 +1,283 @@
+"""Message sets: entries back to back, as produced, stored, replicated and fetched.
+
+``assign_offsets`` is the leader's pass over what a producer sent, ``check_follower_set`` the
+follower's over what a leader sent; ``iter_entries`` and ``iter_messages`` read, ``encode_set``
+writes. Sets are stored as they came: a wrapper gets the offset of its last message, and only
+these 8 bytes change (0.8.2.2 re-packs the set instead, see ``wrapped.normalise``). Mirrors
+kafka.message.ByteBufferMessageSet and Log.analyzeAndValidateMessageSet. Knows no log.
+
+Two deviations from 0.8.2.2: the crcs of messages inside a wrapper are checked (no consumer could
+ever read past a wrong one), and what a wrapper may inflate to is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from operator import lt
+from typing import NamedTuple
+from zlib import crc32
+
+from kafka08.errors import InvalidMessageError, MessageSizeTooLargeError, UnknownError
+from kafka08.message.compression import MAX_INFLATED, NAMES, NONE, compress
+from kafka08.message.inner import leaves
+from kafka08.message.message import (
+    CODEC_MASK,
+    CRC_START,
+    ENTRY_OVERHEAD,
+    HEADER,
+    MIN_MESSAGE_SIZE,
+    OFFSET,
+    BytesLike,
+    Message,
+    encode_entry,
+    key_and_value,
+    refuse_short,
+)
+from kafka08.message.runs import RETRY_AFTER, offsets_of, plain_run, write_offsets
+
+_MIN_ENTRY = ENTRY_OVERHEAD + MIN_MESSAGE_SIZE
+
+
+class Appended(NamedTuple):
+    """What a pass over a set found.
+
+    ``count`` messages (a follower does not look into wrappers: there it equals ``entries``) in
+    ``entries`` top-level entries, which are the first ``valid_bytes`` of the buffer. ``codec`` is
+    the last one seen. Without any whole entry both offsets are -1.
+    """
+
+    count: int  # type: ignore[assignment]  # hides tuple.count
+    valid_bytes: int
+    first_offset: int
+    last_offset: int
+    entries: int
+    codec: int
+
+
+class Entry(NamedTuple):
+    """A top-level entry: ``size_total`` bytes at ``position``, its 12-byte header included."""
+
+    position: int
+    offset: int
+    size_total: int
+    codec: int
+    crc: int
+
+
+def assign_offsets(
+    buffer: BytesLike,
+    base_offset: int,
+    max_message_bytes: int,
+    *,
+    max_inflated: int = MAX_INFLATED,
+) -> Appended:
+    """Check a produced set and number its messages from ``base_offset``, in place.
+
+    ``buffer`` must be writable. A cut last entry is left out of ``valid_bytes``. A wrapper that
+    holds no message has no legal offset: it is taken out, what follows moves up, and a set of
+    nothing else counts 0. After an error the offsets in the buffer are undefined.
+
+    Raises InvalidMessageError (wrong crc, impossible size, nested too deep),
+    MessageSizeTooLargeError (an entry above ``max_message_bytes``, or one that inflates past
+    ``max_inflated``), CorruptCompressionError and UnknownError (codec 4 to 7), both -1.
+    """
+    view = memoryview(buffer)
+    end = len(view)
+    offset = base_offset
+    position = entries = last_codec = retry_at = 0
+    limit = max_message_bytes - ENTRY_OVERHEAD
+    empty = []
+    # the names of the loop's functions are bound here: this is the broker's hottest loop
+    header, put, crc_of = HEADER.unpack_from, OFFSET.pack_into, crc32
+    while position + _MIN_ENTRY <= end:
+        _, size, crc, attributes = header(view, position)
+        if position >= retry_at:
+            table = None
+            if size <= limit:
+                table = plain_run(view, position, end, size, check_crc=True)
+            if table is not None:
+                write_offsets(table, size, offset)
+                view[position : position + len(table)] = table
+                rows = len(table) // (ENTRY_OVERHEAD + size)
+                offset += rows
+                entries += rows
+                position += len(table)
+                continue
+            retry_at = position + RETRY_AFTER * size
+        stop = position + ENTRY_OVERHEAD + size
+        if size < MIN_MESSAGE_SIZE or stop > end:
+            break
+        if size > limit or crc_of(view[position + CRC_START : stop]) != crc:
+            raise _refusal(view, position, size, limit)
+        codec = attributes & CODEC_MASK
+        if codec:
+            last_codec = codec
+            count = leaves(
+                view, position, stop, codec, max_inflated=max_inflated, check_crc=True
+            ).count
+            if not count:
+                empty.append((position, stop))
+                position = stop
+                continue
+            offset += count
+        else:
+            offset += 1
+        put(view, position, offset - 1)
+        entries += 1
+        position = stop
+    refuse_short(view, position, end)
+    valid_bytes = _close_gaps(view, empty, position) if empty else position
+    if not entries:
+        return Appended(0, 0, -1, -1, 0, last_codec)
+    return Appended(offset - base_offset, valid_bytes, base_offset, offset - 1, entries, last_codec)
+
+
+def check_follower_set(buffer: BytesLike, max_message_bytes: int) -> Appended:
+    """Check a set that a leader sent; its offsets stand, and wrappers are not opened.
+
+    Raises as ``assign_offsets`` does for entries, and UnknownError when offsets do not rise.
+    """
+    view = memoryview(buffer)
+    end = len(view)
+    position = entries = last_codec = retry_at = 0
+    first = last = -1
+    limit = max_message_bytes - ENTRY_OVERHEAD
+    rising = True
+    while position + _MIN_ENTRY <= end:
+        offset, size, crc, attributes = HEADER.unpack_from(view, position)
+        table = None
+        if position >= retry_at:
+            retry_at = position + RETRY_AFTER * size
+            if size <= limit:
+                table = plain_run(view, position, end, size, check_crc=True)
+        if table is not None:
+            offsets = offsets_of(table, size)
+            rising = rising and all(map(lt, offsets, offsets[1:]))
+            stop = retry_at = position + len(table)
+        else:
+            offsets = (offset,)
+            stop = position + ENTRY_OVERHEAD + size
+            if size < MIN_MESSAGE_SIZE or stop > end:
+                break
+            if size > limit or crc32(view[position + CRC_START : stop]) != crc:
+                raise _refusal(view, position, size, limit)
+            last_codec = _known_codec(attributes) or last_codec
+        rising = rising and (not entries or offset > last)
+        first = first if entries else offset
+        last = offsets[-1]
+        entries += len(offsets)
+        position = stop
+    refuse_short(view, position, end)
+    if not rising:
+        raise UnknownError("Out of order offsets found in a replicated message set")
+    return Appended(entries, position, first, last, entries, last_codec)
+
+
+def iter_entries(buffer: BytesLike, start: int = 0) -> Iterator[Entry]:
+    """The whole top-level entries from position ``start``; nothing but sizes is checked.
+
+    Raises InvalidMessageError at an entry shorter than a message can be.
+    """
+    end = len(buffer)
+    position = start
+    while position + _MIN_ENTRY <= end:
+        offset, size, crc, attributes = HEADER.unpack_from(buffer, position)
+        stop = position + ENTRY_OVERHEAD + size
+        if size < MIN_MESSAGE_SIZE or stop > end:
+            break
+        yield Entry(position, offset, stop - position, attributes & CODEC_MASK, crc)
+        position = stop
+    refuse_short(buffer, position, end)
+
+
+def has_right_crc(buffer: BytesLike, entry: Entry) -> bool:
+    """Whether the crc of an entry of ``buffer`` is right."""
+    body = memoryview(buffer)[entry.position + CRC_START : entry.position + entry.size_total]
+    return crc32(body) == entry.crc
+
+
+def iter_messages(
+    buffer: BytesLike, *, max_inflated: int = MAX_INFLATED, check_crc: bool = True
+) -> Iterator[Message]:
+    """All whole messages, those inside wrappers included, with their true offsets.
+
+    Messages of a wrapper are numbered back from its offset; what a producer stored as their
+    offsets does not matter. Raises as ``assign_offsets`` does, without a limit of size.
+    """
+    for entry in iter_entries(buffer):
+        if check_crc and not has_right_crc(buffer, entry):
+            raise _refusal(memoryview(buffer), entry.position, entry.size_total, entry.size_total)
+        stop = entry.position + entry.size_total
+        if not entry.codec:
+            yield _message(buffer, entry.position, stop, entry.offset, NONE)
+            continue
+        found = leaves(
+            buffer,
+            entry.position,
+            stop,
+            entry.codec,
+            max_inflated=max_inflated,
+            check_crc=check_crc,
+        )
+        offset = entry.offset - found.count
+        for leaf in iter_entries(found.data):
+            offset += 1
+            stop = leaf.position + leaf.size_total
+            yield _message(found.data, leaf.position, stop, offset, entry.codec)
+
+
+def encode_set(
+    messages: Iterable[tuple[bytes | None, bytes | None]], codec: int = NONE, base_offset: int = 0
+) -> bytes:
+    """The set of (key, value) pairs, numbered from ``base_offset``; with a codec, one wrapper.
+
+    Raises UnknownError for a codec that is none.
+    """
+    entries = [
+        encode_entry(key, value, offset)
+        for offset, (key, value) in enumerate(messages, base_offset)
+    ]
+    inner = b"".join(entries)
+    if codec == NONE or not entries:
+        return inner
+    return encode_entry(None, compress(codec, inner), base_offset + len(entries) - 1, codec)
+
+
+def _message(buffer: BytesLike, position: int, stop: int, offset: int, codec: int) -> Message:
+    _, _, crc, rest = HEADER.unpack_from(buffer, position)
+    key, value = key_and_value(buffer, position, stop)
+    return Message(
+        offset,
+        None if key is None else bytes(buffer[key[0] : key[1]]),
+        None if value is None else bytes(buffer[value[0] : value[1]]),
+        codec,
+        crc,
+        rest >> 8,
+        rest & 0xFF,
+    )
+
+
+def _known_codec(attributes: int) -> int:
+    codec = attributes & CODEC_MASK
+    if codec not in NAMES:
+        raise UnknownError(f"Unknown compression codec {codec}")
+    return codec
+
+
+def _refusal(view: memoryview, position: int, size: int, limit: int) -> Exception:
+    """Why an entry is refused: its size first, as in the original, then its crc."""
+    if size > limit:
+        return MessageSizeTooLargeError(
+            f"Message size is {size + ENTRY_OVERHEAD} bytes which exceeds the maximum configured "
+            f"message size of {limit + ENTRY_OVERHEAD}"
+        )
+    stored = HEADER.unpack_from(view, position)[2]
+    return InvalidMessageError(f"Message at position {position} is corrupt (stored crc = {stored})")
+
+
+def _close_gaps(view: memoryview, gaps: list[tuple[int, int]], end: int) -> int:
+    """Move up what follows each gap; returns the new end."""
+    for start, stop in reversed(gaps):
+        view[start : start + end - stop] = view[stop:end]
+        end -= stop - start
+    return end
