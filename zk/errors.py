@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from kafka08.errors import KafkaError
 from zk.znodes import MalformedNodeError
 
@@ -31,35 +33,53 @@ class ZkError(KafkaError):
     """
 
     java_class = "org.I0Itec.zkclient.exception.ZkException"
+    keeper_code: ClassVar[str] = "SystemError"
 
     def __init__(self, message: str = "", *, path: str = "", after_loss: bool = False) -> None:
-        super().__init__(message or f"{type(self).__name__} for {path}")
+        super().__init__(message or self._keeper_text(path))
         self.path = path
         self.after_loss = after_loss
 
+    @classmethod
+    def _keeper_text(cls, path: str) -> str:
+        code = cls.keeper_code
+        where = f" for {path}" if path else ""
+        return (
+            f"org.apache.zookeeper.KeeperException${code}Exception: KeeperErrorCode = {code}{where}"
+        )
+
 
 class NoNodeError(ZkError):
+    keeper_code = "NoNode"
     java_class = "org.I0Itec.zkclient.exception.ZkNoNodeException"
 
 
 class NodeExistsError(ZkError):
+    keeper_code = "NodeExists"
     java_class = "org.I0Itec.zkclient.exception.ZkNodeExistsException"
 
 
 class BadVersionError(ZkError):
+    keeper_code = "BadVersion"
     java_class = "org.I0Itec.zkclient.exception.ZkBadVersionException"
 
 
 class NotEmptyError(ZkError):
     """The node has children."""
 
+    keeper_code = "NotEmpty"
+
 
 class EphemeralParentError(ZkError):
     """Ephemeral nodes have no children."""
 
+    keeper_code = "NoChildrenForEphemerals"
+
 
 class ZkConnectionError(ZkError):
     """No answer within the time given. A write may or may not have been carried out."""
+
+    keeper_code = "ConnectionLoss"
 
     java_class = "org.I0Itec.zkclient.exception.ZkTimeoutException"
 
@@ -70,6 +90,8 @@ class ZkClosedError(ZkConnectionError):
 
 class SessionExpiredError(ZkError):
     """The session in which the call began has ended, and all its ephemeral nodes with it."""
+
+    keeper_code = "SessionExpired"
 
 
 class DuplicateBrokerError(ZkError):

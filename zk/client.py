@@ -1,0 +1,487 @@
+"""A ZooKeeper session: blocking calls with a bound, and session states as callbacks.
+
+Wraps kazoo, on threads or on greenlets, and mirrors what 0.8.2.2 gets from zkclient with one
+difference: zkclient blocks for ever while ZooKeeper is away, these calls give up after
+``call_timeout_ms`` and at once when the session expires or the client is closed. Knows nothing
+of what the nodes mean.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from kazoo import exceptions as kazoo_errors
+from kazoo.client import KazooClient
+from kazoo.protocol.states import KazooState
+from kazoo.security import ACL, Id
+
+from kafka08.errors import ConfigError
+from zk.errors import (
+    BadVersionError,
+    EphemeralParentError,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+    SessionExpiredError,
+    ZkClosedError,
+    ZkConnectionError,
+    ZkError,
+)
+
+logger = logging.getLogger("org.I0Itec.zkclient.ZkClient")
+connection_logger = logging.getLogger("org.apache.zookeeper.ClientCnxn")
+
+Watch = Callable[[Any], None]
+"""Called once, on the client's callback task, with an event whose ``type`` is CREATED, DELETED,
+CHANGED, CHILD, or NONE when the connection that held the watch is gone. Must not block."""
+
+_RECONNECT = {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": 1.0}
+
+_ERRORS: dict[type[Exception], type[ZkError]] = {
+    kazoo_errors.NoNodeError: NoNodeError,
+    kazoo_errors.NodeExistsError: NodeExistsError,
+    kazoo_errors.BadVersionError: BadVersionError,
+    kazoo_errors.NotEmptyError: NotEmptyError,
+    kazoo_errors.NoChildrenForEphemeralsError: EphemeralParentError,
+    kazoo_errors.ConnectionClosedError: ZkClosedError,
+    kazoo_errors.SessionExpiredError: SessionExpiredError,
+}
+
+
+class SessionState(enum.Enum):
+    """What happened to the session. EXPIRED: it ended, and a new one stands by now."""
+
+    CONNECTED = "SyncConnected"
+    SUSPENDED = "Disconnected"
+    EXPIRED = "Expired"
+
+
+class Stat(NamedTuple):
+    """ZooKeeper's account of a node; times in ms, ``ephemeral_owner`` 0 if persistent."""
+
+    czxid: int
+    mzxid: int
+    ctime: int
+    mtime: int
+    version: int
+    cversion: int
+    aversion: int
+    ephemeral_owner: int
+    data_length: int
+    num_children: int
+    pzxid: int
+
+
+class CreateOp(NamedTuple):
+    path: str
+    data: bytes = b""
+    ephemeral: bool = False
+
+
+class SetOp(NamedTuple):
+    path: str
+    data: bytes
+    version: int = -1
+
+
+class DeleteOp(NamedTuple):
+    path: str
+    version: int = -1
+
+
+class CheckOp(NamedTuple):
+    """Fail the transaction unless the node has that version."""
+
+    path: str
+    version: int
+
+
+Op = CreateOp | SetOp | DeleteOp | CheckOp
+
+
+def _handler(gevent: bool) -> Any:
+    if gevent:
+        from kazoo.handlers.gevent import SequentialGeventHandler
+
+        return SequentialGeventHandler()
+    from kazoo.handlers.threading import SequentialThreadingHandler
+
+    return SequentialThreadingHandler()
+
+
+class ZkClient:
+    """One session on ``connect`` ("h1:2181,h2:2181/chroot").
+
+    ``gevent``: run on greenlets of the caller's hub. ``call_timeout_ms`` bounds every call,
+    default the session timeout. ``create_chroot``: make the chroot's nodes in ``start``.
+
+    Every call may raise ZkConnectionError, ZkClosedError and SessionExpiredError. A call cut
+    off by a connection loss is repeated; of an error met then, ``after_loss`` is true.
+    """
+
+    def __init__(
+        self,
+        connect: str,
+        *,
+        session_timeout_ms: int = 6000,
+        connection_timeout_ms: int | None = None,
+        call_timeout_ms: int | None = None,
+        gevent: bool = False,
+        create_chroot: bool = True,
+    ) -> None:
+        self.connect = connect
+        self.session_timeout_ms = session_timeout_ms
+        self.session_id = 0
+        self._connection_timeout_ms = connection_timeout_ms or session_timeout_ms
+        self._call_timeout = (call_timeout_ms or session_timeout_ms) / 1000
+        self._create_chroot = create_chroot
+        self._handler = _handler(gevent)
+        try:
+            self._zk = KazooClient(
+                hosts=connect,
+                timeout=session_timeout_ms / 1000,
+                handler=self._handler,
+                connection_retry={**_RECONNECT, "sleep_func": self._handler.sleep_func},
+                logger=connection_logger,
+            )
+        except ValueError as error:
+            raise ConfigError(f"Invalid zookeeper connect string {connect!r}: {error}") from None
+        self._listeners: list[Callable[[SessionState], None]] = []
+        self._connected = self._handler.event_object()
+        self._sessions_lost = 0
+        self._expired = False
+        self._closed = False
+        self._zk.add_listener(self._state_changed)
+
+    # --- life
+
+    def start(self) -> ZkClient:
+        """Connect. Raises ZkConnectionError when that takes longer than its timeout."""
+        self._zk.start_async().wait(self._connection_timeout_ms / 1000)
+        if not self._zk.connected:
+            self.close()
+            raise ZkConnectionError(
+                "Unable to connect to zookeeper server within timeout: "
+                f"{self._connection_timeout_ms} ({self.connect})"
+            )
+        if self._zk.chroot and self._create_chroot:
+            self._ensure_chroot()
+        return self
+
+    def _ensure_chroot(self) -> None:
+        chroot = self._zk.chroot
+        self._zk.chroot = ""
+        try:
+            self.ensure_path(chroot)
+        finally:
+            self._zk.chroot = chroot
+
+    def close(self) -> None:
+        """End the session and every task of the client. Not for callbacks; may be repeated."""
+        self._closed = True
+        self._connected.set()
+        try:
+            self._zk.stop()
+            self._zk.close()
+        except Exception:
+            logger.warning("The connection to %s did not close cleanly", self.connect)
+            logger.debug("Closing failed", exc_info=True)
+
+    def on_state(self, callback: Callable[[SessionState], None]) -> None:
+        """Have ``callback`` called at each change from now on. It must only enqueue."""
+        self._listeners.append(callback)
+
+    @property
+    def connected(self) -> bool:
+        return not self._closed and bool(self._zk.connected)
+
+    def _state_changed(self, state: Any) -> None:
+        """Runs on kazoo's connection task."""
+        if self._closed:
+            return
+        if state == KazooState.LOST:
+            self._sessions_lost += 1
+            self._expired = True
+            self._connected.clear()
+            return
+        if state == KazooState.SUSPENDED:
+            self._connected.clear()
+            self._tell(SessionState.SUSPENDED)
+            return
+        client_id = self._zk.client_id
+        self.session_id = client_id[0] if client_id else 0
+        expired, self._expired = self._expired, False
+        self._connected.set()
+        self._tell(SessionState.EXPIRED if expired else SessionState.CONNECTED)
+
+    def _tell(self, state: SessionState) -> None:
+        logger.info("zookeeper state changed (%s)", state.value)
+        for listener in list(self._listeners):
+            listener(state)
+
+    # --- one call
+
+    def _call(
+        self,
+        path: str,
+        issue: Callable[[], Any],
+        finish: Callable[[Any, bool], Any] | None = None,
+    ) -> Any:
+        """The result of the request ``issue`` sends, repeated after connection losses.
+
+        ``finish(result, after_loss)`` may replace it or raise.
+        """
+        deadline = time.monotonic() + self._call_timeout
+        sessions_lost = self._sessions_lost
+        after_loss = False
+        while True:
+            self._await_connection(path, deadline)
+            if self._sessions_lost != sessions_lost:
+                raise SessionExpiredError(path=path, after_loss=after_loss)
+            result = issue()
+            result.wait(max(0.0, deadline - time.monotonic()))
+            if not result.ready():
+                raise ZkConnectionError(path=path, after_loss=after_loss)
+            try:
+                answer = result.get()
+                return finish(answer, after_loss) if finish else answer
+            except (kazoo_errors.ConnectionLoss, kazoo_errors.OperationTimeoutError):
+                after_loss = True
+            except kazoo_errors.KazooException as error:
+                raise _translate(error, path, after_loss) from None
+
+    def _await_connection(self, path: str, deadline: float) -> None:
+        while not self.connected:
+            remaining = deadline - time.monotonic()
+            if self._closed:
+                raise ZkClosedError(path=path)
+            if remaining <= 0:
+                raise ZkConnectionError(path=path)
+            if self._connected.is_set():
+                # kazoo has lost the connection but not said so yet.
+                self._handler.sleep_func(0.01)
+            else:
+                self._connected.wait(remaining)
+
+    # --- reading
+
+    def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, Stat]:
+        """Data and stat. Raises NoNodeError, and then arms no watch."""
+        data, stat = self._call(path, lambda: self._zk.get_async(path, watch=watch))
+        return data or b"", Stat(*stat)
+
+    def get_if_exists(self, path: str) -> tuple[bytes, Stat] | None:
+        try:
+            return self.get(path)
+        except NoNodeError:
+            return None
+
+    def exists(self, path: str, watch: Watch | None = None) -> Stat | None:
+        """The stat, or None; the watch is armed in either case."""
+        stat = self._call(path, lambda: self._zk.exists_async(path, watch=watch))
+        return Stat(*stat) if stat else None
+
+    def children(self, path: str, watch: Watch | None = None) -> list[str]:
+        """Names in no order. Raises NoNodeError, and then arms no watch."""
+        found = self._call(path, lambda: self._zk.get_children_async(path, watch=watch))
+        return list(found)
+
+    def children_if_exists(self, path: str) -> list[str]:
+        """Names, none if the node does not exist."""
+        try:
+            return self.children(path)
+        except NoNodeError:
+            return []
+
+    # --- writing
+
+    def create(
+        self,
+        path: str,
+        data: bytes = b"",
+        *,
+        ephemeral: bool = False,
+        sequence: bool = False,
+        makepath: bool = False,
+    ) -> str:
+        """Create a node, with ``makepath`` its missing parents too; its path is returned.
+
+        Raises NodeExistsError, NoNodeError (no parent), EphemeralParentError. A node found
+        after a connection loss that has our bytes (and, ephemeral, our session) is ours. A
+        ``sequence`` node may come to exist twice.
+        """
+        try:
+            return str(
+                self._call(
+                    path,
+                    lambda: self._zk.create_async(
+                        path, data, ephemeral=ephemeral, sequence=sequence
+                    ),
+                )
+            )
+        except NoNodeError:
+            parent = path.rpartition("/")[0]
+            if not makepath or not parent:
+                raise
+            self.ensure_path(parent)
+            return self.create(path, data, ephemeral=ephemeral, sequence=sequence)
+        except NodeExistsError as error:
+            if error.after_loss and self._is_ours(path, data, ephemeral):
+                return path
+            raise
+
+    def _is_ours(self, path: str, data: bytes, ephemeral: bool) -> bool:
+        found = self.get_if_exists(path)
+        if found is None or found[0] != data:
+            return False
+        return found[1].ephemeral_owner == (self.session_id if ephemeral else 0)
+
+    def ensure_path(self, path: str) -> None:
+        """Make ``path`` and its parents exist, without data."""
+        if self.exists(path or "/") is not None:
+            return
+        self.ensure_path(path.rpartition("/")[0])
+        try:
+            self.create(path)
+        except NodeExistsError:
+            pass
+
+    def set(self, path: str, data: bytes, version: int = -1) -> Stat:
+        """Replace the data if the version matches (-1: any). Raises NoNodeError,
+        BadVersionError."""
+        stat = self._call(path, lambda: self._zk.set_async(path, data, version))
+        return Stat(*stat)
+
+    def create_or_set(self, path: str, data: bytes) -> int:
+        """Store ``data`` come what may; the version (ZkUtils.updatePersistentPath)."""
+        try:
+            return self.set(path, data).version
+        except NoNodeError:
+            try:
+                self.create(path, data, makepath=True)
+                return 0
+            except NodeExistsError:
+                return self.set(path, data).version
+
+    def conditional_set(
+        self,
+        path: str,
+        data: bytes,
+        version: int,
+        same: Callable[[bytes], bool] | None = None,
+    ) -> tuple[bool, int]:
+        """Set if the version matches: (True, new version) or (False, -1).
+
+        On a version mismatch the node is read again; when ``same`` accepts its bytes (default:
+        they equal ``data``) an earlier try had succeeded, and the node's version is adopted.
+        A missing node is a failure too (ZkUtils.conditionalUpdatePersistentPath).
+        """
+        try:
+            return True, self.set(path, data, version).version
+        except BadVersionError as error:
+            found = self.get_if_exists(path)
+            if found is not None and (same(found[0]) if same else found[0] == data):
+                return True, found[1].version
+            reason: ZkError = error
+        except NoNodeError as error:
+            reason = error
+        logger.warning(
+            "Conditional update of path %s with data %s and expected version %d failed due to %s",
+            path,
+            data.decode(errors="replace"),
+            version,
+            reason,
+        )
+        return False, -1
+
+    def delete(self, path: str, version: int = -1) -> None:
+        """Raises NoNodeError (unless a try cut off may have succeeded), BadVersionError,
+        NotEmptyError."""
+        try:
+            self._call(path, lambda: self._zk.delete_async(path, version))
+        except NoNodeError as error:
+            if not error.after_loss:
+                raise
+
+    def delete_if_exists(self, path: str) -> bool:
+        """Whether there was a node to delete (ZkUtils.deletePath)."""
+        try:
+            self.delete(path)
+        except NoNodeError:
+            return False
+        return True
+
+    def delete_recursive(self, path: str) -> None:
+        """Delete a node and all below it; no node is fine."""
+        for child in self.children_if_exists(path):
+            self.delete_recursive(f"{path.rstrip('/')}/{child}")
+        self.delete_if_exists(path)
+
+    def multi(self, ops: Sequence[Op]) -> list[Any]:
+        """All or nothing. Per op: the path created, the Stat of a set, True.
+
+        Raises the error of the first op that failed, with that op's ``path``. With
+        ``after_loss`` the whole transaction may have been carried out before.
+        """
+
+        def issue() -> Any:
+            transaction = self._zk.transaction()
+            for op in ops:
+                _add(transaction, op)
+            return transaction.commit_async()
+
+        results: list[Any] = self._call("", issue, lambda done, loss: _raise_first(ops, done, loss))
+        return [
+            Stat(*result) if isinstance(op, SetOp) else result
+            for op, result in zip(ops, results, strict=True)
+        ]
+
+    # --- what only a shell asks for
+
+    def sync(self, path: str) -> None:
+        """Have the server catch up with the ensemble's leader."""
+        self._call(path, lambda: self._zk.sync_async(path))
+
+    def get_acl(self, path: str) -> tuple[list[tuple[int, str, str]], Stat]:
+        """(permission bits, scheme, id) of each entry, and the stat. Raises NoNodeError."""
+        acls, stat = self._call(path, lambda: self._zk.get_acls_async(path))
+        return [(acl.perms, acl.id.scheme, acl.id.id) for acl in acls], Stat(*stat)
+
+    def set_acl(self, path: str, acls: Sequence[tuple[int, str, str]]) -> Stat:
+        entries = [ACL(perms, Id(scheme, name)) for perms, scheme, name in acls]
+        return Stat(*self._call(path, lambda: self._zk.set_acls_async(path, entries)))
+
+    def add_auth(self, scheme: str, credential: str) -> None:
+        self._call("", lambda: self._zk.add_auth_async(scheme, credential))
+
+
+def _translate(error: Exception, path: str, after_loss: bool) -> ZkError:
+    for kind, ours in _ERRORS.items():
+        if isinstance(error, kind):
+            return ours(path=path, after_loss=after_loss)
+    text = f"{type(error).__name__} for {path}: {error}"
+    return ZkError(text, path=path, after_loss=after_loss)
+
+
+def _add(transaction: Any, op: Op) -> None:
+    if isinstance(op, CreateOp):
+        transaction.create(op.path, op.data, ephemeral=op.ephemeral)
+    elif isinstance(op, SetOp):
+        transaction.set_data(op.path, op.data, op.version)
+    elif isinstance(op, DeleteOp):
+        transaction.delete(op.path, op.version)
+    else:
+        transaction.check(op.path, op.version)
+
+
+def _raise_first(ops: Sequence[Op], results: list[Any], after_loss: bool) -> list[Any]:
+    """The results unless one is the error that undid the others: then that error."""
+    echoes = (kazoo_errors.RolledBackError, kazoo_errors.RuntimeInconsistency)
+    for op, result in zip(ops, results, strict=True):
+        if isinstance(result, Exception) and not isinstance(result, echoes):
+            raise _translate(result, op.path, after_loss)
+    return results

@@ -1,0 +1,115 @@
+"""Live brokers: /brokers/ids, and the paths every broker makes sure of at its start."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from kafka08.common import Broker
+from kafka08.runtime import Clock
+from zk import znodes
+from zk.client import ZkClient
+from zk.errors import DuplicateBrokerError, NodeExistsError, ZkClosedError
+from zk.znodes import BrokerRegistration
+
+logger = logging.getLogger("kafka.utils.ZkUtils$")
+
+_RETRY_SECONDS = 1.0
+
+
+def ensure_common_paths(client: ZkClient) -> None:
+    """Create what is missing of the persistent parents (ZkUtils.setupCommonPaths)."""
+    for path in znodes.COMMON_PATHS:
+        client.ensure_path(path)
+
+
+def register_broker(
+    client: ZkClient,
+    broker_id: int,
+    host: str,
+    port: int,
+    *,
+    clock: Clock,
+    wait: Callable[[float], object],
+    jmx_port: int = -1,
+) -> BrokerRegistration:
+    """Create /brokers/ids/N for this session (ZkUtils.registerBrokerInZk).
+
+    A node of ours with the same address left by a former session is waited out, never deleted:
+    its end is how the controller learns of our restart. ``wait(seconds)`` does the waiting; a
+    true answer means we are stopping, which raises ZkClosedError. Raises DuplicateBrokerError
+    when another address holds the id.
+    """
+    path = znodes.broker_path(broker_id)
+    registration = BrokerRegistration(host, port, jmx_port, str(clock.millis()))
+    data = znodes.encode_broker(registration)
+    waiting = False
+    while not _register(client, path, data, registration):
+        if not waiting:
+            waiting = True
+            logger.info(
+                "I wrote this conflicted ephemeral node [%s] at %s a while back in a different "
+                "session, hence I will backoff for this node to be deleted by Zookeeper and retry",
+                data.decode(),
+                path,
+            )
+        if wait(_RETRY_SECONDS):
+            raise ZkClosedError(f"Stopped while {path} was still held by a former session")
+    logger.info("Registered broker %d at path %s with address %s:%d.", broker_id, path, host, port)
+    return registration
+
+
+def _register(client: ZkClient, path: str, data: bytes, registration: BrokerRegistration) -> bool:
+    """One try: True if the node is this session's, False if it is a former session's of ours."""
+    while True:
+        try:
+            client.create(path, data, ephemeral=True, makepath=True)
+            return True
+        except NodeExistsError:
+            found = client.get_if_exists(path)
+        if found is None:
+            continue
+        stored, stat = found
+        if not _same_address(path, stored, registration):
+            raise DuplicateBrokerError(
+                f"A broker is already registered on the path {path}. This probably indicates "
+                "that you either have configured a brokerid that is already in use, or else you "
+                "have shutdown this broker and restarted it faster than the zookeeper timeout "
+                "so it appears to be re-registering.",
+                path=path,
+            )
+        return stat.ephemeral_owner == client.session_id
+
+
+def _same_address(path: str, stored: bytes, registration: BrokerRegistration) -> bool:
+    try:
+        other = znodes.decode_broker(path, stored)
+    except znodes.MalformedNodeError:
+        return False
+    return (other.host, other.port) == (registration.host, registration.port)
+
+
+def unregister_broker(client: ZkClient, broker_id: int) -> None:
+    """Delete our id at once instead of leaving it to the session's end."""
+    client.delete_if_exists(znodes.broker_path(broker_id))
+
+
+def broker_ids(client: ZkClient) -> list[int]:
+    """The ids of the live brokers, sorted; none without the parent node."""
+    return sorted(int(name) for name in client.children_if_exists(znodes.BROKER_IDS))
+
+
+def read_broker(client: ZkClient, broker_id: int) -> Broker | None:
+    """Raises MalformedNodeError."""
+    path = znodes.broker_path(broker_id)
+    found = client.get_if_exists(path)
+    if found is None:
+        return None
+    registration = znodes.decode_broker(path, found[0])
+    return Broker(broker_id, registration.host, registration.port)
+
+
+def live_brokers(client: ZkClient) -> list[Broker]:
+    """The live brokers by id. Raises MalformedNodeError."""
+    found = (read_broker(client, broker_id) for broker_id in broker_ids(client))
+    return [broker for broker in found if broker is not None]

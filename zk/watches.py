@@ -1,0 +1,99 @@
+"""One-shot watches turned into events on somebody's queue.
+
+A read arms its watch first, so no change falls between the two. A watch that fires posts the
+event given with the read and is gone: the owner reads again, compares full states, and is armed
+again. When a connection is lost kazoo drops its watches; once it is back, all events that were
+armed are posted, since anything may have changed. After an expiry nothing is posted: the owner
+hears of the new session and reads everything again. Knows nothing of what the events mean.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any, Protocol
+
+from zk.client import SessionState, Stat, Watch
+from zk.errors import NoNodeError
+
+
+class Watchable(Protocol):
+    """What is needed of ZkClient."""
+
+    def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, Stat]: ...
+    def exists(self, path: str, watch: Watch | None = None) -> Stat | None: ...
+    def children(self, path: str, watch: Watch | None = None) -> list[str]: ...
+    def on_state(self, callback: Callable[[SessionState], None]) -> None: ...
+
+
+class WatchSet:
+    """The watches of one owner. ``post`` gets its events and must only enqueue them."""
+
+    def __init__(self, client: Watchable, post: Callable[[Any], None]) -> None:
+        self._client = client
+        self._post = post
+        self._armed: dict[tuple[str, str, Hashable], Watch] = {}
+        # Never held across a switch, so a plain lock does for greenlets too.
+        self._lock = threading.Lock()
+        client.on_state(self._state_changed)
+
+    def children(self, path: str, event: Hashable) -> list[str] | None:
+        """The names below ``path``, None without such a node.
+
+        ``event`` is posted when a child comes or goes, or the node itself does.
+        """
+        watch = self._watch("children", path, event)
+        while True:
+            try:
+                return self._client.children(path, watch)
+            except NoNodeError:
+                if self._client.exists(path, watch) is None:
+                    return None
+
+    def data(self, path: str, event: Hashable) -> tuple[bytes, int] | None:
+        """Data and version, None without such a node.
+
+        ``event`` is posted when the data changes, or the node comes or goes.
+        """
+        watch = self._watch("data", path, event)
+        while True:
+            try:
+                data, stat = self._client.get(path, watch)
+                return data, stat.version
+            except NoNodeError:
+                if self._client.exists(path, watch) is None:
+                    return None
+
+    def forget(self, path: str) -> None:
+        """No longer post what concerns ``path``; a watch still armed there fires unheard."""
+        with self._lock:
+            self._armed = {key: watch for key, watch in self._armed.items() if key[1] != path}
+
+    def clear(self) -> None:
+        """Forget every watch."""
+        with self._lock:
+            self._armed.clear()
+
+    def _watch(self, kind: str, path: str, event: Hashable) -> Watch:
+        """The one callable for these: kazoo keeps watches in sets, so arming twice is once."""
+        key = (kind, path, event)
+
+        def fired(watched: Any) -> None:
+            with self._lock:
+                if watched.type == "NONE" or self._armed.get(key) is not fired:
+                    return
+                del self._armed[key]
+            self._post(event)
+
+        with self._lock:
+            return self._armed.setdefault(key, fired)
+
+    def _state_changed(self, state: SessionState) -> None:
+        if state is SessionState.SUSPENDED:
+            return
+        with self._lock:
+            lost = [event for _, _, event in self._armed]
+            self._armed.clear()
+        if state is SessionState.CONNECTED:
+            for event in dict.fromkeys(lost):
+                self._post(event)
