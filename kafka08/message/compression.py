@@ -33,6 +33,7 @@ MAX_INFLATED = 64 * 1024 * 1024
 
 _GZIP_WBITS = 31
 _GZIP_START = b"\x1f\x8b\x08"
+_GZIP_PIECE = 4096
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK = 32 * 1024
@@ -84,25 +85,30 @@ def _too_large(max_bytes: int) -> MessageSizeTooLargeError:
 
 
 def _decompress_gzip(data: BytesLike, max_bytes: int) -> bytes:
-    members = []
+    view = memoryview(data)
+    parts: list[bytes] = []
     room = max_bytes
-    rest: BytesLike = data
-    while True:
+    position = 0
+    # of what follows the first member little is fed at once: zlib copies what it does not use
+    piece_bytes = len(view)
+    while not position or view[position : position + len(_GZIP_START)] == _GZIP_START:
         inflate = zlib.decompressobj(_GZIP_WBITS)
-        try:
-            # one byte over the bound tells a bomb from a stream that just fits
-            member = inflate.decompress(rest, room + 1)
-        except zlib.error as error:
-            raise CorruptCompressionError(f"Bad gzip data: {error}") from error
-        room -= len(member)
-        if room < 0:
-            raise _too_large(max_bytes)
-        if not inflate.eof:
-            raise CorruptCompressionError("The gzip stream ends early")
-        members.append(member)
-        rest = inflate.unused_data
-        if not rest.startswith(_GZIP_START):
-            return member if len(members) == 1 else b"".join(members)
+        while not inflate.eof:
+            piece = view[position : position + piece_bytes]
+            if not piece:
+                raise CorruptCompressionError("The gzip stream ends early")
+            try:
+                # one byte over the bound tells a bomb from a stream that just fits
+                parts.append(inflate.decompress(piece, room + 1))
+            except zlib.error as error:
+                raise CorruptCompressionError(f"Bad gzip data: {error}") from error
+            room -= len(parts[-1])
+            if room < 0:
+                raise _too_large(max_bytes)
+            position += len(piece)
+        position -= len(inflate.unused_data)
+        piece_bytes = _GZIP_PIECE
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _compress_snappy(data: BytesLike) -> bytes:
