@@ -418,3 +418,24 @@ class HeartbeatRequest(NamedTuple):
 
 class HeartbeatResponse(NamedTuple):
     error: int16
+
+
+# Records of __consumer_offsets, which is read by this notation too
+
+
+class OffsetKey(NamedTuple):
+    """Key of a stored offset (OffsetManager.offsetCommitKey)."""
+
+    version: Annotated[int16, Doc("0")]
+    group: strict_string
+    topic: strict_string
+    partition: int32
+
+
+class OffsetValue(NamedTuple):
+    """Value of a stored offset (OffsetManager.offsetCommitValue); none at all once expired."""
+
+    version: Annotated[int16, Doc("0")]
+    offset: int64
+    metadata: strict_string
+    timestamp: Annotated[int64, Doc("ms")]

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka08.errors import ProtocolError
+from kafka08.protocol import schemas as s
+from kafka08.protocol.codec import COPY_BELOW, decode, encode, encode_parts
+from kafka08.protocol.types import fields_of
+from tests.protocol.values import REQUESTS, RESPONSES, check_every_cut, values
+
+SCHEMAS = [*REQUESTS, *RESPONSES, s.RequestHeader, s.AnonymousHeader, s.OffsetKey, s.OffsetValue]
+
+
+class Slice:
+    """Stands for a slice of a log file: it has a length, and nobody may ask for its bytes."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+@settings(max_examples=25)
+@given(data=st.data())
+def test_round_trip(schema: Any, data: st.DataObject) -> None:
+    value = data.draw(values(schema))
+    assert check_every_cut(schema, encode(value)) == value
+
+
+@given(schema=st.sampled_from(SCHEMAS), data=st.binary(max_size=120))
+def test_arbitrary_bytes_raise_nothing_but_protocol_error(schema: Any, data: bytes) -> None:
+    try:
+        value, end = decode(schema, data)
+    except ProtocolError:
+        return
+    assert type(value) is schema
+    assert 0 < end <= len(data)
+
+
+@given(data=st.data())
+def test_damaged_bytes_raise_nothing_but_protocol_error(data: st.DataObject) -> None:
+    schema = data.draw(st.sampled_from(SCHEMAS))
+    damaged = bytearray(encode(data.draw(values(schema))))
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(damaged) - 1))
+        damaged[at] = data.draw(st.sampled_from([0, 1, 0x7F, 0x80, 0xFF]))
+    try:
+        decode(schema, damaged)
+    except ProtocolError:
+        pass
+
+
+@pytest.mark.parametrize("count", [4, 0x7FFFFFFF])
+@pytest.mark.parametrize(
+    ("schema", "head"),
+    [
+        (s.MetadataRequest, b""),
+        (s.FetchRequest, b"\xff" * 12),
+        (s.FetchTopic, b"\0\1t"),
+        (s.OffsetFetchTopic, b"\0\1t"),
+        (s.OffsetsPartitionResponse, bytes(6)),
+    ],
+)
+def test_a_count_beyond_the_bytes_left_is_refused(schema: Any, head: bytes, count: int) -> None:
+    with pytest.raises(ProtocolError, match="missing"):
+        decode(schema, head + struct.pack(">i", count) + bytes(7))
+
+
+def test_negative_counts_are_empty_arrays() -> None:
+    assert decode(s.ProduceResponse, b"\x80\0\0\0") == (([],), 4)
+    assert decode(s.OffsetFetchTopic, b"\0\1t\xff\xff\xff\xff")[0] == ("t", [])
+
+
+@pytest.mark.parametrize(
+    ("schema", "head"), [(s.MetadataRequest, b""), (s.JoinGroupRequest, b"\0\1g" + bytes(4))]
+)
+def test_but_not_where_0_8_2_2_refuses_them(schema: Any, head: bytes) -> None:
+    with pytest.raises(ProtocolError, match="a length of -1"):
+        decode(schema, head + b"\xff\xff\xff\xff")
+
+
+@pytest.mark.parametrize("size", [b"\xff\xff", b"\x80\x00"])
+def test_null_strings(size: bytes) -> None:
+    assert decode(s.ConsumerMetadataRequest, size) == (("",), 2)
+    header, _ = decode(s.RequestHeader, bytes(8) + size)
+    assert header.client_id is None
+    with pytest.raises(ProtocolError, match="a length of"):
+        decode(s.HeartbeatRequest, size + bytes(6))
+
+
+def test_null_and_empty_metadata_differ() -> None:
+    for metadata in (None, ""):
+        commit = s.OffsetCommitPartitionV0(1, 2, metadata)
+        assert decode(s.OffsetCommitPartitionV0, encode(commit))[0] == commit
+
+
+def test_bad_utf8_is_read_with_replacements() -> None:
+    group = decode(s.ConsumerMetadataRequest, b"\0\3a\xffb")[0].group
+    assert group == "a\N{REPLACEMENT CHARACTER}b"
+
+
+def test_a_lone_surrogate_is_written_as_java_does() -> None:
+    assert encode(s.ConsumerMetadataRequest("\ud800")) == b"\0\1?"
+
+
+def test_negative_message_set_size_is_refused() -> None:
+    with pytest.raises(ProtocolError, match="a length of -1"):
+        decode(s.ProducePartition, bytes(4) + b"\xff\xff\xff\xff")
+
+
+@pytest.mark.parametrize(("byte", "expected"), [(0, False), (1, True)])
+def test_booleans(byte: int, expected: bool) -> None:
+    data = bytes(8) + bytes([byte]) + bytes(4)
+    assert decode(s.StopReplicaRequest, data)[0].delete_partitions is expected
+
+
+@pytest.mark.parametrize("byte", [2, 0x7F, 0xFF])
+def test_booleans_are_0_or_1(byte: int) -> None:
+    with pytest.raises(ProtocolError, match="no boolean"):
+        decode(s.StopReplicaRequest, bytes(8) + bytes([byte]) + bytes(4))
+
+
+def test_decoded_message_sets_are_writable_slices_of_the_buffer() -> None:
+    frame = bytearray(encode(s.ProducePartition(3, memoryview(b"abc"))))
+    partition, _ = decode(s.ProducePartition, memoryview(frame))
+    partition.message_set[0] = ord("x")
+    assert bytes(frame) == b"\0\0\0\3\0\0\0\3xbc"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        s.ConsumerMetadataRequest("g" * 32768),
+        s.ConsumerMetadataRequest("é" * 16384),
+        s.ConsumerMetadataRequest(None),  # type: ignore[arg-type]
+        s.HeartbeatResponse(1 << 15),
+        s.HeartbeatResponse(None),  # type: ignore[arg-type]
+        s.JoinGroupTopic("t", [1 << 31]),
+        s.FetchTopic("t", [s.FetchPartition(0, 1 << 63, 0)]),
+    ],
+)
+def test_values_that_do_not_fit_are_refused(value: Any) -> None:
+    with pytest.raises(ProtocolError, match="cannot encode " + type(value).__name__):
+        encode(value)
+
+
+def test_the_longest_string() -> None:
+    longest = s.ConsumerMetadataRequest("g" * 32767)
+    assert decode(s.ConsumerMetadataRequest, encode(longest)) == (longest, 32769)
+
+
+def test_parts_keep_file_slices_and_large_sets_as_they_are() -> None:
+    sets: list[Any] = [Slice(10), Slice(0), b"small", memoryview(bytes(COPY_BELOW)), Slice(1)]
+    response = s.FetchResponse(
+        [
+            s.FetchTopicResponse("a", [s.FetchPartitionResponse(0, 0, 7, x) for x in sets[:2]]),
+            s.FetchTopicResponse("b", [s.FetchPartitionResponse(0, 0, 7, x) for x in sets[2:]]),
+        ]
+    )
+    parts = encode_parts(response)
+    assert parts[1] is sets[0]
+    assert parts[3] is sets[3]
+    assert parts[5] is sets[4]
+    assert len(parts) == 6
+    as_bytes = b"".join(bytes(len(x)) if isinstance(x, Slice) else x for x in parts)
+    decoded, end = decode(s.FetchResponse, as_bytes)
+    assert end == sum(map(len, parts))
+    lengths = [len(p.message_set) for topic in decoded.topics for p in topic.partitions]
+    assert lengths == [10, 0, 5, COPY_BELOW, 1]
+
+
+def test_nested_structures_are_laid_out_in_place() -> None:
+    class Outer(s.NamedTuple):
+        first: s.int32
+        inner: s.StopReplicaPartition
+        last: s.int16
+
+    Outer.__annotations__.update(first=s.int32, inner=s.StopReplicaPartition, last=s.int16)
+    data = b"\0\0\0\1" + b"\0\1t\0\0\0\2" + b"\0\3"
+    assert check_every_cut(Outer, data) == (1, ("t", 2), 3)
+
+
+def test_a_field_without_a_wire_type_is_an_error_of_ours() -> None:
+    class Wrong(s.NamedTuple):
+        field: float
+
+    with pytest.raises(TypeError, match="no wire type"):
+        fields_of(Wrong)
