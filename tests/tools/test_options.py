@@ -1,0 +1,305 @@
+"""Expected outcomes are what joptsimple 3.2 itself answered to the same declarations."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from kafka08.errors import AdminOperationError
+from tools.options import (
+    LONG,
+    ArgumentConversionError,
+    MissingArgumentError,
+    MultipleArgumentsError,
+    OptionError,
+    OptionParser,
+    UnrecognizedOptionError,
+    UsageError,
+    parse_key_values,
+    run_tool,
+)
+
+
+def sample() -> OptionParser:
+    parser = OptionParser("What it does.")
+    parser.option("topic", "The topic", arg="topic")
+    parser.option("partitions", "The number", arg="# of", kind=int)
+    parser.option("long", "The number", kind=LONG, default=5)
+    parser.option("dir", kind=float)
+    parser.option("codec", arg="codec", optional_arg=True, default="none")
+    parser.option("onum", kind=int, optional_arg=True)
+    for flag in ("list", "describe", "delete", "z"):
+        parser.option(flag)
+    return parser
+
+
+DEFAULTS = {
+    "topic": None,
+    "partitions": None,
+    "long": 5,
+    "dir": None,
+    "codec": "none",
+    "onum": None,
+    "list": False,
+    "describe": False,
+    "delete": False,
+    "z": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--desc"], {"describe": True}),
+        (["-desc"], {"describe": True}),
+        (["-topic", "x"], {"topic": "x"}),
+        (["-t", "x"], {"topic": "x"}),
+        (["-tx"], {"topic": "x"}),
+        (["--topic=", "-1"], {"topic": "-1"}),
+        (["--topic", "-1"], {"topic": "-1"}),
+        (["--topic", "--list"], {"topic": "--list"}),
+        (["--topic", "", "--list"], {"topic": "", "list": True}),
+        (["--topic=a=b"], {"topic": "a=b"}),
+        (["--", "--topic", "x"], {}),
+        (["-"], {}),
+        (["bare", "--list", "bare"], {"list": True}),
+        (["--list=3"], {"list": True}),
+        (["--codec"], {}),
+        (["--codec", "gzip"], {"codec": "gzip"}),
+        (["--codec", "--list"], {"list": True}),
+        (["--codec=gzip"], {"codec": "gzip"}),
+        (["--long", "99999999999"], {"long": 99999999999}),
+        (["--part", "+5"], {"partitions": 5}),
+        (["-z=3"], {"z": True}),
+        (["--dir", "1.5"], {"dir": 1.5}),
+        (["--onum", "-3"], {"onum": -3}),
+        ([], {}),
+    ],
+)
+def test_parse(words: list[str], expected: dict[str, object]) -> None:
+    args = sample().parse(words)
+    found = {
+        name: args.has(name) if default is False else args.value(name)
+        for name, default in DEFAULTS.items()
+    }
+    assert found == DEFAULTS | expected
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "text"),
+    [
+        (["--topic"], MissingArgumentError, "Option ['topic'] requires an argument"),
+        (["--topic="], MissingArgumentError, "Option ['topic'] requires an argument"),
+        (["--foo"], UnrecognizedOptionError, "'foo' is not a recognized option"),
+        (["--foo=3"], UnrecognizedOptionError, "'foo' is not a recognized option"),
+        (["-foo"], UnrecognizedOptionError, "'f' is not a recognized option"),
+        (["--de", "x"], UnrecognizedOptionError, "'de' is not a recognized option"),
+        (["-l"], UnrecognizedOptionError, "'l' is not a recognized option"),
+        (["-ltx"], UnrecognizedOptionError, "'l' is not a recognized option"),
+        (["--onum", "-x"], UnrecognizedOptionError, "'x' is not a recognized option"),
+    ],
+)
+def test_parse_refuses(words: list[str], error: type[OptionError], text: str) -> None:
+    with pytest.raises(error) as caught:
+        sample().parse(words)
+    assert str(caught.value) == text
+
+
+def test_has_and_value_differ_for_an_optional_argument_and_a_default() -> None:
+    assert sample().parse(["--codec"]).has("codec")
+    assert sample().parse(["--codec"]).values("codec") == []
+    assert not sample().parse([]).has("long")
+
+
+@pytest.mark.parametrize("text", ["x", "99999999999", " 5", "1_0", ""])
+def test_bad_numbers_fail_when_read(text: str) -> None:
+    args = sample().parse(["--partitions", text])
+    assert args.has("partitions")
+    with pytest.raises(ArgumentConversionError) as caught:
+        args.value("partitions")
+    assert str(caught.value) == (
+        f"Cannot convert argument '{text}' of option ['partitions'] to class java.lang.Integer"
+    )
+
+
+def test_repeated_options() -> None:
+    args = sample().parse(["--part", "1", "--partitions=2"])
+    assert args.values("partitions") == [1, 2]
+    with pytest.raises(MultipleArgumentsError) as caught:
+        args.value("partitions")
+    assert str(caught.value) == (
+        "Found multiple arguments for option ['partitions'], but you asked for only one"
+    )
+
+
+def test_an_exact_name_beats_a_longer_one() -> None:
+    parser = OptionParser()
+    parser.option("config", arg="k=v")
+    parser.option("config-file", arg="f")
+    assert parser.parse(["--config", "a"]).value("config") == "a"
+
+
+def test_bare_words() -> None:
+    assert sample().parse(["a", "--list", "b", "--", "--z"]).bare_words == ["a", "b", "--z"]
+
+
+USAGE = """\
+Option                                  Description                            
+------                                  -----------                            
+--Zed                                                                          
+                                          averyveryveryveryveryverylongwordthatdoesnotfit 
+                                          x                                    
+--a-long [Integer]                      x y (default: [3, 4])                  
+--                                      d                                      
+  aVeryLongOptionNameThatNeverEndsAtAllReally                                         
+  <some words here and there>                                                  
+-b                                                                             
+-c [desc]                               multi                                  
+                                        line text that goes on and on until it 
+                                          has-to-be-broken/somewhere,else      
+                                          (REQUIRED).                          
+"""  # noqa: W291 - the table is padded
+
+
+def test_usage_table() -> None:
+    parser = OptionParser()
+    parser.option("a-long", "x y", kind=int, optional_arg=True, default=[3, 4])
+    parser.option("b", kind=str)
+    parser.option(
+        "c",
+        "multi\nline text that goes on and on until it has-to-be-broken/somewhere,else (REQUIRED).",
+        arg="desc",
+        optional_arg=True,
+    )
+    parser.option(
+        "aVeryLongOptionNameThatNeverEndsAtAllReally", "d", arg="some words here and there"
+    )
+    parser.option("Zed", "averyveryveryveryveryverylongwordthatdoesnotfit x")
+    assert parser.usage() == USAGE
+
+
+def test_headings() -> None:
+    table = sample().usage()
+    assert "--partitions <Integer: # of>            The number " in table
+    assert "--long <Long>                           The number (default: 5) " in table
+    assert "--topic <topic> " in table
+    assert "-z " in table
+
+
+def refusal(call, *arguments: object) -> str:
+    with pytest.raises(UsageError) as caught:
+        call(*arguments)
+    return str(caught.value)
+
+
+def test_checks() -> None:
+    parser = sample()
+    args = parser.parse(["--list", "--part", "3"])
+    parser.check_required(args, "list", "partitions")
+    parser.check_invalid(args, "list", "topic")
+    parser.check_invalid(args, "topic", "list")
+    assert refusal(parser.check_required, args, "list", "topic") == (
+        'Missing required argument "[topic]"\n' + parser.usage()
+    )
+    assert refusal(parser.check_invalid, args, "list", "partitions") == (
+        'Option "[list]" can\'t be used with option"[partitions]"\n' + parser.usage()
+    )
+    assert refusal(parser.usage_and_exit) == "What it does.\n" + parser.usage()
+    assert refusal(OptionParser().usage_and_exit).startswith("Option ")
+
+
+def test_required_is_checked_by_parse_and_a_default_does_not_count() -> None:
+    parser = OptionParser()
+    parser.option("partition", kind=int, default=0, required=True)
+    assert parser.parse(["--partition", "1"]).value("partition") == 1
+    assert 'Missing required argument "[partition]"' in refusal(parser.parse, [])
+
+
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        ([], {}),
+        (["a=1", "b=2", "a=3"], {"a": "3", "b": "2"}),
+        (["a", "b=", "c=="], {"a": "", "b": "", "c": ""}),
+        (["=a", "=", ""], {"": ""}),
+        (["sep=\\t"], {"sep": "\\t"}),
+    ],
+)
+def test_parse_key_values(pairs: list[str], expected: dict[str, str]) -> None:
+    assert parse_key_values(pairs) == expected
+
+
+def test_parse_key_values_refuses_three_pieces() -> None:
+    text = refusal(parse_key_values, ["x=1", "a=b=c"])
+    assert text == "Invalid command line properties: x=1 a=b=c\n"
+
+
+@pytest.fixture(autouse=True)
+def _keep_signal_handlers():
+    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in kept.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "stderr"),
+    [
+        (UsageError("all of it\n"), 1, "all of it\n"),
+        (
+            UnrecognizedOptionError("'x' is not"),
+            1,
+            "Exception in thread \"main\" joptsimple.UnrecognizedOptionException: 'x' is not\n",
+        ),
+        (
+            AdminOperationError("no"),
+            1,
+            'Exception in thread "main" kafka.admin.AdminOperationException: no\n',
+        ),
+        (
+            FileNotFoundError(2, "No such file or directory", "f.json"),
+            1,
+            'Exception in thread "main" java.io.FileNotFoundException: '
+            "f.json (No such file or directory)\n",
+        ),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_run_tool(
+    error: BaseException, status: int, stderr: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def main(argv: list[str]) -> int:
+        raise error
+
+    assert run_tool(main, []) == status
+    assert capsys.readouterr().err == stderr
+
+
+def test_run_tool_hands_on_words_and_status() -> None:
+    assert run_tool(len, ["a", "b"]) == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signals_unwind(number: signal.Signals) -> None:
+    cleaned = []
+
+    def main(argv: list[str]) -> int:
+        try:
+            os.kill(os.getpid(), number)
+            return 0
+        finally:
+            cleaned.append(True)
+
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    with pytest.raises(SystemExit) as caught:
+        run_tool(main, [])
+    assert caught.value.code == 128 + number
+    assert cleaned
+
+
+def test_hangup_stays_ignored_under_nohup() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    assert run_tool(len, []) == 0
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN

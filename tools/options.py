@@ -1,0 +1,354 @@
+"""Command lines as joptsimple reads them, and the end of a tool that fails.
+
+A tool declares its options, parses, and reads values by name::
+
+    def main(argv: list[str]) -> int:
+        parser = OptionParser("Create, delete, describe, or change a topic.")
+        parser.option("topic", "The topic.", arg="topic")
+        parser.option("partitions", "How many.", arg="# of partitions", kind=int)
+        parser.option("time", "When.", kind=LONG, default=-1)
+        parser.option("compression-codec", "Codec.", arg="codec", optional_arg=True, default="none")
+        parser.option("config", "An override.", arg="name=value", repeatable=True)
+        parser.option("list", "List all topics.")  # neither arg nor kind: a flag
+        if not argv:
+            parser.usage_and_exit()
+        args = parser.parse(argv)
+        parser.check_required(args, "topic")
+        parser.check_invalid(args, "list", "config", "partitions")
+        args.has("list"); args.value("partitions"); args.values("config")
+        overrides = parse_key_values(args.values("config"))
+        return 0
+
+    if __name__ == "__main__":
+        raise SystemExit(run_tool(main))
+
+``value`` gives the default when the option is absent (None without one) and refuses an option
+given twice; ``values`` gives all. As in joptsimple those errors, like bad numbers, come only when
+a value is read. ``required=True`` makes ``parse`` itself check, after everything is read, in
+declared order; use ``check_required`` where another check comes first. Tools need not catch
+anything: ``run_tool`` turns OptionError, UsageError, KafkaError and a missing file into the text
+and the exit status that the JVM would give, and TERM and HUP into SystemExit.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from types import FrameType
+from typing import Any, NamedTuple, NoReturn
+
+from kafka08.errors import KafkaError
+from tools.usage import usage_table
+
+
+class ArgumentKind(NamedTuple):
+    """The type of an option's argument: the JVM's name and the conversion (ValueError)."""
+
+    java_class: str
+    convert: Callable[[str], Any]
+
+
+def _integer(bits: int) -> Callable[[str], int]:
+    limit = 1 << (bits - 1)
+
+    def convert(text: str) -> int:
+        if not re.fullmatch(r"[+-]?[0-9]+", text) or not -limit <= int(text) < limit:
+            raise ValueError(text)
+        return int(text)
+
+    return convert
+
+
+STRING = ArgumentKind("java.lang.String", str)
+INTEGER = ArgumentKind("java.lang.Integer", _integer(32))
+LONG = ArgumentKind("java.lang.Long", _integer(64))
+DOUBLE = ArgumentKind("java.lang.Double", float)
+_KINDS: dict[type, ArgumentKind] = {str: STRING, int: INTEGER, float: DOUBLE}
+
+
+class OptionError(Exception):
+    """A command line joptsimple refuses; the text and ``java_class`` are its own."""
+
+    java_class = "joptsimple.OptionException"
+
+
+class UnrecognizedOptionError(OptionError):
+    java_class = "joptsimple.UnrecognizedOptionException"
+
+
+class MissingArgumentError(OptionError):
+    java_class = "joptsimple.OptionMissingRequiredArgumentException"
+
+
+class MultipleArgumentsError(OptionError):
+    java_class = "joptsimple.MultipleArgumentsForOptionException"
+
+
+class ArgumentConversionError(OptionError):
+    java_class = "joptsimple.OptionArgumentConversionException"
+
+
+class UsageError(Exception):
+    """A refused command line whose whole text, usage included, is for stderr; exit 1."""
+
+
+class Option(NamedTuple):
+    name: str
+    doc: str
+    arg: str | None
+    kind: ArgumentKind | None
+    default: Any
+    required: bool
+    optional_arg: bool
+
+    @property
+    def heading(self) -> str:
+        """The option as the usage table shows it: ``--n <Integer: arg>``."""
+        dashes = "--" if len(self.name) > 1 else "-"
+        if self.kind is None:
+            return dashes + self.name
+        shown = [] if self.kind is STRING else [self.kind.java_class.rpartition(".")[2]]
+        shown += [self.arg] if self.arg else []
+        if not shown:
+            return dashes + self.name
+        left, right = "[]" if self.optional_arg else "<>"
+        return f"{dashes}{self.name} {left}{': '.join(shown)}{right}"
+
+    @property
+    def description(self) -> str:
+        if self.default is None:
+            return self.doc
+        return f"{self.doc} (default: {self.default})".strip()
+
+
+class Arguments:
+    """A parsed command line."""
+
+    def __init__(self, options: dict[str, Option]) -> None:
+        self._options = options
+        self._given: dict[str, list[str]] = {}
+        self.bare_words: list[str] = []
+
+    def has(self, name: str) -> bool:
+        return self._options[name].name in self._given
+
+    def value(self, name: str) -> Any:
+        """The one value, or the default. Raises OptionError."""
+        values = self.values(name)
+        if len(values) > 1:
+            raise MultipleArgumentsError(
+                f"Found multiple arguments for option ['{name}'], but you asked for only one"
+            )
+        return values[0] if values else self._options[name].default
+
+    def values(self, name: str) -> list[Any]:
+        """Every value given, in order; without the default. Raises OptionError."""
+        return [self._convert(self._options[name], text) for text in self._given.get(name, ())]
+
+    def add(self, name: str, text: str | None = None) -> None:
+        """Note that an option was given, with this argument."""
+        texts = self._given.setdefault(name, [])
+        if text is not None:
+            texts.append(text)
+
+    @staticmethod
+    def _convert(option: Option, text: str) -> Any:
+        assert option.kind is not None, f"{option.name} takes no value"
+        try:
+            return option.kind.convert(text)
+        except ValueError:
+            raise ArgumentConversionError(
+                f"Cannot convert argument '{text}' of option ['{option.name}'] "
+                f"to class {option.kind.java_class}"
+            ) from None
+
+
+class OptionParser:
+    """Declares options and parses command lines (joptsimple.OptionParser 3.2)."""
+
+    def __init__(self, intro: str | None = None) -> None:
+        self.intro = intro
+        self._options: dict[str, Option] = {}
+
+    def option(
+        self,
+        name: str,
+        doc: str = "",
+        *,
+        arg: str | None = None,
+        kind: type | ArgumentKind | None = None,
+        default: Any = None,
+        required: bool = False,
+        repeatable: bool = False,
+        optional_arg: bool = False,
+    ) -> str:
+        """Declare an option and return its name.
+
+        ``arg`` describes the argument in the usage. ``kind`` is str, int, float, LONG or another
+        ArgumentKind; str when only ``arg`` is given. ``repeatable`` is a note to the reader: any
+        option may be repeated as long as only ``values`` reads it.
+        """
+        if isinstance(kind, type):
+            kind = _KINDS[kind]
+        if kind is None and (arg is not None or optional_arg):
+            kind = STRING
+        self._options[name] = Option(name, doc, arg, kind, default, required, optional_arg)
+        return name
+
+    def parse(self, argv: Sequence[str]) -> Arguments:
+        """Raises OptionError, or UsageError for a missing required option."""
+        arguments = Arguments(self._options)
+        rest = list(reversed(argv))
+        while rest:
+            word = rest.pop()
+            if word == "--":
+                arguments.bare_words += reversed(rest)
+                break
+            if not _looks_like_an_option(word):
+                arguments.bare_words.append(word)
+                continue
+            self._take(word, rest, arguments)
+        self.check_required(arguments, *(o.name for o in self._options.values() if o.required))
+        return arguments
+
+    def usage(self) -> str:
+        """The table of options, newline at the end."""
+        rows = sorted(self._options.values())
+        return usage_table([(option.heading, option.description) for option in rows])
+
+    def usage_and_exit(self, message: str | None = None) -> NoReturn:
+        """Raise UsageError with a message (the intro when there is none) and the table."""
+        first = self.intro if message is None else message
+        raise UsageError((f"{first}\n" if first else "") + self.usage())
+
+    def check_required(self, args: Arguments, *names: str) -> None:
+        """Every name must have been given; a default does not count."""
+        for name in names:
+            if not args.has(name):
+                self.usage_and_exit(f'Missing required argument "[{name}]"')
+
+    def check_invalid(self, args: Arguments, used: str, *invalid: str) -> None:
+        """None of ``invalid`` may accompany ``used``."""
+        for name in invalid:
+            if args.has(used) and args.has(name):
+                self.usage_and_exit(f'Option "[{used}]" can\'t be used with option"[{name}]"')
+
+    def _take(self, word: str, rest: list[str], arguments: Arguments) -> None:
+        """Read one option; its argument may come off the end of ``rest``."""
+        is_long = word.startswith("--")
+        name, _, attached = word[2 if is_long else 1 :].partition("=")
+        option = self._find(name)
+        if option is not None:
+            self._take_argument(option, attached, rest, arguments)
+        elif is_long:
+            raise UnrecognizedOptionError(f"'{name}' is not a recognized option")
+        else:
+            self._take_cluster(word[1:], rest, arguments)
+
+    def _take_cluster(self, letters: str, rest: list[str], arguments: Arguments) -> None:
+        """``-xyz``: several options of a letter, or an option's letter and its argument."""
+        found = []
+        for position, letter in enumerate(letters):
+            option = self._find(letter)
+            if option is None:
+                raise UnrecognizedOptionError(f"'{letter}' is not a recognized option")
+            takes_rest = option.kind is not None
+            found.append((option, letters[position + 1 :] if takes_rest else ""))
+            if takes_rest:
+                break
+        for option, attached in found:
+            self._take_argument(option, attached, rest, arguments)
+
+    def _find(self, name: str) -> Option | None:
+        """The option of that name, or the only one whose name starts so."""
+        if name in self._options:
+            return self._options[name]
+        candidates = [option for key, option in self._options.items() if key.startswith(name)]
+        return candidates[0] if len(candidates) == 1 else None
+
+    @staticmethod
+    def _take_argument(
+        option: Option, attached: str, rest: list[str], arguments: Arguments
+    ) -> None:
+        if option.kind is None:
+            arguments.add(option.name)
+        elif attached:
+            arguments.add(option.name, attached)
+        elif not option.optional_arg:
+            if not rest:
+                raise MissingArgumentError(f"Option ['{option.name}'] requires an argument")
+            arguments.add(option.name, rest.pop())
+        elif rest and (not _looks_like_an_option(rest[-1]) or _is_number(option.kind, rest[-1])):
+            arguments.add(option.name, rest.pop())
+        else:
+            arguments.add(option.name)
+
+
+def _looks_like_an_option(word: str) -> bool:
+    return word.startswith("-") and word not in ("-", "--")
+
+
+def _is_number(kind: ArgumentKind, text: str) -> bool:
+    if kind is STRING:
+        return False
+    try:
+        kind.convert(text)
+    except ValueError:
+        return False
+    return True
+
+
+def parse_key_values(pairs: Iterable[str]) -> dict[str, str]:
+    """``key=value`` words to a mapping (CommandLineUtils.parseKeyValueArgs).
+
+    ``key`` and ``key=`` mean an empty value, trailing ``=`` are dropped. Raises UsageError for
+    three or more pieces.
+    """
+    words = list(pairs)
+    parsed = {}
+    for word in words:
+        pieces = word.rstrip("=").split("=") if word else [""]
+        if word and not word.rstrip("="):
+            continue
+        if len(pieces) > 2:
+            raise UsageError(f"Invalid command line properties: {' '.join(words)}\n")
+        parsed[pieces[0]] = pieces[1] if len(pieces) == 2 else ""
+    return parsed
+
+
+def run_tool(main: Callable[[list[str]], int], argv: Sequence[str] | None = None) -> int:
+    """Run a tool's ``main(argv)`` and return its exit status, 1 for every error it lets out."""
+    _exit_on_signals()
+    try:
+        return main(list(sys.argv[1:] if argv is None else argv))
+    except UsageError as error:
+        sys.stderr.write(str(error))
+    except (OptionError, KafkaError) as error:
+        _print_uncaught(error.java_class, str(error))
+    except FileNotFoundError as error:
+        name = f"{error.filename} ({error.strerror})"
+        _print_uncaught("java.io.FileNotFoundException", name)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        # Python would complain once more when it flushes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
+
+
+def _print_uncaught(java_class: str, text: str) -> None:
+    print(f'Exception in thread "main" {java_class}: {text}', file=sys.stderr, flush=True)
+
+
+def _exit_on_signals() -> None:
+    """Let TERM and HUP unwind the stack like INT does, so that tools clean up."""
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, leave)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
+        signal.signal(signal.SIGHUP, leave)
