@@ -146,7 +146,13 @@ class ClusterClient:
 
     def leader(self, tp: TopicPartition) -> Broker:
         """Raises LeaderNotAvailableError or UnknownTopicOrPartitionError."""
-        for partition in self.partitions(tp.topic):
+        self.partitions(tp.topic)
+        return self.known_leader(tp)
+
+    def known_leader(self, tp: TopicPartition) -> Broker:
+        """The leader as last heard of, without asking. Raises as ``leader`` does."""
+        metadata = self._topics.get(tp.topic)
+        for partition in metadata.partitions if metadata else ():
             if partition.partition == tp.partition:
                 broker = self.broker(partition.leader)
                 if broker is None:

@@ -1,0 +1,171 @@
+"""Where a group's offsets are kept: ZooKeeper's nodes, or the group's coordinator.
+
+Mirrors the offset half of kafka.consumer.ZookeeperConsumerConnector and
+ClientUtils.channelToOffsetManager. Both stores speak of next offsets by partition, -1 for none;
+which store a group uses, and how often to try, is decided above.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from kafka08.client import shapes
+from kafka08.client.cluster import find_coordinator
+from kafka08.common import Broker, TopicPartition
+from kafka08.errors import (
+    ConsumerCoordinatorNotAvailableError,
+    KafkaError,
+    NotCoordinatorForConsumerError,
+    OffsetsLoadInProgressError,
+)
+from kafka08.network.channel import Channel
+from kafka08.runtime import Event, Runtime, ThreadRuntime
+from zk import znodes
+
+logger = logging.getLogger("kafka.client.ClientUtils$")
+
+LOOKUP_TIMEOUT_MS = 3000
+_MOVED = (ConsumerCoordinatorNotAvailableError.code, NotCoordinatorForConsumerError.code)
+
+
+class Nodes(Protocol):
+    """What is needed of ZkClient."""
+
+    def get_if_exists(self, path: str) -> tuple[bytes, Any] | None: ...
+    def create_or_set(self, path: str, data: bytes) -> int: ...
+
+
+class ZooKeeperOffsets:
+    """/consumers/G/offsets. Remembers what it last read or wrote and writes only changes."""
+
+    def __init__(self, zk: Nodes, group: str) -> None:
+        self._zk = zk
+        self._group = group
+        self._known: dict[TopicPartition, int] = {}
+
+    def fetch(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Raises MalformedNodeError and what the client raises."""
+        return {tp: self._read(tp) for tp in partitions}
+
+    def _read(self, tp: TopicPartition) -> int:
+        path = znodes.consumer_offset_path(self._group, *tp)
+        found = self._zk.get_if_exists(path)
+        return -1 if found is None else znodes.decode_offset(path, found[0])
+
+    def adopt(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """These are known to be stored, or need not be."""
+        self._known = dict(offsets)
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        for tp, offset in offsets.items():
+            if self._known.get(tp) != offset:
+                path = znodes.consumer_offset_path(self._group, *tp)
+                self._zk.create_or_set(path, znodes.encode_offset(offset))
+                self._known[tp] = offset
+
+
+class CoordinatorOffsets:
+    """Offsets in ``__consumer_offsets``, over a connection to the group's coordinator.
+
+    ``brokers`` names the live brokers. Waits end when ``stopping`` is set. One task at a time.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        brokers: Callable[[], Sequence[Broker]],
+        *,
+        client_id: str = "",
+        backoff_ms: int = 1000,
+        socket_timeout_ms: int = 10000,
+        stopping: Event | None = None,
+        runtime: Runtime | None = None,
+        channel: Callable[..., Any] = Channel,
+        rng: random.Random | None = None,
+    ) -> None:
+        self._group = group
+        self._brokers = brokers
+        self._client_id = client_id
+        self._backoff = backoff_ms / 1000
+        self._socket_timeout_ms = socket_timeout_ms
+        self._runtime = runtime or ThreadRuntime()
+        self._stopping = stopping or self._runtime.event()
+        self._make_channel = channel
+        self._random = rng or random.Random()
+        self._channel: Any = None
+
+    def connect(self) -> bool:
+        """Look for the coordinator until it is found; False when stopped before that."""
+        while not self._stopping.is_set():
+            try:
+                self.connect_once()
+                return True
+            except (OSError, KafkaError) as error:
+                logger.info("No coordinator for group %s yet: %s", self._group, error)
+                self._stopping.wait(self._backoff)
+        return False
+
+    def connect_once(self) -> None:
+        """Connect unless connected. Raises OSError or KafkaError."""
+        if self._channel is not None:
+            return
+        brokers = list(self._brokers())
+        self._random.shuffle(brokers)
+        timeout_ms = min(LOOKUP_TIMEOUT_MS, self._socket_timeout_ms)
+        found = find_coordinator(
+            self._group, brokers, lambda host, port: self._open(host, port, timeout_ms)
+        )
+        channel = self._open(found.host, found.port, self._socket_timeout_ms)
+        channel.connect()
+        self._channel = channel
+
+    def _open(self, host: str, port: int, timeout_ms: int) -> Any:
+        return self._make_channel(
+            host, port, client_id=self._client_id, timeout_ms=timeout_ms, runtime=self._runtime
+        )
+
+    def disconnect(self) -> None:
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """One try: the error code of each partition. Raises OSError or KafkaError.
+
+        A failure, or a coordinator that has moved, drops the connection.
+        """
+        codes = shapes.commit_results(self._call(shapes.commit_request_v1(self._group, offsets)))
+        if any(code in _MOVED for code in codes.values()):
+            self.disconnect()
+        return codes
+
+    def fetch(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int] | None:
+        """Try until the coordinator answers; None when stopped before that.
+
+        Errors of single partitions other than "loading" and "moved" read as nothing stored.
+        """
+        request = shapes.offset_fetch_request(self._group, partitions)
+        while self.connect():
+            try:
+                found = shapes.offset_fetch_results(self._call(request))
+            except (OSError, KafkaError) as error:
+                logger.warning("Error while fetching offsets. Possible cause: %s", error)
+            else:
+                codes = {stored.error for stored in found.values()}
+                if NotCoordinatorForConsumerError.code in codes:
+                    self.disconnect()
+                elif OffsetsLoadInProgressError.code not in codes:
+                    return {tp: stored.offset for tp, stored in found.items()}
+            self._stopping.wait(self._backoff)
+        return None
+
+    def _call(self, request: Any) -> Any:
+        self.connect_once()
+        try:
+            return self._channel.call(request)
+        except BaseException:
+            self.disconnect()
+            raise

@@ -1,0 +1,349 @@
+"""Fetches the partitions a member owns: one loop finds leaders, one per broker fetches.
+
+Mirrors kafka.consumer.ConsumerFetcherManager and ConsumerFetcherThread. Partitions come in as
+PartitionPositions and go out as chunks on their streams; ZooKeeper and ownership are unknown
+here. A stream that is full stalls its whole fetcher, as in the original.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from kafka08.client import shapes
+from kafka08.client.cluster import ClusterClient, NoBrokerError, endpoints_of
+from kafka08.common import Broker, TopicPartition, java_string_hash, scala_abs
+from kafka08.consumer.config import SMALLEST, ConsumerConfig
+from kafka08.consumer.stream import Chunk, PartitionPosition, chunk_of
+from kafka08.errors import (
+    NO_ERROR,
+    InvalidMessageError,
+    KafkaError,
+    OffsetOutOfRangeError,
+    for_code,
+    raise_for_code,
+)
+from kafka08.network.channel import Channel
+from kafka08.runtime import Full, Loop, Runtime, ThreadRuntime
+
+logger = logging.getLogger("kafka.consumer.ConsumerFetcherThread")
+manager_logger = logging.getLogger("kafka.consumer.ConsumerFetcherManager")
+
+IDLE_S = 0.2
+PUT_S = 0.1
+JOIN_S = 5.0
+GiveBack = Callable[[Iterable[PartitionPosition]], None]
+
+
+def fetcher_number(tp: TopicPartition, num_fetchers: int) -> int:
+    """Which of a broker's fetchers takes a partition (AbstractFetcherManager.getFetcherId)."""
+    mixed = (31 * java_string_hash(tp.topic) + tp.partition) & 0xFFFFFFFF
+    return scala_abs(mixed - (1 << 32) if mixed >= 1 << 31 else mixed) % num_fetchers
+
+
+class Fetcher:
+    """One connection to one broker, fetching all its partitions in one request at a time.
+
+    ``give_back`` receives the positions it cannot go on with; they are no longer its own.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        broker: Broker,
+        config: ConsumerConfig,
+        give_back: GiveBack,
+        runtime: Runtime,
+        channel: Callable[..., Any],
+    ) -> None:
+        self.broker = broker
+        self._config = config
+        self._give_back = give_back
+        self._lock = runtime.lock()
+        self._added = runtime.event()
+        self._positions: dict[TopicPartition, PartitionPosition] = {}
+        self._channel = channel(
+            broker.host,
+            broker.port,
+            client_id=config.client_id,
+            timeout_ms=config.socket_timeout_ms,
+            runtime=runtime,
+            receive_buffer_bytes=config.socket_receive_buffer_bytes,
+        )
+        self._loop = Loop(runtime, name, self.work, backoff_ms=config.refresh_leader_backoff_ms)
+
+    def start(self) -> Fetcher:
+        self._loop.start()
+        return self
+
+    @property
+    def idle(self) -> bool:
+        return not self._positions
+
+    def add(self, position: PartitionPosition) -> None:
+        with self._lock:
+            self._positions[position.tp] = position
+        self._added.set()
+
+    def ask_stop(self) -> None:
+        """End the wait for a response, too."""
+        self._loop.stopping.set()
+        self._added.set()
+        self._channel.close()
+
+    def join(self) -> None:
+        """After this nothing more reaches a stream, even from a broker that answers late."""
+        self._loop.stop(JOIN_S)
+        self._channel.close()
+
+    # --- one round
+
+    def work(self) -> None:
+        """Fetch once, or wait a moment while there is nothing to fetch."""
+        with self._lock:
+            positions = dict(self._positions)
+            self._added.clear()
+        if not positions:
+            self._added.wait(IDLE_S)
+            return
+        failed = self._reset_unknown(positions)
+        for tp in failed:
+            del positions[tp]
+        if positions:
+            failed |= self._fetch(positions)
+        if failed and not self._loop.stopping.is_set():
+            self._drop(failed)
+
+    def _drop(self, failed: Iterable[TopicPartition]) -> None:
+        with self._lock:
+            dropped = [self._positions.pop(tp) for tp in failed if tp in self._positions]
+        self._give_back(dropped)
+
+    def _reset_unknown(self, positions: dict[TopicPartition, PartitionPosition]) -> set[Any]:
+        return {
+            tp for tp, p in positions.items() if p.fetched_offset < 0 and not self._reset(tp, p)
+        }
+
+    def _fetch(self, positions: dict[TopicPartition, PartitionPosition]) -> set[TopicPartition]:
+        """The partitions that failed."""
+        asked = {tp: position.fetched_offset for tp, position in positions.items()}
+        request = shapes.fetch_request(
+            asked,
+            self._config.fetch_message_max_bytes,
+            max_wait_ms=self._config.fetch_wait_max_ms,
+            min_bytes=self._config.fetch_min_bytes,
+        )
+        try:
+            entries = shapes.flatten(self._channel.call(request).topics)
+        except (OSError, KafkaError, AttributeError) as error:
+            # AttributeError: stop closed the channel under the call.
+            if not self._loop.stopping.is_set():
+                logger.warning("Error in fetch from %s. Possible cause: %s", self.broker, error)
+            return set(positions)
+        failed = set()
+        for tp, entry in entries.items():
+            position = positions.get(tp)
+            if position is None or position.fetched_offset != asked[tp]:
+                continue
+            if not self._take(position, entry):
+                failed.add(tp)
+        return failed
+
+    def _take(self, position: PartitionPosition, entry: Any) -> bool:
+        """Whether this fetcher can go on with the partition."""
+        if entry.error == OffsetOutOfRangeError.code:
+            return self._reset(position.tp, position)
+        if entry.error != NO_ERROR:
+            logger.error(
+                "Error for partition %s to broker %d:%s",
+                position.tp,
+                self.broker.id,
+                for_code(entry.error).java_class,
+            )
+            return False
+        if not len(entry.message_set):
+            return True
+        try:
+            chunk = chunk_of(position, entry.message_set)
+        except InvalidMessageError as error:
+            logger.error(
+                "Found invalid messages during fetch for partition %s offset %d error %s",
+                position.tp,
+                position.fetched_offset,
+                error,
+            )
+            # The original asks again at once, a busy loop while the log stays as it is.
+            self._loop.stopping.wait(self._config.refresh_leader_backoff_ms / 1000)
+            return True
+        self._enqueue(chunk)
+        return True
+
+    def _enqueue(self, chunk: Chunk) -> None:
+        while not self._loop.stopping.is_set():
+            try:
+                # First the queue, then the position: a chunk left behind is fetched again.
+                chunk.position.stream.offer(chunk, PUT_S)
+            except Full:
+                continue
+            chunk.position.fetched_offset = chunk.next_offset
+            if chunk.next_offset == chunk.fetch_offset:
+                # The message does not fit; the reader is told once, not with each fetch.
+                self._loop.stopping.wait(IDLE_S)
+            return
+
+    def _reset(self, tp: TopicPartition, position: PartitionPosition) -> bool:
+        """Go where auto.offset.reset says; False if the broker does not tell."""
+        smallest = self._config.auto_offset_reset == SMALLEST
+        time = shapes.EARLIEST_TIME if smallest else shapes.LATEST_TIME
+        try:
+            response = self._channel.call(shapes.offsets_request({tp: time}))
+            entry = shapes.flatten(response.topics)[tp]
+            raise_for_code(entry.error)
+            offset = entry.offsets[0]
+        except (OSError, KafkaError, LookupError, AttributeError) as error:
+            if not self._loop.stopping.is_set():
+                logger.error(
+                    "Error getting offset for partition %s to broker %d: %s",
+                    tp,
+                    self.broker.id,
+                    error,
+                )
+            return False
+        if self._loop.stopping.is_set():
+            return False
+        if position.fetched_offset >= 0:
+            logger.error(
+                "Current offset %d for partition %s out of range; reset offset to %d",
+                position.fetched_offset,
+                tp,
+                offset,
+            )
+        position.reset(offset)
+        return True
+
+
+class FetcherManager:
+    """The fetchers of one member. ``brokers`` names the live brokers, read anew each time."""
+
+    def __init__(
+        self,
+        consumer_id: str,
+        config: ConsumerConfig,
+        brokers: Callable[[], Sequence[Broker]],
+        *,
+        runtime: Runtime | None = None,
+        channel: Callable[..., Any] = Channel,
+    ) -> None:
+        self._name = f"ConsumerFetcherThread-{consumer_id}"
+        self._consumer_id = consumer_id
+        self._config = config
+        self._runtime = runtime or ThreadRuntime()
+        self._channel = channel
+        self._cluster = ClusterClient(
+            lambda: endpoints_of(brokers()),
+            client_id=config.client_id,
+            timeout_ms=config.socket_timeout_ms,
+            runtime=self._runtime,
+            channel=channel,
+        )
+        self._lock = self._runtime.lock()
+        self._wake = self._runtime.event()
+        self._leaderless: dict[TopicPartition, PartitionPosition] = {}
+        self._fetchers: dict[tuple[Broker, int], Fetcher] = {}
+        self._finder: Loop | None = None
+
+    def start(self, positions: Iterable[PartitionPosition]) -> None:
+        """Begin to fetch. Call ``stop`` before starting anew."""
+        with self._lock:
+            self._leaderless = {position.tp: position for position in positions}
+        self._wake.set()
+        self._finder = Loop(
+            self._runtime,
+            f"{self._consumer_id}-leader-finder-thread",
+            self.find_leaders,
+            backoff_ms=self._config.refresh_leader_backoff_ms,
+        )
+        self._finder.start()
+
+    def stop(self) -> None:
+        """Stop everything; afterwards no chunk is put on any stream."""
+        finder, self._finder = self._finder, None
+        if finder is not None:
+            finder.stopping.set()
+            self._wake.set()
+        self._stop_fetchers(list(self._fetchers))
+        if finder is not None:
+            finder.stop()
+        # The finder may have started one more before it ended.
+        self._stop_fetchers(list(self._fetchers))
+        self._leaderless.clear()
+        self._cluster.close()
+
+    def _stop_fetchers(self, keys: Iterable[tuple[Broker, int]]) -> None:
+        popped = [self._fetchers.pop(key, None) for key in keys]
+        fetchers = [fetcher for fetcher in popped if fetcher is not None]
+        for fetcher in fetchers:
+            fetcher.ask_stop()
+        for fetcher in fetchers:
+            fetcher.join()
+
+    def give_back(self, positions: Iterable[PartitionPosition]) -> None:
+        """Have leaders found for these (anew)."""
+        with self._lock:
+            self._leaderless.update((position.tp, position) for position in positions)
+        self._wake.set()
+
+    def find_leaders(self) -> None:
+        """One search for the leaders of all partitions without a fetcher, then a pause."""
+        finder = self._finder
+        with self._lock:
+            wanted = dict(self._leaderless)
+            if not wanted:
+                self._wake.clear()
+        if not wanted:
+            self._wake.wait(1.0)
+            return
+        try:
+            self._cluster.refresh(sorted({tp.topic for tp in wanted}))
+        except (NoBrokerError, KafkaError) as error:
+            manager_logger.warning("Failed to find leader for %s: %s", _text(wanted), error)
+        else:
+            self._hand_out(wanted, finder)
+        idle = [key for key, fetcher in list(self._fetchers.items()) if fetcher.idle]
+        self._stop_fetchers(idle)
+        if finder is not None:
+            finder.stopping.wait(self._config.refresh_leader_backoff_ms / 1000)
+
+    def _hand_out(
+        self, wanted: dict[TopicPartition, PartitionPosition], finder: Loop | None
+    ) -> None:
+        for tp, position in wanted.items():
+            try:
+                leader = self._cluster.known_leader(tp)
+            except KafkaError as error:
+                manager_logger.debug("No leader for %s yet: %s", tp, error)
+                continue
+            if finder is not None and finder.stopping.is_set():
+                return
+            with self._lock:
+                self._leaderless.pop(tp, None)
+            self._fetcher(leader, tp).add(position)
+
+    def _fetcher(self, broker: Broker, tp: TopicPartition) -> Fetcher:
+        number = fetcher_number(tp, self._config.num_consumer_fetchers)
+        key = (broker, number)
+        if key not in self._fetchers:
+            self._fetchers[key] = Fetcher(
+                f"{self._name}-{number}-{broker.id}",
+                broker,
+                self._config,
+                self.give_back,
+                self._runtime,
+                self._channel,
+            ).start()
+        return self._fetchers[key]
+
+
+def _text(partitions: Iterable[TopicPartition]) -> str:
+    return ",".join(map(str, sorted(partitions)))

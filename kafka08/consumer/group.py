@@ -1,0 +1,209 @@
+"""A group as ZooKeeper shows it: who is a member, what there is to share, who owns what.
+
+Mirrors kafka.consumer.TopicCount, AssignmentContext and the node handling of
+ZookeeperConsumerConnector. Reading arms watches first; what to do about an event, and when, is
+the connector's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from kafka08.common import Broker, TopicPartition
+from kafka08.consumer.assignors import Assignment, thread_ids
+from kafka08.consumer.filters import STATIC, filter_for
+from kafka08.errors import KafkaError
+from kafka08.runtime import Event
+from zk import znodes
+from zk.errors import NodeExistsError, NoNodeError
+from zk.watches import WatchSet
+from zk.znodes import ConsumerRegistration
+
+logger = logging.getLogger("kafka.consumer.ZookeeperConsumerConnector")
+
+
+class GroupView(NamedTuple):
+    """What an assignment is computed from.
+
+    ``consumers``: topic -> thread ids of all members; ``mine``: the topics of this member;
+    ``partitions``: topic -> ids; ``members``: consumer id -> raw registration.
+    """
+
+    consumers: dict[str, list[str]]
+    mine: frozenset[str]
+    partitions: dict[str, list[int]]
+    members: dict[str, bytes]
+
+
+def topics_of(
+    registration: ConsumerRegistration, topics: Iterable[str], *, exclude_internal: bool
+) -> dict[str, int]:
+    """Topic -> streams a registration stands for; filters are expanded against ``topics``."""
+    if registration.pattern == STATIC or not registration.subscription:
+        return registration.subscription
+    ((regex, streams),) = list(registration.subscription.items())[:1]
+    selected = filter_for(registration.pattern, regex).select(
+        topics, exclude_internal=exclude_internal
+    )
+    return dict.fromkeys(selected, streams)
+
+
+class GroupNodes:
+    """The nodes of ``group`` on behalf of the member ``consumer_id``.
+
+    ``zk`` is a ZkClient; ``post`` hears of changes, with no more than that something changed.
+    """
+
+    def __init__(
+        self,
+        zk: Any,
+        group: str,
+        consumer_id: str,
+        post: Callable[[Any], None],
+        *,
+        exclude_internal: bool = True,
+    ) -> None:
+        self._zk = zk
+        self._group = group
+        self._consumer_id = consumer_id
+        self._exclude_internal = exclude_internal
+        self._watches = WatchSet(zk, post)
+
+    # --- brokers
+
+    def brokers(self) -> list[Broker]:
+        """The live brokers; those that vanish while being read are left out."""
+        brokers = []
+        for name in self._zk.children_if_exists(znodes.BROKER_IDS):
+            path = f"{znodes.BROKER_IDS}/{name}"
+            found = self._zk.get_if_exists(path)
+            if found is not None:
+                broker = znodes.decode_broker(path, found[0])
+                brokers.append(Broker(int(name), broker.host, broker.port))
+        return brokers
+
+    def watch_brokers(self) -> bool:
+        """Arm a watch for brokers to come; whether some are there already."""
+        return bool(self._watches.children(znodes.BROKER_IDS, "brokers"))
+
+    # --- membership
+
+    def register(self, registration: ConsumerRegistration, stopping: Event) -> bool:
+        """Become a member; False when stopped before that.
+
+        Another member of the same id, or what an expired session of ours left, is waited for.
+        """
+        path = znodes.consumer_id_path(self._group, self._consumer_id)
+        data = znodes.encode_consumer(registration)
+        while not stopping.is_set():
+            if self._create_ephemeral(path, data):
+                return True
+            logger.info("I wrote this conflicted ephemeral node [%s] a while back", path)
+            stopping.wait(self._zk.session_timeout_ms / 1000)
+        return False
+
+    def _create_ephemeral(self, path: str, data: bytes) -> bool:
+        """Whether the node is there with our data, and ends with our session."""
+        while True:
+            try:
+                self._zk.create(path, data, ephemeral=True, makepath=True)
+                return True
+            except NodeExistsError:
+                found = self._zk.get_if_exists(path)
+            if found is not None:
+                return found[0] == data and found[1].ephemeral_owner == self._zk.session_id
+
+    # --- the view
+
+    def view(self) -> GroupView:
+        """Read the group and arm watches on all of it.
+
+        Raises MalformedNodeError for a registration or topic nobody could read, KafkaError when
+        this member is not registered.
+        """
+        members = self._members()
+        registrations = {
+            consumer: znodes.decode_consumer(znodes.consumer_id_path(self._group, consumer), data)
+            for consumer, data in members.items()
+        }
+        if self._consumer_id not in registrations:
+            raise KafkaError(f"{self._consumer_id} is not registered in group {self._group}")
+        topics: list[str] = []
+        if any(r.pattern != STATIC for r in registrations.values()):
+            topics = self._watches.children(znodes.BROKER_TOPICS, "topics") or []
+        consumers: dict[str, list[str]] = {}
+        mine: frozenset[str] = frozenset()
+        for consumer, registration in sorted(registrations.items()):
+            subscribed = topics_of(registration, topics, exclude_internal=self._exclude_internal)
+            if consumer == self._consumer_id:
+                mine = frozenset(subscribed)
+            for topic, streams in subscribed.items():
+                consumers.setdefault(topic, []).extend(thread_ids(consumer, streams))
+        partitions = {topic: self._partitions(topic) for topic in consumers}
+        return GroupView(consumers, mine, partitions, members)
+
+    def _members(self) -> dict[str, bytes]:
+        path = znodes.consumer_ids_path(self._group)
+        members = {}
+        for consumer in self._watches.children(path, "members") or []:
+            found = self._zk.get_if_exists(f"{path}/{consumer}")
+            if found is not None:
+                members[consumer] = found[0]
+        return members
+
+    def _partitions(self, topic: str) -> list[int]:
+        path = znodes.topic_path(topic)
+        found = self._watches.data(path, "topic")
+        return [] if found is None else list(znodes.decode_topic(path, found[0]))
+
+    # --- ownership
+
+    def claim(self, assignment: Assignment) -> bool:
+        """Own all of these or none; False when another member still owns one."""
+        claimed = []
+        try:
+            for tp, thread in sorted(assignment.items()):
+                path = znodes.consumer_owner_path(self._group, *tp)
+                if not self._create_ephemeral(path, znodes.encode_owner(thread)):
+                    logger.info(
+                        "waiting for the partition ownership to be deleted: %d", tp.partition
+                    )
+                    break
+                logger.info(
+                    "%s successfully owned partition %d for topic %s",
+                    thread,
+                    tp.partition,
+                    tp.topic,
+                )
+                claimed.append(tp)
+            else:
+                return True
+        except BaseException:
+            self._give_up(claimed)
+            raise
+        self.release(claimed)
+        return False
+
+    def _give_up(self, partitions: Iterable[TopicPartition]) -> None:
+        try:
+            self.release(partitions)
+        except KafkaError as error:
+            logger.warning("Partitions claimed in vain were not released: %s", error)
+
+    def release(self, partitions: Iterable[TopicPartition]) -> None:
+        """Remove owner nodes; those that are gone do not matter."""
+        for tp in partitions:
+            try:
+                self._zk.delete(znodes.consumer_owner_path(self._group, *tp))
+            except NoNodeError:
+                pass
+
+    def forget_watches(self) -> None:
+        self._watches.clear()
+
+
+def share_of(consumer_threads: Mapping[str, Any], assignment: Assignment) -> Assignment:
+    """The part of an assignment that goes to the threads given."""
+    return {tp: thread for tp, thread in assignment.items() if thread in consumer_threads}

@@ -1,0 +1,104 @@
+"""How a member stores its positions: in which store, in both, with how many tries.
+
+The rules of kafka.consumer.ZookeeperConsumerConnector.commitOffsets and fetchOffsets. It knows
+stores and settings, not how positions come about.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+
+from kafka08.client.offsets import CoordinatorOffsets, ZooKeeperOffsets
+from kafka08.common import TopicPartition
+from kafka08.consumer.config import KAFKA, ConsumerConfig
+from kafka08.errors import NO_ERROR, KafkaError, OffsetMetadataTooLargeError
+from kafka08.runtime import Runtime
+
+logger = logging.getLogger("kafka.consumer.ZookeeperConsumerConnector")
+
+
+class OffsetStore:
+    """The group's offsets as the settings want them kept. Safe for concurrent use."""
+
+    def __init__(
+        self,
+        config: ConsumerConfig,
+        zookeeper: ZooKeeperOffsets,
+        coordinator: CoordinatorOffsets,
+        runtime: Runtime,
+    ) -> None:
+        self._in_kafka = config.offsets_storage == KAFKA
+        self._dual = config.dual_commit_enabled
+        self._backoff = config.offsets_channel_backoff_ms / 1000
+        self._zookeeper = zookeeper
+        self._coordinator = coordinator
+        self._runtime = runtime
+        self._lock = runtime.lock()
+
+    def connect(self) -> None:
+        """Wait for the coordinator, if offsets go there."""
+        if self._in_kafka:
+            self._coordinator.connect()
+
+    def commit(self, offsets: Mapping[TopicPartition, int], tries: int = 1) -> bool:
+        """Store next offsets; those that are unknown (negative) are left out.
+
+        Whether Kafka took them, after at most ``tries``; ZooKeeper's errors are raised.
+        """
+        known = {tp: offset for tp, offset in offsets.items() if offset >= 0}
+        if not known:
+            return True
+        if not self._in_kafka:
+            with self._lock:
+                self._zookeeper.commit(known)
+            return True
+        while not self._commit_to_kafka(known):
+            tries -= 1
+            if tries <= 0:
+                return False
+            self._runtime.sleep(self._backoff)
+        return True
+
+    def _commit_to_kafka(self, offsets: Mapping[TopicPartition, int]) -> bool:
+        with self._lock:
+            try:
+                codes = self._coordinator.commit(offsets)
+            except (OSError, KafkaError) as error:
+                logger.error("Error while committing offsets: %s", error)
+                return False
+            if self._dual:
+                stored = {tp: o for tp, o in offsets.items() if codes.get(tp) == NO_ERROR}
+                self._zookeeper.commit(stored)
+        final = (NO_ERROR, OffsetMetadataTooLargeError.code)
+        failed = {tp: code for tp, code in codes.items() if code not in final}
+        if failed:
+            logger.debug("Offset commit failed: %s", failed)
+        return not failed
+
+    def fetch(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int] | None:
+        """Next offsets, -1 where none is stored; None when the connector was stopped."""
+        wanted = list(partitions)
+        if not wanted:
+            return {}
+        with self._lock:
+            if not self._in_kafka:
+                found: dict[TopicPartition, int] | None = self._zookeeper.fetch(wanted)
+            else:
+                found = self._fetch_from_kafka(wanted)
+            if found is not None:
+                self._zookeeper.adopt(found)
+        return found
+
+    def _fetch_from_kafka(self, wanted: list[TopicPartition]) -> dict[TopicPartition, int] | None:
+        found = self._coordinator.fetch(wanted)
+        if found is None:
+            return None
+        offsets = {tp: found.get(tp, -1) for tp in wanted}
+        if self._dual:
+            in_zookeeper = self._zookeeper.fetch(wanted)
+            offsets = {tp: max(offset, in_zookeeper[tp]) for tp, offset in offsets.items()}
+        return offsets
+
+    def close(self) -> None:
+        self._coordinator.disconnect()

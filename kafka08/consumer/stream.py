@@ -1,0 +1,243 @@
+"""A stream of messages out of fetched chunks, and the positions it moves.
+
+Mirrors kafka.consumer.KafkaStream, ConsumerIterator and PartitionTopicInfo. Fetchers put chunks
+into a stream's queue; the stream opens them, skips what was consumed before, and hands messages
+out one by one. It knows no broker and no store of offsets.
+
+A position is safe to commit once the caller asked for the message after it: until then the
+caller may still be working on the one it holds. The original counts a message as consumed the
+moment it is handed out, and loses it when the process dies.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from kafka08.common import TopicPartition
+from kafka08.consumer.errors import ConsumerTimeoutError, StreamFailedError
+from kafka08.errors import MessageSizeTooLargeError
+from kafka08.message import message as raw
+from kafka08.message.message_set import iter_entries, iter_messages
+from kafka08.runtime import Empty, Queue
+
+logger = logging.getLogger("kafka.consumer.ConsumerIterator")
+
+Decoder = Callable[[bytes], Any]
+
+
+class PartitionPosition:
+    """Where a member stands in a partition it owns; -1 before the first offset is known.
+
+    ``fetched_offset``: where the next fetch starts. ``consumed_offset``: after the last message
+    handed out. ``processed_offset``: after the last message whose successor was asked for.
+    """
+
+    __slots__ = ("consumed_offset", "fetched_offset", "processed_offset", "stream", "tp")
+
+    def __init__(self, tp: TopicPartition, offset: int, stream: KafkaStream) -> None:
+        self.tp = tp
+        self.stream = stream
+        self.reset(offset)
+
+    def reset(self, offset: int) -> None:
+        """Start over at ``offset``."""
+        self.fetched_offset = self.consumed_offset = self.processed_offset = offset
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.tp.topic}:{self.tp.partition}: fetched offset = {self.fetched_offset}: "
+            f"consumed offset = {self.consumed_offset}"
+        )
+
+
+class Chunk(NamedTuple):
+    """One partition's part of a fetch response; its last entry may be cut short.
+
+    ``next_offset`` follows its last whole entry; it is ``fetch_offset`` when none is whole.
+    """
+
+    position: PartitionPosition
+    fetch_offset: int
+    next_offset: int
+    message_set: Any
+
+
+class Message:
+    """A consumed message (kafka.message.MessageAndMetadata).
+
+    ``key`` and ``value`` are decoded at each access; null stays None without a decoder call.
+    """
+
+    __slots__ = ("_key_decoder", "_raw", "_value_decoder", "partition", "topic")
+
+    def __init__(
+        self,
+        tp: TopicPartition,
+        message: raw.Message,
+        key_decoder: Decoder | None = None,
+        value_decoder: Decoder | None = None,
+    ) -> None:
+        self.topic, self.partition = tp
+        self._raw = message
+        self._key_decoder = key_decoder
+        self._value_decoder = value_decoder
+
+    @property
+    def offset(self) -> int:
+        return self._raw.offset
+
+    @property
+    def key(self) -> Any:
+        return _decoded(self._raw.key, self._key_decoder)
+
+    @property
+    def value(self) -> Any:
+        return _decoded(self._raw.value, self._value_decoder)
+
+    def __repr__(self) -> str:
+        return f"Message({self.topic}:{self.partition}:{self.offset})"
+
+
+def _decoded(data: bytes | None, decoder: Decoder | None) -> Any:
+    return data if data is None or decoder is None else decoder(data)
+
+
+def chunk_of(position: PartitionPosition, message_set: Any) -> Chunk:
+    """A chunk fetched at the position. Raises InvalidMessageError for a corrupt structure."""
+    next_offset = position.fetched_offset
+    for entry in iter_entries(message_set):
+        next_offset = entry.offset + 1
+    return Chunk(position, position.fetched_offset, next_offset, message_set)
+
+
+class KafkaStream:
+    """Iterates the messages of one queue of chunks, for one task at a time.
+
+    ``timeout_ms`` < 0 waits for ever; else ConsumerTimeoutError is raised after an idle wait and
+    the stream stays usable. After any other error it raises StreamFailedError for good: a bad
+    crc, or MessageSizeTooLargeError for a message above the fetch size. Iteration ends when the
+    connector is closed.
+    """
+
+    def __init__(
+        self,
+        queue: Queue,
+        *,
+        timeout_ms: int = -1,
+        key_decoder: Decoder | None = None,
+        value_decoder: Decoder | None = None,
+    ) -> None:
+        self._queue = queue
+        self._timeout = None if timeout_ms < 0 else timeout_ms / 1000
+        self._key_decoder = key_decoder
+        self._value_decoder = value_decoder
+        self._chunk: tuple[PartitionPosition, Iterator[raw.Message]] | None = None
+        self._ready: tuple[PartitionPosition, raw.Message] | None = None
+        self._held: tuple[PartitionPosition, int] | None = None
+        self._failure: BaseException | None = None
+        self._ended = False
+
+    # --- the reader's side
+
+    def __iter__(self) -> KafkaStream:
+        return self
+
+    def has_next(self) -> bool:
+        """Whether a message follows; waits for one. False only after the connector closed."""
+        self._release_held()
+        if self._ready is None and not self._ended:
+            if self._failure is not None:
+                raise StreamFailedError() from self._failure
+            try:
+                self._ready = self._advance()
+            except ConsumerTimeoutError:
+                raise
+            except Exception as error:
+                self._failure = error
+                raise
+        return self._ready is not None
+
+    def __next__(self) -> Message:
+        if not self.has_next():
+            raise StopIteration
+        assert self._ready is not None
+        (position, message), self._ready = self._ready, None
+        position.consumed_offset = message.offset + 1
+        self._held = (position, message.offset + 1)
+        return Message(position.tp, message, self._key_decoder, self._value_decoder)
+
+    def _release_held(self) -> None:
+        """The caller is done with the message handed out last."""
+        if self._held is not None:
+            (position, offset), self._held = self._held, None
+            # A reset in the meantime has put all three positions elsewhere.
+            if position.consumed_offset == offset:
+                position.processed_offset = offset
+
+    def _advance(self) -> tuple[PartitionPosition, raw.Message] | None:
+        while True:
+            chunk = self._chunk
+            if chunk is not None:
+                position, messages = chunk
+                for message in messages:
+                    if message.offset >= position.consumed_offset:
+                        return position, message
+                if self._chunk is chunk:
+                    self._chunk = None
+            if not self._next_chunk():
+                return None
+
+    def _next_chunk(self) -> bool:
+        """Wait for a chunk and make it the current one; False when the stream has ended."""
+        try:
+            chunk = self._queue.get(timeout=self._timeout)
+        except Empty:
+            raise ConsumerTimeoutError() from None
+        if chunk is None:
+            self._ended = True
+            return False
+        position = chunk.position
+        if position.consumed_offset < chunk.fetch_offset:
+            logger.error(
+                "consumed offset: %d doesn't match fetch offset: %d for %r;\n"
+                " Consumer may lose data",
+                position.consumed_offset,
+                chunk.fetch_offset,
+                position,
+            )
+            position.consumed_offset = chunk.fetch_offset
+        if chunk.next_offset == chunk.fetch_offset:
+            raise MessageSizeTooLargeError(
+                "Found a message larger than the maximum fetch size of this consumer on topic "
+                f"{position.tp.topic} partition {position.tp.partition} at fetch offset "
+                f"{chunk.fetch_offset}. Increase the fetch size, or decrease the maximum "
+                "message size the broker will allow."
+            )
+        self._chunk = (position, iter_messages(chunk.message_set))
+        return True
+
+    # --- the connector's side
+
+    def offer(self, chunk: Chunk, timeout: float) -> None:
+        """Queue a chunk; raises Full after ``timeout`` seconds."""
+        self._queue.put(chunk, timeout=timeout)
+
+    def clear(self) -> None:
+        """Drop everything fetched but the one message a reader may already be reaching for."""
+        self._chunk = None
+        _drain(self._queue)
+
+    def end(self) -> None:
+        """Let the reader finish the chunk it is in, and then stop."""
+        _drain(self._queue)
+        self._queue.put(None)
+
+
+def _drain(queue: Queue) -> None:
+    try:
+        while True:
+            queue.get(block=False)
+    except Empty:
+        pass
