@@ -1,0 +1,129 @@
+"""Who may import whom: every import of the packages, deferred ones too, against one table."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BASE = "common errors"
+CLIENT = f"protocol message network.channel runtime zk config {BASE}"
+CONTROLLER = f"cluster protocol network.channel zk runtime config admin {BASE}"
+# settings and properties are what config is made of.
+ALLOWED = {
+    "errors": "",
+    "common": "errors",
+    "runtime": "",
+    "zk.znodes": "",
+    "config": BASE,
+    "protocol": BASE,
+    "message": BASE,
+    "log": f"message config {BASE}",
+    "cluster": f"log message zk.znodes config {BASE}",
+    "network": "protocol runtime errors",
+    "zk": f"runtime {BASE}",
+    "admin": f"zk config {BASE}",
+    "controller": CONTROLLER,
+    "server": f"controller network log message {CONTROLLER}",
+    "client": CLIENT,
+    "producer": f"client {CLIENT}",
+    "consumer": f"client {CLIENT}",
+    "spark": f"consumer client {CLIENT}",
+    "tools": f"producer consumer client server spark network log message {CONTROLLER}",
+}
+PLACES = {
+    "gevent": ("runtime", "network", "zk.client"),
+    "kazoo": ("zk",),
+    "pyspark": ("spark",),
+    "docker": (),
+}
+
+
+def short(module: str) -> str:
+    """kafka08.log.segment -> log.segment; settings and properties -> config."""
+    name = module.removeprefix("kafka08.")
+    head = name.split(".")[0]
+    return "config" if head in ("settings", "properties") else name
+
+
+def inside(module: str, places: tuple[str, ...] | list[str]) -> bool:
+    return any(module == place or module.startswith(place + ".") for place in places)
+
+
+def layer_of(module: str) -> str:
+    return max((name for name in ALLOWED if inside(module, [name])), key=len, default=module)
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{'.' * node.level}{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and "import" in ast.unparse(node.func):
+            # importlib.import_module("gevent"), __import__("gevent")
+            yield from (str(arg.value) for arg in node.args if isinstance(arg, ast.Constant))
+
+
+def wrong_arrows(module: str, source: str) -> list[str]:
+    here = short(module)
+    layer = layer_of(here)
+    allowed = [layer, *ALLOWED.get(layer, "").split()]
+    wrong = []
+    for target in imports(ast.parse(source)):
+        library = target.split(".")[0]
+        if library in PLACES:
+            fits = inside(here, PLACES[library])
+        elif library in ("kafka08", "zk", "tools"):
+            fits = inside(short(target), allowed)
+        else:
+            fits = not target.startswith(".")
+        if not fits:
+            wrong.append(f"{module} -> {target}")
+    return wrong
+
+
+def test_every_arrow_is_in_the_table() -> None:
+    wrong = []
+    for path in sorted(p for top in ("kafka08", "zk", "tools") for p in (ROOT / top).rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        wrong += wrong_arrows(module, path.read_text(encoding="utf-8"))
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("kafka08.log.log", "from kafka08.server.acks import x"),
+        ("kafka08.log.log", "def f():\n    import kafka08.runtime"),
+        ("kafka08.client.cluster", "from kafka08.network import server"),
+        ("kafka08.cluster.partition", "from zk.client import ZkClient"),
+        ("kafka08.server.broker", "import gevent.event"),
+        ("kafka08.server.broker", "importlib.import_module('kazoo.client')"),
+        ("zk.registry", "from gevent import sleep"),
+        ("zk.znodes", "from zk.errors import ZkError"),
+        ("kafka08.errors", "from . import common"),
+        ("tools.topics", "import docker"),
+    ],
+)
+def test_a_wrong_arrow_is_found(module: str, source: str) -> None:
+    assert wrong_arrows(module, source) != []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("kafka08.log.log", "from kafka08.log import index\nimport struct"),
+        ("kafka08.client.cluster", "from kafka08.network import channel"),
+        ("kafka08.network.server", "from gevent import socket"),
+        ("kafka08.config", "from kafka08.settings import setting"),
+        ("zk.client", "from zk import znodes\nimport kazoo"),
+        ("tools.topics", "from kafka08 import admin"),
+    ],
+)
+def test_a_right_arrow_is_not(module: str, source: str) -> None:
+    assert wrong_arrows(module, source) == []
