@@ -1,0 +1,77 @@
+"""Offsets per partition in a small text file, replaced as a whole (kafka.server.OffsetCheckpoint).
+
+Lines, each ending in a newline: ``0`` (version), the number of entries, then
+``<topic> <partition> <offset>`` per entry. An empty file holds no entries.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Mapping
+
+from kafka08.common import TopicPartition
+
+VERSION = 0
+
+logger = logging.getLogger("kafka.server.OffsetCheckpoint")
+
+
+class OffsetCheckpoint:
+    """The checkpoint file at ``path``, created empty if missing. Safe on any thread."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._temporary = path + ".tmp"
+        self._lock = threading.Lock()
+        if os.path.exists(self._temporary):
+            os.unlink(self._temporary)
+        with open(path, "a"):
+            pass
+
+    def write(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Replace the content; on disk when this returns. Raises OSError."""
+        lines = [str(VERSION), str(len(offsets))]
+        lines += [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
+        with self._lock:
+            with open(self._temporary, "w", encoding="utf-8", newline="\n") as file:
+                file.write("\n".join(lines) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(self._temporary, self.path)
+
+    def read(self) -> dict[TopicPartition, int]:
+        """The entries. A file that is not to be understood counts as empty, with a warning
+        (0.8.2.2 refuses to start): the offsets are lower bounds, and 0 is always one."""
+        with self._lock:
+            try:
+                with open(self.path, encoding="utf-8") as file:
+                    return _parse(file.read())
+            except FileNotFoundError:
+                return {}
+            except ValueError as error:
+                logger.warning("Ignoring checkpoint file %s: %s", self.path, error)
+                return {}
+
+
+def _parse(text: str) -> dict[TopicPartition, int]:
+    """Raises ValueError on anything that ``write`` would not have written."""
+    lines = text.splitlines()
+    if not lines:
+        return {}
+    if int(lines[0]) != VERSION:
+        raise ValueError(f"Unrecognized version: {lines[0]}")
+    offsets = {}
+    for line in lines[2:]:
+        pieces = line.split()
+        if len(pieces) != 3:
+            raise ValueError(f"Malformed line: {line!r}")
+        partition, offset = int(pieces[1]), int(pieces[2])
+        if partition < 0 or offset < 0:
+            raise ValueError(f"Negative number: {line!r}")
+        offsets[TopicPartition(pieces[0], partition)] = offset
+    expected = int(lines[1]) if len(lines) > 1 else 0
+    if len(offsets) != expected:
+        raise ValueError(f"Expected {expected} entries but found {len(offsets)}")
+    return offsets

@@ -1,0 +1,118 @@
+"""A data directory as a whole: its lock, its clean-shutdown marker, its partitions' names.
+
+Mirrors kafka.utils.FileLock and parts of kafka.log.LogManager. Knows no log.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import threading
+
+from kafka08.common import TopicPartition, validate_topic
+from kafka08.errors import InvalidTopicError, KafkaError
+
+LOCK_FILE = ".lock"
+CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
+RECOVERY_POINT_CHECKPOINT_FILE = "recovery-point-offset-checkpoint"
+HIGH_WATERMARK_CHECKPOINT_FILE = "replication-offset-checkpoint"
+CLEANER_CHECKPOINT_FILE = "cleaner-offset-checkpoint"
+
+logger = logging.getLogger("kafka.log.LogManager")
+
+# A POSIX record lock does not keep its own process out, and is lost when any descriptor of the
+# file is closed: so within the process ownership is by path, told before the file is opened.
+_owned: set[str] = set()
+_owned_guard = threading.Lock()
+
+
+def parse_log_name(name: str) -> TopicPartition | None:
+    """The partition that a directory of this name holds; None for a name that is not ours."""
+    topic, _, digits = name.rpartition("-")
+    if not digits.isascii() or not digits.isdigit() or str(int(digits)) != digits:
+        return None
+    try:
+        validate_topic(topic)
+    except InvalidTopicError:
+        return None
+    return TopicPartition(topic, int(digits))
+
+
+class LogDirectory:
+    """The data directory at ``path``: created if missing, and locked until ``unlock``.
+
+    Raises KafkaError when it cannot be had, in the words of kafka.log.LogManager.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = os.path.abspath(path)
+        if not os.path.exists(self.path):
+            logger.info("Log directory '%s' not found, creating it.", self.path)
+            try:
+                os.makedirs(self.path)
+            except OSError as error:
+                raise KafkaError(f"Failed to create data directory {self.path}") from error
+        if not os.path.isdir(self.path) or not os.access(self.path, os.R_OK):
+            raise KafkaError(f"{self.path} is not a readable log directory.")
+        self._key = os.path.realpath(self.path)
+        self._lock_fd = self._acquire()
+
+    def _acquire(self) -> int:
+        refused = (
+            f"Failed to acquire lock on file .lock in {self.path}. A Kafka instance in another "
+            "process or thread is using this directory."
+        )
+        with _owned_guard:
+            if self._key in _owned:
+                raise KafkaError(refused)
+            fd = os.open(self.file(LOCK_FILE), os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                os.close(fd)
+                raise KafkaError(refused) from error
+            _owned.add(self._key)
+            return fd
+
+    def unlock(self) -> None:
+        """Give the directory up; the lock file stays. Harmless when done twice."""
+        with _owned_guard:
+            if self._lock_fd >= 0:
+                os.close(self._lock_fd)
+                self._lock_fd = -1
+                _owned.discard(self._key)
+
+    def file(self, name: str) -> str:
+        return os.path.join(self.path, name)
+
+    @property
+    def was_shut_down_cleanly(self) -> bool:
+        return os.path.exists(self.file(CLEAN_SHUTDOWN_FILE))
+
+    def mark_clean(self) -> None:
+        """Leave the marker: every log here is flushed and closed."""
+        with open(self.file(CLEAN_SHUTDOWN_FILE), "a"):
+            pass
+
+    def unmark_clean(self) -> None:
+        """Remove the marker: from here on a crash needs recovery."""
+        try:
+            os.unlink(self.file(CLEAN_SHUTDOWN_FILE))
+        except FileNotFoundError:
+            pass
+
+    def partitions(self) -> dict[TopicPartition, str]:
+        """The partitions kept here, with their directories. Others are skipped with a warning
+        (0.8.2.2 refuses to start)."""
+        found = {}
+        for name in sorted(os.listdir(self.path)):
+            path = self.file(name)
+            if not os.path.isdir(path):
+                continue
+            topic_partition = parse_log_name(name)
+            if topic_partition is None:
+                logger.warning("Skipping directory %s: it is not named as a partition is.", path)
+            else:
+                found[topic_partition] = path
+        return found

@@ -1,0 +1,50 @@
+"""Where a follower's log stops agreeing with its leader's: pure comparison of stored bytes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafka08.message.message_set import iter_entries
+
+
+class Agreement(NamedTuple):
+    """``verified``: everything below this offset agrees. ``conflict``: what is there does not."""
+
+    verified: int
+    conflict: bool
+
+
+def compare(local: bytes, leader: memoryview, offset: int, *, compacted: bool) -> Agreement:
+    """Compare local entries from ``offset`` on with what the leader sent for the same offset.
+
+    Both may end inside an entry; only what both show whole is judged. In a compacted topic an
+    entry that one side lacks is a gap, not a conflict: either side may have been cleaned
+    further than the other.
+    """
+    if local and bytes(leader[: len(local)]) == local[: len(leader)]:
+        shorter = local if len(local) <= len(leader) else leader
+        last = offset
+        for entry in iter_entries(shorter):
+            last = entry.offset + 1
+        return Agreement(last, False)
+    ours, theirs = iter_entries(local), iter_entries(leader)
+    mine, its = next(ours, None), next(theirs, None)
+    verified = offset
+    while mine is not None and its is not None:
+        if mine.offset == its.offset:
+            if (
+                local[mine.position : mine.position + mine.size_total]
+                != leader[its.position : its.position + its.size_total]
+            ):
+                return Agreement(verified, True)
+            verified = mine.offset + 1
+            mine, its = next(ours, None), next(theirs, None)
+        elif not compacted:
+            return Agreement(verified, True)
+        elif mine.offset < its.offset:
+            verified = mine.offset + 1
+            mine = next(ours, None)
+        else:
+            verified = its.offset + 1
+            its = next(theirs, None)
+    return Agreement(verified, False)

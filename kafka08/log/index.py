@@ -1,0 +1,219 @@
+"""The sparse index beside a segment: relative offset -> file position (kafka.log.OffsetIndex).
+
+A file of 8-byte big-endian entries, int32 (offset - base offset) and int32 position, both rising
+strictly, without header or checksum. Only the active segment's file is preallocated (sparse
+zeros); every other one ends with its last entry, since 0.8.2.2 takes the whole length of a file
+it opens for valid entries.
+
+Lookups read a memory map. Entries are written with pwrite, which Linux keeps coherent with the
+map: on a full disk a store into a sparse map would kill the process, a write raises OSError.
+
+Knows nothing of messages: what an entry points at is the segment's business.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from itertools import pairwise
+from struct import Struct, iter_unpack
+
+from kafka08.errors import KafkaError
+
+ENTRY = Struct(">ii")
+ENTRY_SIZE = ENTRY.size
+MAX_RELATIVE_OFFSET = (1 << 31) - 1
+
+_relative_offset_at = Struct(">i").unpack_from
+_entry_at = ENTRY.unpack_from
+
+
+class OffsetIndex:
+    """The index file at ``path`` for a segment that begins at ``base_offset``.
+
+    Opening takes every whole entry of an existing file as valid; a missing file is no entries.
+    Nothing stays open until a lookup or an append needs it. ``allocated`` is how many entries
+    the file has room for.
+    """
+
+    __slots__ = (
+        "_fd",
+        "_map",
+        "allocated",
+        "base_offset",
+        "entries",
+        "last_offset",
+        "last_position",
+        "path",
+    )
+
+    def __init__(self, path: str, base_offset: int) -> None:
+        self.path = path
+        self.base_offset = base_offset
+        self._fd = -1
+        self._map: mmap.mmap | None = None
+        try:
+            size = os.stat(path).st_size
+        except FileNotFoundError:
+            size = 0
+        self.entries = self.allocated = size // ENTRY_SIZE
+        self.last_offset, self.last_position = self._read_last_entry()
+
+    def __del__(self) -> None:
+        if getattr(self, "_fd", -1) >= 0:
+            os.close(self._fd)
+
+    @property
+    def is_full(self) -> bool:
+        return self.entries >= self.allocated
+
+    def _read_last_entry(self) -> tuple[int, int]:
+        if not self.entries:
+            return self.base_offset, 0
+        relative, position = ENTRY.unpack(self._pread((self.entries - 1) * ENTRY_SIZE, ENTRY_SIZE))
+        return self.base_offset + relative, position
+
+    def entry(self, slot: int) -> tuple[int, int]:
+        """(offset, position) of the entry number ``slot``."""
+        relative, position = _entry_at(self._mapped(), slot * ENTRY_SIZE)
+        return self.base_offset + relative, position
+
+    def lookup(self, offset: int) -> int:
+        """Position of the last entry at or below ``offset``; 0 when there is none."""
+        if offset >= self.last_offset:
+            return self.last_position
+        slot = self._slot(offset)
+        return _entry_at(self._mapped(), slot * ENTRY_SIZE)[1] if slot >= 0 else 0
+
+    def _slot(self, offset: int) -> int:
+        """Number of the last entry at or below ``offset``; -1 when there is none."""
+        low, high = 0, self.entries
+        if not high:
+            return -1
+        if offset >= self.last_offset:
+            return high - 1
+        relative = offset - self.base_offset
+        data = self._mapped()
+        while low < high:
+            middle = (low + high) >> 1
+            if _relative_offset_at(data, middle << 3)[0] <= relative:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1
+
+    def append(self, offset: int, position: int) -> None:
+        """Add an entry. The very first one is not checked to rise (as in 0.8.2.2).
+
+        Raises KafkaError when ``offset`` does not rise or the index is full, OSError when the
+        write fails; neither leaves a trace.
+        """
+        if self.is_full:
+            raise KafkaError(f"Attempt to append to a full index (size = {self.entries}).")
+        if self.entries and offset <= self.last_offset:
+            raise KafkaError(
+                f"Attempt to append an offset ({offset}) to position {position} no larger than "
+                f"the last offset appended ({self.last_offset}) to {self.path}."
+            )
+        entry = ENTRY.pack(offset - self.base_offset, position)
+        if os.pwrite(self._descriptor(), entry, self.entries * ENTRY_SIZE) != ENTRY_SIZE:
+            raise OSError(f"short write to {self.path}")
+        self.entries += 1
+        self.last_offset, self.last_position = offset, position
+
+    def replace(self, entries: bytes | bytearray) -> None:
+        """Make ``entries`` (packed) the whole content of the file, trimmed to it."""
+        self._release()
+        descriptor = self._descriptor()
+        os.ftruncate(descriptor, 0)
+        written = 0
+        while written < len(entries):
+            written += os.pwrite(descriptor, memoryview(entries)[written:], written)
+        self._close_descriptor()
+        self.entries = self.allocated = len(entries) // ENTRY_SIZE
+        self.last_offset, self.last_position = self._read_last_entry()
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop every entry at or above ``offset``."""
+        slot = self._slot(offset)
+        if slot >= 0 and self.entry(slot)[0] == offset:
+            slot -= 1
+        self.entries = slot + 1
+        self.last_offset, self.last_position = self._read_last_entry()
+
+    def preallocate(self, max_bytes: int) -> None:
+        """Size the file for ``max_bytes`` of entries (at least the present ones and one more).
+
+        The active segment's index has this size; stale entries past the valid ones are zeroed.
+        """
+        self._release()
+        descriptor = self._descriptor()
+        os.ftruncate(descriptor, self.entries * ENTRY_SIZE)
+        self.allocated = max(max_bytes // ENTRY_SIZE, self.entries, 1)
+        os.ftruncate(descriptor, self.allocated * ENTRY_SIZE)
+
+    def trim(self) -> None:
+        """End the file with its last entry and release map and descriptor."""
+        self._release()
+        descriptor = self._descriptor()
+        os.ftruncate(descriptor, self.entries * ENTRY_SIZE)
+        self._close_descriptor()
+        self.allocated = self.entries
+
+    def close(self) -> None:
+        """Release map and descriptor; the file keeps its length."""
+        self._release()
+        self._close_descriptor()
+
+    def problem(self, log_size: int, *, thorough: bool) -> str | None:
+        """Why this file cannot be the index of a log of ``log_size`` bytes; None if it may be.
+
+        ``thorough`` also checks that all entries rise, in time proportional to their number.
+        """
+        if not os.path.exists(self.path):
+            return "it is missing"
+        size = os.stat(self.path).st_size
+        if size % ENTRY_SIZE:
+            return f"its length {size} is not a multiple of {ENTRY_SIZE}"
+        if not self.entries:
+            return None
+        if self.last_offset <= self.base_offset:
+            return f"its last offset {self.last_offset} is not above the base offset"
+        if not 0 <= self.last_position < log_size:
+            return f"its last position lies past the end of the log ({log_size} bytes)"
+        if thorough and not self._rises():
+            return "its entries do not rise"
+        return None
+
+    def _rises(self) -> bool:
+        entries = list(iter_unpack(">ii", self._pread(0, self.entries * ENTRY_SIZE)))
+        return entries[0] >= (0, 0) and all(
+            before[0] < after[0] and before[1] < after[1] for before, after in pairwise(entries)
+        )
+
+    def _pread(self, position: int, size: int) -> bytes:
+        with open(self.path, "rb") as file:
+            file.seek(position)
+            return file.read(size)
+
+    def _descriptor(self) -> int:
+        if self._fd < 0:
+            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+        return self._fd
+
+    def _mapped(self) -> mmap.mmap:
+        if self._map is None:
+            self._map = mmap.mmap(self._descriptor(), 0, prot=mmap.PROT_READ)
+            if self.is_full:
+                self._close_descriptor()  # nothing will be appended; the map has its own
+        return self._map
+
+    def _release(self) -> None:
+        if self._map is not None:
+            self._map.close()
+            self._map = None
+
+    def _close_descriptor(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1

@@ -1,0 +1,453 @@
+"""A partition's log: append-only segments, the newest taking appends (kafka.log.Log).
+
+Who may call what: everything runs on one thread (the broker's loop) and nothing here switches
+greenlets, so appends need no lock. ``flush`` alone may run on any other thread at the same time,
+since fsync takes long: it copies the list of segments under a lock that roll, truncate and
+deletion share, syncs without it, and moves the recovery point only if no truncation came
+between. ``delete_due_files`` may also run anywhere, and so may ``delete`` once the log is out of
+use. Reading the attributes is safe from anywhere.
+
+Knows nothing of replicas, high watermarks (a reader's bound is an argument) or other logs, and
+has no timers: what falls due later is told to the caller.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import shutil
+import threading
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import NamedTuple, NoReturn, Protocol
+
+from kafka08.common import TopicPartition
+from kafka08.config import LogConfig
+from kafka08.errors import (
+    KafkaError,
+    MessageSetSizeTooLargeError,
+    OffsetOutOfRangeError,
+    UnknownError,
+)
+from kafka08.log import recovery
+from kafka08.log.directory import parse_log_name
+from kafka08.log.segment import FileSlice, LogSegment
+from kafka08.message import message_set, wrapped
+
+LATEST_TIME = -1
+EARLIEST_TIME = -2
+
+logger = logging.getLogger("kafka.log.Log")
+
+
+class Clock(Protocol):
+    """The part of kafka08.runtime.Clock that logs need."""
+
+    def millis(self) -> int: ...
+
+
+class LogAppendInfo(NamedTuple):
+    """What an append did. Nothing was written when ``count`` is 0 (offsets are then -1).
+
+    ``rolled``: the caller should soon call ``flush(up_to=first_offset)`` on another thread.
+    ``flush_due``: flush.messages is reached and the caller wanted to flush by itself.
+    """
+
+    first_offset: int
+    last_offset: int
+    count: int  # type: ignore[assignment]  # hides tuple.count
+    valid_bytes: int
+    codec: int
+    rolled: bool = False
+    flush_due: bool = False
+
+
+NOTHING_APPENDED = LogAppendInfo(-1, -1, 0, 0, 0)
+
+
+class Log:
+    """The log in ``directory`` (named ``<topic>-<partition>``); opened, and recovered if need be.
+
+    ``recovery_point`` is the first offset that may not be on disk. ``clean_shutdown`` says that
+    the last broker here closed its logs. ``config`` may be replaced at any time.
+    """
+
+    def __init__(
+        self,
+        directory: str,
+        config: LogConfig,
+        *,
+        recovery_point: int = 0,
+        clean_shutdown: bool = False,
+        clock: Clock,
+    ) -> None:
+        self.directory = os.path.abspath(directory)
+        self.name = os.path.basename(self.directory)
+        topic_partition = parse_log_name(self.name)
+        if topic_partition is None:
+            raise KafkaError(f"{directory} is not named <topic>-<partition>")
+        self.topic_partition: TopicPartition = topic_partition
+        self.config = config
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._truncations = 0
+        self._due: list[tuple[int, str]] = []
+        now = clock.millis()
+        self.last_flush_ms = now
+        loaded = recovery.load(self.directory, config, recovery_point, clean_shutdown, now)
+        self._segments = loaded.segments
+        self._bases = [segment.base_offset for segment in self._segments]
+        self.log_end_offset = loaded.log_end_offset
+        self.recovery_point = loaded.recovery_point
+        for segment in loaded.dropped:
+            self._delete_later(segment)
+        self._active.jitter_ms = self._random_jitter()
+        logger.info(
+            "Completed load of log %s with log end offset %d", self.name, self.log_end_offset
+        )
+
+    def __repr__(self) -> str:
+        return f"Log({self.directory})"
+
+    @property
+    def _active(self) -> LogSegment:
+        return self._segments[-1]
+
+    @property
+    def log_start_offset(self) -> int:
+        return self._bases[0]
+
+    @property
+    def size(self) -> int:
+        """Bytes of entries in all segments."""
+        return sum([segment.size for segment in self._segments])
+
+    @property
+    def segments(self) -> tuple[LogSegment, ...]:
+        """From oldest to newest; the last is the active one. Not to be changed by callers."""
+        return tuple(self._segments)
+
+    @property
+    def unflushed_messages(self) -> int:
+        return self.log_end_offset - self.recovery_point
+
+    # Append
+
+    def append(
+        self, buffer: memoryview, *, assign_offsets: bool = True, defer_flush: bool = False
+    ) -> LogAppendInfo:
+        """Append a message set: all of it or, after an error, nothing.
+
+        As leader (``assign_offsets``) offsets from the log's end are written into ``buffer``,
+        as follower they are kept and must rise. A partial last entry is left out. With
+        ``defer_flush`` the caller sees to flush.messages; otherwise this call syncs when it must.
+
+        Raises MessageSizeTooLargeError, InvalidMessageError, MessageSetSizeTooLargeError,
+        UnknownError (undecodable wrapper), KafkaError (a follower's offsets fall behind the
+        log's end) and OSError (the disk).
+        """
+        config = self.config
+        leo = self.log_end_offset
+        if assign_offsets:
+            info = message_set.assign_offsets(buffer, leo, config.max_message_bytes)
+            data = buffer[: info.valid_bytes]
+            if info.codec and config.compressed_sets == "normalised":
+                data = _normalise(data, leo, config.max_message_bytes)
+        else:
+            info = message_set.check_follower_set(buffer, config.max_message_bytes)
+            data = buffer[: info.valid_bytes]
+            if info.entries and info.first_offset < leo:
+                self._out_of_order(info.first_offset, leo)
+        if not info.entries or not data:
+            return NOTHING_APPENDED
+        if len(data) > config.segment_bytes:
+            raise MessageSetSizeTooLargeError(
+                f"Message set size is {len(data)} bytes which exceeds the maximum configured "
+                f"segment size of {config.segment_bytes}."
+            )
+        rolled = self._must_roll(len(data), info.last_offset) and self.roll()
+        self._active.append(leo, data, config.index_interval_bytes)
+        self.log_end_offset = info.last_offset + 1
+        flush_due = self.log_end_offset - self.recovery_point >= config.flush_messages
+        if flush_due and not defer_flush:
+            self.flush()
+            flush_due = False
+        return LogAppendInfo(
+            info.first_offset,
+            info.last_offset,
+            info.count,
+            len(data),
+            info.codec,
+            rolled,
+            flush_due,
+        )
+
+    def _out_of_order(self, first_offset: int, leo: int) -> NoReturn:
+        # 0.8.2.2 means to check this and does not; its log end then goes backwards.
+        raise KafkaError(
+            f"Out of order offsets found in a set for {self.topic_partition}: it begins at "
+            f"{first_offset}, the log ends at {leo}"
+        )
+
+    def _must_roll(self, set_bytes: int, last_offset: int) -> bool:
+        active, config = self._segments[-1], self.config
+        if not active.size and active.base_offset == self.log_end_offset:
+            return False
+        return (
+            active.size > config.segment_bytes - set_bytes
+            or self._clock.millis() - active.created > config.segment_ms - active.jitter_ms
+            or active.index.is_full
+            or not active.fits(last_offset)
+        )
+
+    def roll(self) -> bool:
+        """Begin a new active segment at the log's end; False if the active one is that already.
+
+        Files that already have the new segment's name are removed.
+        """
+        old, base = self._active, self.log_end_offset
+        if old.base_offset == base and not old.size:
+            return False
+        for suffix in (".log", ".index"):
+            path = os.path.join(self.directory, f"{base:020d}{suffix}")
+            if os.path.exists(path):
+                logger.warning(
+                    "Newly rolled segment file %s already exists; deleting it first", path
+                )
+                os.unlink(path)
+        segment = self._new_segment(base)
+        with self._lock:
+            self._segments.append(segment)
+            self._bases.append(base)
+        old.index.trim()
+        logger.info("Rolled new log segment for '%s' at offset %d.", self.name, base)
+        return True
+
+    def _new_segment(self, base_offset: int) -> LogSegment:
+        segment = LogSegment(
+            self.directory, base_offset, self._clock.millis(), self._random_jitter()
+        )
+        segment.index.preallocate(self.config.segment_index_bytes)
+        return segment
+
+    def _random_jitter(self) -> int:
+        limit = min(self.config.segment_jitter_ms, self.config.segment_ms)
+        return random.getrandbits(31) % limit if limit > 0 else 0
+
+    # Read
+
+    def read(self, offset: int, max_bytes: int, max_offset: int | None = None) -> FileSlice:
+        """Stored entries from the first at or above ``offset``, from one segment, not decoded.
+
+        At most ``max_bytes``, cut anywhere; entries at or above ``max_offset`` (a consumer's
+        high watermark) stay out, and a wrapper that contains it. Empty at the log's end and when
+        ``max_offset`` <= ``offset`` (where 0.8.2.2 raises).
+
+        Raises OffsetOutOfRangeError; UnknownError for a negative ``max_bytes``.
+        """
+        leo = self.log_end_offset
+        segments = self._segments
+        if offset == leo:
+            return _nothing(segments[-1])
+        if offset > leo or offset < self._bases[0]:
+            raise OffsetOutOfRangeError(
+                f"Request for offset {offset} but we only have log segments in the range "
+                f"{self._bases[0]} to {leo}."
+            )
+        if max_bytes < 0:
+            raise UnknownError(f"Invalid max size for log read ({max_bytes})")
+        if max_offset is not None:
+            if max_offset >= leo:
+                max_offset = None
+            elif max_offset < offset:
+                max_offset = offset
+        last = len(segments) - 1
+        for number in range(bisect_right(self._bases, offset) - 1, last + 1):
+            found = segments[number].read(offset, max_bytes, max_offset)
+            if found is not None:
+                found.at_log_end = (
+                    number == last and found.position + found.size == segments[last].size
+                )
+                return found
+        return _nothing(segments[-1])  # all behind the offset has been compacted away
+
+    def offsets_before(
+        self, time_ms: int, max_num: int, *, high_watermark: int | None = None
+    ) -> list[int]:
+        """Segment bases (and the log's end) last written at or before ``time_ms``, descending.
+
+        ``time_ms`` -1 asks for the log's end, -2 for its start. With a ``high_watermark``, as
+        for consumers, offsets above it are replaced by it, once (KafkaApis.fetchOffsetsBefore).
+        """
+        known = [(segment.base_offset, segment.last_modified_ms) for segment in self._segments]
+        if self._active.size:
+            known.append((self.log_end_offset, self._clock.millis()))
+        if time_ms == LATEST_TIME:
+            count = len(known)
+        elif time_ms == EARLIEST_TIME:
+            count = 1
+        else:
+            count = max((i + 1 for i, (_, at) in enumerate(known) if at <= time_ms), default=0)
+        offsets = [offset for offset, _ in reversed(known[:count])][: max(max_num, 0)]
+        if high_watermark is not None and offsets and offsets[0] > high_watermark:
+            offsets = [high_watermark, *(o for o in offsets if o <= high_watermark)]
+        return sorted(offsets, reverse=True)
+
+    # Flush
+
+    def flush(self, up_to: int | None = None) -> None:
+        """Sync everything below ``up_to`` (default: the log's end); the new recovery point.
+
+        Safe on any thread (see the module). Raises OSError, and the recovery point stays.
+        """
+        with self._lock:
+            truncations = self._truncations
+            if up_to is None:
+                up_to = self.log_end_offset
+            if up_to <= self.recovery_point:
+                return
+            first = max(bisect_right(self._bases, self.recovery_point) - 1, 0)
+            files = [
+                file
+                for segment in self._segments[first:]
+                if segment.base_offset < up_to
+                for file in segment.open_for_sync()
+            ]
+        for file in files:
+            os.fsync(file.fd)
+        with self._lock:
+            if truncations == self._truncations and up_to > self.recovery_point:
+                self.recovery_point = up_to
+                self.last_flush_ms = self._clock.millis()
+
+    # Truncate
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop everything at or above ``offset``, which becomes the log's end.
+
+        A wrapper that contains ``offset`` goes as a whole, which leaves a gap. Nothing happens
+        above the log's end. The caller then writes the recovery point checkpoint, or a crash
+        could trust data written after the truncation.
+        """
+        logger.info("Truncating log %s to offset %d.", self.name, offset)
+        if offset < 0:
+            raise ValueError(f"Cannot truncate to a negative offset ({offset}).")
+        if offset > self.log_end_offset:
+            logger.info(
+                "Truncating %s to %d has no effect as the largest offset in the log is %d.",
+                self.name,
+                offset,
+                self.log_end_offset - 1,
+            )
+            return
+        if self.log_start_offset > offset:
+            self.truncate_fully_and_start_at(offset)
+            return
+        with self._lock:
+            self._truncations += 1
+            self._drop(self._segments[bisect_right(self._bases, offset) :])
+            self._active.truncate_to(offset, self.config.segment_index_bytes, self._clock.millis())
+            self.log_end_offset = offset
+            self.recovery_point = min(offset, self.recovery_point)
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Drop everything; the log is empty and begins at ``offset``."""
+        logger.debug("Truncate and start log '%s' to %d", self.name, offset)
+        with self._lock:
+            self._truncations += 1
+            self._drop(self._segments[:])
+            self._segments.append(self._new_segment(offset))
+            self._bases.append(offset)
+            self.log_end_offset = offset
+            self.recovery_point = min(offset, self.recovery_point)
+
+    # Delete
+
+    def delete_old_segments(self) -> int:
+        """Apply retention by time, then by size; the number of segments deleted.
+
+        The active segment may go too if it is not empty. Files get the suffix .deleted now and
+        are removed by ``delete_due_files`` once file.delete.delay.ms have passed.
+        """
+        now, config = self._clock.millis(), self.config
+        deleted = self._delete_while(
+            lambda segment: now - segment.last_modified_ms > config.retention_ms
+        )
+        excess = self.size - config.retention_bytes
+        if config.retention_bytes < 0 or excess < 0:
+            return deleted
+
+        def is_excess(segment: LogSegment) -> bool:
+            nonlocal excess
+            excess -= segment.size
+            return excess >= 0
+
+        return deleted + self._delete_while(is_excess)
+
+    def _delete_while(self, goes: Callable[[LogSegment], bool]) -> int:
+        deletable = []
+        for segment in self._segments:
+            if not goes(segment) or (segment is self._active and not segment.size):
+                break
+            deletable.append(segment)
+        if not deletable:
+            return 0
+        if len(deletable) == len(self._segments):
+            self.roll()
+        with self._lock:
+            self._drop(deletable)
+            self.recovery_point = max(self.recovery_point, self.log_start_offset)
+        return len(deletable)
+
+    def _drop(self, segments: list[LogSegment]) -> None:
+        """Take segments out of the log; the caller holds the lock."""
+        for segment in segments:
+            number = self._segments.index(segment)
+            del self._segments[number], self._bases[number]
+            self._delete_later(segment)
+
+    def _delete_later(self, segment: LogSegment) -> None:
+        logger.info(
+            "Scheduling log segment %d for log %s for deletion.", segment.base_offset, self.name
+        )
+        due = self._clock.millis() + self.config.file_delete_delay_ms
+        self._due += [(due, path) for path in segment.rename_deleted()]
+
+    def delete_due_files(self, now: int) -> int:
+        """Remove the .deleted files whose delay is over at ``now`` (ms); how many."""
+        with self._lock:
+            due = [path for at, path in self._due if at <= now]
+            self._due = [entry for entry in self._due if entry[0] > now]
+        for path in due:
+            try:
+                os.unlink(path)
+            except FileNotFoundError:
+                pass  # a later segment of the same name was deleted too
+        return len(due)
+
+    def close(self) -> None:
+        """Trim indexes and let the files go; the caller has flushed. Deletions are dropped:
+        the next start removes the files."""
+        for segment in self._segments:
+            segment.close()
+
+    def delete(self) -> None:
+        """Remove the directory and everything in it, now. Slices in flight stay readable."""
+        with self._lock:
+            self._truncations += 1
+            for segment in self._segments:
+                segment.release()
+            self._due = []
+        shutil.rmtree(self.directory)
+
+
+def _normalise(data: memoryview, base_offset: int, max_message_bytes: int) -> memoryview:
+    """The set as 0.8.2.2 would store it: one wrapper. Raises MessageSizeTooLargeError."""
+    stored = memoryview(wrapped.normalise(data, base_offset))
+    message_set.check_follower_set(stored, max_message_bytes)
+    return stored
+
+
+def _nothing(segment: LogSegment) -> FileSlice:
+    return FileSlice(segment.file, segment.size, 0, segment.base_offset, True)

@@ -1,0 +1,250 @@
+"""Opening a partition's directory: interrupted swaps, damaged tails, lost indexes.
+
+Mirrors loadSegments and recoverLog of kafka.log.Log and LogSegment.recover, with these
+differences, each on the safe side: an index that cannot be right is rebuilt and a file that is
+no segment is skipped with a warning (0.8.2.2 refuses to start); only damage cuts a log, never an
+entry that is merely larger than today's max.message.bytes; and segments that an interrupted
+swap has replaced are removed (0.8.2.2 leaves both).
+
+Knows nothing of retention, appends or other partitions.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from struct import Struct
+from typing import NamedTuple
+from zlib import crc32
+
+from kafka08.config import LogConfig
+from kafka08.log.index import ENTRY, ENTRY_SIZE, MAX_RELATIVE_OFFSET
+from kafka08.log.segment import (
+    DELETED_SUFFIX,
+    HEADER_SIZE,
+    INDEX_SUFFIX,
+    LOG_SUFFIX,
+    MIN_MESSAGE_SIZE,
+    LogSegment,
+)
+
+CLEANED_SUFFIX = ".cleaned"
+SWAP_SUFFIX = ".swap"
+
+logger = logging.getLogger("kafka.log.Log")
+
+_CHECKED_HEADER = Struct(">qiI")
+_checked_header_at = _CHECKED_HEADER.unpack_from
+_CRC_END = _CHECKED_HEADER.size
+_CHUNK = 4 << 20
+
+
+class Loaded(NamedTuple):
+    """An opened directory. ``dropped`` segments lay behind damage and are no longer part."""
+
+    segments: list[LogSegment]
+    log_end_offset: int
+    recovery_point: int
+    dropped: list[LogSegment]
+
+
+def load(directory: str, config: LogConfig, recovery_point: int, clean: bool, now: int) -> Loaded:
+    """Open every segment, recover what may not have reached the disk, find the log's end.
+
+    After a ``clean`` shutdown no entry is checked and the recovery point is the log's end.
+    Otherwise every segment from the one that holds ``recovery_point`` on is.
+    """
+    os.makedirs(directory, exist_ok=True)
+    swapped = _finish_interrupted(directory)
+    segments = [LogSegment(directory, base, now) for base in _bases(directory)]
+    _drop_replaced(segments, swapped)
+    dropped: list[LogSegment] = []
+    if segments and not clean:
+        dropped = _recover_from(segments, config, recovery_point)
+    for segment in segments:
+        _ensure_index(segment, config, thorough=not clean)
+        segment.release()
+    if not segments:
+        segments = [LogSegment(directory, 0, now)]
+    active = segments[-1]
+    leo, end = active.next_offset()
+    if end != active.size:
+        logger.warning(
+            "Found %d bytes that are no entry at the end of %s, recovering it.",
+            active.size - end,
+            active.path,
+        )
+        recover(active, config.index_interval_bytes, config.segment_index_bytes)
+        leo, _ = active.next_offset()
+    active.index.preallocate(config.segment_index_bytes)
+    return Loaded(segments, leo, leo if clean else min(recovery_point, leo), dropped)
+
+
+def recover(segment: LogSegment, index_interval_bytes: int, max_index_bytes: int) -> int:
+    """Cut the segment after its last good entry and rebuild its index; bytes cut.
+
+    Good means: whole, crc right, offset above the one before. An entry is indexed where more
+    than ``index_interval_bytes`` lie between it and the entry indexed before, under the lowest
+    offset that is right for plain entries and wrappers alike: one above the previous entry's.
+    """
+    entries = bytearray()
+    room = max(max_index_bytes // ENTRY_SIZE, 1) * ENTRY_SIZE
+    base = segment.base_offset
+    fd = segment.file.fd
+    buffer = memoryview(bytearray(min(_CHUNK, segment.size) or 1))
+    indexed = position = 0
+    last = base - 1
+    limit = base + MAX_RELATIVE_OFFSET
+    while position < segment.size:
+        filled = os.preadv(fd, [buffer[: segment.size - position]], position)
+        at = 0
+        while filled - at >= _CRC_END:
+            offset, size, crc = _checked_header_at(buffer, at)
+            end = at + HEADER_SIZE + size
+            if size < MIN_MESSAGE_SIZE or not last < offset <= limit:
+                break
+            if end <= filled:
+                good = crc32(buffer[at + _CRC_END : end]) == crc
+            elif at:
+                break  # read again, with this entry at the front of the buffer
+            else:
+                end_position = position + HEADER_SIZE + size
+                good = end_position <= segment.size and crc == _crc_of(
+                    fd, position + _CRC_END, end_position
+                )
+            if not good:
+                break
+            if position + at - indexed > index_interval_bytes and len(entries) < room:
+                indexed = position + at
+                entries += ENTRY.pack(last + 1 - base, indexed)
+            last = offset
+            at = end
+        if not at:
+            break
+        position += at
+    cut = segment.size - position
+    if cut:
+        logger.warning(
+            "Found invalid messages in log segment %s at byte offset %d: cutting %d bytes.",
+            segment.path,
+            position,
+            cut,
+        )
+        segment.cut(position)
+    segment.index.replace(entries)
+    return cut
+
+
+def _crc_of(fd: int, position: int, end: int) -> int:
+    """CRC of a stretch of the file, for an entry larger than the buffer."""
+    crc = 0
+    while position < end:
+        data = os.pread(fd, min(_CHUNK, end - position), position)
+        if not data:
+            return -1
+        crc = crc32(data, crc)
+        position += len(data)
+    return crc
+
+
+def _finish_interrupted(directory: str) -> list[int]:
+    """Remove .deleted and .cleaned files, complete swaps; the bases swapped in."""
+    swapped = []
+    for name in os.listdir(directory):
+        path = os.path.join(directory, name)
+        stem, suffix = os.path.splitext(path)
+        if suffix in (DELETED_SUFFIX, CLEANED_SUFFIX) or path.endswith(INDEX_SUFFIX + SWAP_SUFFIX):
+            os.unlink(path)
+        elif path.endswith(LOG_SUFFIX + SWAP_SUFFIX):
+            _unlink_if_there(stem[: -len(LOG_SUFFIX)] + INDEX_SUFFIX)
+            os.replace(path, stem)
+            logger.info("Found log file %s from interrupted swap operation, repairing.", path)
+            base = _base_of(os.path.basename(stem))
+            if base is not None:
+                swapped.append(base)
+    return swapped
+
+
+def _bases(directory: str) -> list[int]:
+    """Base offsets of the segments, ascending. Orphaned indexes are removed."""
+    bases = []
+    for name in os.listdir(directory):
+        path = os.path.join(directory, name)
+        if name.endswith(INDEX_SUFFIX):
+            if not os.path.exists(path[: -len(INDEX_SUFFIX)] + LOG_SUFFIX):
+                logger.warning(
+                    "Found an orphaned index file, %s, with no corresponding log file.", path
+                )
+                os.unlink(path)
+        elif name.endswith(LOG_SUFFIX):
+            base = _base_of(name)
+            if base is None or not os.path.isfile(path):
+                logger.warning("Skipping %s: its name is not that of a segment.", path)
+            else:
+                bases.append(base)
+    return sorted(bases)
+
+
+def _base_of(name: str) -> int | None:
+    """Base offset in a segment's file name; None for any other name."""
+    digits = name[: -len(LOG_SUFFIX)]
+    if len(digits) != 20 or not digits.isascii() or not digits.isdigit():
+        return None
+    base = int(digits)
+    return base if base < 1 << 63 else None
+
+
+def _drop_replaced(segments: list[LogSegment], swapped: list[int]) -> None:
+    """Remove segments whose offsets lie within one that was just swapped in."""
+    for base in swapped:
+        merged = next(segment for segment in segments if segment.base_offset == base)
+        following, _ = merged.next_offset()
+        for segment in [s for s in segments if base < s.base_offset < following]:
+            logger.info("Segment %s was replaced by %s, removing it.", segment.path, merged.path)
+            segments.remove(segment)
+            for path in segment.rename_deleted():
+                os.unlink(path)
+
+
+def _recover_from(
+    segments: list[LogSegment], config: LogConfig, recovery_point: int
+) -> list[LogSegment]:
+    """Recover from the segment that holds ``recovery_point``; the segments dropped for damage."""
+    first = max(
+        (i for i, segment in enumerate(segments) if segment.base_offset <= recovery_point),
+        default=0,
+    )
+    for number in range(first, len(segments)):
+        segment = segments[number]
+        logger.info("Recovering unflushed segment %d (%s).", segment.base_offset, segment.path)
+        if recover(segment, config.index_interval_bytes, config.segment_index_bytes):
+            logger.warning(
+                "Corruption found in %s, truncating to offset %d.",
+                segment.path,
+                segment.next_offset()[0],
+            )
+            dropped = segments[number + 1 :]
+            del segments[number + 1 :]
+            return dropped
+    return []
+
+
+def _ensure_index(segment: LogSegment, config: LogConfig, *, thorough: bool) -> None:
+    """Rebuild the index if it is missing or cannot belong to this log."""
+    index = segment.index
+    problem = index.problem(segment.size, thorough=thorough)
+    if problem is None and index.entries:
+        # An entry names an offset above the previous entry's and at most that of its target.
+        target = segment.header_at(index.last_position)
+        if target is None or target[0] < index.last_offset:
+            problem = "its last entry does not point at an entry of the log"
+    if problem is not None:
+        logger.warning("Rebuilding the index of %s: %s.", segment.path, problem)
+        recover(segment, config.index_interval_bytes, config.segment_index_bytes)
+
+
+def _unlink_if_there(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass

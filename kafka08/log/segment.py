@@ -1,0 +1,304 @@
+"""One segment of a log: a file of entries, its index, and slices of it (kafka.log.LogSegment).
+
+Entries are read by their headers only (int64 offset, int32 size): nothing is decoded, and a
+wrapper counts as one entry at the offset of its last message. Knows neither its neighbours nor
+the log's end; rolling, retention and flushing are decided by kafka08.log.log.
+"""
+
+from __future__ import annotations
+
+import os
+from struct import Struct
+
+from kafka08.errors import KafkaError
+from kafka08.log.index import MAX_RELATIVE_OFFSET, OffsetIndex
+
+LOG_SUFFIX = ".log"
+INDEX_SUFFIX = ".index"
+DELETED_SUFFIX = ".deleted"
+
+HEADER = Struct(">qi")
+HEADER_SIZE = HEADER.size
+MIN_MESSAGE_SIZE = 14
+
+_header_at = HEADER.unpack_from
+_FIRST_READ = 8 << 10
+_LONG_READ = 64 << 10
+
+
+class SegmentFile:
+    """An open file; the descriptor closes with the last reference to this object.
+
+    Slices waiting in a socket's queue keep the file readable after its segment is deleted.
+    """
+
+    __slots__ = ("fd",)
+
+    def __init__(self, path: str, flags: int = os.O_RDWR) -> None:
+        self.fd = -1
+        self.fd = os.open(path, flags, 0o666)
+
+    def __del__(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+
+    def fileno(self) -> int:
+        return self.fd
+
+
+class FileSlice:
+    """``size`` bytes of stored entries from ``position`` of a segment's file, not decoded.
+
+    May end in the middle of an entry. ``base_offset`` names the segment; ``at_log_end`` says
+    that nothing lay behind the slice when it was cut.
+    """
+
+    __slots__ = ("at_log_end", "base_offset", "file", "position", "size")
+
+    def __init__(
+        self,
+        file: SegmentFile,
+        position: int,
+        size: int,
+        base_offset: int = 0,
+        at_log_end: bool = False,
+    ) -> None:
+        self.file = file
+        self.position = position
+        self.size = size
+        self.base_offset = base_offset
+        self.at_log_end = at_log_end
+
+    def __len__(self) -> int:
+        return self.size
+
+    def fileno(self) -> int:
+        return self.file.fd
+
+    def read(self) -> bytes:
+        """The bytes. Raises KafkaError if the segment has been truncated under the slice."""
+        data = os.pread(self.file.fd, self.size, self.position) if self.size else b""
+        while len(data) < self.size:
+            more = os.pread(self.file.fd, self.size - len(data), self.position + len(data))
+            if not more:
+                raise KafkaError(
+                    f"Size of segment {self.base_offset} has been truncated during read: "
+                    f"{len(data)} of {self.size} bytes at {self.position}"
+                )
+            data += more
+        return data
+
+
+class LogSegment:
+    """The segment of ``directory`` that begins at ``base_offset``; missing files are created.
+
+    ``created`` (ms) and ``jitter_ms`` drive rolling by time: as in 0.8.2.2 the age counts from
+    when this process opened the segment. ``size`` is bytes of whole, valid entries.
+    """
+
+    __slots__ = (
+        "_file",
+        "base_offset",
+        "bytes_since_index_entry",
+        "created",
+        "index",
+        "jitter_ms",
+        "path",
+        "size",
+    )
+
+    def __init__(self, directory: str, base_offset: int, created: int, jitter_ms: int = 0) -> None:
+        stem = os.path.join(directory, f"{base_offset:020d}")
+        self.path = stem + LOG_SUFFIX
+        self.base_offset = base_offset
+        self.index = OffsetIndex(stem + INDEX_SUFFIX, base_offset)
+        self.created = created
+        self.jitter_ms = jitter_ms
+        self.bytes_since_index_entry = 0
+        self._file: SegmentFile | None = None
+        try:
+            self.size = os.stat(self.path).st_size
+        except FileNotFoundError:
+            self._file = SegmentFile(self.path, os.O_RDWR | os.O_CREAT)
+            self.size = 0
+
+    @property
+    def file(self) -> SegmentFile:
+        """The open log file; opened when first asked for."""
+        if self._file is None:
+            self._file = SegmentFile(self.path)
+        return self._file
+
+    # Write
+
+    def append(self, first_offset: int, data: memoryview, index_interval_bytes: int) -> None:
+        """Write a checked set whose first message has ``first_offset``, and maybe index it.
+
+        An index entry points at the set if more than ``index_interval_bytes`` went in since
+        the last entry; it is written after the set, so that a full disk leaves an index that
+        is sparser but true. Raises OSError when the write fails, with nothing of the set left.
+        """
+        position = self.size
+        self._write(data, position)
+        if self.bytes_since_index_entry > index_interval_bytes and not self.index.is_full:
+            try:
+                self.index.append(first_offset, position)
+            except OSError:
+                os.ftruncate(self.file.fd, position)
+                raise
+            self.bytes_since_index_entry = 0
+        self.size = position + len(data)
+        self.bytes_since_index_entry += len(data)
+
+    def _write(self, data: memoryview, position: int) -> None:
+        fd = self.file.fd
+        total = len(data)
+        try:
+            written = os.pwrite(fd, data, position)
+            while written < total:
+                count = os.pwrite(fd, data[written:], position + written)
+                if not count:
+                    raise OSError(f"wrote {written} of {total} bytes to {self.path}")
+                written += count
+        except OSError:
+            os.ftruncate(fd, position)
+            raise
+
+    def fits(self, last_offset: int) -> bool:
+        """Whether ``last_offset`` can be told as int32 relative to this segment's base."""
+        return last_offset - self.base_offset <= MAX_RELATIVE_OFFSET
+
+    # Read
+
+    def position_of(self, offset: int, lower_bound: int = 0) -> int | None:
+        """Position of the first entry with an offset >= ``offset``; None when there is none.
+
+        The search begins at ``lower_bound`` or further. Raises KafkaError on a broken header.
+        """
+        end = self.size
+        position = max(self.index.lookup(offset), lower_bound)
+        if position + HEADER_SIZE > end:
+            return None
+        fd = self.file.fd
+        want = _FIRST_READ
+        while position + HEADER_SIZE <= end:
+            chunk = os.pread(fd, min(want, end - position), position)
+            last_header = len(chunk) - HEADER_SIZE
+            at = 0
+            while at <= last_header:
+                found, size = _header_at(chunk, at)
+                if found >= offset:
+                    return position + at
+                if size < MIN_MESSAGE_SIZE:
+                    raise KafkaError(f"Invalid message size: {size} in {self.path}")
+                at += HEADER_SIZE + size
+            if not at:
+                raise KafkaError(f"{self.path} ends at {position + len(chunk)}, not at {end}")
+            position += at
+            want = _LONG_READ if at < _LONG_READ else _FIRST_READ
+        return None
+
+    def read(self, offset: int, max_bytes: int, max_offset: int | None) -> FileSlice | None:
+        """At most ``max_bytes`` from the first entry at or above ``offset``; None if none is.
+
+        Entries at or above ``max_offset`` stay out, so a wrapper that contains it does too.
+        """
+        position = self.position_of(offset)
+        if position is None:
+            return None
+        end = self.size
+        if max_offset is not None and self.index.lookup(max_offset) - position < max_bytes:
+            bound = self.position_of(max_offset, position)
+            if bound is not None:
+                end = bound
+        return FileSlice(self.file, position, min(end - position, max_bytes), self.base_offset)
+
+    def next_offset(self) -> tuple[int, int]:
+        """(offset after the last whole entry, position after it), walking from the last index
+        entry. The position is below ``size`` if something follows that is no entry."""
+        fd = self.file.fd
+        position, end = self.index.last_position, self.size
+        following = self.base_offset
+        while position + HEADER_SIZE + MIN_MESSAGE_SIZE <= end:
+            chunk = os.pread(fd, min(_LONG_READ, end - position), position)
+            last_header = len(chunk) - HEADER_SIZE
+            at = 0
+            while at <= last_header:
+                offset, size = _header_at(chunk, at)
+                after = at + HEADER_SIZE + size
+                if offset < following or size < MIN_MESSAGE_SIZE or position + after > end:
+                    return following, position + at
+                following = offset + 1
+                at = after
+            if not at:
+                break
+            position += at
+        return following, position
+
+    def header_at(self, position: int) -> tuple[int, int] | None:
+        """(offset, end position) of the entry at ``position``; None if that is no entry."""
+        header = os.pread(self.file.fd, HEADER_SIZE, position)
+        if len(header) < HEADER_SIZE:
+            return None
+        offset, size = HEADER.unpack(header)
+        end = position + HEADER_SIZE + size
+        return (offset, end) if size >= MIN_MESSAGE_SIZE and end <= self.size else None
+
+    @property
+    def last_modified_ms(self) -> int:
+        """Time of the file's last change, ms since the epoch: what retention goes by."""
+        return os.stat(self.path).st_mtime_ns // 1_000_000
+
+    def open_for_sync(self) -> list[SegmentFile]:
+        """Both files, for fsync on any thread while this segment lives on. Syncing the index
+        file writes the pages of its map too."""
+        files = [self.file]
+        if self.index.entries:
+            files.append(SegmentFile(self.index.path))
+        return files
+
+    # Cut, rename, close
+
+    def truncate_to(self, offset: int, max_index_bytes: int, now: int) -> int:
+        """Cut at the first entry at or above ``offset``; bytes cut. Makes room in the index.
+
+        A wrapper that contains ``offset`` goes as a whole.
+        """
+        position = self.position_of(offset)
+        cut = 0
+        if position is not None:
+            self.index.truncate_to(offset)
+            cut = self.size - position
+            self.cut(position)
+            self.bytes_since_index_entry = 0
+            if not self.size:
+                self.created = now
+        self.index.preallocate(max_index_bytes)
+        return cut
+
+    def cut(self, position: int) -> None:
+        """End the file at ``position``."""
+        os.ftruncate(self.file.fd, position)
+        self.size = position
+
+    def rename_deleted(self) -> list[str]:
+        """Give both files the suffix .deleted and let them go; the new paths."""
+        self.release()
+        renamed = []
+        for path in (self.path, self.index.path):
+            try:
+                os.replace(path, path + DELETED_SUFFIX)
+            except FileNotFoundError:
+                continue
+            renamed.append(path + DELETED_SUFFIX)
+        return renamed
+
+    def release(self) -> None:
+        """Let both files go until they are asked for again."""
+        self.index.close()
+        self._file = None
+
+    def close(self) -> None:
+        """Trim the index and let both files go; slices in flight stay readable."""
+        self.index.trim()
+        self._file = None
