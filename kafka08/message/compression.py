@@ -125,6 +125,8 @@ def _decompress_snappy(data: BytesLike, max_bytes: int) -> bytes:
     view = memoryview(data)
     if view[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC or len(view) < len(_XERIAL_HEADER):
         return _decompress_snappy_block(view, max_bytes)
+    if _BLOCK_SIZE.unpack_from(view, len(_XERIAL_MAGIC))[0] < 1:
+        raise CorruptCompressionError("The version of the snappy framing is too old")
     blocks = []
     room = max_bytes
     position = len(_XERIAL_HEADER)
