@@ -40,6 +40,8 @@ NO_LEADER = -1
 STATIC, WHITE_LIST, BLACK_LIST = "static", "white_list", "black_list"
 
 T = TypeVar("T")
+# How a mutable Scala map of up to four partitions lists them.
+_MUTABLE_ORDER = {2: 0, 1: 1, 3: 2, 0: 3}
 INT32_MIN, INT32_MAX = -(1 << 31), (1 << 31) - 1
 
 
@@ -220,17 +222,17 @@ def scala_map_order(keys: Iterable[str]) -> list[str]:
 
 
 def java_properties_order(keys: Iterable[str]) -> list[str]:
-    """The order in which java.util.Properties of Java 7 lists its keys, inserted in turn."""
-    table: list[list[str]] = [[] for _ in range(11)]
-    for count, key in enumerate(keys):
-        if count >= len(table) * 3 // 4:
-            grown: list[list[str]] = [[] for _ in range(len(table) * 2 + 1)]
-            for bucket in reversed(table):
-                for old in bucket:
-                    grown[(java_string_hash(old) & INT32_MAX) % len(grown)].insert(0, old)
-            table = grown
-        table[(java_string_hash(key) & INT32_MAX) % len(table)].insert(0, key)
-    return [key for bucket in reversed(table) for key in bucket]
+    """The order in which java.util.Properties (since Java 9) lists its keys."""
+    listed = list(keys)
+    size = 16
+    while len(listed) >= size * 3 // 4:
+        size *= 2
+
+    def bucket(key: str) -> int:
+        h = java_string_hash(key) & 0xFFFFFFFF
+        return (h ^ h >> 16) % size
+
+    return sorted(listed, key=bucket)
 
 
 # --- readers of JSON members
@@ -303,8 +305,9 @@ def decode_broker(path: str, data: bytes) -> BrokerRegistration:
 
 def encode_topic(assignment: Mapping[int, Sequence[int]]) -> bytes:
     """Partition to replicas, in the order the original lists them."""
-    # The assignment comes from a mutable map of the original, which lists small keys downwards.
-    keys = scala_map_order(str(partition) for partition in sorted(assignment, reverse=True))
+    # It comes from a mutable map of the original, whose order a small immutable one keeps.
+    listed = sorted(assignment, key=lambda partition: _MUTABLE_ORDER.get(partition, -partition))
+    keys = scala_map_order(str(partition) for partition in listed)
     return encode_json(
         {"version": 1, "partitions": {key: list(assignment[int(key)]) for key in keys}}
     )
