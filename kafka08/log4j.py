@@ -1,0 +1,295 @@
+"""Python's logging set up from a log4j 1.x properties file.
+
+Understands root and named loggers, additivity, console and file appenders, pattern layouts,
+``${...}`` and the system properties that KAFKA_LOG4J_OPTS and LOG_DIR give. Logger names are the
+original's, so its files work as they are. Other appenders and layouts are named on stderr and
+left out.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shlex
+import sys
+import time
+from collections.abc import Callable, Mapping
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+from kafka08 import properties
+
+TRACE = 5
+_OFF = logging.CRITICAL + 1
+_LEVELS = {
+    "ALL": 1,
+    "TRACE": TRACE,
+    "DEBUG": logging.DEBUG,
+    "INFO": logging.INFO,
+    "WARN": logging.WARNING,
+    "ERROR": logging.ERROR,
+    "FATAL": logging.CRITICAL,
+    "OFF": _OFF,
+}
+_NAMES = {number: name for name, number in _LEVELS.items()}
+_DEFAULTS = """
+log4j.rootLogger=%s, stdout
+log4j.appender.stdout=org.apache.log4j.ConsoleAppender
+log4j.appender.stdout.layout=org.apache.log4j.PatternLayout
+log4j.appender.stdout.layout.ConversionPattern=[%%d] %%p %%m (%%c)%%n
+"""
+_VARIABLE = re.compile(r"\$\{([^}]*)\}")
+_CONVERSION = re.compile(r"%(-?\d+)?(?:\.(\d+))?([a-zA-Z%])(?:\{([^}]*)\})?")
+_DATE_LETTERS = re.compile(r"'([^']*)'|y+|M+|d+|H+|m+|s+|S+|.", re.DOTALL)
+_STRFTIME = {"y": "%Y", "M": "%m", "d": "%d", "H": "%H", "m": "%M", "s": "%S", "S": "{millis}"}
+_SIZE = re.compile(r"(\d+)\s*(KB|MB|GB)?", re.IGNORECASE)
+_UNITS = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+
+Part = Callable[[logging.LogRecord], str]
+
+
+def configure(path: str | Path | None = None, *, tool: bool = False) -> None:
+    """Set up logging from a file, or the one KAFKA_LOG4J_OPTS names, or else to stdout.
+
+    ``tool`` chooses WARN over INFO for that last case. A file that cannot be read is reported on
+    stderr; it never stops a program.
+    """
+    system = system_properties(os.environ)
+    source = _file_of(system.get("log4j.configuration")) if path is None else Path(path)
+    text = _DEFAULTS % ("WARN" if tool else "INFO")
+    config = properties.parse(text)
+    if source is not None:
+        try:
+            config = properties.load(source)
+        except OSError as error:
+            _complain(f"Could not read configuration file [{source}]: {error.strerror}")
+    logging.raiseExceptions = False  # a reader that closes our stdout is no reason for traces
+    _apply({key: _substitute(value, config, system) for key, value in config.items()})
+
+
+def system_properties(environ: Mapping[str, str]) -> dict[str, str]:
+    """The ``-Dname=value`` words of KAFKA_LOG4J_OPTS and KAFKA_OPTS, and LOG_DIR's."""
+    found = {}
+    if environ.get("LOG_DIR"):
+        found["kafka.logs.dir"] = environ["LOG_DIR"]
+    for variable in ("KAFKA_LOG4J_OPTS", "KAFKA_OPTS"):
+        for word in shlex.split(environ.get(variable, "")):
+            if word.startswith("-D"):
+                name, _, value = word[2:].partition("=")
+                found[name] = value
+    return found
+
+
+def _file_of(url: str | None) -> Path | None:
+    if not url:
+        return None
+    return Path(re.sub(r"^file:(//)?", "", url))
+
+
+def _substitute(value: str, config: Mapping[str, str], system: Mapping[str, str]) -> str:
+    """System properties win over the file's own keys; unknown names become empty."""
+
+    def replacement(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in system:
+            return system[name]
+        return _substitute(config.get(name, ""), config, system)
+
+    return _VARIABLE.sub(replacement, value)
+
+
+def _apply(config: Mapping[str, str]) -> None:
+    appenders: dict[str, logging.Handler | None] = {}
+    for key, value in config.items():
+        if key in ("log4j.rootLogger", "log4j.rootCategory"):
+            _set_up(logging.getLogger(), value, config, appenders)
+        elif key.startswith(("log4j.logger.", "log4j.category.")):
+            _set_up(logging.getLogger(key.split(".", 2)[2]), value, config, appenders)
+        elif key.startswith("log4j.additivity."):
+            additive = value.strip().lower() != "false"
+            logging.getLogger(key.split(".", 2)[2]).propagate = additive
+
+
+def _set_up(
+    logger: logging.Logger,
+    value: str,
+    config: Mapping[str, str],
+    appenders: dict[str, logging.Handler | None],
+) -> None:
+    """``LEVEL, appender, appender``; an empty level leaves the parent's."""
+    level, *names = (word.strip() for word in value.split(","))
+    if level:
+        logger.setLevel(_LEVELS.get(level.upper(), logging.DEBUG))
+    for handler in list(logger.handlers):
+        logger.removeHandler(handler)
+    for name in filter(None, names):
+        if name not in appenders:
+            appenders[name] = _appender(name, config)
+        appender = appenders[name]
+        if appender is not None:
+            logger.addHandler(appender)
+
+
+def _appender(name: str, config: Mapping[str, str]) -> logging.Handler | None:
+    """The handler of an appender, None when it cannot be made."""
+    prefix = f"log4j.appender.{name}"
+    kind = config.get(prefix, "").strip().rpartition(".")[2]
+    options = {
+        key[len(prefix) + 1 :].lower(): value.strip()
+        for key, value in config.items()
+        if key.startswith(prefix + ".")
+    }
+    try:
+        handler = _handler(kind, options)
+    except OSError as error:
+        _complain(f"Could not open the file of appender [{name}]: {error}")
+        return None
+    if handler is None:
+        _complain(f"Could not instantiate appender named [{name}].")
+        return None
+    # The pattern is not stripped: blanks at its end are part of it.
+    pattern = config.get(f"{prefix}.layout.ConversionPattern", "%m%n")
+    handler.setFormatter(PatternLayout(pattern))
+    handler.setLevel(_LEVELS.get(options.get("threshold", "ALL").upper(), logging.NOTSET))
+    return handler
+
+
+def _handler(kind: str, options: Mapping[str, str]) -> logging.Handler | None:
+    if kind == "ConsoleAppender":
+        err = options.get("target", "").lower() == "system.err"
+        return logging.StreamHandler(sys.stderr if err else sys.stdout)
+    if kind not in ("FileAppender", "RollingFileAppender", "DailyRollingFileAppender"):
+        return None
+    path = Path(options.get("file", ""))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "DailyRollingFileAppender":
+        return DailyRollingFileHandler(path, options.get("datepattern", "'.'yyyy-MM-dd"))
+    if kind == "RollingFileAppender":
+        size = _bytes(options.get("maxfilesize", "10MB"))
+        backups = int(options.get("maxbackupindex", "1"))
+        return RotatingFileHandler(path, maxBytes=size, backupCount=backups)
+    return logging.FileHandler(path, "w" if options.get("append") == "false" else "a")
+
+
+def _bytes(text: str) -> int:
+    match = _SIZE.fullmatch(text)
+    return int(match[1]) * _UNITS[(match[2] or "").upper()] if match else 10 << 20
+
+
+class DailyRollingFileHandler(logging.FileHandler):
+    """Renames its file when the date in the pattern has changed (DailyRollingFileAppender)."""
+
+    def __init__(self, path: Path, date_pattern: str) -> None:
+        self._format = _strftime(date_pattern)
+        self._path = path
+        self._suffix = self._suffix_at(path.stat().st_mtime if path.exists() else time.time())
+        super().__init__(path)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        suffix = self._suffix_at(record.created)
+        if suffix > self._suffix:
+            self._roll(suffix)
+        super().emit(record)
+
+    def _suffix_at(self, seconds: float) -> str:
+        return time.strftime(self._format, time.localtime(seconds))
+
+    def _roll(self, suffix: str) -> None:
+        self.close()
+        try:
+            os.replace(self._path, f"{self._path}{self._suffix}")
+        except OSError as error:
+            _complain(f"Failed to rename [{self._path}]: {error.strerror}")
+        self._suffix = suffix
+        self.stream = self._open()
+
+
+class PatternLayout(logging.Formatter):
+    """log4j's conversion pattern; ``%n`` at its end is left to the handler."""
+
+    def __init__(self, pattern: str) -> None:
+        super().__init__()
+        self._parts = _compile(pattern.removesuffix("%n"))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return "".join([part(record) for part in self._parts])
+
+
+def _compile(pattern: str) -> list[Part]:
+    parts = []
+    end = 0
+    for match in _CONVERSION.finditer(pattern):
+        parts.append(_literal(pattern[end : match.start()]))
+        width, precision, letter, argument = match.groups()
+        parts.append(_padded(_conversion(letter, argument), width, precision))
+        end = match.end()
+    parts.append(_literal(pattern[end:]))
+    return parts
+
+
+def _literal(text: str) -> Part:
+    return lambda record: text
+
+
+def _padded(part: Part, width: str | None, precision: str | None) -> Part:
+    if width is None and precision is None:
+        return part
+    places, most = int(width or 0), int(precision or 0)
+
+    def padded(record: logging.LogRecord) -> str:
+        text = part(record)[-most:] if most else part(record)
+        return text.ljust(-places) if places < 0 else text.rjust(places)
+
+    return padded
+
+
+def _conversion(letter: str, argument: str | None) -> Part:
+    if letter == "d":
+        return _date(argument)
+    if letter == "c" and argument:
+        last = int(argument)
+        return lambda record: ".".join(record.name.split(".")[-last:])
+    return _CONVERSIONS.get(letter, _literal("%" + letter))
+
+
+_CONVERSIONS: dict[str, Part] = {
+    "c": lambda record: record.name,
+    "C": lambda record: record.module,
+    "F": lambda record: record.filename,
+    "L": lambda record: str(record.lineno),
+    "M": lambda record: record.funcName or "",
+    "m": lambda record: record.message,
+    "n": _literal("\n"),
+    "p": lambda record: _NAMES.get(record.levelno, record.levelname),
+    "r": lambda record: str(int(record.relativeCreated)),
+    "t": lambda record: record.threadName or "",
+    "%": _literal("%"),
+}
+
+
+def _date(pattern: str | None) -> Part:
+    named = {"ISO8601": None, "ABSOLUTE": "HH:mm:ss,SSS", "DATE": "dd MM yyyy HH:mm:ss,SSS"}
+    pattern = named.get(pattern or "ISO8601", pattern) or "yyyy-MM-dd HH:mm:ss,SSS"
+    strftime = _strftime(pattern)
+
+    def date(record: logging.LogRecord) -> str:
+        text = time.strftime(strftime, time.localtime(record.created))
+        return text.replace("{millis}", f"{int(record.msecs):03d}")
+
+    return date
+
+
+def _strftime(pattern: str) -> str:
+    """A SimpleDateFormat pattern for strftime; milliseconds become ``{millis}``."""
+
+    def translate(match: re.Match[str]) -> str:
+        if match[1] is not None:
+            return match[1].replace("%", "%%") or "'"
+        return _STRFTIME.get(match[0][0], match[0].replace("%", "%%"))
+
+    return _DATE_LETTERS.sub(translate, pattern)
+
+
+def _complain(text: str) -> None:
+    print(f"log4j:ERROR {text}", file=sys.stderr, flush=True)
