@@ -1,0 +1,79 @@
+"""Session fixtures: one ZooKeeper, at most one shared broker of each kind, the tools of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from integration import original
+from integration.harness import Broker, Process, Tools, ZooKeeper, kill_everything
+
+# Ids in the reports; the original's cases skip with the reason when it cannot run.
+BOTH = [pytest.param("ours"), pytest.param("original", marks=pytest.mark.original)]
+
+
+@pytest.fixture(autouse=True)
+def _original_or_skip(request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("original") and not original.available():
+        pytest.skip(original.missing())
+
+
+@pytest.fixture(scope="session")
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
+    yield ZooKeeper(tmp_path_factory.mktemp("zookeeper")).start()
+    kill_everything()
+
+
+@pytest.fixture(scope="session")
+def brokers(
+    zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Broker]]:
+    """Shared brokers by kind, started by whoever needs one first."""
+    started: dict[str, Broker] = {}
+    yield started
+    for broker in started.values():
+        broker.kill()
+
+
+@pytest.fixture(params=BOTH, scope="session")
+def kind(request: pytest.FixtureRequest) -> str:
+    if request.param == "original" and not original.available():
+        pytest.skip(original.missing())
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def broker(
+    kind: str,
+    zookeeper: ZooKeeper,
+    brokers: dict[str, Broker],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Broker:
+    """The shared broker of this kind; tests use topics of their own and leave it running."""
+    if kind not in brokers:
+        chroot = f"{zookeeper.connect}/{kind}"
+        props = {"num.partitions": 1, "offsets.topic.num.partitions": 3}
+        directory = tmp_path_factory.mktemp(f"broker-{kind}")
+        brokers[kind] = Broker(kind, directory, chroot, props=props).start()
+    return brokers[kind]
+
+
+@pytest.fixture(params=BOTH, scope="session")
+def tools(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Tools:
+    if request.param == "original" and not original.available():
+        pytest.skip(original.missing())
+    return Tools(request.param, tmp_path_factory.mktemp(f"tools-{request.param}"))
+
+
+@pytest.fixture
+def launch() -> Iterator[Callable[[Process], None]]:
+    """Hand over a process that must not outlive the test."""
+    launched: list[Process] = []
+    yield launched.append
+    for process in launched:
+        process.kill()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: takes minutes; leave out with -m 'not slow'")

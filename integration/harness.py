@@ -1,0 +1,445 @@
+"""ZooKeeper, brokers of both kinds and command line tools as child processes.
+
+Everything started here is killed when the interpreter ends, however it ends. Knows nothing of
+pytest. `ours` runs through bin/ under KAFKA08_HOME (default: this checkout), `original` through
+java. Ports come from KAFKA08_TEST_PORTS (first-last).
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import itertools
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
+
+from integration import original
+from integration.wire import Wire, wait_until
+
+HOME = Path(os.environ.get("KAFKA08_HOME") or Path(__file__).resolve().parent.parent)
+FIRST_PORT, LAST_PORT = map(int, os.environ.get("KAFKA08_TEST_PORTS", "20900-20999").split("-"))
+KINDS = ("ours", "original")
+START_TIMEOUT_S = 60
+STOP_TIMEOUT_S = 60
+TOOL_TIMEOUT_S = 90
+STARTED = "started (kafka.server.KafkaServer)"
+TICK = os.sysconf("SC_CLK_TCK")
+
+BROKER_LOG4J = """\
+log4j.rootLogger=INFO, stdout
+log4j.appender.stdout=org.apache.log4j.ConsoleAppender
+log4j.appender.stdout.layout=org.apache.log4j.PatternLayout
+log4j.appender.stdout.layout.ConversionPattern=[%d] %p %m (%c)%n
+"""
+# Warnings on stderr, so that a tool's standard output is its data alone.
+TOOLS_LOG4J = BROKER_LOG4J.replace("INFO", "WARN") + "log4j.appender.stdout.target=System.err\n"
+
+
+def free_port() -> int:
+    """A port of the range on which nothing listens on loopback."""
+    ports = list(range(FIRST_PORT, LAST_PORT + 1))
+    random.shuffle(ports)
+    for port in ports:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError(f"no free port in {FIRST_PORT}-{LAST_PORT}")
+
+
+def properties(values: Mapping[str, object]) -> str:
+    return "".join(f"{key}={value}\n" for key, value in values.items())
+
+
+def java(class_name: str, *args: str, heap: Iterable[str] = (), log4j: Path) -> list[str]:
+    """Command line of a class of the original."""
+    command = ["java", *heap, "-XX:+UseG1GC", "-Djava.awt.headless=true", "-Dfile.encoding=UTF-8"]
+    command += [f"-Dlog4j.configuration=file:{log4j}", "-cp", original.class_path()]
+    return [*command, class_name, *args]
+
+
+def environment(log_dir: Path) -> dict[str, str]:
+    """For the scripts in bin/: this interpreter first, logs where the test wants them."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    return {**os.environ, "PATH": path, "LOG_DIR": str(log_dir)}
+
+
+class Process:
+    """A child process and its console log. start, stop and kill may repeat."""
+
+    def __init__(self, name: str, command: list[str], directory: Path) -> None:
+        self.name = name
+        self.command = command
+        self.directory = directory
+        self.log_path = directory / "console.log"
+        self.started_in_s = 0.0
+        self.killed = False
+        self._child: subprocess.Popen[bytes] | None = None
+        self._mark = 0
+
+    @property
+    def pid(self) -> int:
+        assert self._child is not None, f"{self.name} was never started"
+        return self._child.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._child is not None and self._child.poll() is None
+
+    @property
+    def log(self) -> str:
+        """Console output since the last start."""
+        with self.log_path.open("rb") as file:
+            file.seek(self._mark)
+            return file.read().decode(errors="replace")
+
+    def spawn(self) -> None:
+        assert not self.alive, f"{self.name} is already running"
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with self.log_path.open("ab") as output:
+            self._mark = output.tell()
+            self._child = subprocess.Popen(
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=environment(self.directory),
+                start_new_session=True,
+            )
+        self.killed = False
+        _running.add(self)
+
+    def wait_for(self, text: str, timeout: float = START_TIMEOUT_S) -> None:
+        """Until the log since the last start holds `text`; the tail is in the error."""
+        deadline = time.monotonic() + timeout
+        while text not in self.log:
+            if not self.alive or time.monotonic() > deadline:
+                state = "running" if self.alive else f"exited with {self.exit_code(1)}"
+                tail = "\n".join(self.log.splitlines()[-30:])
+                raise AssertionError(f"{self.name} ({state}) never logged {text!r}:\n{tail}")
+            time.sleep(0.02)
+
+    def exit_code(self, timeout: float = STOP_TIMEOUT_S) -> int:
+        """Wait for the end. 143 after SIGTERM, as a shell would say."""
+        assert self._child is not None
+        code = self._child.wait(timeout)
+        _running.discard(self)
+        return 128 - code if code < 0 else code
+
+    def stop(self, sign: int = signal.SIGTERM) -> int:
+        """End it politely, or by force when it will not go; its exit code."""
+        if self.alive:
+            os.kill(self.pid, sign)
+            try:
+                return self.exit_code()
+            except subprocess.TimeoutExpired:
+                self.kill()
+                tail = "\n".join(self.log.splitlines()[-30:])
+                raise AssertionError(f"{self.name} ignored signal {sign}:\n{tail}") from None
+        return self.exit_code(1) if self._child else 0
+
+    def kill(self) -> None:
+        """SIGKILL to it and to whatever it started."""
+        if self._child is not None:
+            self.killed = self.alive
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._child.pid, signal.SIGKILL)
+            self._child.wait(STOP_TIMEOUT_S)
+        _running.discard(self)
+
+    def pause(self) -> None:
+        os.killpg(self.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        os.killpg(self.pid, signal.SIGCONT)
+
+    def memory(self, field: str = "VmRSS") -> int:
+        """Bytes by /proc/PID/status, children included; VmHWM for the peak."""
+        total = 0
+        for pid in _family(self.pid):
+            with contextlib.suppress(OSError):
+                for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+                    if line.startswith(field + ":"):
+                        total += int(line.split()[1]) * 1024
+        return total
+
+    def cpu_seconds(self) -> float:
+        """User and system time of the process and its children so far."""
+        ticks = 0
+        for pid in _family(self.pid):
+            with contextlib.suppress(OSError):
+                fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                ticks += int(fields[11]) + int(fields[12])
+        return ticks / TICK
+
+
+_running: set[Process] = set()
+
+
+def kill_everything() -> None:
+    for process in list(_running):
+        process.kill()
+
+
+atexit.register(kill_everything)
+
+
+def _family(pid: int) -> list[int]:
+    found = [pid]
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                found += _family(int(child))
+    return found
+
+
+class ZooKeeper(Process):
+    """One standalone ZooKeeper with short ticks, so that sessions may be short too."""
+
+    def __init__(self, directory: Path, port: int | None = None) -> None:
+        self.port = port or free_port()
+        directory.mkdir(parents=True, exist_ok=True)
+        config = directory / "zookeeper.properties"
+        values = {
+            "dataDir": directory / "data",
+            "clientPort": self.port,
+            "clientPortAddress": "127.0.0.1",
+            "maxClientCnxns": 0,
+            "tickTime": 500,
+        }
+        config.write_text(properties(values))
+        super().__init__("ZooKeeper", self._command(config), directory)
+
+    @property
+    def connect(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def _command(self, config: Path) -> list[str]:
+        script = HOME / "bin" / "zookeeper-server-start.sh"
+        if script.exists():
+            return [str(script), str(config)]
+        log4j = config.with_name("log4j.properties")
+        log4j.write_text(BROKER_LOG4J)
+        main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+        return java(main, str(config), heap=["-Xmx256M"], log4j=log4j)
+
+    def start(self) -> ZooKeeper:
+        self.spawn()
+        begin = time.monotonic()
+        try:
+            wait_until("ZooKeeper", START_TIMEOUT_S, self._answers)
+        except TimeoutError as error:
+            self.kill()
+            raise AssertionError(f"{error}\n{self.log[-3000:]}") from None
+        self.started_in_s = time.monotonic() - begin
+        return self
+
+    def _answers(self) -> bool:
+        with socket.create_connection(("127.0.0.1", self.port), 2) as connection:
+            connection.sendall(b"srvr")
+            return bool(connection.recv(100))
+
+    def client(self, chroot: str = "") -> KazooClient:
+        """A started client; the caller stops it."""
+        client = KazooClient(self.connect + chroot, timeout=10)
+        client.start(30)
+        return client
+
+
+class Broker(Process):
+    """A broker of either kind on loopback. `props` win over the defaults given here."""
+
+    def __init__(
+        self,
+        kind: str,
+        directory: Path,
+        zookeeper: str,
+        *,
+        broker_id: int = 0,
+        port: int | None = None,
+        props: Mapping[str, object] | None = None,
+        log_dir: Path | None = None,
+        heap: tuple[str, ...] = ("-Xmx512M", "-Xms128M"),
+    ) -> None:
+        assert kind in KINDS
+        self.kind = kind
+        self.broker_id = broker_id
+        self.port = port or free_port()
+        self.zookeeper = zookeeper
+        self.log_dir = log_dir or directory / "data"
+        directory.mkdir(parents=True, exist_ok=True)
+        values: dict[str, object] = {
+            "broker.id": broker_id,
+            "port": self.port,
+            "host.name": "127.0.0.1",
+            "log.dirs": self.log_dir,
+            "zookeeper.connect": zookeeper,
+            "zookeeper.session.timeout.ms": 1500,
+            "controlled.shutdown.enable": "true",
+            **(props or {}),
+        }
+        self.config = directory / "server.properties"
+        self.config.write_text(properties(values))
+        super().__init__(f"{kind} broker {broker_id}", self._command(heap), directory)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def _command(self, heap: tuple[str, ...]) -> list[str]:
+        if self.kind == "ours":
+            return [str(HOME / "bin" / "kafka-server-start.sh"), str(self.config)]
+        log4j = self.config.with_name("log4j.properties")
+        log4j.write_text(BROKER_LOG4J)
+        return java("kafka.Kafka", str(self.config), heap=heap, log4j=log4j)
+
+    def start(self, timeout: float = START_TIMEOUT_S) -> Broker:
+        """Until it serves. After kill() first until ZooKeeper has forgotten the dead one."""
+        if self.killed:
+            path = f"/brokers/ids/{self.broker_id}"
+            wait_until(f"end of {path}", 30, lambda: zookeeper_text(self.zookeeper, path) is None)
+        begin = time.monotonic()
+        self.spawn()
+        try:
+            self.wait_for(STARTED, timeout)
+        except AssertionError:
+            self.kill()
+            raise
+        self.started_in_s = time.monotonic() - begin
+        return self
+
+    def wire(self, timeout: float = 30) -> Wire:
+        return Wire(self.port, timeout=timeout)
+
+    def create_topic(
+        self, topic: str, partitions: int = 1, config: Mapping[str, object] | None = None
+    ) -> None:
+        """Through ZooKeeper as TopicCommand does, every replica here; returns once it leads."""
+        client = KazooClient(self.zookeeper, timeout=10)
+        client.start(30)
+        try:
+            values = {key: str(value) for key, value in (config or {}).items()}
+            payload = json.dumps({"version": 1, "config": values}).encode()
+            client.create(f"/config/topics/{topic}", payload, makepath=True)
+            replicas = {str(number): [self.broker_id] for number in range(partitions)}
+            payload = json.dumps({"version": 1, "partitions": replicas}).encode()
+            client.create(f"/brokers/topics/{topic}", payload, makepath=True)
+        finally:
+            client.stop()
+            client.close()
+        self.wait_for_leader(topic, partitions)
+
+    def delete_topic(self, topic: str) -> None:
+        """Ask for it; the broker needs delete.topic.enable."""
+        client = KazooClient(self.zookeeper, timeout=10)
+        client.start(30)
+        try:
+            client.create(f"/admin/delete_topics/{topic}", b"", makepath=True)
+        finally:
+            client.stop()
+            client.close()
+
+    def wait_for_leader(self, topic: str, partitions: int = 1) -> None:
+        def led() -> bool:
+            with self.wire() as wire:
+                for number in range(partitions):
+                    if wire.leader(topic, number) != self.broker_id:
+                        return False
+                    wire.offset(topic, number)
+            return True
+
+        wait_until(f"{topic} led by broker {self.broker_id}", START_TIMEOUT_S, led)
+
+
+def zookeeper_text(zookeeper: str, path: str) -> str | None:
+    """Data of a node, None when there is none."""
+    client = KazooClient(zookeeper, timeout=10)
+    client.start(30)
+    try:
+        return client.get(path)[0].decode()
+    except NoNodeError:
+        return None
+    finally:
+        client.stop()
+        client.close()
+
+
+class Result(NamedTuple):
+    code: int
+    raw: bytes
+    err: str
+
+    @property
+    def out(self) -> str:
+        return self.raw.decode()
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+
+# Scripts of bin/ and the classes behind them; a class not here runs by kafka-run-class.sh.
+SCRIPTS = {
+    "kafka.admin.TopicCommand": "kafka-topics.sh",
+    "kafka.tools.ConsoleConsumer": "kafka-console-consumer.sh",
+    "kafka.tools.ConsoleProducer": "kafka-console-producer.sh",
+    "kafka.tools.ConsumerOffsetChecker": "kafka-consumer-offset-checker.sh",
+    "kafka.tools.ConsumerPerformance": "kafka-consumer-perf-test.sh",
+    "kafka.tools.ProducerPerformance": "kafka-producer-perf-test.sh",
+    "kafka.tools.SimpleConsumerShell": "kafka-simple-consumer-shell.sh",
+}
+_numbers = itertools.count()
+
+
+class Tools:
+    """The command line tools of one kind, named by class whichever kind it is."""
+
+    def __init__(self, kind: str, directory: Path) -> None:
+        assert kind in KINDS
+        self.kind = kind
+        self.directory = directory
+        directory.mkdir(parents=True, exist_ok=True)
+        self._log4j = directory / "tools-log4j.properties"
+        self._log4j.write_text(TOOLS_LOG4J)
+
+    def command(self, class_name: str, *args: str) -> list[str]:
+        if self.kind == "original":
+            heap = ["-Xmx256M", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+            return java(class_name, *args, heap=heap, log4j=self._log4j)
+        if class_name in SCRIPTS:
+            return [str(HOME / "bin" / SCRIPTS[class_name]), *args]
+        return [str(HOME / "bin" / "kafka-run-class.sh"), class_name, *args]
+
+    def run(
+        self, class_name: str, *args: str, stdin: str = "", timeout: float = TOOL_TIMEOUT_S
+    ) -> Result:
+        env = environment(self.directory)
+        env["KAFKA_LOG4J_OPTS"] = f"-Dlog4j.configuration=file:{self._log4j}"
+        done = subprocess.run(
+            self.command(class_name, *args),
+            input=stdin.encode(),
+            capture_output=True,
+            timeout=timeout,
+            env=env,
+            check=False,
+        )
+        return Result(done.returncode, done.stdout, done.stderr.decode())
+
+    def background(self, class_name: str, *args: str) -> Process:
+        """The tool as a process with its output in `.log`; the caller stops it."""
+        directory = self.directory / f"tool-{next(_numbers)}"
+        process = Process(class_name, self.command(class_name, *args), directory)
+        process.spawn()
+        return process
