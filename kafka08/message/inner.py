@@ -23,7 +23,7 @@ from kafka08.message.message import (
     key_and_value,
     refuse_short,
 )
-from kafka08.message.runs import RETRY_AFTER, plain_run
+from kafka08.message.runs import MIN_RUN_BYTES, RETRY_AFTER, plain_run
 
 MAX_NESTING = 1
 
@@ -74,9 +74,11 @@ def _leaves(
     start = position = 0  # where the leaves not yet in parts begin, and where the walk stands
     end = len(data)
     retry_at = 0
+    last_try = end - MIN_RUN_BYTES
+    header, crc_of = HEADER.unpack_from, crc32
     while position + ENTRY_OVERHEAD + MIN_MESSAGE_SIZE <= end:
-        _, size, crc, attributes = HEADER.unpack_from(data, position)
-        if position >= retry_at:
+        _, size, crc, attributes = header(data, position)
+        if retry_at <= position <= last_try:
             table = plain_run(view, position, end, size, check_crc=check_crc)
             if table is not None:
                 position += len(table)
@@ -86,7 +88,7 @@ def _leaves(
         stop = position + ENTRY_OVERHEAD + size
         if size < MIN_MESSAGE_SIZE or stop > end:
             break
-        if check_crc and crc32(view[position + CRC_START : stop]) != crc:
+        if check_crc and crc_of(view[position + CRC_START : stop]) != crc:
             raise InvalidMessageError("A message inside a compressed one fails its crc")
         codec = attributes & CODEC_MASK
         if codec:

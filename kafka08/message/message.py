@@ -22,6 +22,8 @@ CODEC_MASK = 0x07
 
 # offset, size, crc, and magic with attributes as one number: its low bits are the codec
 HEADER = Struct(">qiIH")
+# offset, size, crc, magic, attributes, key length
+FIELDS = Struct(">qiIBBi")
 OFFSET = Struct(">q")
 SIZE = Struct(">i")
 OFFSET_AND_SIZE = Struct(">qi")
@@ -92,4 +94,9 @@ def key_and_value(
             return key, None
         if start + length <= stop:
             return key, (start, start + length)
-    raise InvalidMessageError(f"Message at position {position} has impossible field lengths")
+    raise impossible_lengths(position)
+
+
+def impossible_lengths(position: int) -> InvalidMessageError:
+    """The error of an entry whose key or value reaches past it."""
+    return InvalidMessageError(f"Message at position {position} has impossible field lengths")

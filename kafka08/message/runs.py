@@ -17,7 +17,9 @@ from zlib import crc32
 from kafka08.message.message import CRC_START, ENTRY_OVERHEAD, MIN_MESSAGE_SIZE
 
 # Below this a plain loop is as quick.
-MIN_RUN = 8
+MIN_RUN = 20
+# No run can start closer to the end than this: spares the call for the many small sets.
+MIN_RUN_BYTES = MIN_RUN * (ENTRY_OVERHEAD + MIN_MESSAGE_SIZE)
 # After a miss the caller's loop does about so many entries before it looks for a run again.
 RETRY_AFTER = 32
 # Rows are worked on in a copy of at most this many bytes, whatever the size of the set.

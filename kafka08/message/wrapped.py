@@ -23,12 +23,13 @@ from kafka08.message.message import (
     MIN_MESSAGE_SIZE,
     OFFSET,
     OFFSET_AND_SIZE,
+    SIZE,
     BytesLike,
     encode_entry,
     key_and_value,
 )
 from kafka08.message.message_set import Entry, iter_entries
-from kafka08.message.runs import RETRY_AFTER, plain_run, write_offsets
+from kafka08.message.runs import MIN_RUN_BYTES, RETRY_AFTER, plain_run, write_offsets
 
 # Rebuilding happens on a consumer's time: speed before size. Stored sets get the usual level.
 _REBUILD_LEVEL = 1
@@ -249,9 +250,11 @@ def _number(table: bytearray, first: int) -> int:
     end = len(table)
     offset = first
     position = retry_at = 0
+    last_try = end - MIN_RUN_BYTES
+    size_at, put = SIZE.unpack_from, OFFSET.pack_into
     while position < end:
-        size = OFFSET_AND_SIZE.unpack_from(table, position)[1]
-        if position >= retry_at:
+        (size,) = size_at(table, position + 8)
+        if retry_at <= position <= last_try:
             rows = plain_run(view, position, end, size, check_crc=False)
             if rows is not None:
                 write_offsets(rows, size, offset)
@@ -260,7 +263,7 @@ def _number(table: bytearray, first: int) -> int:
                 position += len(rows)
                 continue
             retry_at = position + RETRY_AFTER * size
-        OFFSET.pack_into(table, position, offset)
+        put(table, position, offset)
         offset += 1
         position += ENTRY_OVERHEAD + size
     return offset - first

@@ -199,7 +199,7 @@ def test_long_runs_go_in_groups():
 
 
 @pytest.mark.parametrize("call", [leader, follower])
-@pytest.mark.parametrize("rows", [1, 20])
+@pytest.mark.parametrize("rows", [1, 30])
 def test_refused_entries(call, rows):
     good = plain([(b"k", b"value")] * rows)
     entry = encode_entry(b"k", b"value", rows)
@@ -218,7 +218,7 @@ def test_refused_entries(call, rows):
         assert result.count == rows + 1
 
 
-@pytest.mark.parametrize("rows", [1, 20])
+@pytest.mark.parametrize("rows", [1, 30])
 def test_size_limit_counts_the_whole_entry(rows):
     data = plain([(None, b"x" * 74)] * rows)
     for check in (lambda b, m: assign_offsets(b, 0, m), check_follower_set):
@@ -290,7 +290,7 @@ def test_inflating_is_bounded_nested_ones_included(codec):
 
 def test_follower_offsets_must_rise_inside_the_set():
     assert check_follower_set(bytearray(plain([(None, b"x")] * 3, 12)), LIMIT).first_offset == 12
-    for rows in (1, 20):
+    for rows in (1, 30):
         data = plain([(None, b"x")] * rows, 12) + plain([(None, b"x")] * rows, 11 + rows)
         with pytest.raises(UnknownError):
             check_follower_set(bytearray(data), LIMIT)
