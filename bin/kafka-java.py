@@ -1,0 +1,11 @@
+"""The process behind kafka-run-class.sh: ``kafka-java.py CLASS [opts]``."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from tools.run_class import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Runs a class of the original by its name: the module that tools/run_class.py keeps for it.
+# After exec the shell's pid is the program's.
+
+usage() {
+  echo "USAGE: $0 [-daemon] [-name servicename] [-loggc] classname [opts]"
+  exit 1
+}
+
+[ $# -ge 1 ] || usage
+
+bin_dir=$(dirname "$(readlink -f "$0")")
+base_dir=$(dirname "$bin_dir")
+
+export LOG_DIR=${LOG_DIR:-$base_dir/logs}
+mkdir -p "$LOG_DIR"
+
+export KAFKA_LOG4J_OPTS=${KAFKA_LOG4J_OPTS:--Dlog4j.configuration=file:$base_dir/config/tools-log4j.properties}
+
+daemon=
+name=
+while [ $# -gt 0 ]; do
+  case $1 in
+    -name)
+      name=$2
+      shift $(($# > 1 ? 2 : 1))
+      ;;
+    -loggc) # there is no garbage collector to log
+      shift
+      ;;
+    -daemon)
+      daemon=true
+      shift
+      ;;
+    *)
+      break
+      ;;
+  esac
+done
+
+[ $# -ge 1 ] || usage
+
+python=$base_dir/.venv/bin/python
+if [ ! -x "$python" ]; then
+  python=python3
+  if ! (cd / && python3 -c 'import gevent, kafka08, kazoo') 2> /dev/null; then
+    echo "No Python with kafka08 found: run 'make setup' in $base_dir" >&2
+    exit 1
+  fi
+fi
+
+# The launcher's name puts "java" into the process list, where sites and kafka-server-stop.sh look
+# for it next to the class and the configuration file.
+if [ "$daemon" = true ]; then
+  [ -n "$name" ] || usage
+  nohup "$python" -u "$bin_dir/kafka-java.py" "$@" > "$LOG_DIR/$name.out" 2>&1 < /dev/null &
+else
+  exec "$python" -u "$bin_dir/kafka-java.py" "$@"
+fi

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+
+if [ $# -lt 1 ]; then
+  echo "USAGE: $0 zookeeper_host:port[/path] [args...]"
+  exit 1
+fi
+
+exec "$(dirname "$(readlink -f "$0")")/kafka-run-class.sh" \
+  org.apache.zookeeper.ZooKeeperMain -server "$@"

@@ -1,0 +1,40 @@
+"""Runs a tool or server by the name of the original's class.
+
+What kafka-run-class.sh does with a JVM. Knows where each ``main(argv) -> status`` is and nothing
+of what it does; a module is imported only when its class is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+from kafka08 import log4j
+from tools.options import run_tool
+
+MODULES = {
+    "kafka.Kafka": "kafka08.server.broker",
+    "kafka.admin.TopicCommand": "tools.topics",
+    "kafka.tools.ConsoleConsumer": "tools.console_consumer",
+    "kafka.tools.ConsoleProducer": "tools.console_producer",
+    "kafka.tools.DumpLogSegments": "tools.dump_log_segments",
+    "kafka.tools.GetOffsetShell": "tools.get_offset_shell",
+    "kafka.tools.SimpleConsumerShell": "tools.simple_consumer_shell",
+    "kafka.tools.ZooKeeperMainWrapper": "tools.zookeeper_shell",
+    "org.apache.zookeeper.ZooKeeperMain": "tools.zookeeper_shell",
+    "org.apache.zookeeper.server.quorum.QuorumPeerMain": "tools.zookeeper_server",
+}
+
+
+def main(argv: list[str]) -> int:
+    """``argv`` is a class and its arguments; the exit status comes back."""
+    class_name, *words = argv or [""]
+    if class_name not in MODULES:
+        print(f"Error: Could not find or load main class {class_name}", file=sys.stderr)
+        return 1
+    log4j.configure(tool=True)
+    return run_tool(importlib.import_module(MODULES[class_name]).main, words)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
