@@ -113,7 +113,8 @@ class GroupNodes:
             except NodeExistsError:
                 found = self._zk.get_if_exists(path)
             if found is not None:
-                return found[0] == data and found[1].ephemeral_owner == self._zk.session_id
+                ours: bool = found[1].ephemeral_owner == self._zk.session_id
+                return ours and found[0] == data
 
     # --- the view
 

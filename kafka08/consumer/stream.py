@@ -32,13 +32,15 @@ class PartitionPosition:
 
     ``fetched_offset``: where the next fetch starts. ``consumed_offset``: after the last message
     handed out. ``processed_offset``: after the last message whose successor was asked for.
+    ``owned`` ends with a rebalance; chunks that are still around then yield nothing more.
     """
 
-    __slots__ = ("consumed_offset", "fetched_offset", "processed_offset", "stream", "tp")
+    __slots__ = ("consumed_offset", "fetched_offset", "owned", "processed_offset", "stream", "tp")
 
     def __init__(self, tp: TopicPartition, offset: int, stream: KafkaStream) -> None:
         self.tp = tp
         self.stream = stream
+        self.owned = True
         self.reset(offset)
 
     def reset(self, offset: int) -> None:
@@ -182,6 +184,8 @@ class KafkaStream:
             if chunk is not None:
                 position, messages = chunk
                 for message in messages:
+                    if not position.owned:
+                        break
                     if message.offset >= position.consumed_offset:
                         return position, message
                 if self._chunk is chunk:
@@ -199,6 +203,8 @@ class KafkaStream:
             self._ended = True
             return False
         position = chunk.position
+        if not position.owned:
+            return True
         if position.consumed_offset < chunk.fetch_offset:
             logger.error(
                 "consumed offset: %d doesn't match fetch offset: %d for %r;\n"

@@ -1,0 +1,410 @@
+"""A member of a consumer group: registers, takes its share of partitions, commits, leaves.
+
+Mirrors kafka.consumer.ZookeeperConsumerConnector, and shares groups with it. What the group
+looks like is ``group``'s, who gets what ``assignors``', fetching ``fetcher``'s and storing
+offsets ``offset_store``'s; here they are put in order, under one lock.
+
+Differences from the original: a message counts as processed only when the next one is asked for
+(see ``stream``), a partition kept through a rebalance goes on where it was, and an event after
+which the group is as it was causes no rebalance.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from kafka08.client.offsets import CoordinatorOffsets, ZooKeeperOffsets
+from kafka08.common import TopicPartition
+from kafka08.consumer.assignors import Assignment, assignor_for, thread_ids
+from kafka08.consumer.config import ConsumerConfig
+from kafka08.consumer.errors import ConsumerRebalanceFailedError, MessageStreamsExistError
+from kafka08.consumer.fetcher import FetcherManager
+from kafka08.consumer.filters import STATIC, TopicFilter
+from kafka08.consumer.group import GroupNodes, GroupView
+from kafka08.consumer.offset_store import OffsetStore
+from kafka08.consumer.stream import Decoder, KafkaStream, PartitionPosition
+from kafka08.errors import ConfigError
+from kafka08.network.channel import Channel
+from kafka08.runtime import Loop, Runtime, Scheduler, ThreadRuntime
+from zk.client import SessionState, ZkClient
+from zk.znodes import ConsumerRegistration
+
+logger = logging.getLogger("kafka.consumer.ZookeeperConsumerConnector")
+
+WAKE_UP_S = 1.0
+Registry = dict[TopicPartition, PartitionPosition]
+
+
+def generate_consumer_id(config: ConsumerConfig, now_ms: int) -> str:
+    """``<group>_<host>-<ms>-<hex>``, or ``<group>_<consumer.id>``."""
+    if config.consumer_id is not None:
+        return f"{config.group_id}_{config.consumer_id}"
+    digits = f"{uuid.uuid4().int >> 64:x}"[:8]
+    return f"{config.group_id}_{socket.gethostname()}-{now_ms}-{digits}"
+
+
+class ConsumerConnector:
+    """Consume as a member of ``config.group_id``; a context manager that closes.
+
+    Without ``zk`` (a started client, closed with the connector) it connects by itself and raises
+    ZkConnectionError when that fails. ``channel`` makes broker connections.
+    """
+
+    def __init__(
+        self,
+        config: ConsumerConfig,
+        *,
+        runtime: Runtime | None = None,
+        zk: Any = None,
+        channel: Any = Channel,
+    ) -> None:
+        self.config = config
+        self._runtime = runtime or ThreadRuntime()
+        self.consumer_id = generate_consumer_id(config, self._runtime.clock.millis())
+        self._lock = self._runtime.lock()
+        self._stopping = self._runtime.event()
+        self._changed = self._runtime.event()
+        self._session_lost = False
+        self._zk = zk or self._connect()
+        self._group = GroupNodes(
+            self._zk,
+            config.group_id,
+            self.consumer_id,
+            self._on_change,
+            exclude_internal=config.exclude_internal_topics,
+        )
+        self._store = OffsetStore(
+            config,
+            ZooKeeperOffsets(self._zk, config.group_id),
+            CoordinatorOffsets(
+                config.group_id,
+                self._group.brokers,
+                client_id=config.client_id,
+                backoff_ms=config.offsets_channel_backoff_ms,
+                socket_timeout_ms=config.offsets_channel_socket_timeout_ms,
+                stopping=self._stopping,
+                runtime=self._runtime,
+                channel=channel,
+            ),
+            self._runtime,
+        )
+        self._fetchers = FetcherManager(
+            self.consumer_id,
+            config,
+            self._group.brokers,
+            runtime=self._runtime,
+            channel=channel,
+        )
+        self._assign = assignor_for(config.partition_assignment_strategy)
+        self._streams: dict[str, dict[str | None, KafkaStream]] = {}
+        self._registration: ConsumerRegistration | None = None
+        self._registry: Registry = {}
+        self._view: GroupView | None = None
+        self._worker: Loop | None = None
+        self._scheduler = Scheduler(self._runtime)
+        self._store.connect()
+        if config.auto_commit_enable:
+            interval = config.auto_commit_interval_ms
+            logger.info("starting auto committer every %d ms", interval)
+            self._scheduler.every(
+                "kafka-consumer-autocommit", interval, self._auto_commit, delay_ms=interval
+            )
+
+    def _connect(self) -> ZkClient:
+        config = self.config
+        logger.info("Connecting to zookeeper instance at %s", config.zookeeper_connect)
+        return ZkClient(
+            config.zookeeper_connect,
+            session_timeout_ms=config.zookeeper_session_timeout_ms,
+            connection_timeout_ms=config.zookeeper_connection_timeout_ms,
+        ).start()
+
+    # --- streams
+
+    def create_message_streams(
+        self,
+        topic_counts: Mapping[str, int],
+        key_decoder: Decoder | None = None,
+        value_decoder: Decoder | None = None,
+    ) -> dict[str, list[KafkaStream]]:
+        """Join the group for these topics: topic -> streams, topic -> number wanted.
+
+        Raises MessageStreamsExistError the second time, ConfigError for a number below 1,
+        ConsumerRebalanceFailedError when the group does not let this member in.
+        """
+        for topic, streams in topic_counts.items():
+            if streams < 1:
+                raise ConfigError(f"{topic} wants {streams} streams, which is not at least 1")
+        self._begin()
+        made: dict[str, list[KafkaStream]] = {topic: [] for topic in topic_counts}
+        for topic, streams in topic_counts.items():
+            for thread in thread_ids(self.consumer_id, streams):
+                stream = self._new_stream(key_decoder, value_decoder)
+                self._streams.setdefault(thread, {})[topic] = stream
+                made[topic].append(stream)
+        self._join(dict(topic_counts), STATIC)
+        return made
+
+    def create_message_streams_by_filter(
+        self,
+        topic_filter: TopicFilter,
+        num_streams: int = 1,
+        key_decoder: Decoder | None = None,
+        value_decoder: Decoder | None = None,
+    ) -> list[KafkaStream]:
+        """Join the group for all topics that match, those to come included.
+
+        Raises as ``create_message_streams`` does.
+        """
+        if num_streams < 1:
+            raise ConfigError(f"{num_streams} streams are wanted, which is not at least 1")
+        self._begin()
+        made = []
+        for thread in thread_ids(self.consumer_id, num_streams):
+            stream = self._new_stream(key_decoder, value_decoder)
+            self._streams[thread] = {None: stream}
+            made.append(stream)
+        self._join({topic_filter.regex: num_streams}, topic_filter.pattern)
+        return made
+
+    def _begin(self) -> None:
+        with self._lock:
+            if self._registration is not None:
+                raise MessageStreamsExistError()
+            self._registration = ConsumerRegistration({})
+
+    def _new_stream(
+        self, key_decoder: Decoder | None, value_decoder: Decoder | None
+    ) -> KafkaStream:
+        return KafkaStream(
+            self._runtime.queue(self.config.queued_max_message_chunks),
+            timeout_ms=self.config.consumer_timeout_ms,
+            key_decoder=key_decoder,
+            value_decoder=value_decoder,
+        )
+
+    def _stream_of(self, tp: TopicPartition, thread: str) -> KafkaStream:
+        """Filter streams serve any topic, under None."""
+        streams = self._streams[thread]
+        return streams[tp.topic] if tp.topic in streams else streams[None]
+
+    def _all_streams(self) -> list[KafkaStream]:
+        return [stream for streams in self._streams.values() for stream in streams.values()]
+
+    def _join(self, subscription: dict[str, int], pattern: str) -> None:
+        self._registration = ConsumerRegistration(subscription, pattern)
+        self._zk.on_state(self._on_state)
+        self._register()
+        self._worker = Loop(
+            self._runtime,
+            f"{self.consumer_id}_watcher_executor",
+            self._handle_changes,
+        )
+        self._rebalance()
+        self._worker.start()
+
+    def _register(self) -> None:
+        assert self._registration is not None
+        logger.info("begin registering consumer %s in ZK", self.consumer_id)
+        timestamp = str(self._runtime.clock.millis())
+        self._registration = self._registration._replace(timestamp=timestamp)
+        self._group.register(self._registration, self._stopping)
+        logger.info("end registering consumer %s in ZK", self.consumer_id)
+
+    # --- events: noted on ZooKeeper's task, handled on the worker
+
+    def _on_change(self, event: Any) -> None:
+        self._changed.set()
+
+    def _on_state(self, state: SessionState) -> None:
+        if state is SessionState.EXPIRED:
+            self._session_lost = True
+            self._changed.set()
+
+    def _handle_changes(self) -> None:
+        if not self._changed.wait(WAKE_UP_S):
+            return
+        self._changed.clear()
+        if self._session_lost:
+            self._rejoin()
+        try:
+            self._rebalance()
+        except ConsumerRebalanceFailedError:
+            logger.exception("error during syncedRebalance")
+
+    def _rejoin(self) -> None:
+        logger.info(
+            "ZK expired; release old broker partition ownership; re-register consumer %s",
+            self.consumer_id,
+        )
+        with self._lock:
+            # What was owned may be another's by now: nothing of it may be committed.
+            self._stop_fetching()
+            self._forget_partitions()
+        self._session_lost = False
+        try:
+            self._register()
+        except BaseException:
+            self._session_lost = True
+            self._changed.set()
+            raise
+
+    # --- rebalance
+
+    def _rebalance(self) -> None:
+        """Take our share of the group's partitions. Raises ConsumerRebalanceFailedError."""
+        cause: Exception | None = None
+        with self._lock:
+            for attempt in range(self.config.rebalance_max_retries):
+                if self._stopping.is_set():
+                    return
+                logger.info("begin rebalancing consumer %s try #%d", self.consumer_id, attempt)
+                try:
+                    if self._attempt():
+                        return
+                    cause = None
+                except Exception as error:
+                    logger.info("exception during rebalance", exc_info=True)
+                    cause = error
+                logger.info("end rebalancing consumer %s try #%d", self.consumer_id, attempt)
+                self._let_go_quietly()
+                self._stopping.wait(self.config.rebalance_backoff_ms / 1000)
+            if self._stopping.is_set():
+                return
+        text = (
+            f"{self.consumer_id} can't rebalance after {self.config.rebalance_max_retries} retries"
+        )
+        raise ConsumerRebalanceFailedError(f"{text}: {cause}" if cause else text) from cause
+
+    def _attempt(self) -> bool:
+        """One attempt; False when another member still holds a partition of ours."""
+        view = self._group.view()
+        if view == self._view:
+            return True
+        if not self._group.brokers() and not self._group.watch_brokers():
+            logger.warning("no brokers found when trying to rebalance.")
+            return True
+        before = self._registry
+        self._let_go()
+        share = self._share(view)
+        offsets = self._store.fetch(share)
+        if offsets is None or not self._group.claim(share):
+            return False
+        self._registry = {
+            tp: self._position(tp, thread, offsets[tp], before.get(tp))
+            for tp, thread in share.items()
+        }
+        self._view = view
+        logger.info("Consumer %s selected partitions : %s", self.consumer_id, self._owned())
+        self._fetchers.start(self._registry.values())
+        return True
+
+    def _let_go(self) -> None:
+        """Own nothing: stop fetching, commit, remove the owner nodes."""
+        self._stop_fetching()
+        if self.config.auto_commit_enable:
+            self._store.commit(self._processed())
+        self._group.release(list(self._registry))
+        self._forget_partitions()
+
+    def _let_go_quietly(self) -> None:
+        try:
+            self._let_go()
+        except Exception:
+            logger.info("exception while releasing partitions", exc_info=True)
+            self._forget_partitions()
+
+    def _share(self, view: GroupView) -> Assignment:
+        assignment = self._assign(view.consumers, view.partitions)
+        return {tp: thread for tp, thread in assignment.items() if thread in self._streams}
+
+    def _position(
+        self, tp: TopicPartition, thread: str, stored: int, before: PartitionPosition | None
+    ) -> PartitionPosition:
+        """Where to go on: at the stored offset, or behind what our own reader still holds."""
+        stream = self._stream_of(tp, thread)
+        auto = self.config.auto_commit_enable
+        if before and auto and before.stream is stream and before.processed_offset == stored:
+            before.fetched_offset = before.consumed_offset
+            before.owned = True
+            return before
+        return PartitionPosition(tp, stored, stream)
+
+    def _stop_fetching(self) -> None:
+        self._fetchers.stop()
+        for stream in self._all_streams():
+            stream.clear()
+
+    def _forget_partitions(self) -> None:
+        for position in self._registry.values():
+            position.owned = False
+        self._registry = {}
+        self._view = None
+
+    def _owned(self) -> str:
+        return ",".join(repr(position) for _, position in sorted(self._registry.items()))
+
+    # --- offsets
+
+    def _processed(self) -> dict[TopicPartition, int]:
+        return {tp: position.processed_offset for tp, position in self._registry.items()}
+
+    def commit_offsets(self) -> bool:
+        """Commit now, the message each stream handed out last included.
+
+        For callers who are done with what they hold; background commits leave it out. False
+        when Kafka did not take all of it; ZooKeeper's errors are raised.
+        """
+        with self._lock:
+            positions = self._registry.items()
+            return self._store.commit({tp: position.consumed_offset for tp, position in positions})
+
+    def _auto_commit(self) -> None:
+        try:
+            # Under the lock: a rebalance may be handing partitions to another member.
+            with self._lock:
+                self._store.commit(self._processed())
+        except Exception:
+            logger.exception("exception during autoCommit")
+
+    # --- the end
+
+    def close(self) -> None:
+        """Leave the group: commit (if auto.commit.enable), end the streams, the session last.
+
+        The nodes of this member go with its session. May be repeated.
+        """
+        if self._stopping.is_set():
+            return
+        logger.info("ZKConsumerConnector shutting down")
+        self._stopping.set()
+        self._changed.set()
+        if self._worker is not None:
+            self._worker.stop()
+        self._scheduler.stop()
+        with self._lock:
+            self._fetchers.stop()
+            for stream in self._all_streams():
+                stream.end()
+            if self.config.auto_commit_enable:
+                self._final_commit()
+            self._group.forget_watches()
+            self._store.close()
+            self._zk.close()
+        logger.info("ZKConsumerConnector shutdown completed")
+
+    def _final_commit(self) -> None:
+        try:
+            self._store.commit(self._processed(), tries=1 + self.config.offsets_commit_max_retries)
+        except Exception:
+            logger.critical("error during consumer connector shutdown", exc_info=True)
+
+    def __enter__(self) -> ConsumerConnector:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
