@@ -196,6 +196,10 @@ class GeventRuntime:
         result: T = self._pool.apply(function, args)
         return result
 
+    def on_signal(self, number: int, function: Callable[..., Any], *args: Any) -> None:
+        """Call ``function`` on a greenlet when the process gets that signal."""
+        self._gevent.signal_handler(number, function, *args)
+
     def close(self) -> None:
         self._pool.kill()
 

@@ -1,0 +1,77 @@
+"""What the controller last said of topics and live brokers, for Metadata replies.
+
+Filled only by UpdateMetadata requests (kafka.server.KafkaApis.MetadataCache); answers only from
+memory. It does not know which topics are being created.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafka08.common import Broker, TopicPartition
+from kafka08.errors import LeaderNotAvailableError, ReplicaNotAvailableError
+from kafka08.protocol.schemas import (
+    LEADER_DURING_DELETE,
+    NO_LEADER,
+    PartitionMetadata,
+    PartitionState,
+    TopicMetadata,
+)
+
+
+class MetadataCache:
+    """Partition states by topic, live brokers by id."""
+
+    def __init__(self) -> None:
+        self.brokers: dict[int, Broker] = {}
+        self._topics: dict[str, dict[int, PartitionState]] = {}
+
+    def update(self, partitions: Iterable[PartitionState], brokers: Iterable[Broker]) -> None:
+        """Replace the brokers, merge the partitions; leader -2 removes a partition."""
+        self.brokers = {broker.id: broker for broker in brokers}
+        for state in partitions:
+            if state.leader == LEADER_DURING_DELETE:
+                known = self._topics.get(state.topic)
+                if known is not None:
+                    known.pop(state.partition, None)
+                    if not known:
+                        del self._topics[state.topic]
+            else:
+                self._topics.setdefault(state.topic, {})[state.partition] = state
+
+    def topics(self) -> list[str]:
+        return list(self._topics)
+
+    def __contains__(self, topic: str) -> bool:
+        return topic in self._topics
+
+    def has_partition(self, topic: str, partition: int) -> bool:
+        return partition in self._topics.get(topic, ())
+
+    def partition_count(self, topic: str) -> int:
+        return len(self._topics.get(topic, ()))
+
+    def leader_of(self, topic_partition: TopicPartition) -> Broker | None:
+        """The live leader of a partition, None where there is none."""
+        state = self._topics.get(topic_partition.topic, {}).get(topic_partition.partition)
+        return None if state is None else self.brokers.get(state.leader)
+
+    def topic_metadata(self, topic: str) -> TopicMetadata:
+        """The wire form of a cached topic; dead replicas are left out as clients expect."""
+        return TopicMetadata(
+            0,
+            topic,
+            [self._partition_metadata(state) for _, state in sorted(self._topics[topic].items())],
+        )
+
+    def _partition_metadata(self, state: PartitionState) -> PartitionMetadata:
+        brokers = self.brokers
+        replicas = [replica for replica in state.replicas if replica in brokers]
+        if state.leader not in brokers:
+            return PartitionMetadata(
+                LeaderNotAvailableError.code, state.partition, NO_LEADER, replicas, []
+            )
+        isr = [replica for replica in state.isr if replica in brokers]
+        whole = len(replicas) == len(state.replicas) and len(isr) == len(state.isr)
+        error = 0 if whole else ReplicaNotAvailableError.code
+        return PartitionMetadata(error, state.partition, state.leader, replicas, isr)

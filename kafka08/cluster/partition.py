@@ -1,0 +1,316 @@
+"""One partition on this broker: leader or follower, isr, epochs, high watermark.
+
+Mirrors kafka.cluster.Partition without its reach: it performs no ZooKeeper call, wakes nobody
+and sends nothing. Methods return what changed (the high watermark moved, an isr is proposed)
+and the replica manager acts. Nothing here switches greenlets, so each method is atomic.
+
+An isr change is in three steps, so that no ZooKeeper call happens while state is half changed:
+``propose_isr`` (from here on both the old and the new members hold the high watermark back,
+because either set may be what ZooKeeper has), the conditional write by the caller, then
+``commit_isr`` or ``abandon_isr``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kafka08.cluster.replica import UNKNOWN_OFFSET, RemoteReplica
+from kafka08.common import TopicPartition
+from kafka08.errors import (
+    NotEnoughReplicasAfterAppendError,
+    NotEnoughReplicasError,
+    NotLeaderForPartitionError,
+    OffsetOutOfRangeError,
+    ReplicaNotAvailableError,
+    UnknownError,
+    UnknownTopicOrPartitionError,
+)
+from kafka08.log.log import Log, LogAppendInfo
+from kafka08.log.segment import FileSlice
+
+NO_EPOCH = -1
+NO_LEADER = -1
+
+
+class LeaderState(NamedTuple):
+    """What a LeaderAndIsr request says of a partition."""
+
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    zk_version: int
+    replicas: tuple[int, ...]
+    controller_epoch: int
+
+
+class IsrChange(NamedTuple):
+    """A change of isr to write to ZooKeeper, valid for one leader epoch."""
+
+    isr: tuple[int, ...]
+    zk_version: int
+    leader_epoch: int
+    controller_epoch: int
+
+
+class FollowerProgress(NamedTuple):
+    """What a follower's fetch changed here."""
+
+    leo_moved: bool
+    hw_moved: bool
+
+
+class Partition:
+    """A partition assigned to this broker. ``log`` is its local replica."""
+
+    def __init__(self, topic_partition: TopicPartition, broker_id: int) -> None:
+        self.topic_partition = topic_partition
+        self.broker_id = broker_id
+        self.log: Log | None = None
+        self.high_watermark = 0
+        self.leader_id = NO_LEADER
+        self.leader_epoch = NO_EPOCH
+        self.controller_epoch = 0
+        self.zk_version = 0
+        self.isr: tuple[int, ...] = ()
+        self.replicas: tuple[int, ...] = ()
+        self.remote: dict[int, RemoteReplica] = {}
+        self.pending_isr: IsrChange | None = None
+        # The log end when this leadership began: a replica enters the isr only with all of it.
+        self.leadership_start = 0
+
+    @property
+    def is_leader(self) -> bool:
+        return self.leader_id == self.broker_id
+
+    @property
+    def is_under_replicated(self) -> bool:
+        return self.is_leader and len(self.isr) < len(self.replicas)
+
+    # Role changes
+
+    def open_log(self, log: Log, checkpointed_hw: int) -> None:
+        """Give the partition its local replica."""
+        self.log = log
+        self.high_watermark = max(
+            min(checkpointed_hw, log.log_end_offset), min(log.log_start_offset, log.log_end_offset)
+        )
+
+    def make_leader(self, state: LeaderState, now: float) -> bool:
+        """Lead from now on; the high watermark stays what this replica knew. True if it moved.
+
+        Followers must show their log end anew (kafka.cluster.Partition.makeLeader).
+        """
+        log = self._local_log()
+        self._take(state)
+        self.leadership_start = log.log_end_offset
+        self.remote = {
+            broker_id: RemoteReplica(broker_id, now)
+            for broker_id in state.replicas
+            if broker_id != self.broker_id
+        }
+        return self.advance_hw()
+
+    def make_follower(self, state: LeaderState) -> bool:
+        """Follow ``state.leader``; True if that is another leader than before."""
+        changed = self.leader_id != state.leader
+        self._take(state)
+        self.isr = ()
+        self.remote = {}
+        return changed
+
+    def _take(self, state: LeaderState) -> None:
+        self.leader_id = state.leader
+        self.leader_epoch = state.leader_epoch
+        self.controller_epoch = state.controller_epoch
+        self.isr = state.isr
+        self.zk_version = state.zk_version
+        self.replicas = state.replicas
+        self.pending_isr = None
+
+    # Append and read
+
+    def append_as_leader(self, buffer: memoryview, acks: int) -> tuple[LogAppendInfo, bool]:
+        """Append a producer's set, offsets assigned in ``buffer``; (what, did the hw move).
+
+        Raises NotLeaderForPartitionError, NotEnoughReplicasError (acks -1 with too small an
+        isr, nothing written) and what Log.append raises.
+        """
+        log = self.leader_log()
+        if acks == -1 and len(self.isr) < log.config.min_insync_replicas:
+            raise NotEnoughReplicasError(
+                f"Number of insync replicas for partition {self.topic_partition} is "
+                f"[{len(self.isr)}], below required minimum [{log.config.min_insync_replicas}]"
+            )
+        appended = log.append(buffer)
+        return appended, self.advance_hw()
+
+    def read(self, offset: int, max_bytes: int, replica_id: int) -> FileSlice:
+        """Stored bytes from ``offset``: below the hw for consumers, to the log end for followers.
+
+        ``replica_id`` -1 is a consumer, -2 a debugger (any replica will do), else a follower.
+        A consumer between hw and log end finds nothing yet (0.8.2.2 answers -1; a hw that
+        falls behind after a leader change is no fault of the reader's).
+        """
+        if max_bytes < 0:
+            raise UnknownError(f"Invalid max size {max_bytes} for log read")
+        log = self.any_log() if replica_id == -2 else self.leader_log()
+        if replica_id >= 0:
+            if replica_id not in self.remote:
+                raise UnknownError(
+                    f"Broker {replica_id} is not an assigned replica of {self.topic_partition}"
+                )
+            return log.read(offset, max_bytes)
+        if offset > log.log_end_offset:
+            raise OffsetOutOfRangeError(
+                f"Request for offset {offset} but we only have log segments in the range "
+                f"{log.log_start_offset} to {log.log_end_offset}."
+            )
+        return log.read(offset, max_bytes, max(self.high_watermark, log.log_start_offset))
+
+    def leader_log(self) -> Log:
+        """The local log, if this broker leads. Raises NotLeaderForPartitionError."""
+        if self.leader_id != self.broker_id:
+            raise NotLeaderForPartitionError(
+                f"Leader not local for partition {self.topic_partition} on broker {self.broker_id}"
+            )
+        return self._local_log()
+
+    def any_log(self) -> Log:
+        """The local log in any role. Raises ReplicaNotAvailableError."""
+        if self.log is None:
+            raise ReplicaNotAvailableError(
+                f"Replica {self.broker_id} is not available for partition {self.topic_partition}"
+            )
+        return self.log
+
+    def _local_log(self) -> Log:
+        if self.log is None:
+            raise UnknownTopicOrPartitionError(
+                f"Partition {self.topic_partition} doesn't exist on {self.broker_id}"
+            )
+        return self.log
+
+    # High watermark
+
+    def advance_hw(self) -> bool:
+        """As leader: hw := min log end over the isr, never backwards. True if it moved."""
+        if self.leader_id != self.broker_id or self.log is None:
+            return False
+        lowest = self.log.log_end_offset
+        if self.remote:
+            for broker_id in self._holding_back():
+                remote = self.remote.get(broker_id)
+                if remote is not None and remote.log_end_offset < lowest:
+                    lowest = remote.log_end_offset
+        if lowest <= self.high_watermark:
+            return False
+        self.high_watermark = lowest
+        return True
+
+    def _holding_back(self) -> Iterable[int]:
+        """The isr, and whoever ZooKeeper may already count in while a change is on its way."""
+        if self.pending_isr is None:
+            return self.isr
+        return {*self.isr, *self.pending_isr.isr}
+
+    def follow_hw(self, leader_hw: int) -> None:
+        """As follower: hw := min(own log end, the leader's hw)."""
+        self.high_watermark = min(self.any_log().log_end_offset, leader_hw)
+
+    def acks_reached(self, offset: int, acks: int) -> bool:
+        """Whether a produce that ends before ``offset`` has the acks it asked for.
+
+        Raises NotLeaderForPartitionError once leadership is gone, and
+        NotEnoughReplicasAfterAppendError when the hw is there but the isr has shrunk.
+        """
+        log = self.leader_log()
+        if acks < 0:
+            if self.high_watermark < offset:
+                return False
+            if len(self.isr) < log.config.min_insync_replicas:
+                raise NotEnoughReplicasAfterAppendError()
+            return True
+        return (
+            sum(
+                broker_id == self.broker_id or self._remote_leo(broker_id) >= offset
+                for broker_id in self.isr
+            )
+            >= acks
+        )
+
+    def _remote_leo(self, broker_id: int) -> int:
+        remote = self.remote.get(broker_id)
+        return UNKNOWN_OFFSET if remote is None else remote.log_end_offset
+
+    # Isr
+
+    def record_follower(self, broker_id: int, offset: int, now: float) -> FollowerProgress:
+        """A follower fetched from ``offset`` (-1: its read failed): that is its log end."""
+        remote = self.remote[broker_id]
+        moved = remote.log_end_offset != offset
+        remote.log_end_offset = offset
+        remote.fetched_at = now
+        return FollowerProgress(moved, moved and self.advance_hw())
+
+    def expansion(self) -> tuple[int, ...] | None:
+        """The isr with every replica that has caught up, if that differs.
+
+        Caught up means: all that is committed, and all this leader had when it began
+        (a new leader may know too low a hw; see docs/architecture.md, loss window L3).
+        """
+        if not self.is_leader or self.log is None or self.pending_isr is not None:
+            return None
+        needed = max(self.high_watermark, self.leadership_start)
+        joining = [
+            broker_id
+            for broker_id in self.replicas
+            if broker_id not in self.isr and self._remote_leo(broker_id) >= needed
+        ]
+        return (*self.isr, *joining) if joining else None
+
+    def shrinkage(
+        self, now: float, max_lag_seconds: float, max_lag_messages: int
+    ) -> tuple[int, ...] | None:
+        """The isr without members that are silent or too far behind, if that differs."""
+        if not self.is_leader or self.log is None or self.pending_isr is not None:
+            return None
+        leo = self.log.log_end_offset
+
+        def keeps_up(broker_id: int) -> bool:
+            remote = self.remote.get(broker_id)
+            if remote is None:
+                return broker_id == self.broker_id
+            if now - remote.fetched_at > max_lag_seconds:
+                return False
+            known = remote.log_end_offset
+            return known == UNKNOWN_OFFSET or leo - known <= max_lag_messages
+
+        kept = tuple(broker_id for broker_id in self.isr if keeps_up(broker_id))
+        return kept if kept != self.isr and kept else None
+
+    def propose_isr(self, isr: tuple[int, ...]) -> IsrChange:
+        """Open a change of isr; the caller writes it to ZooKeeper."""
+        self.pending_isr = IsrChange(isr, self.zk_version, self.leader_epoch, self.controller_epoch)
+        return self.pending_isr
+
+    def commit_isr(self, change: IsrChange, zk_version: int) -> bool:
+        """ZooKeeper has ``change``; True if the hw moved. Void after a newer LeaderAndIsr."""
+        if self.pending_isr is not change:
+            return False
+        self.pending_isr = None
+        self.isr = change.isr
+        self.zk_version = zk_version
+        return self.advance_hw()
+
+    def abandon_isr(
+        self, change: IsrChange, isr: tuple[int, ...] | None = None, zk_version: int = -1
+    ) -> bool:
+        """ZooKeeper refused ``change``; adopt what it has instead when given. True: hw moved."""
+        if self.pending_isr is not change:
+            return False
+        self.pending_isr = None
+        if isr is not None:
+            self.isr = isr
+            self.zk_version = zk_version
+        return self.advance_hw()

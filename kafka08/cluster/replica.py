@@ -1,0 +1,20 @@
+"""What a leader knows of a replica on another broker (kafka.cluster.Replica, the remote half)."""
+
+from __future__ import annotations
+
+UNKNOWN_OFFSET = -1
+
+
+class RemoteReplica:
+    """A follower as its leader sees it: its log end offset and when it last fetched.
+
+    ``log_end_offset`` is the offset it last asked for, -1 until it has asked since leadership
+    began; ``fetched_at`` is monotonic seconds.
+    """
+
+    __slots__ = ("broker_id", "fetched_at", "log_end_offset")
+
+    def __init__(self, broker_id: int, now: float) -> None:
+        self.broker_id = broker_id
+        self.log_end_offset = UNKNOWN_OFFSET
+        self.fetched_at = now

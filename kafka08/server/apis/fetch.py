@@ -1,0 +1,132 @@
+"""API 1, Fetch: raw log bytes, waiting for them if asked to.
+
+Answers at once when max_wait <= 0, nothing is asked, enough bytes are there or any partition
+errs; else waits for the partitions to move until min_bytes or the time is up. Consumers
+(replica -1, -2) read below the high watermark, followers to the log end. Plain bytes are not
+looked at: slices of the log file travel to the socket. Wrapped sets leave for consumers with
+absolute inner offsets (see message.wrapped); followers get the stored bytes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from kafka08.common import TopicPartition
+from kafka08.errors import NO_ERROR, KafkaError, code_of
+from kafka08.protocol.schemas import (
+    FetchPartition,
+    FetchPartitionResponse,
+    FetchRequest,
+    FetchResponse,
+    FetchTopicResponse,
+    RequestHeader,
+)
+from kafka08.server.rebuild import ConsumerView
+from kafka08.server.replica_manager import ReplicaManager
+
+logger = logging.getLogger("kafka.server.KafkaApis")
+
+
+class FetchApi:
+    key = 1
+
+    def __init__(self, replicas: ReplicaManager, view: ConsumerView) -> None:
+        self._replicas = replicas
+        self._view = view
+
+    def handle(self, header: RequestHeader, request: FetchRequest) -> FetchResponse:
+        fetch = _Fetch(self._replicas, header, request)
+        fetch.read(fetch.wanted)
+        if request.max_wait_ms > 0 and not fetch.is_complete():
+            fetch.wait()
+        if request.replica_id < 0:
+            for key, answer in fetch.answers.items():
+                if len(answer.message_set):
+                    data = self._view.of(answer.message_set, fetch.wanted[key].max_bytes)
+                    fetch.answers[key] = answer._replace(message_set=data)
+        return _response(fetch.answers)
+
+    def failure(self, header: RequestHeader, request: FetchRequest, code: int) -> FetchResponse:
+        return _response({key: _failed(asked, code) for key, asked in _wanted(request).items()})
+
+
+class _Fetch:
+    """One request under way: what it wants and what has been read for it so far."""
+
+    __slots__ = ("_header", "_no_more", "_replicas", "_request", "answers", "wanted")
+
+    def __init__(
+        self, replicas: ReplicaManager, header: RequestHeader, request: FetchRequest
+    ) -> None:
+        self.wanted = _wanted(request)
+        self.answers: dict[TopicPartition, FetchPartitionResponse] = {}
+        self._replicas = replicas
+        self._header = header
+        self._request = request
+        # Waiting cannot add to a partition that failed or whose bytes end with an old segment.
+        self._no_more = not self.wanted
+
+    def is_complete(self) -> bool:
+        if self._no_more:
+            return True
+        octets = sum(len(answer.message_set) for answer in self.answers.values())
+        return octets >= self._request.min_bytes
+
+    def wait(self) -> None:
+        """Until there is enough to answer or the time is up, reading anew only what moved."""
+        replicas, request = self._replicas, self._request
+        is_follower = request.replica_id >= 0
+        purgatory = replicas.follower_purgatory if is_follower else replicas.fetch_purgatory
+        with purgatory.watch(self.wanted, request.max_wait_ms) as watch:
+            self.read(self.wanted)  # once more, now that no move can be missed
+            while not self.is_complete():
+                moved = watch.wait()
+                if not moved:
+                    return
+                self.read(moved)
+
+    def read(self, keys: Iterable[TopicPartition]) -> None:
+        for key in keys:
+            self.answers[key] = self._read(key, self.wanted[key])
+
+    def _read(self, key: TopicPartition, asked: FetchPartition) -> FetchPartitionResponse:
+        replica_id, header = self._request.replica_id, self._header
+        try:
+            result = self._replicas.read(key, asked.offset, asked.max_bytes, replica_id)
+        except KafkaError as error:
+            logger.warning(
+                "Fetch request with correlation id %d from client %s on partition %s "
+                "failed due to %s", header.correlation_id, header.client_id, key, error,
+            )  # fmt: skip
+            code = error.code
+        except Exception as error:
+            logger.exception("Error when processing fetch request for partition %s", key)
+            code = code_of(error)
+        else:
+            if result.in_older_segment and len(result.data):
+                self._no_more = True
+            return FetchPartitionResponse(
+                asked.partition, NO_ERROR, result.high_watermark, result.data
+            )
+        self._no_more = True
+        return _failed(asked, code)
+
+
+def _wanted(request: FetchRequest) -> dict[TopicPartition, FetchPartition]:
+    return {
+        TopicPartition(topic.topic, partition.partition): partition
+        for topic in request.topics
+        for partition in topic.partitions
+    }
+
+
+def _failed(asked: FetchPartition, code: int) -> FetchPartitionResponse:
+    return FetchPartitionResponse(asked.partition, code, -1, b"")
+
+
+def _response(answers: dict[TopicPartition, FetchPartitionResponse]) -> FetchResponse:
+    topics: dict[str, list[FetchPartitionResponse]] = {}
+    for key, answer in answers.items():
+        topics.setdefault(key.topic, []).append(answer)
+    return FetchResponse([FetchTopicResponse(*item) for item in topics.items()])

@@ -1,0 +1,251 @@
+"""APIs 8 to 12: offset commits and fetches, group coordinators, and the two stubs of 0.8.2.2.
+
+Version 0 of OffsetCommit and OffsetFetch is about ZooKeeper and answered by any broker; version
+1 is about ``__consumer_offsets`` and answered by the group's coordinator.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from kafka08.cluster.metadata_cache import MetadataCache
+from kafka08.common import OFFSETS_TOPIC, TopicPartition, offsets_partition_for
+from kafka08.errors import (
+    NO_ERROR,
+    ConsumerCoordinatorNotAvailableError,
+    NotCoordinatorForConsumerError,
+    NotLeaderForPartitionError,
+    OffsetMetadataTooLargeError,
+    UnknownError,
+    UnknownTopicOrPartitionError,
+)
+from kafka08.protocol.schemas import (
+    ConsumerMetadataRequest,
+    ConsumerMetadataResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    OffsetCommitPartitionResponse,
+    OffsetCommitRequestV0,
+    OffsetCommitRequestV1,
+    OffsetCommitResponse,
+    OffsetCommitTopicResponse,
+    OffsetFetchPartitionResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchTopicResponse,
+    RequestHeader,
+)
+from kafka08.server.apis.metadata import TopicCreator
+from kafka08.server.offset_manager import Committed, GroupPartition, OffsetManager
+from kafka08.server.zk_offsets import ZkOffsets
+
+logger = logging.getLogger("kafka.server.KafkaApis")
+
+# What a commit through a broker that is not the coordinator answers instead.
+_AS_COORDINATOR = {
+    UnknownTopicOrPartitionError.code: ConsumerCoordinatorNotAvailableError.code,
+    NotLeaderForPartitionError.code: NotCoordinatorForConsumerError.code,
+}
+NO_OFFSET = -1
+
+
+class OffsetCommitApi:
+    key = 8
+
+    def __init__(
+        self,
+        cache: MetadataCache,
+        offsets: OffsetManager,
+        zk_offsets: ZkOffsets,
+        max_metadata: int,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._cache = cache
+        self._offsets = offsets
+        self._zk_offsets = zk_offsets
+        self._max_metadata = max_metadata
+        self._now_ms = now_ms
+
+    def handle(self, header: RequestHeader, request: Any) -> OffsetCommitResponse:
+        if isinstance(request, OffsetCommitRequestV0):
+            return self._commit_to_zookeeper(request)
+        return self._commit_to_kafka(request)
+
+    def failure(self, header: RequestHeader, request: Any, code: int) -> OffsetCommitResponse:
+        code = _AS_COORDINATOR.get(code, code)
+        return _commit_response(
+            {
+                TopicPartition(topic.topic, partition.partition): code
+                for topic in request.topics
+                for partition in topic.partitions
+            }
+        )
+
+    def _too_long(self, metadata: str | None) -> bool:
+        """Length is counted in UTF-16 units, as Java counts."""
+        return metadata is not None and len(metadata.encode("utf-16-be")) > 2 * self._max_metadata
+
+    def _commit_to_zookeeper(self, request: OffsetCommitRequestV0) -> OffsetCommitResponse:
+        codes: dict[TopicPartition, int] = {}
+        for topic in request.topics:
+            for partition, offset, metadata in topic.partitions:
+                key = TopicPartition(topic.topic, partition)
+                if topic.topic not in self._cache:
+                    codes[key] = UnknownTopicOrPartitionError.code
+                elif self._too_long(metadata):
+                    codes[key] = OffsetMetadataTooLargeError.code
+                else:
+                    codes[key] = self._zk_offsets.commit(request.group, key, offset)
+        return _commit_response(codes)
+
+    def _commit_to_kafka(self, request: OffsetCommitRequestV1) -> OffsetCommitResponse:
+        codes: dict[TopicPartition, int] = {}
+        entries: dict[GroupPartition, Committed] = {}
+        now = self._now_ms()
+        for topic in request.topics:
+            for partition, offset, timestamp, metadata in topic.partitions:
+                key = TopicPartition(topic.topic, partition)
+                if self._too_long(metadata):
+                    codes[key] = OffsetMetadataTooLargeError.code
+                    continue
+                codes[key] = NO_ERROR
+                entries[GroupPartition(request.group, *key)] = Committed(
+                    offset, metadata or "", now if timestamp == -1 else timestamp
+                )
+        if entries:
+            code = self._offsets.commit(request.group, entries)
+            code = _AS_COORDINATOR.get(code, code)
+            for entry in entries:
+                codes[TopicPartition(entry.topic, entry.partition)] = code
+        return _commit_response(codes)
+
+
+class OffsetFetchApi:
+    key = 9
+
+    def __init__(self, cache: MetadataCache, offsets: OffsetManager, zk_offsets: ZkOffsets) -> None:
+        self._cache = cache
+        self._offsets = offsets
+        self._zk_offsets = zk_offsets
+
+    def handle(self, header: RequestHeader, request: OffsetFetchRequest) -> OffsetFetchResponse:
+        keys = _asked(request)
+        if header.api_version == 0:
+            return _fetch_response({key: self._from_zookeeper(request.group, key) for key in keys})
+        if not request.topics:
+            return _fetch_response(
+                {
+                    TopicPartition(entry.topic, entry.partition): (
+                        committed.offset, committed.metadata, NO_ERROR,
+                    )
+                    for entry, committed in self._offsets.all_of(request.group).items()
+                }
+            )  # fmt: skip
+        code = self._offsets.check_coordinator(request.group)
+        return _fetch_response({key: self._from_kafka(request.group, key, code) for key in keys})
+
+    def failure(
+        self, header: RequestHeader, request: OffsetFetchRequest, code: int
+    ) -> OffsetFetchResponse:
+        return _fetch_response(dict.fromkeys(_asked(request), (NO_OFFSET, "", code)))
+
+    def _from_zookeeper(self, group: str, key: TopicPartition) -> tuple[int, str, int]:
+        if key.topic not in self._cache:
+            return NO_OFFSET, "", UnknownTopicOrPartitionError.code
+        offset, code = self._zk_offsets.fetch(group, key)
+        return offset, "", code
+
+    def _from_kafka(self, group: str, key: TopicPartition, code: int) -> tuple[int, str, int]:
+        if not self._cache.has_partition(*key):
+            return NO_OFFSET, "", UnknownTopicOrPartitionError.code
+        if code:
+            return NO_OFFSET, "", code
+        committed = self._offsets.fetch(GroupPartition(group, *key))
+        if committed is None:
+            return NO_OFFSET, "", NO_ERROR
+        return committed.offset, committed.metadata, NO_ERROR
+
+
+class ConsumerMetadataApi:
+    """Which broker coordinates a group; asking for the first time creates the offsets topic."""
+
+    key = 10
+
+    def __init__(self, cache: MetadataCache, creator: TopicCreator, num_partitions: int) -> None:
+        self._cache = cache
+        self._creator = creator
+        self._num_partitions = num_partitions
+
+    def handle(
+        self, header: RequestHeader, request: ConsumerMetadataRequest
+    ) -> ConsumerMetadataResponse:
+        if OFFSETS_TOPIC not in self._cache:
+            self._creator.create_on_demand(OFFSETS_TOPIC)
+        partition = offsets_partition_for(request.group, self._num_partitions)
+        leader = self._cache.leader_of(TopicPartition(OFFSETS_TOPIC, partition))
+        if leader is None:
+            return self.failure(header, request, UnknownError.code)
+        return ConsumerMetadataResponse(NO_ERROR, leader.id, leader.host, leader.port)
+
+    def failure(
+        self, header: RequestHeader, request: ConsumerMetadataRequest, code: int
+    ) -> ConsumerMetadataResponse:
+        return ConsumerMetadataResponse(ConsumerCoordinatorNotAvailableError.code, -1, "", -1)
+
+
+class JoinGroupApi:
+    """A stub in 0.8.2.2: always -1."""
+
+    key = 11
+
+    def handle(self, header: RequestHeader, request: JoinGroupRequest) -> JoinGroupResponse:
+        return self.failure(header, request, UnknownError.code)
+
+    def failure(
+        self, header: RequestHeader, request: JoinGroupRequest, code: int
+    ) -> JoinGroupResponse:
+        return JoinGroupResponse(UnknownError.code, -1, "", [])
+
+
+class HeartbeatApi:
+    """A stub in 0.8.2.2: always -1."""
+
+    key = 12
+
+    def handle(self, header: RequestHeader, request: HeartbeatRequest) -> HeartbeatResponse:
+        return self.failure(header, request, UnknownError.code)
+
+    def failure(
+        self, header: RequestHeader, request: HeartbeatRequest, code: int
+    ) -> HeartbeatResponse:
+        return HeartbeatResponse(UnknownError.code)
+
+
+def _asked(request: OffsetFetchRequest) -> list[TopicPartition]:
+    return [
+        TopicPartition(topic.topic, partition)
+        for topic in request.topics
+        for partition in topic.partitions
+    ]
+
+
+def _commit_response(codes: dict[TopicPartition, int]) -> OffsetCommitResponse:
+    topics: dict[str, list[OffsetCommitPartitionResponse]] = {}
+    for key, code in codes.items():
+        topics.setdefault(key.topic, []).append(OffsetCommitPartitionResponse(key.partition, code))
+    return OffsetCommitResponse([OffsetCommitTopicResponse(*item) for item in topics.items()])
+
+
+def _fetch_response(
+    found: dict[TopicPartition, tuple[int, str, int]],
+) -> OffsetFetchResponse:
+    topics: dict[str, list[OffsetFetchPartitionResponse]] = {}
+    for key, answer in found.items():
+        topics.setdefault(key.topic, []).append(
+            OffsetFetchPartitionResponse(key.partition, *answer)
+        )
+    return OffsetFetchResponse([OffsetFetchTopicResponse(*item) for item in topics.items()])

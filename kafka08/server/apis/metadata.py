@@ -1,0 +1,76 @@
+"""API 3, Metadata: brokers, topics, leaders, from the cache alone; creates topics when allowed.
+
+A topic being created is answered 5 with no partitions, and the client asks again. Asking for
+all topics (an empty array) creates none. When a creation fails, only that topic carries the
+code; 0.8.2.2 answers every topic with it and an empty broker list, which clients cannot use.
+Live brokers are listed even before the first topic exists.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Protocol
+
+from kafka08.cluster.metadata_cache import MetadataCache
+from kafka08.errors import (
+    KafkaError,
+    LeaderNotAvailableError,
+    UnknownTopicOrPartitionError,
+    code_of,
+)
+from kafka08.protocol.schemas import (
+    BrokerEndpoint,
+    MetadataRequest,
+    MetadataResponse,
+    RequestHeader,
+    TopicMetadata,
+)
+
+logger = logging.getLogger("kafka.server.KafkaApis")
+
+
+class TopicCreator(Protocol):
+    """Creates a topic on first use; returns False where that is not allowed."""
+
+    def create_on_demand(self, topic: str) -> bool: ...
+
+
+class MetadataApi:
+    key = 3
+
+    def __init__(self, cache: MetadataCache, creator: TopicCreator) -> None:
+        self._cache = cache
+        self._creator = creator
+
+    def handle(self, header: RequestHeader, request: MetadataRequest) -> MetadataResponse:
+        cache = self._cache
+        names = dict.fromkeys(request.topics) if request.topics else cache.topics()
+        topics = [
+            cache.topic_metadata(name) if name in cache else self._missing(name) for name in names
+        ]
+        return MetadataResponse(self._brokers(), topics)
+
+    def failure(
+        self, header: RequestHeader, request: MetadataRequest, code: int
+    ) -> MetadataResponse:
+        return MetadataResponse(
+            self._brokers(),
+            [TopicMetadata(code, name, []) for name in dict.fromkeys(request.topics)],
+        )
+
+    def _brokers(self) -> list[BrokerEndpoint]:
+        return [BrokerEndpoint(*broker) for broker in self._cache.brokers.values()]
+
+    def _missing(self, topic: str) -> TopicMetadata:
+        try:
+            created = self._creator.create_on_demand(topic)
+        except KafkaError as error:
+            logger.warning("Could not create topic %s: %s", topic, error)
+            return TopicMetadata(error.code, topic, [])
+        except Exception as error:
+            logger.exception("Could not create topic %s", topic)
+            return TopicMetadata(code_of(error), topic, [])
+        if topic in self._cache:
+            return self._cache.topic_metadata(topic)
+        code = (LeaderNotAvailableError if created else UnknownTopicOrPartitionError).code
+        return TopicMetadata(code, topic, [])

@@ -1,0 +1,96 @@
+"""API 2, Offsets (ListOffsets): offsets of segments by file time; -1 latest, -2 earliest.
+
+Consumers (replica -1) see no offset above the high watermark: those are dropped and the high
+watermark stands in their place. Replica -2 asks any local replica. 0.8.2.2 leaves some failures
+unanswered; here they answer -1.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from kafka08.common import TopicPartition
+from kafka08.errors import (
+    NO_ERROR,
+    KafkaError,
+    ReplicaNotAvailableError,
+    UnknownError,
+    UnknownTopicOrPartitionError,
+    code_of,
+)
+from kafka08.protocol.schemas import (
+    CONSUMER_REPLICA_ID,
+    DEBUG_REPLICA_ID,
+    OffsetsPartition,
+    OffsetsPartitionResponse,
+    OffsetsRequest,
+    OffsetsResponse,
+    OffsetsTopicResponse,
+    RequestHeader,
+)
+from kafka08.server.replica_manager import ReplicaManager
+
+logger = logging.getLogger("kafka.server.KafkaApis")
+
+
+class OffsetsApi:
+    key = 2
+
+    def __init__(self, replicas: ReplicaManager) -> None:
+        self._replicas = replicas
+
+    def handle(self, header: RequestHeader, request: OffsetsRequest) -> OffsetsResponse:
+        wanted = {
+            TopicPartition(topic.topic, partition.partition): partition
+            for topic in request.topics
+            for partition in topic.partitions
+        }
+        topics: dict[str, list[OffsetsPartitionResponse]] = {}
+        for key, asked in wanted.items():
+            topics.setdefault(key.topic, []).append(self._answer(key, asked, request.replica_id))
+        return OffsetsResponse([OffsetsTopicResponse(*item) for item in topics.items()])
+
+    def failure(self, header: RequestHeader, request: OffsetsRequest, code: int) -> OffsetsResponse:
+        return OffsetsResponse(
+            [
+                OffsetsTopicResponse(
+                    topic.topic,
+                    [
+                        OffsetsPartitionResponse(partition.partition, code, [])
+                        for partition in topic.partitions
+                    ],
+                )
+                for topic in request.topics
+            ]
+        )
+
+    def _answer(
+        self, key: TopicPartition, asked: OffsetsPartition, replica_id: int
+    ) -> OffsetsPartitionResponse:
+        try:
+            offsets = self._offsets(key, asked, replica_id)
+        except KafkaError as error:
+            logger.warning("Offset request on partition %s failed due to %s", key, error)
+            return OffsetsPartitionResponse(asked.partition, error.code, [])
+        except Exception as error:
+            logger.exception("Error while responding to offset request on %s", key)
+            return OffsetsPartitionResponse(asked.partition, code_of(error), [])
+        return OffsetsPartitionResponse(asked.partition, NO_ERROR, offsets)
+
+    def _offsets(self, key: TopicPartition, asked: OffsetsPartition, replica_id: int) -> list[int]:
+        if asked.max_num_offsets < 0:
+            raise UnknownError(f"{asked.max_num_offsets} offsets asked for")
+        if replica_id == DEBUG_REPLICA_ID:
+            try:
+                log = self._replicas.partition(key).any_log()
+            except UnknownTopicOrPartitionError:
+                raise ReplicaNotAvailableError() from None
+            return log.offsets_before(asked.time, asked.max_num_offsets)
+        partition = self._replicas.partition(key)
+        offsets = partition.leader_log().offsets_before(asked.time, asked.max_num_offsets)
+        if replica_id != CONSUMER_REPLICA_ID:
+            return offsets
+        hw = partition.high_watermark
+        if any(offset > hw for offset in offsets):
+            return [hw, *(offset for offset in offsets if offset <= hw)]
+        return offsets

@@ -1,0 +1,108 @@
+"""APIs 4 to 7, between brokers: LeaderAndIsr, StopReplica, UpdateMetadata, ControlledShutdown.
+
+All are idempotent, because controllers resend. A stale controller epoch is answered 11 with an
+empty list on 4 and 5, -1 on 6. ControlledShutdown is answered by the controller only.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from kafka08.common import TopicPartition
+from kafka08.errors import NO_ERROR, StaleControllerEpochError, UnknownError
+from kafka08.protocol.schemas import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    PartitionError,
+    RequestHeader,
+    StopReplicaPartition,
+    StopReplicaRequest,
+    StopReplicaResponse,
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+)
+from kafka08.server.replica_manager import ReplicaManager
+
+
+class LeaderAndIsrApi:
+    key = 4
+
+    def __init__(self, replicas: ReplicaManager) -> None:
+        self._replicas = replicas
+
+    def handle(self, header: RequestHeader, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+        return self._replicas.become_leader_or_follower(request)
+
+    def failure(
+        self, header: RequestHeader, request: LeaderAndIsrRequest, code: int
+    ) -> LeaderAndIsrResponse:
+        if code == StaleControllerEpochError.code:
+            return LeaderAndIsrResponse(code, [])
+        return LeaderAndIsrResponse(NO_ERROR, _each_failed(request, code))
+
+
+class StopReplicaApi:
+    key = 5
+
+    def __init__(self, replicas: ReplicaManager) -> None:
+        self._replicas = replicas
+
+    def handle(self, header: RequestHeader, request: StopReplicaRequest) -> StopReplicaResponse:
+        return self._replicas.stop_replicas(request)
+
+    def failure(
+        self, header: RequestHeader, request: StopReplicaRequest, code: int
+    ) -> StopReplicaResponse:
+        if code == StaleControllerEpochError.code:
+            return StopReplicaResponse(code, [])
+        return StopReplicaResponse(NO_ERROR, _each_failed(request, code))
+
+
+class UpdateMetadataApi:
+    key = 6
+
+    def __init__(self, replicas: ReplicaManager) -> None:
+        self._replicas = replicas
+
+    def handle(
+        self, header: RequestHeader, request: UpdateMetadataRequest
+    ) -> UpdateMetadataResponse:
+        self._replicas.update_metadata(request)
+        return UpdateMetadataResponse(NO_ERROR)
+
+    def failure(
+        self, header: RequestHeader, request: UpdateMetadataRequest, code: int
+    ) -> UpdateMetadataResponse:
+        return UpdateMetadataResponse(UnknownError.code)
+
+
+class ShutdownControl(Protocol):
+    """The part of the controller that a broker about to stop asks for."""
+
+    def controlled_shutdown(self, broker_id: int) -> list[TopicPartition]: ...
+
+
+class ControlledShutdownApi:
+    key = 7
+
+    def __init__(self, controller: ShutdownControl) -> None:
+        self._controller = controller
+
+    def handle(
+        self, header: RequestHeader, request: ControlledShutdownRequest
+    ) -> ControlledShutdownResponse:
+        remaining = self._controller.controlled_shutdown(request.broker_id)
+        return ControlledShutdownResponse(
+            NO_ERROR, [StopReplicaPartition(*partition) for partition in remaining]
+        )
+
+    def failure(
+        self, header: RequestHeader, request: ControlledShutdownRequest, code: int
+    ) -> ControlledShutdownResponse:
+        return ControlledShutdownResponse(UnknownError.code, [])
+
+
+def _each_failed(request: Any, code: int) -> list[PartitionError]:
+    return [PartitionError(each.topic, each.partition, code) for each in request.partitions]

@@ -1,0 +1,356 @@
+"""Builds, starts and stops everything a broker is (kafka.Kafka, kafka.server.KafkaServer).
+
+The only module that knows all the others. Start and stop follow the original's order: the
+registration in ZooKeeper, which tells the cluster that we serve, comes last and goes last.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from kafka08 import admin
+from kafka08.cluster.partition import Partition
+from kafka08.common import OFFSETS_TOPIC, Broker
+from kafka08.config import BrokerConfig, log_overrides
+from kafka08.controller.controller import Controller
+from kafka08.errors import ConfigError
+from kafka08.log.manager import LogManager
+from kafka08.network.server import Server
+from kafka08.properties import read_properties
+from kafka08.runtime import GeventRuntime, Runtime, Scheduler
+from kafka08.server.apis.fetch import FetchApi
+from kafka08.server.apis.groups import (
+    ConsumerMetadataApi,
+    HeartbeatApi,
+    JoinGroupApi,
+    OffsetCommitApi,
+    OffsetFetchApi,
+)
+from kafka08.server.apis.metadata import MetadataApi
+from kafka08.server.apis.offsets import OffsetsApi
+from kafka08.server.apis.produce import ProduceApi
+from kafka08.server.apis.replicas import (
+    ControlledShutdownApi,
+    LeaderAndIsrApi,
+    StopReplicaApi,
+    UpdateMetadataApi,
+)
+from kafka08.server.controlled_shutdown import controlled_shutdown
+from kafka08.server.dispatch import Dispatcher
+from kafka08.server.fetchers import FetcherManager
+from kafka08.server.isr import IsrMaintenance
+from kafka08.server.log_tasks import LogTasks
+from kafka08.server.offset_manager import OffsetManager
+from kafka08.server.rebuild import ConsumerView
+from kafka08.server.replica_manager import ReplicaManager
+from kafka08.server.session import SessionKeeper
+from kafka08.server.topic_configs import TopicConfigs
+from kafka08.server.topic_creator import TopicCreator
+from kafka08.server.zk_offsets import ZkOffsets
+from zk.client import ZkClient
+from zk.registry import ensure_common_paths, register_broker
+
+logger = logging.getLogger("kafka.server.KafkaServer")
+startable_logger = logging.getLogger("kafka.server.KafkaServerStartable")
+
+_IDLE_FETCHER_CHECK_MS = 5_000
+
+
+class KafkaServer:
+    """One broker. ``start`` raises KafkaError or OSError with nothing left running."""
+
+    def __init__(self, config: BrokerConfig, runtime: Runtime) -> None:
+        self.config = config
+        self._runtime = runtime
+        # What has been started, with the call that stops it; stopped in reverse.
+        self._stops: list[tuple[str, Callable[[], Any]]] = []
+        self._stopping = runtime.event()
+
+    def _say(self, text: str) -> None:
+        logger.info("[Kafka Server %d], %s", self.config.broker_id, text)
+
+    def start(self) -> None:
+        self._say("starting")
+        try:
+            self._start()
+        except BaseException:
+            self._stop_all()
+            raise
+        self._say("started")
+
+    def _start(self) -> None:
+        config, runtime = self.config, self._runtime
+        zk = self._connect_zookeeper()
+        log_manager = self._load_logs(zk)
+        self._started("the logs", lambda: runtime.blocking(log_manager.close))
+
+        scheduler = Scheduler(runtime)
+        topic_configs = TopicConfigs(config, runtime, zk, log_manager.logs)
+        log_tasks = LogTasks(config, runtime, log_manager)
+        creator = TopicCreator(zk, config)
+
+        replicas = ReplicaManager(
+            config,
+            runtime,
+            log_manager,
+            topic_configs.log_config,
+            on_caught_up=lambda partition: isr.caught_up(partition),
+            on_rolled=log_tasks.rolled,
+            on_leader_change=lambda partition, leads: _offsets_moved(offsets, partition, leads),
+        )
+        offsets = OffsetManager(config, runtime, replicas)
+        isr = IsrMaintenance(
+            config,
+            runtime,
+            zk,
+            replicas.led_with_followers,
+            lambda partition: replicas.hw_moved(partition.topic_partition),
+        )
+        fetchers = FetcherManager(config, runtime, log_tasks.rolled)
+        replicas.fetchers = fetchers
+
+        server = self._bind(lambda frame, address: dispatcher.handle(frame, address))
+        me = Broker(
+            config.broker_id,
+            config.advertised_host_name,
+            config.advertised_port or server.port,
+        )
+        controller = Controller(config, zk, runtime, broker=me)
+        dispatcher = self._dispatcher(zk, replicas, offsets, creator, controller)
+
+        self._started("the high watermarks", replicas.checkpoint_high_watermarks)
+        log_tasks.start(scheduler)
+        self._started("log tasks", log_tasks.stop)
+        self._started("fetchers", fetchers.stop)
+        isr.start()
+        self._started("isr maintenance", isr.stop)
+        self._schedule(scheduler, replicas, isr, offsets, fetchers)
+        self._started("the scheduler", scheduler.stop)
+        self._started("offset loading", offsets.stop)
+        server.start()
+        self._started("the socket server", server.stop)
+        self._started("waiting requests", replicas.close)
+        topic_configs.start()
+        self._started("topic configs", topic_configs.stop)
+        controller.start()
+        self._started("the controller", controller.stop)
+        self._register(zk, me)
+        self._keep_session(zk, me, replicas, controller, topic_configs)
+
+    def _started(self, name: str, stop: Callable[[], Any]) -> None:
+        self._stops.append((name, stop))
+
+    def _connect_zookeeper(self) -> ZkClient:
+        config = self.config
+        self._say(f"Connecting to zookeeper on {config.zookeeper_connect}")
+        self.zk = ZkClient(
+            config.zookeeper_connect,
+            session_timeout_ms=config.zookeeper_session_timeout_ms,
+            connection_timeout_ms=config.zookeeper_connection_timeout_ms,
+            gevent=True,
+        ).start()
+        self._started("zookeeper", self.zk.close)
+        ensure_common_paths(self.zk)
+        return self.zk
+
+    def _load_logs(self, zk: ZkClient) -> LogManager:
+        log_manager = LogManager(
+            self.config,
+            clock=self._runtime.clock,
+            topic_configs=admin.fetch_all_topic_configs(zk),
+        )
+        self._runtime.blocking(log_manager.load)
+        return log_manager
+
+    def _bind(self, handle: Callable[[memoryview, str], list[Any] | None]) -> Server:
+        config = self.config
+        return Server(
+            config.host_name,
+            config.port,
+            handle,
+            max_request_bytes=config.socket_request_max_bytes,
+            send_buffer_bytes=config.socket_send_buffer_bytes,
+            receive_buffer_bytes=config.socket_receive_buffer_bytes,
+            max_connections_per_ip=config.max_connections_per_ip,
+            max_connections_per_ip_overrides=config.max_connections_per_ip_overrides,
+            idle_ms=config.connections_max_idle_ms,
+        )
+
+    def _dispatcher(
+        self,
+        zk: ZkClient,
+        replicas: ReplicaManager,
+        offsets: OffsetManager,
+        creator: TopicCreator,
+        controller: Controller,
+    ) -> Dispatcher:
+        config, cache, zk_offsets = self.config, replicas.metadata_cache, ZkOffsets(zk)
+        return Dispatcher(
+            [
+                ProduceApi(replicas),
+                FetchApi(replicas, ConsumerView()),
+                OffsetsApi(replicas),
+                MetadataApi(cache, creator),
+                LeaderAndIsrApi(replicas),
+                StopReplicaApi(replicas),
+                UpdateMetadataApi(replicas),
+                ControlledShutdownApi(controller),
+                OffsetCommitApi(
+                    cache,
+                    offsets,
+                    zk_offsets,
+                    config.offset_metadata_max_bytes,
+                    self._runtime.clock.millis,
+                ),
+                OffsetFetchApi(cache, offsets, zk_offsets),
+                ConsumerMetadataApi(cache, creator, config.offsets_topic_num_partitions),
+                JoinGroupApi(),
+                HeartbeatApi(),
+            ]
+        )
+
+    def _schedule(
+        self,
+        scheduler: Scheduler,
+        replicas: ReplicaManager,
+        isr: IsrMaintenance,
+        offsets: OffsetManager,
+        fetchers: FetcherManager,
+    ) -> None:
+        config = self.config
+        scheduler.every(
+            "highwatermark-checkpoint",
+            config.replica_high_watermark_checkpoint_interval_ms,
+            replicas.checkpoint_high_watermarks,
+            delay_ms=config.replica_high_watermark_checkpoint_interval_ms,
+        )
+        scheduler.every(
+            "isr-expiration",
+            config.replica_lag_time_max_ms,
+            isr.check_lag,
+            delay_ms=config.replica_lag_time_max_ms,
+        )
+        scheduler.every(
+            "offsets-expiration", config.offsets_retention_check_interval_ms, offsets.expire
+        )
+        scheduler.every(
+            "idle-fetchers",
+            _IDLE_FETCHER_CHECK_MS,
+            fetchers.stop_idle,
+            delay_ms=_IDLE_FETCHER_CHECK_MS,
+        )
+
+    def _register(self, zk: ZkClient, me: Broker) -> None:
+        register_broker(
+            zk,
+            me.id,
+            me.host,
+            me.port,
+            clock=self._runtime.clock,
+            wait=self._stopping.wait,
+            jmx_port=int(os.environ.get("JMX_PORT") or -1),
+        )
+
+    def _keep_session(
+        self,
+        zk: ZkClient,
+        me: Broker,
+        replicas: ReplicaManager,
+        controller: Controller,
+        topic_configs: TopicConfigs,
+    ) -> None:
+        keeper = SessionKeeper(
+            self._runtime,
+            zk,
+            self.config.zookeeper_session_timeout_ms,
+            [
+                controller.session_expired,
+                replicas.session_renewed,
+                lambda: self._register(zk, me),
+                topic_configs.session_expired,
+            ],
+            replicas.fence,
+        )
+        keeper.start()
+        self._started("the session keeper", keeper.stop)
+
+    def shutdown(self) -> None:
+        """Hand leaderships over, stop everything, leave the logs clean."""
+        self._say("shutting down")
+        if self.config.controlled_shutdown_enable:
+            controlled_shutdown(self.config, self._runtime, self.zk, self._runtime.sleep)
+        self._stop_all()
+        self._say("shut down completed")
+
+    def _stop_all(self) -> None:
+        self._stopping.set()
+        while self._stops:
+            name, stop = self._stops.pop()
+            try:
+                stop()
+            except Exception:
+                logger.exception("Stopping %s failed", name)
+
+
+def _offsets_moved(offsets: OffsetManager, partition: Partition, leads: bool) -> None:
+    if partition.topic_partition.topic == OFFSETS_TOPIC:
+        offsets.leadership_changed(partition, leads)
+
+
+def main(argv: list[str]) -> int:
+    """``kafka.Kafka server.properties``: serve until SIGTERM or SIGINT; the exit status.
+
+    128 + the signal's number after a clean stop, as the JVM's; 1 when the start fails.
+    """
+    if len(argv) != 1:
+        print(f"USAGE: java [options] {KafkaServer.__name__} server.properties")
+        return 1
+    try:
+        properties = read_properties(argv[0])
+        config = BrokerConfig.from_properties(properties)
+        log_overrides(BrokerConfig, properties)
+    except (ConfigError, OSError, UnicodeDecodeError) as error:
+        logger.critical("%s: %s", argv[0], error, exc_info=not isinstance(error, ConfigError))
+        return 1
+    return _serve(config)
+
+
+def _serve(config: BrokerConfig) -> int:
+    _raise_file_limit()
+    runtime = GeventRuntime(config.background_threads)
+    stop, received = runtime.event(), []
+
+    def on_signal(number: int) -> None:
+        received.append(number)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        runtime.on_signal(number, on_signal, number)
+    server = KafkaServer(config, runtime)
+    try:
+        server.start()
+    except Exception as error:
+        startable_logger.critical(
+            "Fatal error during KafkaServerStartable startup. Prepare to shutdown: %s",
+            error,
+            exc_info=True,
+        )
+        return 1
+    stop.wait()
+    server.shutdown()
+    runtime.close()
+    sys.stdout.flush()
+    return 128 + int(received[0])
+
+
+def _raise_file_limit() -> None:
+    """As many descriptors as the system lets us have: connections and segments need them."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

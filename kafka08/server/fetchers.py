@@ -1,0 +1,289 @@
+"""Followers' side of replication: one loop per leader (and num.replica.fetchers) that copies.
+
+Mirrors kafka.server.ReplicaFetcherThread with three differences, all invisible to peers:
+
+- A new follower does not cut its log to the high watermark it knows. It fetches from there,
+  compares what the leader sends with what it has, and cuts at the first difference. What it
+  asks for is the end of the verified part, so the leader's view of it stays as cautious as
+  before, and acknowledged records it already had survive if it is elected meanwhile.
+- A partition that fails is set aside for a while; the others go on.
+- A log that is longer than its leader's while unclean election is off takes that partition
+  out of replication instead of halting the process.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+
+from kafka08.cluster.partition import Partition
+from kafka08.common import Broker, TopicPartition, java_string_hash, scala_abs
+from kafka08.config import BrokerConfig
+from kafka08.errors import KafkaError, OffsetOutOfRangeError, for_code
+from kafka08.log.divergence import compare
+from kafka08.log.log import Log
+from kafka08.network.channel import Channel
+from kafka08.protocol.schemas import (
+    FetchPartition,
+    FetchPartitionResponse,
+    FetchRequest,
+    FetchTopic,
+    OffsetsPartition,
+    OffsetsRequest,
+    OffsetsTopic,
+)
+from kafka08.runtime import Loop, Runtime
+
+logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
+
+EARLIEST, LATEST = -2, -1
+_BACKOFF_SECONDS = 1.0
+
+
+class _Position:
+    """Where a partition's copy stands. ``verifying`` until the local tail has been compared."""
+
+    __slots__ = ("offset", "partition", "retry_at", "verifying")
+
+    def __init__(self, partition: Partition) -> None:
+        log = partition.any_log()
+        self.partition = partition
+        self.offset = min(partition.high_watermark, log.log_end_offset)
+        self.verifying = self.offset < log.log_end_offset
+        self.retry_at = 0.0
+
+
+class ReplicaFetcher:
+    """Copies the partitions given to it from one leader."""
+
+    def __init__(
+        self,
+        name: str,
+        leader: Broker,
+        config: BrokerConfig,
+        runtime: Runtime,
+        channel: Channel,
+        on_rolled: Callable[[Log], None],
+    ) -> None:
+        self.leader = leader
+        self._config = config
+        self._clock = runtime.clock
+        self._channel = channel
+        self._on_rolled = on_rolled
+        self._positions: dict[TopicPartition, _Position] = {}
+        self._changed = runtime.event()
+        self._loop = Loop(runtime, name, self.step)
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def start(self) -> None:
+        self._loop.start()
+
+    def add(self, partition: Partition) -> None:
+        self._positions[partition.topic_partition] = _Position(partition)
+        self._changed.set()
+
+    def remove(self, keys: Iterable[TopicPartition]) -> None:
+        """Forget partitions: answers under way for them are dropped."""
+        for key in keys:
+            self._positions.pop(key, None)
+
+    def stop(self) -> None:
+        self._positions.clear()
+        self._loop.stopping.set()
+        self._changed.set()
+        self._loop.stop()
+        self._channel.close()
+
+    def step(self) -> None:
+        """One fetch for every partition that is not set aside."""
+        now = self._clock.monotonic()
+        asked = {key: each for key, each in self._positions.items() if each.retry_at <= now}
+        if not asked:
+            self._changed.clear()
+            self._changed.wait(_BACKOFF_SECONDS if self._positions else None)
+            return
+        offsets = {key: position.offset for key, position in asked.items()}
+        try:
+            response = self._channel.call(self._request(offsets))
+        except (OSError, KafkaError) as error:
+            if not self._loop.stopping.is_set():
+                logger.warning("Error in fetch from broker %s: %s", self.leader, error)
+                self._loop.stopping.wait(_BACKOFF_SECONDS)
+            return
+        for topic in response.topics:
+            for answer in topic.partitions:
+                key = TopicPartition(topic.topic, answer.partition)
+                position = asked.get(key)
+                # Removed, or removed and added again, while the answer was on its way.
+                if position is None or self._positions.get(key) is not position:
+                    continue
+                self._take(key, position, answer)
+
+    def _request(self, offsets: dict[TopicPartition, int]) -> FetchRequest:
+        topics: dict[str, list[FetchPartition]] = {}
+        size = self._config.replica_fetch_max_bytes
+        for key, offset in offsets.items():
+            topics.setdefault(key.topic, []).append(FetchPartition(key.partition, offset, size))
+        return FetchRequest(
+            self._config.broker_id,
+            self._config.replica_fetch_wait_max_ms,
+            self._config.replica_fetch_min_bytes,
+            [FetchTopic(*item) for item in topics.items()],
+        )
+
+    def _take(
+        self, key: TopicPartition, position: _Position, answer: FetchPartitionResponse
+    ) -> None:
+        """Use one partition's answer; whatever fails in it concerns that partition alone."""
+        try:
+            if answer.error == OffsetOutOfRangeError.code:
+                self._out_of_range(key, position)
+            elif answer.error:
+                raise for_code(answer.error)
+            else:
+                data = memoryview(answer.message_set)  # type: ignore[arg-type]
+                if position.verifying:
+                    self._verify(position, data)
+                elif len(data):
+                    self._append(position, data)
+                position.partition.follow_hw(min(answer.high_watermark, position.offset))
+        except Exception as error:
+            position.retry_at = self._clock.monotonic() + _BACKOFF_SECONDS
+            if isinstance(error, (KafkaError, OSError)):
+                logger.warning("Partition %s is set aside for a while: %s", key, error)
+            else:
+                logger.exception("Partition %s is set aside for a while", key)
+
+    def _append(self, position: _Position, data: memoryview) -> None:
+        log = position.partition.any_log()
+        if position.offset != log.log_end_offset:
+            raise KafkaError(
+                f"Offset mismatch: fetched offset = {position.offset}, "
+                f"log end offset = {log.log_end_offset}."
+            )
+        appended = log.append(data, assign_offsets=False)
+        if appended.rolled:
+            self._on_rolled(log)
+        if not appended.count:
+            raise KafkaError(
+                f"no whole message in {len(data)} bytes: replica.fetch.max.bytes is too small"
+            )
+        position.offset = log.log_end_offset
+
+    def _verify(self, position: _Position, data: memoryview) -> None:
+        """Compare the local tail with the leader's bytes; cut it where they part."""
+        log = position.partition.any_log()
+        if not len(data):  # that is the leader's log end: what we have beyond was never committed
+            logger.info("Truncating %s to the leader's end %d", log.directory, position.offset)
+            log.truncate_to(position.offset)
+            position.verifying = False
+            return
+        local = log.read(position.offset, len(data)).read()
+        compacted = log.config.cleanup_policy != "delete"
+        agreement = compare(local, data, position.offset, compacted=compacted)
+        if agreement.conflict:
+            logger.info(
+                "Truncating %s to %d, where it parts from the leader's log",
+                log.directory, agreement.verified,
+            )  # fmt: skip
+            log.truncate_to(agreement.verified)
+        elif agreement.verified == position.offset:
+            raise KafkaError(
+                f"no whole message in {len(data)} bytes: replica.fetch.max.bytes is too small"
+            )
+        position.offset = min(agreement.verified, log.log_end_offset)
+        position.verifying = position.offset < log.log_end_offset
+
+    def _out_of_range(self, key: TopicPartition, position: _Position) -> None:
+        """The leader has no such offset (ReplicaFetcherThread.handleOffsetOutOfRange)."""
+        partition = position.partition
+        log = partition.any_log()
+        latest = self._leader_offset(key, LATEST)
+        if latest < position.offset:
+            if not log.config.unclean_leader_election_enable:
+                self._positions.pop(key, None)
+                logger.critical(
+                    "%s ends at %d, its leader %d at %d, and unclean election is off: "
+                    "this replica stays out until the leader changes",
+                    key, log.log_end_offset, self.leader.id, latest,
+                )  # fmt: skip
+                return
+            logger.warning("Replica of %s truncates to its leader's end %d", key, latest)
+            log.truncate_to(latest)
+            position.offset, position.verifying = latest, False
+            return
+        earliest = self._leader_offset(key, EARLIEST)
+        if log.log_end_offset < earliest:
+            logger.warning("Replica of %s starts over at its leader's start %d", key, earliest)
+            log.truncate_fully_and_start_at(earliest)
+        position.offset = max(position.offset, earliest)
+        position.verifying = position.offset < log.log_end_offset
+
+    def _leader_offset(self, key: TopicPartition, time: int) -> int:
+        request = OffsetsRequest(
+            self._config.broker_id,
+            [OffsetsTopic(key.topic, [OffsetsPartition(key.partition, time, 1)])],
+        )
+        answer = self._channel.call(request).topics[0].partitions[0]
+        if answer.error:
+            raise for_code(answer.error)
+        offset: int = answer.offsets[0]
+        return offset
+
+
+class FetcherManager:
+    """The fetchers by (leader, number); kafka.server.ReplicaFetcherManager."""
+
+    def __init__(
+        self, config: BrokerConfig, runtime: Runtime, on_rolled: Callable[[Log], None]
+    ) -> None:
+        self._config = config
+        self._runtime = runtime
+        self._on_rolled = on_rolled
+        self._fetchers: dict[tuple[Broker, int], ReplicaFetcher] = {}
+        self._stopped = False
+
+    def add(self, partition: Partition, leader: Broker) -> None:
+        """Copy ``partition`` from ``leader`` from now on."""
+        if self._stopped:
+            return
+        topic, number = partition.topic_partition
+        lane = scala_abs(31 * java_string_hash(topic) + number) % self._config.num_replica_fetchers
+        fetcher = self._fetchers.get((leader, lane))
+        if fetcher is None:
+            fetcher = self._fetchers[(leader, lane)] = self._fetcher(leader, lane)
+            fetcher.add(partition)
+            fetcher.start()
+        else:
+            fetcher.add(partition)
+
+    def _fetcher(self, leader: Broker, lane: int) -> ReplicaFetcher:
+        name = f"ReplicaFetcherThread-{lane}-{leader.id}"
+        channel = Channel(
+            leader.host,
+            leader.port,
+            client_id=name,
+            timeout_ms=self._config.replica_socket_timeout_ms,
+            runtime=self._runtime,
+            receive_buffer_bytes=self._config.replica_socket_receive_buffer_bytes,
+        )
+        return ReplicaFetcher(name, leader, self._config, self._runtime, channel, self._on_rolled)
+
+    def remove(self, keys: Iterable[TopicPartition]) -> None:
+        """Stop copying these partitions, whoever leads them."""
+        for fetcher in self._fetchers.values():
+            fetcher.remove(keys)
+
+    def stop_idle(self) -> None:
+        """End fetchers that have nothing left to copy."""
+        for key in [key for key, fetcher in self._fetchers.items() if not len(fetcher)]:
+            self._fetchers.pop(key).stop()
+
+    def stop(self) -> None:
+        """End every fetcher and start none any more."""
+        self._stopped = True
+        fetchers, self._fetchers = self._fetchers, {}
+        for fetcher in fetchers.values():
+            fetcher.stop()

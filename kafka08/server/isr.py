@@ -1,0 +1,154 @@
+"""The one task that writes isr changes to ZooKeeper for the partitions led here.
+
+Requests never wait for it: they say that a follower has caught up, and a timer says that some
+may have fallen behind. Each change is proposed by the partition, written on condition that the
+state node is as the leader knows it, and only then committed; in between both the old and the
+new members hold the high watermark back. What a broken connection left open is resolved by
+reading the node again. Mirrors Partition.maybeExpandIsr and maybeShrinkIsr.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+
+from kafka08.cluster.partition import IsrChange, Partition
+from kafka08.config import BrokerConfig
+from kafka08.runtime import Empty, Loop, Runtime
+from zk import znodes
+from zk.client import ZkClient
+from zk.errors import NoNodeError, ZkClosedError, ZkError
+from zk.znodes import PartitionStateNode
+
+logger = logging.getLogger("kafka.cluster.Partition")
+
+_WAKE_SECONDS = 1.0
+
+
+class IsrMaintenance:
+    """Owner of every isr change of this broker.
+
+    ``led`` lists the partitions whose isr may change; ``hw_moved`` is told of those whose high
+    watermark a change released.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        runtime: Runtime,
+        zk: ZkClient,
+        led: Callable[[], Iterable[Partition]],
+        hw_moved: Callable[[Partition], None],
+    ) -> None:
+        self._max_lag_seconds = config.replica_lag_time_max_ms / 1000
+        self._max_lag_messages = config.replica_lag_max_messages
+        self._broker_id = config.broker_id
+        self._runtime = runtime
+        self._zk = zk
+        self._led = led
+        self._hw_moved = hw_moved
+        self._queue = runtime.queue()
+        self._queued: set[Partition] = set()
+        self._loop = Loop(runtime, "isr-maintenance", self.step)
+
+    def start(self) -> None:
+        self._loop.start()
+
+    def stop(self) -> None:
+        self._loop.stopping.set()
+        self._queue.put(None)
+        self._loop.stop()
+
+    def caught_up(self, partition: Partition) -> None:
+        """A follower outside the isr has what it takes to enter."""
+        if partition not in self._queued:
+            self._queued.add(partition)
+            self._queue.put(partition)
+
+    def check_lag(self) -> None:
+        """Look for isr members that are silent or too far behind; the timer calls this."""
+        for partition in self._led():
+            if self._shrinkage(partition):
+                self.caught_up(partition)
+
+    def step(self) -> None:
+        """Take one partition from the queue and change its isr if it still should."""
+        try:
+            partition = self._queue.get(timeout=_WAKE_SECONDS)
+        except Empty:
+            return
+        if partition is None:
+            return
+        self._queued.discard(partition)
+        shrunk = self._shrinkage(partition)
+        if shrunk:
+            logger.info(
+                "Partition %s on broker %d: Shrinking ISR for partition %s from %s to %s",
+                partition.topic_partition, self._broker_id, partition.topic_partition,
+                ",".join(map(str, partition.isr)), ",".join(map(str, shrunk)),
+            )  # fmt: skip
+            self._change(partition, shrunk)
+        grown = partition.expansion()
+        if grown:
+            logger.info(
+                "Partition %s on broker %d: Expanding ISR for partition %s from %s to %s",
+                partition.topic_partition, self._broker_id, partition.topic_partition,
+                ",".join(map(str, partition.isr)), ",".join(map(str, grown)),
+            )  # fmt: skip
+            self._change(partition, grown)
+
+    def _shrinkage(self, partition: Partition) -> tuple[int, ...] | None:
+        now = self._runtime.clock.monotonic()
+        return partition.shrinkage(now, self._max_lag_seconds, self._max_lag_messages)
+
+    def _change(self, partition: Partition, isr: tuple[int, ...]) -> None:
+        """Write the change; stay with it until its fate is known or the role has changed."""
+        change = partition.propose_isr(isr)
+        while partition.pending_isr is change and not self._loop.stopping.is_set():
+            try:
+                moved = self._write(partition, change)
+            except ZkClosedError:
+                return
+            except ZkError as error:
+                logger.warning("Isr of %s not written: %s", partition.topic_partition, error)
+                self._loop.stopping.wait(_WAKE_SECONDS)
+                continue
+            except znodes.MalformedNodeError as error:
+                # Somebody wrote the node by hand; the controller alone can mend it.
+                logger.error("Isr of %s not changed: %s", partition.topic_partition, error)
+                moved = partition.abandon_isr(change)
+            if moved:
+                self._hw_moved(partition)
+            return
+
+    def _write(self, partition: Partition, change: IsrChange) -> bool:
+        """One try; True if the high watermark moved."""
+        path = znodes.partition_state_path(*partition.topic_partition)
+        node = PartitionStateNode(
+            self._broker_id, change.leader_epoch, change.controller_epoch, change.isr
+        )
+
+        def same(stored: bytes) -> bool:
+            return znodes.decode_partition_state(path, stored) == node
+
+        written, version = self._zk.conditional_set(
+            path, znodes.encode_partition_state(node), change.zk_version, same
+        )
+        if written:
+            return partition.commit_isr(change, version)
+        return self._adopt(partition, change, path)
+
+    def _adopt(self, partition: Partition, change: IsrChange, path: str) -> bool:
+        """Another version is stored: take it over if it is of our own leadership.
+
+        A higher leader epoch means that a LeaderAndIsr is on its way; until it comes the old
+        view stays (0.8.2.2 keeps a stale version for ever, KAFKA-2729).
+        """
+        try:
+            stored, stat = self._zk.get(path)
+        except NoNodeError:
+            return partition.abandon_isr(change)
+        node = znodes.decode_partition_state(path, stored)
+        if (node.leader, node.leader_epoch) == (self._broker_id, change.leader_epoch):
+            return partition.abandon_isr(change, node.isr, stat.version)
+        return partition.abandon_isr(change)

@@ -1,0 +1,77 @@
+"""When the log manager's work is done: flushes, checkpoints, retention, deletion.
+
+The log layer has no timers and no tasks; here they are. What may run on any thread runs on the
+runtime's pool, so that no fsync holds up a request.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from kafka08.config import BrokerConfig
+from kafka08.log.log import Log
+from kafka08.log.manager import LogManager
+from kafka08.runtime import Loop, Runtime, Scheduler
+
+logger = logging.getLogger("kafka.log.LogManager")
+
+INITIAL_DELAY_MS = 30_000
+DELETE_CHECK_MS = 10_000
+
+
+class LogTasks:
+    """The periodic jobs of one log manager, and the flusher of segments just rolled away."""
+
+    def __init__(self, config: BrokerConfig, runtime: Runtime, log_manager: LogManager) -> None:
+        self._config = config
+        self._runtime = runtime
+        self._log_manager = log_manager
+        self._rolled = runtime.queue()
+        self._flusher = Loop(runtime, "log-flusher", self._flush_next)
+
+    def start(self, scheduler: Scheduler) -> None:
+        config, manager, blocking = self._config, self._log_manager, self._runtime.blocking
+        scheduler.every(
+            "kafka-log-retention",
+            config.log_retention_check_interval_ms,
+            manager.cleanup,
+            delay_ms=INITIAL_DELAY_MS,
+        )
+        scheduler.every(
+            "kafka-log-flusher",
+            config.log_flush_scheduler_interval_ms,
+            lambda: blocking(manager.flush_dirty),
+            delay_ms=INITIAL_DELAY_MS,
+        )
+        scheduler.every(
+            "kafka-recovery-point-checkpoint",
+            config.log_flush_offset_checkpoint_interval_ms,
+            lambda: blocking(manager.checkpoint_recovery_points),
+            delay_ms=INITIAL_DELAY_MS,
+        )
+        scheduler.every(
+            "kafka-delete-files",
+            DELETE_CHECK_MS,
+            lambda: blocking(manager.delete_due_files),
+            delay_ms=DELETE_CHECK_MS,
+        )
+        self._flusher.start()
+
+    def stop(self) -> None:
+        self._flusher.stopping.set()
+        self._rolled.put(None)
+        self._flusher.stop()
+
+    def rolled(self, log: Log) -> None:
+        """A segment was rolled away: see that it reaches the disk."""
+        self._rolled.put((log, log.segments[-1].base_offset))
+
+    def _flush_next(self) -> None:
+        job = self._rolled.get()
+        if job is None:
+            return
+        log, up_to = job
+        try:
+            self._runtime.blocking(log.flush, up_to)
+        except OSError as error:
+            logger.error("Could not flush %s: %s", log.directory, error)

@@ -1,0 +1,96 @@
+"""Where requests wait for partitions to move (kafka.server.RequestPurgatory).
+
+A connection's greenlet serves one request at a time, so a waiting request is simply a greenlet
+that sleeps on an event: no callbacks and no reaper. Whoever moves a partition (append, high
+watermark, leadership) calls ``notify``; it never waits and never runs the waiter's code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kafka08.common import TopicPartition
+from kafka08.runtime import Runtime
+
+
+class Watch:
+    """One waiting request: the partitions it cares for, and those that moved since it looked.
+
+    Open it (``with``) before checking the state it waits for, so that no move is missed.
+    """
+
+    def __init__(
+        self, purgatory: Purgatory, runtime: Runtime, keys: Iterable[TopicPartition], wait_ms: int
+    ) -> None:
+        self._purgatory = purgatory
+        self._clock = runtime.clock
+        self._deadline = runtime.clock.monotonic() + wait_ms / 1000
+        self._event = runtime.event()
+        self._keys = tuple(keys)
+        self._moved: set[TopicPartition] = set()
+
+    def __enter__(self) -> Watch:
+        self._purgatory._add(self, self._keys)
+        return self
+
+    def __exit__(self, *exc_info: Any) -> None:
+        self._purgatory._remove(self, self._keys)
+
+    def wait(self) -> set[TopicPartition]:
+        """The partitions that moved since the last call; empty once the time is up."""
+        while not self._moved:
+            left = self._deadline - self._clock.monotonic()
+            if left <= 0 or self._purgatory.closed:
+                return set()
+            self._event.wait(left)
+        moved, self._moved = self._moved, set()
+        self._event.clear()
+        return moved
+
+    def _notify(self, key: TopicPartition) -> None:
+        self._moved.add(key)
+        self._event.set()
+
+
+class Purgatory:
+    """Watches by partition."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._watches: dict[TopicPartition, set[Watch]] = {}
+        self.closed = False
+
+    def watch(self, keys: Iterable[TopicPartition], wait_ms: int) -> Watch:
+        """A watch on ``keys`` that gives up ``wait_ms`` from now."""
+        return Watch(self, self._runtime, keys, wait_ms)
+
+    def notify(self, key: TopicPartition) -> None:
+        """``key`` moved: wake every request that waits for it."""
+        watches = self._watches.get(key)
+        if watches:
+            for watch in watches:
+                watch._notify(key)
+
+    def close(self) -> None:
+        """Let every waiting request answer with what it has."""
+        self.closed = True
+        for watches in list(self._watches.values()):
+            for watch in watches:
+                watch._event.set()
+
+    def __len__(self) -> int:
+        """Requests waiting."""
+        return len({watch for watches in self._watches.values() for watch in watches})
+
+    def _add(self, watch: Watch, keys: Iterable[TopicPartition]) -> None:
+        for key in keys:
+            self._watches.setdefault(key, set()).add(watch)
+
+    def _remove(self, watch: Watch, keys: Iterable[TopicPartition]) -> None:
+        for key in keys:
+            watches = self._watches.get(key)
+            if watches is not None:
+                watches.discard(watch)
+                if not watches:
+                    del self._watches[key]

@@ -1,0 +1,46 @@
+"""What a consumer is sent for a slice of the log: the slice itself wherever that is right.
+
+Stored wrappers hold the producer's bytes, whose inner offsets mostly are not the true ones; for
+consumers such wrappers are rebuilt, and kept for the next reader in a bounded cache. Plain
+slices are not read at all: each open file knows up to where it holds nothing but plain entries.
+"""
+
+from __future__ import annotations
+
+from kafka08.log.segment import FileSlice
+from kafka08.message.message_set import iter_entries
+from kafka08.message.wrapped import RebuildCache, absolute_slice, holds_wrappers
+from kafka08.protocol.schemas import Sized
+
+CACHE_BYTES = 32 << 20
+
+
+class ConsumerView:
+    """Slices of the log as consumers must see them."""
+
+    def __init__(self, cache_bytes: int = CACHE_BYTES) -> None:
+        self._cache = RebuildCache(cache_bytes)
+
+    def of(self, stored: Sized, max_bytes: int) -> Sized:
+        """``stored`` or the bytes to send instead, at most ``max_bytes`` past the first entry."""
+        if not isinstance(stored, FileSlice):
+            return stored
+        file = stored.file
+        if stored.position + stored.size <= file.plain_until:
+            return stored
+        data = stored.read()
+        if holds_wrappers(data):
+            right = absolute_slice(
+                data,
+                max_bytes=max_bytes,
+                cache=self._cache,
+                segment=file.serial,
+                position=stored.position,
+            )
+            return stored if right is data else right
+        if stored.position <= file.plain_until:
+            end = 0
+            for entry in iter_entries(data):
+                end = entry.position + entry.size_total
+            file.plain_until = max(file.plain_until, stored.position + end)
+        return stored

@@ -1,0 +1,120 @@
+"""Settings of topics, kept as ZooKeeper has them, and applied to logs while they are in use.
+
+Mirrors kafka.server.TopicConfigManager: /config/changes holds numbered notifications naming a
+topic; the settings themselves are in /config/topics. Each notification above the highest one
+applied is applied, in order of number (0.8.2.2 sorts the first list only and can skip some).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+
+from kafka08 import admin
+from kafka08.common import TopicPartition
+from kafka08.config import BrokerConfig, LogConfig
+from kafka08.errors import KafkaError
+from kafka08.log.log import Log
+from kafka08.runtime import Loop, Runtime
+from zk import znodes
+from zk.client import ZkClient
+from zk.errors import NoNodeError, ZkError
+from zk.watches import WatchSet
+
+logger = logging.getLogger("kafka.server.TopicConfigManager")
+
+NOTIFICATION_EXPIRY_MS = 15 * 60 * 1000
+_CHANGED, _STOP = "changed", "stop"
+
+
+class TopicConfigs:
+    """What topics override of the broker's defaults.
+
+    ``logs`` is the live mapping of open logs; their ``config`` is replaced when it changes.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        runtime: Runtime,
+        zk: ZkClient,
+        logs: Mapping[TopicPartition, Log],
+    ) -> None:
+        self._default = LogConfig.from_broker(config)
+        self._clock = runtime.clock
+        self._zk = zk
+        self._logs = logs
+        self._applied = -1
+        self._queue = runtime.queue()
+        self._watches = WatchSet(zk, self._queue.put)
+        self._loop = Loop(runtime, "topic-configs", self.step)
+
+    def start(self) -> None:
+        """Apply what is pending and follow what comes."""
+        self._apply_changes()
+        self._loop.start()
+
+    def stop(self) -> None:
+        self._loop.stopping.set()
+        self._queue.put(_STOP)
+        self._loop.stop()
+
+    def session_expired(self) -> None:
+        """Watches are gone: look again, and arm them."""
+        self._queue.put(_CHANGED)
+
+    def log_config(self, topic: str) -> LogConfig:
+        """The settings of a topic's logs; the defaults where its own make no sense."""
+        try:
+            return self._default.override(admin.fetch_topic_config(self._zk, topic))
+        except (KafkaError, ValueError) as error:
+            if isinstance(error, ZkError):
+                raise
+            logger.error("Ignoring the configuration of topic %s: %s", topic, error)
+            return self._default
+
+    def step(self) -> None:
+        if self._queue.get() == _CHANGED:
+            self._apply_changes()
+
+    def _apply_changes(self) -> None:
+        names = self._watches.children(znodes.TOPIC_CONFIG_CHANGES, _CHANGED) or []
+        for number, name in sorted(_numbered(names)):
+            if number > self._applied:
+                self._apply(znodes.config_change_path(name))
+                self._applied = number
+            self._purge(znodes.config_change_path(name))
+
+    def _apply(self, path: str) -> None:
+        try:
+            topic = znodes.decode_config_change(path, self._zk.get(path)[0])
+        except NoNodeError:
+            return
+        except znodes.MalformedNodeError as error:
+            logger.error("Ignoring a change of configuration: %s", error)
+            return
+        logs = [log for key, log in self._logs.items() if key.topic == topic]
+        if logs:
+            config = self.log_config(topic)
+            for log in logs:
+                log.config = config
+            logger.info(
+                "Processed topic config change %s for topic %s, setting new config to %s.",
+                path, topic, admin.fetch_topic_config(self._zk, topic),
+            )  # fmt: skip
+
+    def _purge(self, path: str) -> None:
+        """Remove a notification that every broker has had time to see."""
+        stat = self._zk.exists(path)
+        if stat is not None and self._clock.millis() - stat.ctime > NOTIFICATION_EXPIRY_MS:
+            self._zk.delete_if_exists(path)
+
+
+def _numbered(names: Iterable[str]) -> list[tuple[int, str]]:
+    found = []
+    for name in names:
+        try:
+            found.append((znodes.config_change_number(name), name))
+        except (KafkaError, ValueError):
+            logger.warning("Ignoring %s among the configuration changes", name)
+    return found

@@ -1,0 +1,61 @@
+"""Topics that come into being when somebody first asks for them."""
+
+from __future__ import annotations
+
+import logging
+
+from kafka08 import admin
+from kafka08.common import OFFSETS_TOPIC, validate_topic
+from kafka08.config import BrokerConfig
+from kafka08.errors import TopicExistsError
+from zk.client import ZkClient
+from zk.registry import live_brokers
+
+logger = logging.getLogger("kafka.server.KafkaApis")
+
+
+class TopicCreator:
+    """Creates topics in ZooKeeper with the broker's defaults; the controller does the rest."""
+
+    def __init__(self, zk: ZkClient, config: BrokerConfig) -> None:
+        self._zk = zk
+        self._config = config
+
+    def create_on_demand(self, topic: str) -> bool:
+        """Create ``topic`` if that is allowed; False if not. Existing already is success.
+
+        The offsets topic is created even with auto.create.topics.enable off, with its own
+        settings and no more replicas than there are live brokers. Raises InvalidTopicError and
+        what ZooKeeper and the placement of replicas raise.
+        """
+        config = self._config
+        if topic == OFFSETS_TOPIC:
+            alive = len(live_brokers(self._zk))
+            replicas = min(config.offsets_topic_replication_factor, alive) if alive else 1
+            self._create(
+                topic,
+                config.offsets_topic_num_partitions,
+                replicas,
+                {
+                    "segment.bytes": str(config.offsets_topic_segment_bytes),
+                    "cleanup.policy": "compact",
+                },
+            )
+            return True
+        if not config.auto_create_topics_enable:
+            return False
+        validate_topic(topic)
+        self._create(topic, config.num_partitions, config.default_replication_factor, {})
+        return True
+
+    def _create(
+        self, topic: str, partitions: int, replicas: int, topic_config: dict[str, str]
+    ) -> None:
+        try:
+            admin.create_topic(self._zk, topic, partitions, replicas, topic_config)
+        except TopicExistsError:
+            return
+        logger.info(
+            "[KafkaApi-%d] Auto creation of topic %s with %d partitions and replication factor %d "
+            "is successful!", self._config.broker_id, topic, partitions, replicas,
+        )  # fmt: skip

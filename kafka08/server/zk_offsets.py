@@ -1,0 +1,42 @@
+"""Committed offsets in ZooKeeper: what version 0 of OffsetCommit and OffsetFetch is about."""
+
+from __future__ import annotations
+
+import logging
+
+from kafka08.common import TopicPartition
+from kafka08.errors import NO_ERROR, UnknownError, UnknownTopicOrPartitionError
+from zk import znodes
+from zk.client import ZkClient
+from zk.errors import ZkError
+
+logger = logging.getLogger("kafka.server.KafkaApis")
+
+
+class ZkOffsets:
+    """Reads and writes /consumers/GROUP/offsets/TOPIC/PARTITION."""
+
+    def __init__(self, zk: ZkClient) -> None:
+        self._zk = zk
+
+    def commit(self, group: str, key: TopicPartition, offset: int) -> int:
+        """Write an offset; the wire code."""
+        path = znodes.consumer_offset_path(group, *key)
+        try:
+            self._zk.create_or_set(path, znodes.encode_offset(offset))
+        except ZkError as error:
+            logger.warning("Could not write %s: %s", path, error)
+            return UnknownError.code
+        return NO_ERROR
+
+    def fetch(self, group: str, key: TopicPartition) -> tuple[int, int]:
+        """(offset, 0), or -1 with 3 when none is stored, -1 with -1 when it cannot be read."""
+        path = znodes.consumer_offset_path(group, *key)
+        try:
+            found = self._zk.get_if_exists(path)
+            if found is None:
+                return -1, UnknownTopicOrPartitionError.code
+            return znodes.decode_offset(path, found[0]), NO_ERROR
+        except (ZkError, znodes.MalformedNodeError) as error:
+            logger.warning("Could not read %s: %s", path, error)
+            return -1, UnknownError.code
