@@ -1,0 +1,79 @@
+"""Encoders by their JVM names: how keys and values become bytes.
+
+An encoder is any callable from a value to bytes or None. Where settings name a class, these
+names work, and so does ``module.attribute`` of a Python callable.
+"""
+
+from __future__ import annotations
+
+import codecs
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kafka08.errors import ConfigError
+from kafka08.producer.partitioners import (
+    Partitioner,
+    byte_array_partitioner,
+    default_partitioner,
+    murmur2_partitioner,
+)
+
+Encoder = Callable[[Any], "bytes | None"]
+_JAVA_CHARSETS = {"UTF8": "utf-8"}
+
+PARTITIONERS: dict[str, Partitioner] = {
+    "kafka.producer.DefaultPartitioner": default_partitioner,
+    "kafka.producer.ByteArrayPartitioner": byte_array_partitioner,
+    "org.apache.kafka.clients.producer.internals.Partitioner": murmur2_partitioner,
+}
+
+
+def identity(value: Any) -> bytes | None:
+    """kafka.serializer.DefaultEncoder. Raises TypeError for what is not bytes."""
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, bytearray | memoryview):
+        return bytes(value)
+    raise TypeError(f"a {type(value).__name__} is not bytes; name an encoder")
+
+
+def null(value: object) -> None:
+    """kafka.serializer.NullEncoder."""
+
+
+def string_encoder(encoding: str = "UTF8") -> Encoder:
+    """kafka.serializer.StringEncoder. Raises ConfigError for an unknown charset."""
+    name = _JAVA_CHARSETS.get(encoding, encoding)
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        raise ConfigError(f"serializer.encoding has value {encoding}, an unknown charset") from None
+    return lambda value: None if value is None else value.encode(name)
+
+
+def encoder_named(name: str, encoding: str = "UTF8") -> Encoder:
+    """The encoder a setting names. Raises ConfigError when there is none."""
+    if name == "kafka.serializer.StringEncoder":
+        return string_encoder(encoding)
+    known: Mapping[str, Encoder] = {
+        "kafka.serializer.DefaultEncoder": identity,
+        "kafka.serializer.NullEncoder": null,
+    }
+    found: Encoder = known.get(name) or load(name)
+    return found
+
+
+def partitioner_named(name: str) -> Partitioner:
+    """The partitioner a setting names. Raises ConfigError when there is none."""
+    found: Partitioner = PARTITIONERS.get(name) or load(name)
+    return found
+
+
+def load(name: str) -> Any:
+    """``module.attribute``. Raises ConfigError when it does not exist."""
+    module, _, attribute = name.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError):
+        raise ConfigError(f"java.lang.ClassNotFoundException: {name}") from None
