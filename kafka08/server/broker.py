@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from kafka08 import admin
+from kafka08 import admin, properties
 from kafka08.cluster.partition import Partition
 from kafka08.common import OFFSETS_TOPIC, Broker
 from kafka08.config import BrokerConfig, log_overrides
@@ -22,7 +22,6 @@ from kafka08.controller.controller import Controller
 from kafka08.errors import ConfigError
 from kafka08.log.manager import LogManager
 from kafka08.network.server import Server
-from kafka08.properties import read_properties
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
 from kafka08.server.apis.fetch import FetchApi
 from kafka08.server.apis.groups import (
@@ -312,9 +311,9 @@ def main(argv: list[str]) -> int:
         print(f"USAGE: java [options] {KafkaServer.__name__} server.properties")
         return 1
     try:
-        properties = read_properties(argv[0])
-        config = BrokerConfig.from_properties(properties)
-        log_overrides(BrokerConfig, properties)
+        found = properties.load(argv[0])
+        log_overrides(found, BrokerConfig.keys())
+        config = BrokerConfig.from_properties(found)
     except (ConfigError, OSError, UnicodeDecodeError) as error:
         logger.critical("%s: %s", argv[0], error, exc_info=not isinstance(error, ConfigError))
         return 1

@@ -1,0 +1,199 @@
+"""Leader, follower, isr, high watermark: the rules of kafka.cluster.Partition, made safer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka08.cluster.partition import LeaderState, Partition
+from kafka08.common import TopicPartition
+from kafka08.errors import (
+    NotEnoughReplicasAfterAppendError,
+    NotEnoughReplicasError,
+    NotLeaderForPartitionError,
+    OffsetOutOfRangeError,
+    ReplicaNotAvailableError,
+    UnknownError,
+)
+from kafka08.message.message_set import encode_set, iter_messages
+from tests.log.support import open_log
+
+NOW = 1000.0
+
+
+def state(leader: int = 1, epoch: int = 0, **changes: Any) -> LeaderState:
+    defaults: dict[str, Any] = {"isr": (1, 2, 3), "replicas": (1, 2, 3), "zk_version": 0}
+    return LeaderState(
+        leader=leader, leader_epoch=epoch, controller_epoch=1, **{**defaults, **changes}
+    )
+
+
+def message_set(*values: str) -> memoryview:
+    return memoryview(bytearray(encode_set([(None, value.encode()) for value in values])))
+
+
+@pytest.fixture
+def partition(tmp_path: Path) -> Iterator[Partition]:
+    partition = Partition(TopicPartition("t", 0), 1)
+    log = open_log(tmp_path, min_insync_replicas=2)
+    partition.open_log(log, 0)
+    yield partition
+    log.close()
+
+
+def values_of(partition: Partition, offset: int, replica_id: int) -> list[bytes | None]:
+    data = partition.read(offset, 1 << 20, replica_id).read()
+    return [message.value for message in iter_messages(data)]
+
+
+def test_a_follower_refuses_writes_and_consumers(partition: Partition) -> None:
+    assert partition.make_follower(state(leader=2))
+    with pytest.raises(NotLeaderForPartitionError):
+        partition.append_as_leader(message_set("a"), 1)
+    with pytest.raises(NotLeaderForPartitionError):
+        partition.read(0, 100, -1)
+    assert len(partition.read(0, 100, -2)) == 0
+
+
+def test_the_high_watermark_is_what_the_whole_isr_has(partition: Partition) -> None:
+    partition.make_leader(state(), NOW)
+    _, moved = partition.append_as_leader(message_set("a", "b", "c"), 1)
+    assert not moved
+    assert not partition.record_follower(2, 3, NOW).hw_moved
+    assert partition.record_follower(3, 2, NOW).hw_moved
+    assert partition.high_watermark == 2
+    assert values_of(partition, 0, -1) == [b"a", b"b"]
+    assert values_of(partition, 0, 2) == [b"a", b"b", b"c"]
+
+
+def test_alone_all_is_committed_at_once(partition: Partition) -> None:
+    partition.make_leader(state(isr=(1,), replicas=(1,)), NOW)
+    appended, moved = partition.append_as_leader(message_set("a"), 1)
+    assert moved and appended.first_offset == 0
+    assert partition.high_watermark == 1
+
+
+def test_between_hw_and_log_end_a_consumer_finds_nothing_yet(partition: Partition) -> None:
+    partition.make_leader(state(), NOW)
+    partition.append_as_leader(message_set("a", "b", "c"), 1)
+    assert len(partition.read(2, 100, -1)) == 0
+    assert len(partition.read(3, 100, -1)) == 0
+    with pytest.raises(OffsetOutOfRangeError):
+        partition.read(4, 100, -1)
+    with pytest.raises(OffsetOutOfRangeError):
+        partition.read(-1, 100, -1)
+
+
+def test_bad_reads(partition: Partition) -> None:
+    partition.make_leader(state(), NOW)
+    with pytest.raises(UnknownError):
+        partition.read(0, -1, -1)
+    with pytest.raises(UnknownError, match="not an assigned replica"):
+        partition.read(0, 100, 7)
+    with pytest.raises(ReplicaNotAvailableError):
+        Partition(TopicPartition("u", 0), 1).read(0, 100, -2)
+
+
+def test_min_insync_replicas_before_and_after_the_append(partition: Partition) -> None:
+    partition.make_leader(state(isr=(1,)), NOW)
+    with pytest.raises(NotEnoughReplicasError):
+        partition.append_as_leader(message_set("a"), -1)
+    assert partition.any_log().log_end_offset == 0
+    partition.append_as_leader(message_set("a"), 1)
+    partition.append_as_leader(message_set("b"), -2)  # below -1: no check before the append
+    with pytest.raises(NotEnoughReplicasAfterAppendError):
+        partition.acks_reached(2, -2)
+
+
+def test_acks_by_count_need_that_many_isr_members(partition: Partition) -> None:
+    partition.make_leader(state(), NOW)
+    partition.append_as_leader(message_set("a"), 2)
+    assert not partition.acks_reached(1, 2)
+    partition.record_follower(3, 1, NOW)
+    assert partition.acks_reached(1, 2)
+    assert not partition.acks_reached(1, 3)
+
+
+def test_lost_leadership_ends_the_wait_for_acks(partition: Partition) -> None:
+    partition.make_leader(state(), NOW)
+    partition.append_as_leader(message_set("a"), -1)
+    partition.make_follower(state(leader=2, epoch=1))
+    with pytest.raises(NotLeaderForPartitionError):
+        partition.acks_reached(1, -1)
+
+
+def test_silent_and_lagging_followers_leave_the_isr(partition: Partition) -> None:
+    partition.make_leader(state(), NOW)
+    partition.append_as_leader(message_set(*"abcdef"), 1)
+    partition.record_follower(2, 6, NOW + 5)
+    partition.record_follower(3, 1, NOW + 5)
+    assert partition.shrinkage(NOW + 5, 10, 4000) is None
+    assert partition.shrinkage(NOW + 5, 10, 4) == (1, 2)
+    assert partition.shrinkage(NOW + 16, 10, 4000) == (1,)
+
+
+def test_a_change_under_way_holds_the_high_watermark_for_both_sets(partition: Partition) -> None:
+    partition.make_leader(state(), NOW)
+    partition.append_as_leader(message_set("a", "b"), 1)
+    partition.record_follower(2, 2, NOW)
+    change = partition.propose_isr((1, 2))
+    assert partition.high_watermark == 0
+    assert partition.commit_isr(change, 1)
+    assert (partition.high_watermark, partition.isr, partition.zk_version) == (2, (1, 2), 1)
+
+
+def test_a_joining_follower_counts_before_zookeeper_has_answered(partition: Partition) -> None:
+    partition.make_leader(state(isr=(1,)), NOW)
+    partition.append_as_leader(message_set("a"), 1)
+    partition.record_follower(2, 1, NOW)
+    assert partition.expansion() == (1, 2)
+    change = partition.propose_isr((1, 2))
+    _, moved = partition.append_as_leader(message_set("b"), 1)
+    assert not moved and partition.high_watermark == 1
+    assert partition.expansion() is None  # one change at a time
+    assert partition.abandon_isr(change)
+    assert partition.high_watermark == 2
+
+
+def test_a_newer_role_voids_a_change_under_way(partition: Partition) -> None:
+    partition.make_leader(state(), NOW)
+    change = partition.propose_isr((1, 2))
+    partition.make_leader(state(epoch=1, isr=(1, 3), zk_version=5), NOW)
+    assert not partition.commit_isr(change, 1)
+    assert (partition.isr, partition.zk_version) == ((1, 3), 5)
+
+
+def test_entering_the_isr_needs_all_the_leader_began_with(partition: Partition) -> None:
+    partition.make_leader(state(isr=(1,), replicas=(1,)), NOW)
+    partition.append_as_leader(message_set(*"abcd"), 1)
+    partition.make_follower(state(leader=2, epoch=1))
+    partition.follow_hw(1)
+    partition.make_leader(state(epoch=2, isr=(1, 3)), NOW)
+    assert partition.high_watermark == 1
+    partition.record_follower(2, 1, NOW)  # as far as the hw, behind what may be acknowledged
+    assert partition.expansion() is None
+    partition.record_follower(2, 4, NOW)
+    assert partition.expansion() == (1, 3, 2)
+
+
+def test_the_high_watermark_never_goes_back_for_a_leader(partition: Partition) -> None:
+    partition.make_leader(state(), NOW)
+    partition.append_as_leader(message_set("a"), 1)
+    for follower in (2, 3):
+        partition.record_follower(follower, 1, NOW)
+    assert partition.high_watermark == 1
+    partition.record_follower(2, 0, NOW)
+    partition.record_follower(3, -1, NOW)
+    assert not partition.advance_hw()
+    assert partition.high_watermark == 1
+
+
+def test_a_checkpointed_high_watermark_is_bounded_by_the_log(tmp_path: Path) -> None:
+    partition = Partition(TopicPartition("t", 0), 1)
+    log = open_log(tmp_path)
+    partition.open_log(log, 99)
+    assert partition.high_watermark == 0
+    log.close()
