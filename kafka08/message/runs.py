@@ -22,6 +22,8 @@ MIN_RUN = 20
 MIN_RUN_BYTES = MIN_RUN * (ENTRY_OVERHEAD + MIN_MESSAGE_SIZE)
 # After a miss the caller's loop does about so many entries before it looks for a run again.
 RETRY_AFTER = 32
+# Above this a row's crc outweighs all else, and copying rows costs more than the loop.
+_MAX_SIZE = 1024
 # Rows are worked on in a copy of at most this many bytes, whatever the size of the set.
 _GROUP_BYTES = 256 * 1024
 _GROUP_ROWS = 2048
@@ -33,10 +35,10 @@ def plain_run(
 ) -> bytearray | None:
     """A copy of the rows from ``position`` on that are plain messages of ``size`` bytes.
 
-    None when there are too few of them, or when one is compressed or, if looked at, has a wrong
+    None when there are too few of them, when they are large, or when one is compressed or, if looked at, has a wrong
     crc. At most one group of rows is taken: the caller comes back for more.
     """
-    if size < MIN_MESSAGE_SIZE:
+    if not MIN_MESSAGE_SIZE <= size <= _MAX_SIZE:
         return None
     rows = _find_run(buffer, position, end, size)
     if not rows:

@@ -250,6 +250,15 @@ def test_only_eight_bytes_of_a_wrapper_change(codec):
     assert buffer[8:] == data[8:]
 
 
+def test_empty_wrappers_are_taken_out():
+    empty, rest = wrap(b"", 1), plain([(None, b"a" * 40), (None, b"b")])
+    first, second = rest[:66], rest[66:]
+    buffer = bytearray(empty + first + wrap(b"", 2) + empty + second + wrap(b"", 3) + b"tail")
+    appended = assign_offsets(buffer, 8, LIMIT)
+    assert appended == (2, len(rest), 8, 9, 2, 3)
+    assert buffer[: len(rest)] == plain([(None, b"a" * 40), (None, b"b")], 8)
+
+
 @pytest.mark.parametrize("codec", CODECS)
 def test_bad_wrappers(codec):
     inner = plain([(None, b"one"), (None, b"two")])
