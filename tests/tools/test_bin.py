@@ -1,0 +1,231 @@
+"""The scripts of bin/, run for real around a stand-in for Python that tells how it was called."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tools import run_class
+
+ROOT = Path(__file__).parent.parent.parent
+SCRIPTS = sorted(path.name for path in (ROOT / "bin").glob("*.sh"))
+TELLING = """#!/usr/bin/env bash
+printf '%s\\n' "$$" "$LOG_DIR" "$KAFKA_LOG4J_OPTS" "$@"
+"""
+CLASSES = {
+    "kafka-topics": ["kafka.admin.TopicCommand"],
+    "kafka-console-producer": ["kafka.tools.ConsoleProducer"],
+    "kafka-console-consumer": ["kafka.tools.ConsoleConsumer"],
+    "kafka-simple-consumer-shell": ["kafka.tools.SimpleConsumerShell"],
+    "zookeeper-shell": ["org.apache.zookeeper.ZooKeeperMain", "-server"],
+    "kafka-server-start": ["kafka.Kafka"],
+    "zookeeper-server-start": ["org.apache.zookeeper.server.quorum.QuorumPeerMain"],
+}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of bin/ in a directory with a blank in its name, with the stand-in as its Python."""
+    base = tmp_path / "check out"
+    shutil.copytree(ROOT / "bin", base / "bin", symlinks=True)
+    (base / ".venv/bin").mkdir(parents=True)
+    write_script(base / ".venv/bin/python", TELLING)
+    return base
+
+
+def write_script(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def run(script: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    kept = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
+    return subprocess.run(
+        [script, *words],
+        env=kept | environment,
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_both_names_exist(name: str) -> None:
+    assert os.access(ROOT / "bin" / name, os.X_OK)
+    assert (ROOT / "bin" / name.removesuffix(".sh")).resolve() == ROOT / "bin" / name
+
+
+@pytest.mark.parametrize("suffix", ["", ".sh"])
+@pytest.mark.parametrize("name", CLASSES)
+def test_classes_and_words(checkout: Path, name: str, suffix: str) -> None:
+    words = ["--topic", "a b", "", ".*"]
+    done = run(checkout / "bin" / f"{name}{suffix}", *words)
+    _pid, log_dir, _log4j, *python_words = done.stdout.splitlines()
+    launcher = str(checkout / "bin/kafka-java.py")
+    assert python_words == ["-u", launcher, *CLASSES[name], *words]
+    assert log_dir == str(checkout / "logs")
+    assert Path(log_dir).is_dir()
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_symlink_from_elsewhere(checkout: Path, tmp_path: Path) -> None:
+    link = tmp_path / "topics"
+    link.symlink_to(checkout / "bin/kafka-topics")
+    assert "kafka.admin.TopicCommand" in run(link, "--list").stdout
+
+
+def test_log4j_files(checkout: Path) -> None:
+    def log4j(name: str, **environment: str) -> str:
+        done = run(checkout / "bin" / name, "x", **environment)
+        return done.stdout.splitlines()[2]
+
+    assert log4j("kafka-topics.sh").endswith("/config/tools-log4j.properties")
+    assert log4j("kafka-server-start.sh").endswith("/config/log4j.properties")
+    assert log4j("zookeeper-server-start.sh").endswith("/config/log4j.properties")
+    assert log4j("kafka-server-start.sh", KAFKA_LOG4J_OPTS="-Dmine") == "-Dmine"
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "usage"),
+    [
+        ("kafka-server-start.sh", [], "[-daemon] server.properties"),
+        ("zookeeper-server-start.sh", [], "zookeeper.properties"),
+        ("zookeeper-shell.sh", [], "zookeeper_host:port[/path] [args...]"),
+        ("kafka-run-class.sh", [], "[-daemon] [-name servicename] [-loggc] classname [opts]"),
+        ("kafka-run-class.sh", ["-loggc"], "[-daemon] [-name servicename] [-loggc] classname"),
+        ("kafka-run-class.sh", ["-name"], "[-daemon] [-name servicename] [-loggc] classname"),
+        ("kafka-run-class.sh", ["-daemon", "a.B"], "[-daemon] [-name servicename] [-loggc]"),
+    ],
+)
+def test_usage(checkout: Path, name: str, words: list[str], usage: str) -> None:
+    script = checkout / "bin" / name
+    done = run(script, *words)
+    assert done.returncode == 1
+    assert done.stdout.startswith(f"USAGE: {script} {usage}")
+
+
+def test_flags_of_run_class_in_any_order(checkout: Path) -> None:
+    done = run(checkout / "bin/kafka-run-class.sh", "-loggc", "-name", "n", "a.B", "-name", "x")
+    assert done.stdout.splitlines()[-3:] == ["a.B", "-name", "x"]
+
+
+def test_exec_keeps_the_shells_pid(checkout: Path) -> None:
+    with subprocess.Popen(
+        [checkout / "bin/kafka-server-start.sh", "x"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        out, _ = process.communicate(timeout=30)
+    assert out.splitlines()[0] == str(process.pid)
+
+
+def test_daemon_writes_to_the_log_directory(checkout: Path, tmp_path: Path) -> None:
+    logs = tmp_path / "other logs"
+    script = checkout / "bin/kafka-server-start.sh"
+    write_script(checkout / ".venv/bin/python", TELLING + "echo err >&2; read -r || echo eof\n")
+    done = run(script, "-daemon", "s.properties", LOG_DIR=str(logs))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    out = logs / "kafkaServer.out"
+    # The script is gone before its child has written.
+    deadline = subprocess.run(
+        ["timeout", "20", "bash", "-c", f"until grep -q eof '{out}'; do sleep 0.02; done"],
+        check=False,
+    )
+    assert deadline.returncode == 0
+    assert out.read_text().splitlines()[-4:] == ["kafka.Kafka", "s.properties", "err", "eof"]
+
+
+def test_without_the_environment(checkout: Path, tmp_path: Path) -> None:
+    (checkout / ".venv/bin/python").unlink()
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    write_script(tmp_path / "python3", "#!/usr/bin/env bash\nexit 1\n")
+    done = run(checkout / "bin/kafka-topics.sh", PATH=path)
+    assert done.returncode == 1
+    assert done.stderr == f"No Python with kafka08 found: run 'make setup' in {checkout}\n"
+    write_script(tmp_path / "python3", TELLING)
+    assert "kafka.admin.TopicCommand" in run(checkout / "bin/kafka-topics.sh", PATH=path).stdout
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        yield process
+        process.kill()
+
+
+def listing(tmp_path: Path, pid: int, command: str) -> dict[str, str]:
+    """A PATH on which ``ps`` knows one process."""
+    directory = tmp_path / "fake"
+    directory.mkdir(exist_ok=True)
+    line = f"{pid} pts/0 S 0:00 {command}"
+    write_script(directory / "ps", f"#!/usr/bin/env bash\necho '{line}'\n")
+    return {"PATH": f"{directory}:{os.environ['PATH']}"}
+
+
+BROKER = "/x/.venv/bin/python -u /x/bin/kafka-java.py kafka.Kafka config/server.properties"
+ZOOKEEPER = "java -cp x.jar org.apache.zookeeper.server.quorum.QuorumPeerMain config/zoo.properties"
+
+
+@pytest.mark.parametrize(
+    ("script", "command", "number"),
+    [
+        ("kafka-server-stop.sh", BROKER, signal.SIGTERM),
+        ("kafka-server-stop.sh", "java -Xmx1G kafka.Kafka s.properties", signal.SIGTERM),
+        ("zookeeper-server-stop.sh", ZOOKEEPER, signal.SIGINT),
+    ],
+)
+def test_stop(
+    tmp_path: Path,
+    sleeper: subprocess.Popen[bytes],
+    script: str,
+    command: str,
+    number: signal.Signals,
+) -> None:
+    done = run(ROOT / "bin" / script, **listing(tmp_path, sleeper.pid, command))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert sleeper.wait(20) in (-number, -signal.SIGTERM)
+
+
+@pytest.mark.parametrize(
+    ("script", "command", "text"),
+    [
+        ("kafka-server-stop.sh", ZOOKEEPER, "No kafka server to stop\n"),
+        ("kafka-server-stop.sh", "vi kafka.Kafka", "No kafka server to stop\n"),
+        ("zookeeper-server-stop.sh", "kafka-topics --zookeeper h", "No zookeeper server to stop\n"),
+    ],
+)
+def test_nothing_to_stop(
+    tmp_path: Path, sleeper: subprocess.Popen[bytes], script: str, command: str, text: str
+) -> None:
+    done = run(ROOT / "bin" / script, **listing(tmp_path, sleeper.pid, command))
+    assert (done.returncode, done.stdout) == (1, text)
+    assert sleeper.poll() is None
+
+
+def test_every_class_has_a_module() -> None:
+    for class_name, module in run_class.MODULES.items():
+        assert importlib.util.find_spec(module), class_name
+
+
+def test_unknown_class(tmp_path: Path) -> None:
+    """The only one with the real launcher, from a directory that must not shadow anything."""
+    (tmp_path / "tools.py").write_text("raise SystemExit('shadowed')")
+    done = subprocess.run(
+        [sys.executable, ROOT / "bin/kafka-java.py", "no.Such", "x"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == "Error: Could not find or load main class no.Such\n"
