@@ -167,7 +167,7 @@ class Log:
                 f"segment size of {config.segment_bytes}."
             )
         rolled = self._must_roll(len(data), info.last_offset) and self.roll()
-        self._active.append(leo, data, config.index_interval_bytes)
+        self._active.append(leo, data, config.index_interval_bytes, plain=not info.codec)
         self.log_end_offset = info.last_offset + 1
         flush_due = self.log_end_offset - self.recovery_point >= config.flush_messages
         if flush_due and not defer_flush:

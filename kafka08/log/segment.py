@@ -7,6 +7,7 @@ the log's end; rolling, retention and flushing are decided by kafka08.log.log.
 
 from __future__ import annotations
 
+import itertools
 import os
 from struct import Struct
 
@@ -30,12 +31,17 @@ class SegmentFile:
     """An open file; the descriptor closes with the last reference to this object.
 
     Slices waiting in a socket's queue keep the file readable after its segment is deleted.
+    ``serial`` tells this file from every other ever opened. Below ``plain_until`` it is known
+    to hold only plain entries, no wrappers; readers that look may raise it.
     """
 
-    __slots__ = ("fd",)
+    __slots__ = ("fd", "plain_until", "serial")
+    _serials = itertools.count()
 
     def __init__(self, path: str, flags: int = os.O_RDWR) -> None:
         self.fd = -1
+        self.plain_until = 0
+        self.serial = next(self._serials)
         self.fd = os.open(path, flags, 0o666)
 
     def __del__(self) -> None:
@@ -131,7 +137,9 @@ class LogSegment:
 
     # Write
 
-    def append(self, first_offset: int, data: memoryview, index_interval_bytes: int) -> None:
+    def append(
+        self, first_offset: int, data: memoryview, index_interval_bytes: int, *, plain: bool = False
+    ) -> None:
         """Write a checked set whose first message has ``first_offset``, and maybe index it.
 
         An index entry points at the set if more than ``index_interval_bytes`` went in since
@@ -148,6 +156,9 @@ class LogSegment:
                 raise
             self.bytes_since_index_entry = 0
         self.size = position + len(data)
+        file = self.file
+        if plain and file.plain_until == position:
+            file.plain_until = self.size
         self.bytes_since_index_entry += len(data)
 
     def _write(self, data: memoryview, position: int) -> None:
@@ -278,7 +289,9 @@ class LogSegment:
 
     def cut(self, position: int) -> None:
         """End the file at ``position``."""
-        os.ftruncate(self.file.fd, position)
+        file = self.file
+        os.ftruncate(file.fd, position)
+        file.plain_until = min(file.plain_until, position)
         self.size = position
 
     def rename_deleted(self) -> list[str]:
