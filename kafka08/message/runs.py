@@ -35,8 +35,8 @@ def plain_run(
 ) -> bytearray | None:
     """A copy of the rows from ``position`` on that are plain messages of ``size`` bytes.
 
-    None when there are too few of them, when they are large, or when one is compressed or, if looked at, has a wrong
-    crc. At most one group of rows is taken: the caller comes back for more.
+    None when there are too few of them, when they are large, or when one is compressed or, if
+    looked at, has a wrong crc. At most one group of rows is taken: the caller comes back for more.
     """
     if not MIN_MESSAGE_SIZE <= size <= _MAX_SIZE:
         return None
