@@ -1,0 +1,196 @@
+"""The controller's connections: for each broker a queue, a task, one request in flight.
+
+Mirrors kafka.controller.ControllerChannelManager. A request that fails is sent again, on a new
+connection after 300 ms, until it gets through or its broker is removed: brokers see every
+request at least once and in order. Knows nothing of what the requests say.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from kafka08.common import Broker
+from kafka08.controller.batch import TRACE, Outgoing
+from kafka08.errors import ProtocolError
+from kafka08.runtime import Queue, Runtime, Task
+
+logger = logging.getLogger("kafka.controller.RequestSendThread")
+manager_logger = logging.getLogger("kafka.controller.ControllerChannelManager")
+state_change_logger = logging.getLogger("state.change.logger")
+
+RETRY_SECONDS = 0.3
+
+Answered = Callable[[Outgoing, Any], None]
+
+
+class Connection(Protocol):
+    """What is needed of network.channel.Channel."""
+
+    client_id: str | None
+
+    @property
+    def connected(self) -> bool: ...
+    def connect(self) -> None: ...
+    def call(self, request: Any) -> Any: ...
+    def close(self) -> None: ...
+
+
+class BrokerSender:
+    """The queue and task for one broker; ``answered`` gets each response with its request."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        controller_id: int,
+        broker: Broker,
+        connection: Connection,
+        answered: Answered,
+    ) -> None:
+        self.broker = broker
+        self._id = controller_id
+        self._connection = connection
+        self._answered = answered
+        self._stopping = runtime.event()
+        # Not bounded: a full queue would have a hung broker stop the controller.
+        self._queue: Queue = runtime.queue()
+        self._runtime = runtime
+        self._task: Task | None = None
+
+    def start(self) -> None:
+        name = f"Controller-{self._id}-to-broker-{self.broker.id}-send-thread"
+        self._task = self._runtime.spawn(name, self._run)
+
+    def put(self, outgoing: Outgoing) -> None:
+        self._queue.put(outgoing)
+
+    def halt(self) -> None:
+        """Send nothing more. Does not wait, so it may be called from anywhere."""
+        self._stopping.set()
+        self._queue.put(None)
+        self._connection.close()
+
+    def join(self, timeout: float | None) -> bool:
+        """Wait for the task; False if it did not end within ``timeout`` seconds."""
+        return self._task is None or self._task.join(timeout)
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                outgoing = self._queue.get()
+                if outgoing is not None:
+                    self._deliver(outgoing)
+        finally:
+            self._connection.close()
+
+    def _deliver(self, outgoing: Outgoing) -> None:
+        try:
+            response = self._call_until_answered(outgoing)
+            if response is None:
+                return
+            if state_change_logger.isEnabledFor(TRACE):
+                state_change_logger.log(
+                    TRACE,
+                    "Controller %d epoch %d received response %s for a request sent to broker %s",
+                    *(self._id, outgoing.request.controller_epoch, response, self.broker),
+                )
+            self._answered(outgoing, response)
+        except Exception:
+            # No network trouble: this request can never be sent, but the next ones may.
+            logger.exception(
+                "Controller %d fails to send a request to broker %s", self._id, self.broker
+            )
+            self._connection.close()
+
+    def _call_until_answered(self, outgoing: Outgoing) -> Any:
+        """The response; None if we were halted first."""
+        while not self._stopping.is_set():
+            try:
+                if not self._connection.connected:
+                    self._connect()
+                    continue
+                self._connection.client_id = outgoing.client_id
+                return self._connection.call(outgoing.request)
+            except (OSError, ProtocolError) as error:
+                self._connection.close()
+                if self._stopping.is_set():
+                    return None
+                logger.warning(
+                    "Controller %d epoch %d fails to send request %s to broker %s. "
+                    "Reconnecting to broker. (%s)",
+                    *(self._id, outgoing.request.controller_epoch),
+                    *(type(outgoing.request).__name__, self.broker, error),
+                )
+                self._stopping.wait(RETRY_SECONDS)
+        return None
+
+    def _connect(self) -> None:
+        self._connection.connect()
+        logger.info(
+            "Controller %d connected to %s for sending state change requests",
+            *(self._id, self.broker),
+        )
+
+
+class ControllerChannelManager:
+    """The senders of one reign. ``connect(broker)`` makes a connection, not yet open."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        controller_id: int,
+        connect: Callable[[Broker], Connection],
+        answered: Answered,
+    ) -> None:
+        self._runtime = runtime
+        self._id = controller_id
+        self._connect = connect
+        self._answered = answered
+        self._senders: dict[int, BrokerSender] = {}
+        self._halted: list[BrokerSender] = []
+
+    def add_broker(self, broker: Broker) -> None:
+        if broker.id not in self._senders:
+            self._halted = [old for old in self._halted if not old.join(0)]
+            sender = BrokerSender(
+                self._runtime, self._id, broker, self._connect(broker), self._answered
+            )
+            self._senders[broker.id] = sender
+            sender.start()
+
+    def remove_broker(self, broker_id: int) -> None:
+        """Drop a broker's connection and whatever is queued for it."""
+        sender = self._senders.pop(broker_id, None)
+        if sender is not None:
+            sender.halt()
+            self._halted.append(sender)
+
+    def send(self, requests: Iterable[Outgoing]) -> None:
+        """Queue requests; those for unknown brokers are dropped."""
+        for outgoing in requests:
+            sender = self._senders.get(outgoing.broker_id)
+            if sender is not None:
+                sender.put(outgoing)
+            else:
+                manager_logger.warning(
+                    "[Channel manager on controller %d]: Not sending request %s to broker %d, "
+                    "since it is offline.",
+                    *(self._id, type(outgoing.request).__name__, outgoing.broker_id),
+                )
+
+    def halt(self) -> None:
+        """Stop every sender without waiting; nothing is sent after this returns."""
+        for broker_id in list(self._senders):
+            self.remove_broker(broker_id)
+
+    def join(self, timeout: float) -> None:
+        """Wait for the halted senders, ``timeout`` seconds at most over all.
+
+        One may sit in a connect that takes its whole timeout; it sends nothing afterwards.
+        """
+        deadline = self._runtime.clock.monotonic() + timeout
+        for sender in self._halted:
+            if not sender.join(max(0.0, deadline - self._runtime.clock.monotonic())):
+                logger.warning("The sender to broker %s is slow to end", sender.broker)
+        self._halted.clear()

@@ -1,0 +1,333 @@
+"""The controller module every broker runs: election, and the one loop that owns all state.
+
+Mirrors kafka.controller.KafkaController with kafka.server.ZookeeperLeaderElector. Watches,
+answers, timers and callers only enqueue; one task takes the events in turn. What being
+controller means is in ``reign``. Whatever may have gone wrong halfway (ZooKeeper away for
+longer than a call waits, a lost epoch) ends the reign, and the next one reads everything anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from kafka08.common import Broker, TopicPartition
+from kafka08.config import BrokerConfig
+from kafka08.controller import events
+from kafka08.controller.channels import Connection
+from kafka08.controller.reign import FetchLeo, Reign
+from kafka08.errors import KafkaError, StaleControllerEpochError, UnknownError
+from kafka08.network.channel import Channel
+from kafka08.runtime import Empty, Runtime, Task
+from zk import election
+from zk.client import ZkClient
+from zk.errors import SessionExpiredError, ZkClosedError, ZkConnectionError
+from zk.watches import WatchSet
+
+logger = logging.getLogger("kafka.controller.KafkaController")
+elector_logger = logging.getLogger("kafka.server.ZookeeperLeaderElector")
+session_logger = logging.getLogger("kafka.controller.KafkaController$SessionExpirationListener")
+
+RETRY_SECONDS = 1.0
+JOIN_SECONDS = 1.0
+STOP_SECONDS = 30.0
+
+
+class _Reply:
+    """Where the loop leaves the answer for a task that waits."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._done = runtime.event()
+        self._partitions: list[TopicPartition] = []
+        self._error: KafkaError | None = None
+
+    def give(self, partitions: list[TopicPartition]) -> None:
+        self._partitions = partitions
+        self._done.set()
+
+    def fail(self, error: KafkaError) -> None:
+        """Answer with an error, unless there is an answer already."""
+        if not self._done.is_set():
+            self._error = error
+            self._done.set()
+
+    def wait(self, timeout: float) -> list[TopicPartition]:
+        if not self._done.wait(timeout):
+            raise UnknownError("The controller did not answer in time")
+        if self._error is not None:
+            raise self._error
+        return self._partitions
+
+
+class Controller:
+    """One per broker. ``start``, ``stop``; the server reports ended sessions.
+
+    ``fetch_leo(broker, partition)`` may ask a broker for the log end of its replica; with it an
+    unclean election takes the longest log. ``connect(broker)`` makes connections.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        zk: ZkClient,
+        runtime: Runtime,
+        *,
+        broker: Broker,
+        fetch_leo: FetchLeo | None = None,
+        connect: Callable[[Broker], Connection] | None = None,
+    ) -> None:
+        self.broker = broker
+        self.controller_id = election.NO_CONTROLLER
+        self._config = config
+        self._zk = zk
+        self._runtime = runtime
+        self._fetch_leo = fetch_leo
+        self._connect = connect or self._channel
+        self._prefix = f"[Controller {broker.id}]: "
+        self._queue = runtime.queue()
+        self._election_watches = WatchSet(zk, self._queue.put)
+        self._reign_watches = WatchSet(zk, self._queue.put)
+        self._reign: Reign | None = None
+        self._reigns = 0
+        self._ready = False
+        self._sessions_lost = 0
+        self._sessions_handled = 0
+        self._stopping = runtime.event()
+        # Set when a wait for ZooKeeper has become pointless.
+        self._wake = runtime.event()
+        self._retry = False
+        self._finished = False
+        self._task: Task | None = None
+
+    # For the server
+
+    def start(self) -> None:
+        """Begin to take part in elections. Does not wait for the first."""
+        logger.info("%sController starting up", self._prefix)
+        self._queue.put(events.Startup())
+        self._task = self._runtime.spawn(f"controller-{self.broker.id}", self._run)
+        logger.info("%sController startup complete", self._prefix)
+
+    def stop(self) -> None:
+        """Resign, delete /controller if it is ours, end every task. May be repeated."""
+        self._stopping.set()
+        self._wake.set()
+        self._queue.put(events.Shutdown())
+        if self._task is not None and not self._task.join(STOP_SECONDS):
+            logger.warning("%sThe controller is slow to stop", self._prefix)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether this broker is the controller and has taken over."""
+        return self._reign is not None and self._ready
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of our reign, 0 without one."""
+        reign = self._reign
+        return 0 if reign is None else reign.context.epoch
+
+    def session_expired(self) -> None:
+        """Our ZooKeeper session ended, and a new one stands. Only enqueues.
+
+        From here on nothing more is sent as controller, and nothing that waits in the queue is
+        acted upon.
+        """
+        self._sessions_lost += 1
+        reign = self._reign
+        if reign is not None:
+            reign.halt()
+        self._wake.set()
+        self._queue.put(events.SessionExpired())
+
+    def controlled_shutdown(self, broker_id: int) -> list[TopicPartition]:
+        """Move leaderships off a broker about to stop; what it still leads.
+
+        Called on a request's task, which waits. Raises KafkaError with code -1 when we are not
+        the controller, the broker is unknown, or the answer takes too long.
+        """
+        if self._finished:
+            raise _moved()
+        reply = _Reply(self._runtime)
+        self._queue.put(events.ControlledShutdown(broker_id, reply))
+        return reply.wait(self._config.controller_socket_timeout_ms / 1000)
+
+    def _channel(self, broker: Broker) -> Connection:
+        return Channel(
+            broker.host,
+            broker.port,
+            timeout_ms=self._config.controller_socket_timeout_ms,
+            runtime=self._runtime,
+        )
+
+    # The loop
+
+    def _run(self) -> None:
+        while not self._finished:
+            try:
+                event = self._queue.get(timeout=RETRY_SECONDS if self._retry else None)
+            except Empty:
+                event = events.ControllerChanged()
+            self.step(event)
+
+    def step(self, event: Any) -> None:
+        """Take one event."""
+        if isinstance(event, events.Shutdown):
+            self._shut_down()
+        elif isinstance(event, events.SessionExpired):
+            self._sessions_handled += 1
+            self._end_reign()
+            if not self._fenced:
+                session_logger.info(
+                    "[SessionExpirationListener on %d], ZK expired; shut down all controller "
+                    "components and try to re-elect",
+                    self.broker.id,
+                )
+                self._guarded(events.ControllerChanged())
+        elif self._await_zookeeper():
+            self._guarded(event)
+        else:
+            self._refuse(event)
+
+    @property
+    def _fenced(self) -> bool:
+        """Between the end of a session and its event nothing may be done as controller."""
+        return self._sessions_lost != self._sessions_handled or self._stopping.is_set()
+
+    def _await_zookeeper(self) -> bool:
+        """Keep the event until ZooKeeper is there; False if it has become void.
+
+        Losing the connection alone changes nothing.
+        """
+        while not self._fenced and not self._zk.connected:
+            if self._wake.wait(RETRY_SECONDS):
+                self._wake.clear()
+        return not self._fenced
+
+    def _refuse(self, event: Any) -> None:
+        if isinstance(event, events.ControlledShutdown):
+            event.reply.fail(_moved())
+
+    def _guarded(self, event: Any) -> None:
+        """Act on ``event``; end the reign where the outcome is not certain."""
+        try:
+            self._handle(event)
+        except SessionExpiredError:
+            # Its event is on the way.
+            self._end_reign()
+        except ZkClosedError:
+            self._end_reign()
+            logger.info("%sZooKeeper client closed; the controller rests", self._prefix)
+        except ZkConnectionError as error:
+            logger.warning("%sNo answer from ZooKeeper (%s); resigning", self._prefix, error)
+            self._end_reign()
+            self._retry = True
+        except StaleControllerEpochError as error:
+            logger.warning("%s%s", self._prefix, error)
+            self._end_reign()
+            self._retry = True
+        except Exception:
+            logger.exception("%sError while handling %s", self._prefix, type(event).__name__)
+            self._retry = self._reign is None
+        finally:
+            # A reply that was given already stays as it is.
+            self._refuse(event)
+
+    def _handle(self, event: Any) -> None:
+        if isinstance(event, events.ControlledShutdown):
+            self._controlled_shutdown(event)
+        elif isinstance(event, events.Startup | events.ControllerChanged):
+            self._elect()
+        elif self._reign is not None:
+            self._reign.handle(event)
+
+    def _controlled_shutdown(self, event: events.ControlledShutdown) -> None:
+        if self._reign is None:
+            event.reply.fail(_moved())
+            return
+        try:
+            event.reply.give(self._reign.controlled_shutdown(event.broker_id))
+        except UnknownError as error:
+            event.reply.fail(error)
+
+    # Election
+
+    def _elect(self) -> None:
+        """See who is controller, and try to be if nobody is; the watch is armed first."""
+        self._retry = False
+        election.watch_controller(self._election_watches, events.ControllerChanged())
+        if self._reign is not None and not election.read_controller(self._zk).is_ours:
+            self._end_reign()
+        outcome = election.elect(self._zk, self.broker.id, self._runtime.clock)
+        if outcome.leader != self.controller_id:
+            elector_logger.info("New leader is %d", outcome.leader)
+        self.controller_id = outcome.leader
+        if outcome.is_ours and self._reign is None:
+            self._fail_over()
+
+    def _fail_over(self) -> None:
+        """Begin a reign. Should that fail, leave the office to others for a moment."""
+        logger.info(
+            "%sBroker %d starting become controller state transition",
+            *(self._prefix, self.broker.id),
+        )
+        try:
+            epoch = election.bump_epoch(self._zk)
+            logger.info(
+                "%sController %d incremented epoch to %d",
+                *(self._prefix, self.broker.id, epoch.epoch),
+            )
+            self._reigns += 1
+            self._reign = Reign(
+                self._reigns,
+                epoch,
+                self._config,
+                self._zk,
+                self._reign_watches,
+                self._runtime,
+                self._connect,
+                self._queue.put,
+                self._fetch_leo,
+            )
+            self._reign.start()
+            self._ready = True
+        except (SessionExpiredError, ZkConnectionError):
+            raise
+        except Exception:
+            elector_logger.exception(
+                "Error while electing or becoming leader on broker %d", self.broker.id
+            )
+            self._end_reign()
+            election.resign(self._zk)
+            self._stopping.wait(RETRY_SECONDS)
+            self._retry = True
+
+    def _end_reign(self) -> None:
+        """Stop being controller, as far as this broker is concerned. May be repeated."""
+        reign, self._reign, self._ready = self._reign, None, False
+        if reign is not None:
+            reign.stop()
+            # Halted senders send nothing more, so a slow one need not hold up the election.
+            reign.join(JOIN_SECONDS)
+            logger.info("%sController resigned", self._prefix)
+
+    def _shut_down(self) -> None:
+        reign = self._reign
+        self._finished = True
+        self._end_reign()
+        self._election_watches.clear()
+        self._reign_watches.clear()
+        try:
+            if reign is not None:
+                context = reign.context
+                election.resign(self._zk, election.Epoch(context.epoch, context.epoch_zk_version))
+        except KafkaError as error:
+            logger.info("%s/controller is left to the session's end: %s", self._prefix, error)
+        while not self._queue.empty():
+            self._refuse(self._queue.get())
+        logger.info("%sController shutdown complete", self._prefix)
+
+
+def _moved() -> KafkaError:
+    return UnknownError("Controller moved to another broker. Aborting controlled shutdown")

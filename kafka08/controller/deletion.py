@@ -1,0 +1,164 @@
+"""Deleting topics, step by step as brokers answer (kafka.controller.TopicDeletionManager).
+
+Not a thread: whatever may let a deletion go on sets ``due``, and the controller's loop calls
+``work`` after the event. With delete.topic.enable off nothing is ever queued.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable
+
+from kafka08.common import TopicPartition
+from kafka08.controller.context import ControllerContext, PartitionAndReplica
+from kafka08.controller.partitions import PartitionStateMachine
+from kafka08.controller.replicas import ReplicaStateMachine
+from kafka08.controller.states import PartitionState, ReplicaState
+from kafka08.controller.store import ControllerStore
+
+logger = logging.getLogger("kafka.controller.TopicDeletionManager")
+
+
+class TopicDeletionManager:
+    """The queue of topics to delete, kept in the context.
+
+    ``send_metadata`` tells every broker of the partitions that are going.
+    """
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        store: ControllerStore,
+        partitions: PartitionStateMachine,
+        replicas: ReplicaStateMachine,
+        send_metadata: Callable[[], None],
+    ) -> None:
+        self.due = False
+        self._context = context
+        self._store = store
+        self._partitions = partitions
+        self._replicas = replicas
+        self._send_metadata = send_metadata
+
+    def startup(self, topics: Iterable[str]) -> None:
+        """At failover: what is queued, and what has to wait for a broker or another task."""
+        context = self._context
+        context.topics_to_delete = set(topics)
+        live = context.live
+        for topic in context.topics_to_delete:
+            if any(r.replica not in live for r in context.replicas_of_topic(topic)):
+                context.topics_ineligible_for_deletion.add(topic)
+        self._hold_back_busy(context.topics_to_delete)
+        self.due = bool(context.topics_to_delete)
+
+    def enqueue(self, topics: Collection[str]) -> None:
+        """Queue existing topics; one with another task pending has to wait for that."""
+        self._context.topics_to_delete.update(topics)
+        self._hold_back_busy(topics)
+        self.due = True
+
+    def _hold_back_busy(self, topics: Collection[str]) -> None:
+        busy = {tp.topic for tp in self._context.reassigned}
+        busy |= {tp.topic for tp in self._context.electing_preferred}
+        self.mark_ineligible(busy.intersection(topics))
+
+    def mark_ineligible(self, topics: Iterable[str]) -> None:
+        """Halt the deletion of those of ``topics`` that are queued."""
+        halted = self._context.topics_to_delete.intersection(topics)
+        if halted:
+            self._context.topics_ineligible_for_deletion |= halted
+            logger.info("Halted deletion of topics %s", ",".join(sorted(halted)))
+
+    def resume(self, topics: Iterable[str]) -> None:
+        """What held ``topics`` back is over."""
+        resumed = self._context.topics_to_delete.intersection(topics)
+        if resumed:
+            self._context.topics_ineligible_for_deletion -= resumed
+            self.due = True
+
+    def fail(self, replicas: Iterable[PartitionAndReplica]) -> None:
+        """A broker died or answered with an error: try again when something changes."""
+        failed = [r for r in replicas if r.topic in self._context.topics_to_delete]
+        if failed:
+            self._replicas.handle_state_changes(
+                self._started(failed), ReplicaState.DELETION_INELIGIBLE
+            )
+            self.mark_ineligible({replica.topic for replica in failed})
+            self.due = True
+
+    def complete(self, replicas: Iterable[PartitionAndReplica]) -> None:
+        """Brokers deleted their replicas."""
+        done = self._started(r for r in replicas if r.topic in self._context.topics_to_delete)
+        if done:
+            self._replicas.handle_state_changes(done, ReplicaState.DELETION_SUCCESSFUL)
+            self.due = True
+
+    def _started(self, replicas: Iterable[PartitionAndReplica]) -> list[PartitionAndReplica]:
+        """Those awaiting an answer; late and repeated answers concern nobody."""
+        started = ReplicaState.DELETION_STARTED
+        return [r for r in replicas if self._context.replica_state(r) is started]
+
+    def work(self) -> None:
+        """Take every queued topic as far as it can go now (DeleteTopicsThread.doWork)."""
+        self.due = False
+        for topic in sorted(self._context.topics_to_delete):
+            logger.info("Handling deletion for topics %s", topic)
+            self._work(topic)
+
+    def _work(self, topic: str) -> None:
+        context = self._context
+        replicas = context.replicas_of_topic(topic)
+        states = {context.replica_state(replica) for replica in replicas}
+        if states <= {ReplicaState.DELETION_SUCCESSFUL}:
+            self._complete_topic(topic)
+            return
+        if ReplicaState.DELETION_STARTED in states:
+            logger.info("Deletion for topic %s in progress", topic)
+            return
+        if ReplicaState.DELETION_INELIGIBLE in states:
+            failed = context.replicas_in_state(topic, ReplicaState.DELETION_INELIGIBLE)
+            logger.info(
+                "Retrying delete topic for topic %s since replicas %s were not successfully "
+                "deleted",
+                *(topic, ",".join(map(str, failed))),
+            )
+            self._replicas.handle_state_changes(failed, ReplicaState.OFFLINE)
+        if topic in context.topics_ineligible_for_deletion:
+            logger.info(
+                "Not retrying deletion of topic %s at this time since it is marked ineligible "
+                "for deletion",
+                topic,
+            )
+        else:
+            logger.info("Deletion of topic %s (re)started", topic)
+            self._start(topic, replicas)
+
+    def _start(self, topic: str, replicas: Iterable[PartitionAndReplica]) -> None:
+        """Take the topic out of the brokers' metadata, then delete every live replica."""
+        context = self._context
+        self._send_metadata()
+        live = context.live
+        missing = [
+            replica
+            for replica in replicas
+            if context.replica_state(replica) is not ReplicaState.DELETION_SUCCESSFUL
+        ]
+        alive = [replica for replica in missing if replica.replica in live]
+        self._replicas.handle_state_changes(alive, ReplicaState.OFFLINE)
+        self._replicas.handle_state_changes(alive, ReplicaState.DELETION_STARTED)
+        if len(alive) != len(missing):
+            self.mark_ineligible([topic])
+
+    def _complete_topic(self, topic: str) -> None:
+        context = self._context
+        # The watch goes first: auto-creation may bring the name back at any time.
+        self._store.forget_topic(topic)
+        partitions: list[TopicPartition] = context.partitions_of(topic)
+        self._replicas.handle_state_changes(
+            context.replicas_of_topic(topic), ReplicaState.NON_EXISTENT
+        )
+        self._partitions.handle_state_changes(partitions, PartitionState.OFFLINE)
+        self._partitions.handle_state_changes(partitions, PartitionState.NON_EXISTENT)
+        self._store.delete_topic(topic)
+        context.remove_topic(topic)
+        logger.info("Deletion of topic %s successfully completed", topic)

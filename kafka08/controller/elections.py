@@ -1,0 +1,178 @@
+"""Who leads next: the four rules of leader selection, and leaving an isr. Pure functions.
+
+Mirrors kafka.controller.PartitionLeaderSelector. Each rule takes the state just read and gives
+the state to write; ``leader_epoch`` is one higher and ``controller_epoch`` ours. No rule ever
+yields an empty isr (0.8.2.2 could, after which the first broker back leads, however stale).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+from kafka08.controller.context import LeaderAndIsr
+from kafka08.controller.states import StateChangeFailedError
+from kafka08.protocol.schemas import NO_LEADER
+
+# From the live replicas, in assignment order, the one to lead with data missing.
+UncleanChoice = Callable[[tuple[int, ...]], int]
+
+
+class NoReplicaOnlineError(StateChangeFailedError):
+    """Nobody can lead for now."""
+
+    java_class = "kafka.common.NoReplicaOnlineException"
+
+
+class LeaderElectionNotNeededError(StateChangeFailedError):
+    """The leader is already the wanted one."""
+
+    java_class = "kafka.common.LeaderElectionNotNeededException"
+
+
+class Election(NamedTuple):
+    """An outcome: the state to write, and who must hear of it by LeaderAndIsr."""
+
+    state: LeaderAndIsr
+    recipients: tuple[int, ...]
+    unclean: bool = False
+
+
+def first_leader(
+    assigned: Sequence[int], live: Collection[int], controller_epoch: int
+) -> LeaderAndIsr:
+    """New -> Online: the first live replica leads, all live ones are the isr, in that order."""
+    alive = tuple(replica for replica in assigned if replica in live)
+    if not alive:
+        raise NoReplicaOnlineError(
+            f"assigned replicas are [{_csv(assigned)}], live brokers are [{_csv(sorted(live))}]. "
+            "No assigned replica is alive."
+        )
+    return LeaderAndIsr(alive[0], 0, alive, controller_epoch, 0)
+
+
+def offline(
+    current: LeaderAndIsr,
+    assigned: Sequence[int],
+    live: Collection[int],
+    controller_epoch: int,
+    unclean: UncleanChoice | None,
+) -> Election:
+    """The leader is gone (OfflinePartitionLeaderSelector).
+
+    First in assignment order of the live isr; failing that, ``unclean`` chooses among the live
+    replicas. ``unclean`` None means that the configuration forbids it.
+    """
+    alive = tuple(replica for replica in assigned if replica in live)
+    alive_isr = tuple(replica for replica in current.isr if replica in live)
+    for replica in alive:
+        if replica in alive_isr:
+            return Election(_next(current, replica, alive_isr, controller_epoch), alive)
+    if unclean is None:
+        raise NoReplicaOnlineError(
+            f"No broker in ISR is alive. Live brokers are: [{_csv(sorted(live))}], "
+            f"ISR brokers are: [{_csv(current.isr)}]"
+        )
+    if not alive:
+        raise NoReplicaOnlineError(
+            f"No replica is alive. Live brokers are: [{_csv(sorted(live))}], "
+            f"Assigned replicas are: [{_csv(assigned)}]"
+        )
+    leader = unclean(alive)
+    return Election(_next(current, leader, (leader,), controller_epoch), alive, unclean=True)
+
+
+def reassigned(
+    current: LeaderAndIsr,
+    new_replicas: Sequence[int],
+    live: Collection[int],
+    controller_epoch: int,
+) -> Election:
+    """The leader is not in the new list, or dead (ReassignedPartitionLeaderSelector)."""
+    for replica in new_replicas:
+        if replica in live and replica in current.isr:
+            return Election(
+                _next(current, replica, current.isr, controller_epoch), tuple(new_replicas)
+            )
+    raise NoReplicaOnlineError(
+        "None of the reassigned replicas is alive and in-sync with the leader. "
+        f"Current leader and ISR: [{current}]"
+    )
+
+
+def preferred(
+    current: LeaderAndIsr,
+    assigned: Sequence[int],
+    live: Collection[int],
+    controller_epoch: int,
+) -> Election:
+    """Give leadership to the first assigned replica (PreferredReplicaPartitionLeaderSelector)."""
+    if not assigned:
+        raise StateChangeFailedError("No replicas are assigned")
+    first = assigned[0]
+    if current.leader == first:
+        raise LeaderElectionNotNeededError(
+            f"Preferred replica {first} is already the current leader"
+        )
+    if first not in live or first not in current.isr:
+        raise StateChangeFailedError(
+            f"Preferred replica {first} is either not alive or not in the isr. "
+            f"Current leader and ISR: [{current}]"
+        )
+    return Election(_next(current, first, current.isr, controller_epoch), tuple(assigned))
+
+
+def controlled_shutdown(
+    current: LeaderAndIsr,
+    assigned: Sequence[int],
+    live_or_shutting_down: Collection[int],
+    shutting_down: Collection[int],
+    controller_epoch: int,
+) -> Election:
+    """Move leadership off brokers about to stop (ControlledShutdownLeaderSelector).
+
+    The first of the isr, in isr order, that stays. It must be live as well: after a failover
+    an isr may still name dead followers, and 0.8.2.2 could elect one of those.
+    """
+    isr = tuple(replica for replica in current.isr if replica not in shutting_down)
+    for replica in isr:
+        if replica in live_or_shutting_down:
+            recipients = tuple(r for r in assigned if r in live_or_shutting_down)
+            return Election(_next(current, replica, isr, controller_epoch), recipients)
+    raise NoReplicaOnlineError(
+        f"No other replicas in ISR {_csv(current.isr)} besides shutting down brokers "
+        f"{_csv(sorted(shutting_down))}"
+    )
+
+
+def without_replicas(
+    current: LeaderAndIsr, gone: Collection[int], controller_epoch: int
+) -> LeaderAndIsr | None:
+    """The state once ``gone`` have left the isr; None if there is nothing to write.
+
+    When nobody is left the isr stays as it is, leaderless, so that any of its members can lead
+    once it is back (KafkaController.removeReplicaFromIsr keeps the last one, and only where
+    unclean election is off).
+    """
+    isr = tuple(replica for replica in current.isr if replica not in gone) or current.isr
+    leader = NO_LEADER if current.leader in gone else current.leader
+    if isr == current.isr and leader == current.leader:
+        return None
+    return _next(current, leader, isr, controller_epoch)
+
+
+def same_leader(current: LeaderAndIsr, controller_epoch: int) -> LeaderAndIsr:
+    """The same leader and isr under a new leader epoch, so that brokers take a new AR."""
+    return _next(current, current.leader, current.isr, controller_epoch)
+
+
+def _next(
+    current: LeaderAndIsr, leader: int, isr: tuple[int, ...], controller_epoch: int
+) -> LeaderAndIsr:
+    return LeaderAndIsr(
+        leader, current.leader_epoch + 1, isr, controller_epoch, current.zk_version + 1
+    )
+
+
+def _csv(ids: Collection[int]) -> str:
+    return ",".join(map(str, ids))

@@ -1,0 +1,282 @@
+"""What happens when partitions change state (kafka.controller.PartitionStateMachine).
+
+Acts on many partitions at a time: states are read and written in bulk, and the requests that
+follow are gathered in one batch. A partition that cannot make its transition is logged and
+stays what it was; the others go on. ZooKeeper trouble and lost controllership are the caller's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable
+
+from kafka08.common import TopicPartition
+from kafka08.controller import elections
+from kafka08.controller.batch import TRACE, ControllerBrokerRequestBatch, Outgoing
+from kafka08.controller.context import ControllerContext, LeaderAndIsr
+from kafka08.controller.states import (
+    PARTITION_PREDECESSORS,
+    PartitionState,
+    StateChangeFailedError,
+    check_transition,
+)
+from kafka08.controller.store import ControllerStore
+
+logger = logging.getLogger("kafka.controller.PartitionStateMachine")
+state_change_logger = logging.getLogger("state.change.logger")
+
+# The outcome for a partition, from its state as just read. Raises StateChangeFailedError.
+Rule = Callable[[TopicPartition, LeaderAndIsr], elections.Election]
+FetchLeo = Callable[[int, TopicPartition], int | None]
+
+
+class PartitionStateMachine:
+    """Transitions of partitions.
+
+    ``send`` queues requests. ``unclean_allowed(topic)`` reads the configuration.
+    ``fetch_leo(broker_id, partition)``, where given, asks a replica for its log end, so that an
+    unclean election takes the longest log instead of the first.
+    """
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        store: ControllerStore,
+        batch: ControllerBrokerRequestBatch,
+        send: Callable[[list[Outgoing]], None],
+        controller_id: int,
+        unclean_allowed: Callable[[str], bool],
+        fetch_leo: FetchLeo | None = None,
+    ) -> None:
+        self._context = context
+        self._store = store
+        self._batch = batch
+        self._send = send
+        self._id = controller_id
+        self._unclean_allowed = unclean_allowed
+        self._fetch_leo = fetch_leo
+
+    def startup(self) -> None:
+        """At failover: where every partition stands, then try to bring all online."""
+        context = self._context
+        live = context.live
+        for partition in context.assignment:
+            state = context.leadership.get(partition)
+            if state is None:
+                context.partition_states[partition] = PartitionState.NEW
+            elif state.leader in live:
+                context.partition_states[partition] = PartitionState.ONLINE
+            else:
+                context.partition_states[partition] = PartitionState.OFFLINE
+        self.trigger_online()
+
+    def trigger_online(self) -> None:
+        """Try to bring every new or offline partition online, but not those being deleted."""
+        waiting = [
+            partition
+            for partition, state in self._context.partition_states.items()
+            if state in (PartitionState.NEW, PartitionState.OFFLINE)
+            and not self._context.is_being_deleted(partition)
+        ]
+        self.handle_state_changes(waiting, PartitionState.ONLINE)
+
+    def handle_state_changes(
+        self,
+        partitions: Collection[TopicPartition],
+        target: PartitionState,
+        rule: Rule | None = None,
+    ) -> None:
+        """Move ``partitions`` to ``target``; ``rule`` elects for those that had a leader."""
+        if not partitions:
+            return
+        logger.info(
+            "[Partition state machine on Controller %d]: Invoking state change to %s for "
+            "partitions %s",
+            self._id,
+            target,
+            ",".join(map(str, partitions)),
+        )
+        self._batch.clear()
+        legal = [partition for partition in partitions if self._check(partition, target)]
+        if target is PartitionState.ONLINE:
+            states = self._context.partition_states
+            new = [p for p in legal if states[p] is PartitionState.NEW]
+            self._initialize(new)
+            self._elect([p for p in legal if p not in set(new)], rule or self.offline_rule)
+        else:
+            for partition in legal:
+                self._mark(partition, target)
+        self._send(self._batch.drain())
+
+    def _check(self, partition: TopicPartition, target: PartitionState) -> bool:
+        current = self._context.partition_state(partition)
+        try:
+            brought_up = target in (PartitionState.NEW, PartitionState.ONLINE)
+            if brought_up and not self._context.replicas_of(partition):
+                raise StateChangeFailedError(
+                    f"Partition {partition} doesn't have replicas assigned to it"
+                )
+            check_transition(PARTITION_PREDECESSORS, f"Partition {partition}", current, target)
+        except StateChangeFailedError as error:
+            self._failed(partition, target, error)
+            return False
+        return True
+
+    def _mark(self, partition: TopicPartition, target: PartitionState) -> None:
+        previous = self._context.partition_state(partition)
+        self._context.set_partition_state(partition, target)
+        state_change_logger.log(
+            TRACE,
+            "Controller %d epoch %d changed partition %s from %s to %s",
+            *(self._id, self._context.epoch, partition, previous, target),
+        )
+
+    def _failed(self, partition: TopicPartition, target: PartitionState, error: Exception) -> None:
+        state_change_logger.error(
+            "Controller %d epoch %d initiated state change for partition %s from %s to %s "
+            "failed: %s",
+            *(self._id, self._context.epoch, partition),
+            *(self._context.partition_state(partition), target, error),
+        )
+
+    # New -> Online
+
+    def _initialize(self, partitions: Iterable[TopicPartition]) -> None:
+        """First leaders: written as new nodes, told to the live replicas."""
+        context = self._context
+        live = context.live
+        wanted = {}
+        for partition in partitions:
+            try:
+                wanted[partition] = elections.first_leader(
+                    context.replicas_of(partition), live, context.epoch
+                )
+            except StateChangeFailedError as error:
+                self._failed(partition, PartitionState.ONLINE, error)
+        created = self._store.create_states(wanted)
+        for partition, state in wanted.items():
+            if partition not in created:
+                refused = StateChangeFailedError(
+                    "LeaderAndIsr path already exists, or the topic is gone"
+                )
+                self._failed(partition, PartitionState.ONLINE, refused)
+                continue
+            context.leadership[partition] = state
+            self._batch.add_leader_and_isr(
+                state.isr, partition, state, context.replicas_of(partition)
+            )
+            self._mark(partition, PartitionState.ONLINE)
+
+    # Online, Offline -> Online
+
+    def _elect(self, partitions: Iterable[TopicPartition], rule: Rule) -> None:
+        """Read, decide, write; whatever was changed by somebody else meanwhile, once more."""
+        pending = list(partitions)
+        while pending:
+            outcomes = {}
+            states = self._store.states(pending)
+            for partition in pending:
+                try:
+                    outcomes[partition] = rule(partition, self._current(partition, states))
+                except elections.LeaderElectionNotNeededError:
+                    self._context.leadership[partition] = states[partition]
+                    self._mark(partition, PartitionState.ONLINE)
+                except StateChangeFailedError as error:
+                    self._failed(partition, PartitionState.ONLINE, error)
+            written = self._store.write_states(
+                {partition: outcome.state for partition, outcome in outcomes.items()}
+            )
+            for partition, state in written.items():
+                self._elected(partition, state, outcomes[partition])
+            pending = [partition for partition in outcomes if partition not in written]
+
+    def _elected(
+        self, partition: TopicPartition, state: LeaderAndIsr, outcome: elections.Election
+    ) -> None:
+        if outcome.unclean:
+            logger.warning(
+                "No broker in ISR is alive for %s. Elect leader %d from live brokers %s. "
+                "There's potential data loss.",
+                *(partition, state.leader, ",".join(map(str, outcome.recipients))),
+            )
+        self._context.leadership[partition] = state
+        self._batch.add_leader_and_isr(
+            outcome.recipients, partition, state, self._context.replicas_of(partition)
+        )
+        state_change_logger.log(
+            TRACE,
+            "Controller %d epoch %d elected leader %d for Offline partition %s",
+            *(self._id, self._context.epoch, state.leader, partition),
+        )
+        self._mark(partition, PartitionState.ONLINE)
+
+    def _current(
+        self, partition: TopicPartition, states: dict[TopicPartition, LeaderAndIsr]
+    ) -> LeaderAndIsr:
+        current = states.get(partition)
+        if current is None:
+            raise StateChangeFailedError(
+                f"LeaderAndIsr information doesn't exist for partition {partition} in "
+                f"{self._context.partition_state(partition)} state"
+            )
+        check_epoch(partition, current, self._context.epoch)
+        return current
+
+    # The rules, bound to the context
+
+    def offline_rule(self, partition: TopicPartition, current: LeaderAndIsr) -> elections.Election:
+        context = self._context
+        replicas, live = context.replicas_of(partition), context.live
+        try:
+            return elections.offline(current, replicas, live, context.epoch, None)
+        except elections.NoReplicaOnlineError:
+            # The topic's configuration is read only when it matters.
+            if live.isdisjoint(replicas) or not self._unclean_allowed(partition.topic):
+                raise
+        return elections.offline(
+            current, replicas, live, context.epoch, lambda alive: self._longest(partition, alive)
+        )
+
+    def _longest(self, partition: TopicPartition, alive: tuple[int, ...]) -> int:
+        if self._fetch_leo is None or len(alive) == 1:
+            return alive[0]
+        leos = [self._fetch_leo(replica, partition) for replica in alive]
+        known = [-1 if leo is None else leo for leo in leos]
+        return alive[known.index(max(known))]
+
+    def reassigned_rule(
+        self, partition: TopicPartition, current: LeaderAndIsr
+    ) -> elections.Election:
+        context = self._context
+        new_replicas = context.reassigned[partition]
+        return elections.reassigned(current, new_replicas, context.live, context.epoch)
+
+    def preferred_rule(
+        self, partition: TopicPartition, current: LeaderAndIsr
+    ) -> elections.Election:
+        context = self._context
+        replicas = context.replicas_of(partition)
+        return elections.preferred(current, replicas, context.live, context.epoch)
+
+    def controlled_shutdown_rule(
+        self, partition: TopicPartition, current: LeaderAndIsr
+    ) -> elections.Election:
+        context = self._context
+        return elections.controlled_shutdown(
+            current,
+            context.replicas_of(partition),
+            context.brokers,
+            context.shutting_down,
+            context.epoch,
+        )
+
+
+def check_epoch(partition: TopicPartition, current: LeaderAndIsr, epoch: int) -> None:
+    """Raises StateChangeFailedError if a later controller than us wrote ``current``."""
+    if current.controller_epoch > epoch:
+        raise StateChangeFailedError(
+            f"aborted leader election for partition {partition} since the LeaderAndIsr path was "
+            "already written by another controller. This probably means that the current "
+            "controller went through a soft failure and another controller was elected with "
+            f"epoch {current.controller_epoch}."
+        )

@@ -1,0 +1,279 @@
+"""Moving partitions to other brokers (KafkaController.onPartitionReassignment and around).
+
+AR = replicas as assigned now, RAR = the new list asked for. Phase A: AR becomes both lists, and
+the new replicas start to follow. Once all of RAR are in the isr, phase B: RAR takes over, the
+rest stops and is deleted. ZooKeeper's AR becomes RAR last, so any controller can go on from
+where this one ends.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from kafka08.common import TopicPartition
+from kafka08.controller import elections
+from kafka08.controller.batch import ControllerBrokerRequestBatch, Outgoing
+from kafka08.controller.context import ControllerContext, LeaderAndIsr, PartitionAndReplica
+from kafka08.controller.deletion import TopicDeletionManager
+from kafka08.controller.partitions import PartitionStateMachine, check_epoch
+from kafka08.controller.replicas import ReplicaStateMachine
+from kafka08.controller.states import PartitionState, ReplicaState, StateChangeFailedError
+from kafka08.controller.store import ControllerStore
+from zk.errors import MalformedNodeError, NoNodeError
+
+logger = logging.getLogger("kafka.controller.KafkaController")
+
+
+class Reassignment:
+    """Partitions under reassignment, kept in the context as partition -> RAR.
+
+    ``isr_event(partition)`` makes the event that a watched state posts.
+    """
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        store: ControllerStore,
+        batch: ControllerBrokerRequestBatch,
+        send: Callable[[list[Outgoing]], None],
+        partitions: PartitionStateMachine,
+        replicas: ReplicaStateMachine,
+        deletion: TopicDeletionManager,
+        isr_event: Callable[[TopicPartition], object],
+    ) -> None:
+        self._context = context
+        self._store = store
+        self._batch = batch
+        self._send = send
+        self._partitions = partitions
+        self._replicas = replicas
+        self._deletion = deletion
+        self._isr_event = isr_event
+
+    def load(self, listed: Mapping[TopicPartition, tuple[int, ...]]) -> None:
+        """At failover: take up what is listed, drop what is finished or has vanished."""
+        assignment = self._context.assignment
+        over = [tp for tp, new in listed.items() if assignment.get(tp) in (None, new)]
+        if over:
+            self._store.finish_reassignments(over)
+        self._context.reassigned = {tp: new for tp, new in listed.items() if tp not in over}
+        logger.info("Resuming reassignment of partitions: %s", self._context.reassigned)
+
+    def resume(self) -> None:
+        """At failover, when the state machines are up: go on where others stopped."""
+        for partition, new in list(self._context.reassigned.items()):
+            # Once AR holds RAR, phase A had been: a dead new replica stalls it, no more.
+            begun = set(new) <= set(self._context.replicas_of(partition))
+            self._initiate(partition, new, resumed=begun)
+
+    def request(self, listed: Mapping[TopicPartition, tuple[int, ...]]) -> None:
+        """The node changed: begin what is not under way."""
+        for partition, new in listed.items():
+            if partition in self._context.reassigned:
+                continue
+            if self._context.is_being_deleted(partition):
+                logger.error(
+                    "Skipping reassignment of partition %s since its topic is being deleted",
+                    partition,
+                )
+                self.drop([partition])
+            else:
+                self._initiate(partition, new)
+
+    def isr_changed(self, partition: TopicPartition) -> None:
+        """The state of a partition under reassignment changed: have all caught up?"""
+        new = self._context.reassigned.get(partition)
+        if new is None:
+            return
+        state = self._store.watched_state(partition, self._isr_event(partition))
+        if state is None:
+            logger.error("Error handling reassignment of %s as it was never created", partition)
+            return
+        caught_up = set(new) & set(state.isr)
+        logger.info(
+            "%d/%d replicas have caught up with the leader for partition %s being reassigned.",
+            *(len(caught_up), len(new), partition),
+        )
+        if caught_up == set(new):
+            self._advance(partition)
+
+    def brokers_started(self, broker_ids: Iterable[int]) -> None:
+        """Brokers are back: redo what names them."""
+        back = set(broker_ids)
+        for partition, new in list(self._context.reassigned.items()):
+            if back.intersection(new):
+                self._advance(partition)
+
+    def _initiate(
+        self, partition: TopicPartition, new: tuple[int, ...], *, resumed: bool = False
+    ) -> None:
+        context = self._context
+        try:
+            self._check_request(partition, new, resumed=resumed)
+        except StateChangeFailedError as error:
+            logger.error("Error completing reassignment of partition %s: %s", partition, error)
+            self.drop([partition])
+            return
+        logger.info(
+            "Handling reassignment of partition %s to new replicas %s", partition, _csv(new)
+        )
+        context.reassigned[partition] = new
+        # The watch comes before the first look at the isr, so that no change is missed.
+        self._store.watched_state(partition, self._isr_event(partition))
+        self._deletion.mark_ineligible([partition.topic])
+        self._advance(partition)
+
+    def _check_request(
+        self, partition: TopicPartition, new: tuple[int, ...], *, resumed: bool
+    ) -> None:
+        assigned = self._context.replicas_of(partition)
+        alive = [replica for replica in new if replica in self._context.live]
+        if not assigned:
+            raise StateChangeFailedError(
+                f"Attempt to reassign partition {partition} that doesn't exist"
+            )
+        if partition not in self._context.leadership:
+            raise StateChangeFailedError(f"Partition {partition} has never had a leader")
+        if not new or len(set(new)) != len(new):
+            raise StateChangeFailedError(f"{_csv(new)} is not a list of distinct replicas")
+        if assigned == new:
+            raise StateChangeFailedError(
+                f"Partition {partition} to be reassigned is already assigned to replicas "
+                f"{_csv(new)}. Ignoring request for partition reassignment"
+            )
+        if len(alive) != len(new) and not resumed:
+            raise StateChangeFailedError(
+                f"Only {_csv(alive)} replicas out of the new set of replicas {_csv(new)} for "
+                f"partition {partition} to be reassigned are alive. "
+                "Failing partition reassignment"
+            )
+
+    def _advance(self, partition: TopicPartition) -> None:
+        """Phase A or B, by the isr of this moment. A failure leaves the partition pending."""
+        new = self._context.reassigned[partition]
+        try:
+            state = self._store.states([partition]).get(partition)
+            if state is not None and set(new) <= set(state.isr):
+                self._take_over(partition, new)
+            else:
+                self._start_new(partition, new)
+        except (StateChangeFailedError, NoNodeError, MalformedNodeError) as error:
+            logger.error("Error while handling reassignment of %s: %s", partition, error)
+
+    def _start_new(self, partition: TopicPartition, new: tuple[int, ...]) -> None:
+        """Phase A."""
+        logger.info(
+            "New replicas %s for partition %s being reassigned not yet caught up with the leader",
+            *(_csv(new), partition),
+        )
+        old = self._context.replicas_of(partition)
+        both = (*new, *(replica for replica in old if replica not in new))
+        self._write_assignment(partition, both)
+        self._renew_epoch(partition, both, both)
+        starting = [replica for replica in new if replica not in old]
+        self._replicas.handle_state_changes(_replicas(partition, starting), ReplicaState.NEW)
+        logger.info(
+            "Waiting for new replicas %s for partition %s being reassigned to catch up with the "
+            "leader",
+            *(_csv(new), partition),
+        )
+
+    def _take_over(self, partition: TopicPartition, new: tuple[int, ...]) -> None:
+        """Phase B."""
+        context = self._context
+        self._replicas.handle_state_changes(_replicas(partition, new), ReplicaState.ONLINE)
+        before = context.replicas_of(partition)
+        # From here on requests carry RAR, so that the leader lets nobody else back in.
+        context.assign(partition, new)
+        try:
+            self._move_leader(partition, before, new)
+        except StateChangeFailedError:
+            context.assign(partition, before)
+            raise
+        leaving = _replicas(partition, [replica for replica in before if replica not in new])
+        for state in (
+            ReplicaState.OFFLINE,
+            ReplicaState.DELETION_STARTED,
+            ReplicaState.DELETION_SUCCESSFUL,
+            ReplicaState.NON_EXISTENT,
+        ):
+            self._replicas.handle_state_changes(leaving, state)
+        self._write_assignment(partition, new)
+        self.drop([partition])
+        logger.info(
+            "Removed partition %s from the list of reassigned partitions in zookeeper", partition
+        )
+        self._batch.clear()
+        self._batch.add_update_metadata(context.live_or_shutting_down, [partition])
+        self._send(self._batch.drain())
+        self._deletion.resume([partition.topic])
+
+    def _move_leader(
+        self, partition: TopicPartition, before: tuple[int, ...], new: tuple[int, ...]
+    ) -> None:
+        """Have a live member of RAR lead. Raises StateChangeFailedError if none can."""
+        context = self._context
+        leader = context.leadership[partition].leader
+        if leader in new and leader in context.live:
+            self._renew_epoch(partition, before, new)
+            return
+        logger.info(
+            "Leader %s for partition %s being reassigned, is not in the new list of replicas %s "
+            "or is dead. Re-electing leader",
+            *(leader, partition, _csv(new)),
+        )
+        self._partitions.handle_state_changes(
+            [partition], PartitionState.ONLINE, self._partitions.reassigned_rule
+        )
+        leader = context.leadership[partition].leader
+        if leader not in new or leader not in context.live:
+            # 0.8.2.2 goes on to delete the old replicas, leader included.
+            raise StateChangeFailedError(f"No replica of {_csv(new)} can lead {partition} for now")
+
+    def _renew_epoch(
+        self, partition: TopicPartition, recipients: Iterable[int], assigned: tuple[int, ...]
+    ) -> None:
+        """Raise the leader epoch alone, so that ``recipients`` accept ``assigned`` as AR."""
+        context = self._context
+        written: LeaderAndIsr | None = None
+        while written is None:
+            current = self._store.states([partition]).get(partition)
+            if current is None:
+                raise StateChangeFailedError(
+                    f"Cannot update leader epoch for partition {partition} as leaderAndIsr path "
+                    "is empty. This could mean we somehow tried to reassign a partition that "
+                    "doesn't exist"
+                )
+            check_epoch(partition, current, context.epoch)
+            wanted = elections.same_leader(current, context.epoch)
+            written = self._store.write_states({partition: wanted}).get(partition)
+        logger.info("Updated leader epoch for partition %s to %d", partition, written.leader_epoch)
+        context.leadership[partition] = written
+        self._batch.clear()
+        self._batch.add_leader_and_isr(recipients, partition, written, assigned)
+        self._send(self._batch.drain())
+
+    def _write_assignment(self, partition: TopicPartition, replicas: tuple[int, ...]) -> None:
+        """Replace one partition's replicas in the topic's node, then in the context."""
+        self._store.write_assignment(partition, replicas)
+        logger.info(
+            "Updated assigned replicas for partition %s being reassigned to %s",
+            *(partition, _csv(replicas)),
+        )
+        self._context.assign(partition, replicas)
+
+    def drop(self, partitions: Collection[TopicPartition]) -> None:
+        """Over, done or refused: off the node, off the context."""
+        for partition in partitions:
+            if self._context.reassigned.pop(partition, None) is not None:
+                self._store.forget_state(partition)
+        self._store.finish_reassignments(partitions)
+
+
+def _replicas(partition: TopicPartition, ids: Iterable[int]) -> list[PartitionAndReplica]:
+    return [PartitionAndReplica(*partition, replica) for replica in ids]
+
+
+def _csv(ids: Iterable[int]) -> str:
+    return ",".join(map(str, ids))

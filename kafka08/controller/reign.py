@@ -1,0 +1,427 @@
+"""Everything a broker is and does while it is the controller, from one election to its end.
+
+Mirrors what KafkaController does between onControllerFailover and onControllerResignation. A
+reign starts from an empty context and is thrown away as a whole, so nothing outlives it. One
+task, the controller's loop, calls it; nothing here needs a lock. Errors that end a reign (lost
+session, lost epoch, ZooKeeper away) pass through to the loop.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+from kafka08.common import Broker, TopicPartition
+from kafka08.config import BrokerConfig
+from kafka08.controller import events
+from kafka08.controller.batch import ControllerBrokerRequestBatch, Outgoing
+from kafka08.controller.channels import Connection, ControllerChannelManager
+from kafka08.controller.context import ControllerContext, LiveBroker, PartitionAndReplica
+from kafka08.controller.deletion import TopicDeletionManager
+from kafka08.controller.partitions import PartitionStateMachine
+from kafka08.controller.preferred import PreferredReplicaElection
+from kafka08.controller.reassignment import Reassignment
+from kafka08.controller.replicas import ReplicaStateMachine
+from kafka08.controller.states import PartitionState, ReplicaState
+from kafka08.controller.store import ControllerStore
+from kafka08.errors import UnknownError
+from kafka08.protocol import schemas
+from kafka08.runtime import Runtime, Scheduler
+from zk.client import ZkClient
+from zk.election import Epoch
+from zk.watches import WatchSet
+
+logger = logging.getLogger("kafka.controller.KafkaController")
+broker_logger = logging.getLogger("kafka.controller.ReplicaStateMachine$BrokerChangeListener")
+topic_logger = logging.getLogger("kafka.controller.PartitionStateMachine$TopicChangeListener")
+delete_logger = logging.getLogger("kafka.controller.PartitionStateMachine$DeleteTopicsListener")
+
+REBALANCE_DELAY_MS = 5000
+UNCLEAN_KEY = "unclean.leader.election.enable"
+
+FetchLeo = Callable[[Broker, TopicPartition], int | None]
+
+
+class Reign:
+    """One time as controller. ``number`` counts this broker's reigns and marks their events.
+
+    ``post`` enqueues an event for the loop; ``connect(broker)`` makes a connection;
+    ``fetch_leo(broker, partition)`` asks a broker for a replica's log end, or is None.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        epoch: Epoch,
+        config: BrokerConfig,
+        zk: ZkClient,
+        watches: WatchSet,
+        runtime: Runtime,
+        connect: Callable[[Broker], Connection],
+        post: Callable[[Any], None],
+        fetch_leo: FetchLeo | None,
+    ) -> None:
+        self.number = number
+        self.context = context = ControllerContext()
+        context.epoch, context.epoch_zk_version = epoch
+        self._config = config
+        self._id = config.broker_id
+        self._prefix = f"[Controller {self._id}]: "
+        self._post = post
+        self._watches = watches
+        self._scheduler = Scheduler(runtime)
+        self._fetch_leo = fetch_leo
+        self._store = store = ControllerStore(zk, watches, context, runtime)
+        self._channels = ControllerChannelManager(runtime, self._id, connect, self._answered)
+        client_id = f"id_{self._id}-host_{config.host_name or 'null'}-port_{config.port}"
+        self._batch = batch = ControllerBrokerRequestBatch(context, self._id, client_id)
+        send = self._channels.send
+        self._partitions = PartitionStateMachine(
+            context,
+            store,
+            batch,
+            send,
+            self._id,
+            self._unclean_allowed,
+            self._log_end if fetch_leo is not None else None,
+        )
+        self._replicas = ReplicaStateMachine(context, store, batch, send, self._id)
+        self._deletion = TopicDeletionManager(
+            context, store, self._partitions, self._replicas, self._send_deletions
+        )
+        self._preferred = PreferredReplicaElection(context, store, self._partitions, self._deletion)
+        self._reassignment = Reassignment(
+            context,
+            store,
+            batch,
+            send,
+            self._partitions,
+            self._replicas,
+            self._deletion,
+            lambda partition: events.IsrChanged(number, partition),
+        )
+        self._handlers: dict[type, Callable[[Any], None]] = {
+            events.BrokerIdsChanged: lambda event: self._brokers_changed(),
+            events.TopicsChanged: lambda event: self._topics_changed(),
+            events.PartitionsChanged: lambda event: self._partitions_changed(event.topic),
+            events.DeleteTopicsChanged: lambda event: self._delete_topics_changed(),
+            events.ReassignmentChanged: lambda event: self._reassignment_changed(),
+            events.PreferredElectionChanged: lambda event: self._preferred_changed(),
+            events.IsrChanged: lambda event: self._reassignment.isr_changed(event.partition),
+            events.StopReplicaAnswered: self._stop_replica_answered,
+            events.RebalanceDue: lambda event: self._rebalance(),
+        }
+
+    # Begin and end
+
+    def start(self) -> None:
+        """Failover: read everything, take over what was under way, tell every broker."""
+        context, store, number = self.context, self._store, self.number
+        reassignments = store.reassignments(events.ReassignmentChanged(number))
+        preferred = store.preferred_elections(events.PreferredElectionChanged(number))
+        to_delete: set[str] = set()
+        if self._config.delete_topic_enable:
+            to_delete = store.topics_to_delete(events.DeleteTopicsChanged(number))
+        context.topics = store.topics(events.TopicsChanged(number))
+        context.brokers = store.brokers(events.BrokerIdsChanged(number))
+        self._load_topics(context.topics)
+        context.leadership = store.states(list(context.assignment))
+        for live in context.brokers.values():
+            self._channels.add_broker(live.broker)
+        self._preferred.load(preferred or ())
+        self._reassignment.load(reassignments)
+        self._deletion.startup(to_delete)
+        self._log_view()
+        self._replicas.startup()
+        self._partitions.startup()
+        logger.info(
+            "%sBroker %d is ready to serve as the new controller with epoch %d",
+            *(self._prefix, self._id, context.epoch),
+        )
+        self._reassignment.resume()
+        if preferred is not None:
+            self._preferred.resume()
+        self._send_metadata(context.live_or_shutting_down, None)
+        if self._config.auto_leader_rebalance_enable:
+            logger.info("%sstarting the partition rebalance scheduler", self._prefix)
+            self._scheduler.every(
+                "partition-rebalance-thread",
+                self._config.leader_imbalance_check_interval_seconds * 1000,
+                lambda: self._post(events.RebalanceDue(number)),
+                delay_ms=REBALANCE_DELAY_MS,
+            )
+        self._work_on_deletions()
+
+    def _log_view(self) -> None:
+        context = self.context
+        for what, values in (
+            ("Currently active brokers in the cluster", context.live_or_shutting_down),
+            ("Current list of topics in the cluster", sorted(context.topics)),
+            ("List of topics to be deleted", sorted(context.topics_to_delete)),
+        ):
+            logger.info("%s%s: %s", self._prefix, what, ",".join(map(str, values)))
+
+    def halt(self) -> None:
+        """Send nothing more, from this moment on; callable from any task."""
+        self._channels.halt()
+
+    def stop(self) -> None:
+        """End the reign. May be repeated, and follow a start that failed."""
+        self._channels.halt()
+        self._watches.clear()
+        self._scheduler.stop()
+
+    def join(self, timeout: float) -> None:
+        """After ``stop``: wait for the senders, ``timeout`` seconds at most."""
+        self._channels.join(timeout)
+
+    # Events
+
+    def handle(self, event: events.ReignEvent) -> None:
+        """Act on one event; those of another reign are dropped."""
+        if event.reign == self.number:
+            self._handlers[type(event)](event)
+            self._work_on_deletions()
+
+    def _work_on_deletions(self) -> None:
+        while self._deletion.due:
+            self._deletion.work()
+
+    def _answered(self, outgoing: Outgoing, response: Any) -> None:
+        """On a sender's task: pass answers to deletions on to the loop."""
+        request = outgoing.request
+        if not isinstance(request, schemas.StopReplicaRequest) or not request.delete_partitions:
+            return
+        asked = tuple(TopicPartition(p.topic, p.partition) for p in request.partitions)
+        errors = {TopicPartition(p.topic, p.partition): p.error for p in response.partitions}
+        failed = asked if response.error else tuple(tp for tp in asked if errors.get(tp))
+        self._post(events.StopReplicaAnswered(self.number, outgoing.broker_id, asked, failed))
+
+    def _stop_replica_answered(self, event: events.StopReplicaAnswered) -> None:
+        replicas = {tp: PartitionAndReplica(*tp, event.broker_id) for tp in event.partitions}
+        self._deletion.fail(replicas[tp] for tp in event.failed)
+        self._deletion.complete(replicas[tp] for tp in event.partitions if tp not in event.failed)
+
+    # Brokers
+
+    def _brokers_changed(self) -> None:
+        """Compare whole registrations: a changed one is a broker gone and a new one come."""
+        context = self.context
+        known = context.brokers
+        current = self._store.brokers(events.BrokerIdsChanged(self.number))
+        new = {broker_id for broker_id in current if broker_id not in known}
+        dead = {broker_id for broker_id in known if broker_id not in current}
+        bounced = {i for i in current if i in known and current[i] != known[i]}
+        broker_logger.info(
+            "[BrokerChangeListener on Controller %d]: Newly added brokers: %s, "
+            "deleted brokers: %s, bounced brokers: %s, all live brokers: %s",
+            *(self._id, _csv(new), _csv(dead), _csv(bounced), _csv(current)),
+        )
+        for broker_id in dead | bounced:
+            self._channels.remove_broker(broker_id)
+        context.brokers = {i: live for i, live in current.items() if i not in bounced}
+        self._brokers_started({i: current[i] for i in new})
+        self._brokers_failed(dead | bounced)
+        context.brokers = current
+        self._brokers_started({i: current[i] for i in bounced})
+        if new or dead or bounced:
+            # 0.8.2.2 leaves the others with their old list of brokers until something else is
+            # due for them.
+            self._send_metadata(context.live_or_shutting_down, ())
+
+    def _brokers_started(self, brokers: dict[int, LiveBroker]) -> None:
+        """KafkaController.onBrokerStartup."""
+        if not brokers:
+            return
+        logger.info("%sNew broker startup callback for %s", self._prefix, _csv(brokers))
+        for live in brokers.values():
+            self._channels.add_broker(live.broker)
+        self._send_metadata(sorted(brokers), None)
+        # One request with all they host: from the first one they take what to keep.
+        hosted = self.context.replicas_on(brokers)
+        self._replicas.handle_state_changes(
+            [
+                replica
+                for replica in hosted
+                if self.context.replica_state(replica) is not ReplicaState.DELETION_SUCCESSFUL
+            ],
+            ReplicaState.ONLINE,
+        )
+        self._partitions.trigger_online()
+        self._reassignment.brokers_started(brokers)
+        self._deletion.resume({replica.topic for replica in hosted})
+
+    def _brokers_failed(self, broker_ids: Collection[int]) -> None:
+        """KafkaController.onBrokerFailure."""
+        if not broker_ids:
+            return
+        context = self.context
+        logger.info("%sBroker failure callback for %s", self._prefix, _csv(broker_ids))
+        context.shutting_down.difference_update(broker_ids)
+        leaderless = [
+            partition
+            for partition, state in context.leadership.items()
+            if state.leader in broker_ids and not context.is_being_deleted(partition)
+        ]
+        self._partitions.handle_state_changes(leaderless, PartitionState.OFFLINE)
+        self._partitions.trigger_online()
+        replicas = context.replicas_on(broker_ids)
+        self._replicas.handle_state_changes(
+            [r for r in replicas if r.topic not in context.topics_to_delete], ReplicaState.OFFLINE
+        )
+        self._deletion.fail(r for r in replicas if r.topic in context.topics_to_delete)
+
+    def controlled_shutdown(self, broker_id: int) -> list[TopicPartition]:
+        """Move what can be moved off a broker; what it still leads with replication above 1.
+
+        Raises KafkaError for a broker that is not registered.
+        """
+        context = self.context
+        logger.info("%sShutting down broker %d", self._prefix, broker_id)
+        if broker_id not in context.brokers:
+            raise UnknownError(f"Broker id {broker_id} does not exist.")
+        context.shutting_down.add(broker_id)
+        led: list[TopicPartition] = []
+        followed: list[TopicPartition] = []
+        for partition in context.partitions_on(broker_id):
+            state = context.leadership.get(partition)
+            if state is not None and len(context.replicas_of(partition)) > 1:
+                (led if state.leader == broker_id else followed).append(partition)
+        self._partitions.handle_state_changes(
+            led, PartitionState.ONLINE, self._partitions.controlled_shutdown_rule
+        )
+        # Stop the followers first, so that no leader lets them back in meanwhile.
+        replicas = [PartitionAndReplica(*partition, broker_id) for partition in followed]
+        self._batch.clear()
+        for replica in replicas:
+            self._batch.add_stop_replica(replica, delete=False)
+        self._channels.send(self._batch.drain())
+        self._replicas.handle_state_changes(replicas, ReplicaState.OFFLINE)
+        return [partition for partition in led if context.leadership[partition].leader == broker_id]
+
+    # Topics
+
+    def _topics_changed(self) -> None:
+        context = self.context
+        current = self._store.topics(events.TopicsChanged(self.number))
+        new, gone = current - context.topics, context.topics - current
+        for topic in gone:
+            self._topic_vanished(topic)
+        context.topics |= new
+        added = self._load_topics(new)
+        topic_logger.info(
+            "[TopicChangeListener on Controller %d]: New topics: [%s], deleted topics: [%s], "
+            "new partition replica assignment [%s]",
+            *(self._id, _csv(new), _csv(gone), _csv(added)),
+        )
+        self._partitions_created(added)
+
+    def _topic_vanished(self, topic: str) -> None:
+        """Somebody removed the node of a topic by hand."""
+        context = self.context
+        moving = [tp for tp in context.reassigned if tp.topic == topic]
+        if moving:
+            self._reassignment.drop(moving)
+        if topic in context.topics_to_delete:
+            self._store.delete_topic_request(topic)
+        self._store.forget_topic(topic)
+        context.remove_topic(topic)
+
+    def _load_topics(self, topics: Collection[str]) -> list[TopicPartition]:
+        """Take partitions not known yet into the context, watching their topics."""
+        context = self.context
+        assignments = self._store.assignments(
+            sorted(topics), lambda topic: events.PartitionsChanged(self.number, topic)
+        )
+        added = [tp for tp in assignments if tp not in context.assignment]
+        for partition in added:
+            context.assign(partition, assignments[partition])
+        return added
+
+    def _partitions_changed(self, topic: str) -> None:
+        context = self.context
+        if topic not in context.topics:
+            return
+        if topic in context.topics_to_delete:
+            self._store.assignments([topic], lambda t: events.PartitionsChanged(self.number, t))
+            logger.error(
+                "%sSkipping adding partitions for topic %s since it is currently being deleted",
+                *(self._prefix, topic),
+            )
+            return
+        added = self._load_topics([topic])
+        if added:
+            logger.info("%sNew partitions to be added %s", self._prefix, _csv(added))
+            self._partitions_created(added)
+
+    def _partitions_created(self, partitions: Collection[TopicPartition]) -> None:
+        """KafkaController.onNewPartitionCreation."""
+        if not partitions:
+            return
+        logger.info("%sNew partition creation callback for %s", self._prefix, _csv(partitions))
+        replicas = self.context.replicas_of_partitions(partitions)
+        self._partitions.handle_state_changes(partitions, PartitionState.NEW)
+        self._replicas.handle_state_changes(replicas, ReplicaState.NEW)
+        self._partitions.handle_state_changes(partitions, PartitionState.ONLINE)
+        self._replicas.handle_state_changes(replicas, ReplicaState.ONLINE)
+
+    def _delete_topics_changed(self) -> None:
+        context = self.context
+        listed = self._store.topics_to_delete(events.DeleteTopicsChanged(self.number))
+        if not listed <= context.topics:
+            # Created and deleted at once: the creation may wait in the queue behind us.
+            self._topics_changed()
+        for topic in sorted(listed - context.topics):
+            delete_logger.warning("Ignoring request to delete non-existing topics %s", topic)
+            self._store.delete_topic_request(topic)
+        wanted = (listed & context.topics) - context.topics_to_delete
+        if wanted:
+            delete_logger.info("Starting topic deletion for topics %s", _csv(wanted))
+            self._deletion.enqueue(wanted)
+
+    # Administrative requests and timers
+
+    def _reassignment_changed(self) -> None:
+        self._reassignment.request(
+            self._store.reassignments(events.ReassignmentChanged(self.number))
+        )
+
+    def _preferred_changed(self) -> None:
+        listed = self._store.preferred_elections(events.PreferredElectionChanged(self.number))
+        if listed is not None:
+            self._preferred.request(listed)
+
+    def _rebalance(self) -> None:
+        self._preferred.rebalance(self._config.leader_imbalance_per_broker_percentage)
+
+    # What the parts need
+
+    def _send_metadata(
+        self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition] | None
+    ) -> None:
+        """UpdateMetadata to ``broker_ids`` with ``partitions`` (None: all)."""
+        self._batch.clear()
+        self._batch.add_update_metadata(broker_ids, partitions)
+        self._channels.send(self._batch.drain())
+
+    def _send_deletions(self) -> None:
+        """Every round of UpdateMetadata names the partitions being deleted: send just those."""
+        self._send_metadata(self.context.live_or_shutting_down, ())
+
+    def _unclean_allowed(self, topic: str) -> bool:
+        """The topic's setting, else the broker's; any case, as the original reads it."""
+        text = self._store.topic_config(topic).get(UNCLEAN_KEY, "").strip().lower()
+        if text in ("true", "false"):
+            return text == "true"
+        return self._config.unclean_leader_election_enable
+
+    def _log_end(self, broker_id: int, partition: TopicPartition) -> int | None:
+        live = self.context.brokers.get(broker_id)
+        if live is None or self._fetch_leo is None:
+            return None
+        return self._fetch_leo(live.broker, partition)
+
+
+def _csv(values: Iterable[Any]) -> str:
+    return ",".join(map(str, values))

@@ -1,0 +1,216 @@
+"""What happens when replicas change state (kafka.controller.ReplicaStateMachine).
+
+Like ``partitions``: in bulk, one batch per call, failures stay with the replica they concern.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from kafka08.common import TopicPartition
+from kafka08.controller import elections
+from kafka08.controller.batch import TRACE, ControllerBrokerRequestBatch, Outgoing
+from kafka08.controller.context import ControllerContext, LeaderAndIsr, PartitionAndReplica
+from kafka08.controller.partitions import check_epoch
+from kafka08.controller.states import (
+    REPLICA_PREDECESSORS,
+    ReplicaState,
+    StateChangeFailedError,
+    check_transition,
+)
+from kafka08.controller.store import ControllerStore
+
+logger = logging.getLogger("kafka.controller.ReplicaStateMachine")
+state_change_logger = logging.getLogger("state.change.logger")
+
+
+class ReplicaStateMachine:
+    """Transitions of replicas. ``send`` queues requests."""
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        store: ControllerStore,
+        batch: ControllerBrokerRequestBatch,
+        send: Callable[[list[Outgoing]], None],
+        controller_id: int,
+    ) -> None:
+        self._context = context
+        self._store = store
+        self._batch = batch
+        self._send = send
+        self._id = controller_id
+
+    def startup(self) -> None:
+        """At failover: tell the live replicas of every partition that has a state.
+
+        Dead ones may have missed a deletion, so they start as ineligible for it.
+        """
+        context = self._context
+        live = context.live
+        replicas = context.replicas_of_partitions(context.assignment)
+        for replica in replicas:
+            alive = replica.replica in live
+            context.set_replica_state(
+                replica, ReplicaState.ONLINE if alive else ReplicaState.DELETION_INELIGIBLE
+            )
+        self.handle_state_changes([r for r in replicas if r.replica in live], ReplicaState.ONLINE)
+
+    def handle_state_changes(
+        self, replicas: Collection[PartitionAndReplica], target: ReplicaState
+    ) -> None:
+        """Move ``replicas`` to ``target`` and send what follows from it."""
+        if not replicas:
+            return
+        logger.info(
+            "[Replica state machine on controller %d]: Invoking state change to %s for replicas %s",
+            *(self._id, target, ",".join(map(str, replicas))),
+        )
+        self._batch.clear()
+        legal = [replica for replica in replicas if self._check(replica, target)]
+        act = {
+            ReplicaState.NEW: self._start,
+            ReplicaState.ONLINE: self._bring_online,
+            ReplicaState.OFFLINE: self._take_offline,
+            ReplicaState.DELETION_STARTED: self._start_deletion,
+            ReplicaState.NON_EXISTENT: self._forget,
+        }.get(target)
+        if act is None:
+            for replica in legal:
+                self._mark(replica, target)
+        else:
+            act(legal)
+        self._send(self._batch.drain())
+
+    def _check(self, replica: PartitionAndReplica, target: ReplicaState) -> bool:
+        current = self._context.replica_state(replica)
+        try:
+            check_transition(REPLICA_PREDECESSORS, f"Replica {replica}", current, target)
+        except StateChangeFailedError as error:
+            self._failed(replica, target, error)
+            return False
+        return True
+
+    def _mark(self, replica: PartitionAndReplica, target: ReplicaState) -> None:
+        previous = self._context.replica_state(replica)
+        self._context.set_replica_state(replica, target)
+        state_change_logger.log(
+            TRACE,
+            "Controller %d epoch %d changed state of replica %d for partition %s from %s to %s",
+            *(self._id, self._context.epoch, replica.replica, replica.topic_partition),
+            *(previous, target),
+        )
+
+    def _failed(self, replica: PartitionAndReplica, target: ReplicaState, error: Exception) -> None:
+        state_change_logger.error(
+            "Controller %d epoch %d initiated state change of replica %d for partition %s "
+            "from %s to %s failed: %s",
+            *(self._id, self._context.epoch, replica.replica, replica.topic_partition),
+            *(self._context.replica_state(replica), target, error),
+        )
+
+    def _tell(self, replica: PartitionAndReplica, state: LeaderAndIsr) -> None:
+        partition = replica.topic_partition
+        self._batch.add_leader_and_isr(
+            [replica.replica], partition, state, self._context.replicas_of(partition)
+        )
+
+    def _start(self, replicas: Iterable[PartitionAndReplica]) -> None:
+        """NonExistent -> New: follow the leader, if there is one yet."""
+        replicas = list(replicas)
+        partitions = list(dict.fromkeys(replica.topic_partition for replica in replicas))
+        states = self._store.states(partitions)
+        for replica in replicas:
+            state = states.get(replica.topic_partition)
+            if state is not None and state.leader == replica.replica:
+                error = StateChangeFailedError("it is being requested to become leader")
+                self._failed(replica, ReplicaState.NEW, error)
+                continue
+            if state is not None:
+                self._tell(replica, state)
+            self._mark(replica, ReplicaState.NEW)
+
+    def _bring_online(self, replicas: Iterable[PartitionAndReplica]) -> None:
+        context = self._context
+        for replica in replicas:
+            partition = replica.topic_partition
+            if context.replica_state(replica) is ReplicaState.NEW:
+                assigned = context.replicas_of(partition)
+                if replica.replica not in assigned:
+                    context.assign(partition, (*assigned, replica.replica))
+            else:
+                # Without a leader ever, there is no log and nothing to tell.
+                state = context.leadership.get(partition)
+                if state is not None:
+                    self._tell(replica, state)
+            self._mark(replica, ReplicaState.ONLINE)
+
+    def _take_offline(self, replicas: Iterable[PartitionAndReplica]) -> None:
+        """Have them stop fetching, and leave the isr at once."""
+        context = self._context
+        gone: dict[TopicPartition, set[int]] = {}
+        for replica in replicas:
+            self._batch.add_stop_replica(replica, delete=False)
+            gone.setdefault(replica.topic_partition, set()).add(replica.replica)
+            # Marked although the isr may fail to follow: a replica of a partition that never
+            # had a leader could otherwise never be deleted (KafkaController leaves it stuck).
+            self._mark(replica, ReplicaState.OFFLINE)
+        led = {partition: ids for partition, ids in gone.items() if partition in context.leadership}
+        for partition, state in self._leave_isr(led).items():
+            if not context.is_being_deleted(partition):
+                assigned = context.replicas_of(partition)
+                recipients = [r for r in assigned if r not in gone[partition]]
+                self._batch.add_leader_and_isr(recipients, partition, state, assigned)
+
+    def _leave_isr(
+        self, gone: Mapping[TopicPartition, Collection[int]]
+    ) -> dict[TopicPartition, LeaderAndIsr]:
+        """Write each isr without ``gone``; the states now valid (removeReplicaFromIsr)."""
+        context = self._context
+        settled: dict[TopicPartition, LeaderAndIsr] = {}
+        pending = list(gone)
+        while pending:
+            states = self._store.states(pending)
+            wanted: dict[TopicPartition, LeaderAndIsr] = {}
+            for partition in pending:
+                current = states.get(partition)
+                try:
+                    if current is None:
+                        raise StateChangeFailedError("leaderAndIsr is empty")
+                    check_epoch(partition, current, context.epoch)
+                except StateChangeFailedError as error:
+                    self._cannot_leave(partition, gone[partition], error)
+                    continue
+                state = elections.without_replicas(current, gone[partition], context.epoch)
+                if state is None:
+                    settled[partition] = current
+                else:
+                    wanted[partition] = state
+            settled.update(self._store.write_states(wanted))
+            pending = [partition for partition in wanted if partition not in settled]
+        for partition, state in settled.items():
+            context.leadership[partition] = state
+            logger.info("New leader and ISR for partition %s is %s", partition, state)
+        return settled
+
+    def _cannot_leave(
+        self, partition: TopicPartition, ids: Collection[int], error: Exception
+    ) -> None:
+        logger.warning(
+            "Cannot remove replicas %s from ISR of %s - %s",
+            *(",".join(map(str, sorted(ids))), partition, error),
+        )
+
+    def _start_deletion(self, replicas: Iterable[PartitionAndReplica]) -> None:
+        for replica in replicas:
+            self._mark(replica, ReplicaState.DELETION_STARTED)
+            self._batch.add_stop_replica(replica, delete=True)
+
+    def _forget(self, replicas: Iterable[PartitionAndReplica]) -> None:
+        context = self._context
+        for replica in replicas:
+            partition = replica.topic_partition
+            assigned = context.replicas_of(partition)
+            context.assign(partition, [r for r in assigned if r != replica.replica])
+            self._mark(replica, ReplicaState.NON_EXISTENT)

@@ -1,0 +1,90 @@
+"""The states of partitions and replicas, and every legal transition, as tables.
+
+The controller acts only after ``check_transition``; docs can draw the same tables. Mirrors the
+assertions of kafka.controller.PartitionStateMachine and ReplicaStateMachine. What a transition
+does is in ``partitions`` and ``replicas``.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from kafka08.errors import KafkaError
+
+
+class StateChangeFailedError(KafkaError):
+    """A transition that cannot be made now; the rest of its batch goes on."""
+
+    java_class = "kafka.common.StateChangeFailedException"
+
+
+class PartitionState(enum.Enum):
+    """New has replicas but never had a leader; Offline had one that is gone."""
+
+    NEW = "NewPartition"
+    ONLINE = "OnlinePartition"
+    OFFLINE = "OfflinePartition"
+    NON_EXISTENT = "NonExistentPartition"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class ReplicaState(enum.Enum):
+    """The last three but one are steps of deletion; ineligible means it must be retried."""
+
+    NEW = "NewReplica"
+    ONLINE = "OnlineReplica"
+    OFFLINE = "OfflineReplica"
+    DELETION_STARTED = "ReplicaDeletionStarted"
+    DELETION_SUCCESSFUL = "ReplicaDeletionSuccessful"
+    DELETION_INELIGIBLE = "ReplicaDeletionIneligible"
+    NON_EXISTENT = "NonExistentReplica"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+PARTITION_PREDECESSORS: Mapping[PartitionState, tuple[PartitionState, ...]] = {
+    PartitionState.NEW: (PartitionState.NON_EXISTENT,),
+    PartitionState.ONLINE: (PartitionState.NEW, PartitionState.ONLINE, PartitionState.OFFLINE),
+    PartitionState.OFFLINE: (PartitionState.NEW, PartitionState.ONLINE, PartitionState.OFFLINE),
+    PartitionState.NON_EXISTENT: (PartitionState.OFFLINE,),
+}
+
+REPLICA_PREDECESSORS: Mapping[ReplicaState, tuple[ReplicaState, ...]] = {
+    ReplicaState.NEW: (ReplicaState.NON_EXISTENT,),
+    ReplicaState.ONLINE: (
+        ReplicaState.NEW,
+        ReplicaState.ONLINE,
+        ReplicaState.OFFLINE,
+        ReplicaState.DELETION_INELIGIBLE,
+    ),
+    ReplicaState.OFFLINE: (
+        ReplicaState.NEW,
+        ReplicaState.ONLINE,
+        ReplicaState.OFFLINE,
+        ReplicaState.DELETION_INELIGIBLE,
+    ),
+    ReplicaState.DELETION_STARTED: (ReplicaState.OFFLINE,),
+    ReplicaState.DELETION_SUCCESSFUL: (ReplicaState.DELETION_STARTED,),
+    ReplicaState.DELETION_INELIGIBLE: (ReplicaState.DELETION_STARTED,),
+    ReplicaState.NON_EXISTENT: (ReplicaState.DELETION_SUCCESSFUL,),
+}
+
+S = TypeVar("S", PartitionState, ReplicaState)
+
+
+def check_transition(
+    predecessors: Mapping[S, tuple[S, ...]], subject: Any, current: S, target: S
+) -> None:
+    """Raises StateChangeFailedError unless ``current`` may precede ``target``."""
+    legal = predecessors[target]
+    if current not in legal:
+        names = ",".join(map(str, legal))
+        raise StateChangeFailedError(
+            f"{subject} should be in the {names} states before moving to {target} state. "
+            f"Instead it is in {current} state"
+        )

@@ -1,0 +1,360 @@
+"""What the controller reads from and writes to ZooKeeper, in its own terms.
+
+Every write is a transaction that also checks /controller_epoch, so a controller that has been
+replaced without noticing changes nothing (0.8.2.2 fences state nodes only): it gets
+StaleControllerEpochError. Reads given an event arm a watch first. A malformed node is logged
+and taken as absent; nothing else suffers. Many nodes are read and written at a time. Knows no
+rule of the controller's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from kafka08.common import Broker, TopicPartition
+from kafka08.controller.context import ControllerContext, LeaderAndIsr, LiveBroker
+from kafka08.runtime import Runtime
+from zk import election, znodes
+from zk.client import CreateOp, DeleteOp, Op, SetOp, ZkClient
+from zk.errors import BadVersionError, NodeExistsError, NoNodeError, NotEmptyError
+from zk.watches import WatchSet
+
+logger = logging.getLogger("kafka.controller.KafkaController")
+
+# Reads in flight at a time, and writes per transaction (a request must stay below 1 MiB).
+READERS = 32
+WRITES = 100
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class ControllerStore:
+    """The controller's nodes. ``watches`` posts the events given to reads."""
+
+    def __init__(
+        self, zk: ZkClient, watches: WatchSet, context: ControllerContext, runtime: Runtime
+    ) -> None:
+        self._zk = zk
+        self._watches = watches
+        self._context = context
+        self._runtime = runtime
+
+    # Reading
+
+    def brokers(self, event: Any) -> dict[int, LiveBroker]:
+        """Registered brokers by id."""
+        names = self._watches.children(znodes.BROKER_IDS, event) or []
+        ids = sorted(int(name) for name in names if name.isdecimal())
+        paths = [znodes.broker_path(broker_id) for broker_id in ids]
+        brokers = {}
+        for broker_id, path, found in zip(
+            ids, paths, self._each(self._zk.get_if_exists, paths), strict=True
+        ):
+            if found is None:
+                continue
+            data, stat = found
+            node = _decoded(znodes.decode_broker, path, data)
+            if node is not None:
+                broker = Broker(broker_id, node.host, node.port)
+                brokers[broker_id] = LiveBroker(broker, stat.czxid)
+        return brokers
+
+    def topics(self, event: Any) -> set[str]:
+        return set(self._watches.children(znodes.BROKER_TOPICS, event) or ())
+
+    def assignments(
+        self, topics: Collection[str], event_of: Callable[[str], Any]
+    ) -> dict[TopicPartition, tuple[int, ...]]:
+        """AR of every partition of ``topics``, each watched with its own event."""
+
+        def read(topic: str) -> dict[int, tuple[int, ...]] | None:
+            path = znodes.topic_path(topic)
+            found = self._watches.data(path, event_of(topic))
+            return None if found is None else _decoded(znodes.decode_topic, path, found[0])
+
+        return {
+            TopicPartition(topic, partition): replicas
+            for topic, partitions in zip(topics, self._each(read, topics), strict=True)
+            for partition, replicas in (partitions or {}).items()
+            if replicas
+        }
+
+    def forget_topic(self, topic: str) -> None:
+        """Stop watching the node of a topic."""
+        self._watches.forget(znodes.topic_path(topic))
+
+    def states(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, LeaderAndIsr]:
+        """The state nodes there are."""
+        paths = [znodes.partition_state_path(*partition) for partition in partitions]
+        states = {}
+        for partition, path, found in zip(
+            partitions, paths, self._each(self._zk.get_if_exists, paths), strict=True
+        ):
+            if found is not None:
+                state = _state(path, found[0], found[1].version)
+                if state is not None:
+                    states[partition] = state
+        return states
+
+    def watched_state(self, partition: TopicPartition, event: Any) -> LeaderAndIsr | None:
+        path = znodes.partition_state_path(*partition)
+        found = self._watches.data(path, event)
+        return None if found is None else _state(path, *found)
+
+    def forget_state(self, partition: TopicPartition) -> None:
+        """Stop watching a state node."""
+        self._watches.forget(znodes.partition_state_path(*partition))
+
+    def reassignments(self, event: Any) -> dict[TopicPartition, tuple[int, ...]]:
+        path = znodes.REASSIGN_PARTITIONS
+        found = self._watches.data(path, event)
+        return {} if found is None else _decoded(znodes.decode_reassignment, path, found[0]) or {}
+
+    def preferred_elections(self, event: Any) -> list[TopicPartition] | None:
+        """The partitions asked for; None without the node."""
+        path = znodes.PREFERRED_REPLICA_ELECTION
+        found = self._watches.data(path, event)
+        if found is None:
+            return None
+        return _decoded(znodes.decode_preferred_election, path, found[0]) or []
+
+    def topics_to_delete(self, event: Any) -> set[str]:
+        return set(self._watches.children(znodes.DELETE_TOPICS, event) or ())
+
+    def topic_config(self, topic: str) -> dict[str, str]:
+        """The overrides of a topic."""
+        path = znodes.topic_config_path(topic)
+        found = self._zk.get_if_exists(path)
+        return {} if found is None else _decoded(znodes.decode_topic_config, path, found[0]) or {}
+
+    # State nodes
+
+    def write_states(
+        self, states: Mapping[TopicPartition, LeaderAndIsr]
+    ) -> dict[TopicPartition, LeaderAndIsr]:
+        """Set each state if its node still has version ``zk_version - 1``.
+
+        Returned are the states as written, with the version they got. A partition missing there
+        was changed or deleted by somebody else: read it again.
+        """
+
+        def write(chunk: Sequence[tuple[TopicPartition, LeaderAndIsr]]) -> list[LeaderAndIsr]:
+            stats = self._fenced([_set_state(partition, state) for partition, state in chunk])
+            return [
+                state._replace(zk_version=stat.version)
+                for (_, state), stat in zip(chunk, stats, strict=True)
+            ]
+
+        written: dict[TopicPartition, LeaderAndIsr] = {}
+        for chunk in _chunks(list(states.items()), WRITES):
+            try:
+                done = write(chunk)
+                written.update(zip((partition for partition, _ in chunk), done, strict=True))
+            except (BadVersionError, NoNodeError):
+                for partition, state in chunk:
+                    try:
+                        written[partition] = write([(partition, state)])[0]
+                    except (BadVersionError, NoNodeError):
+                        adopted = self._written_before(partition, state)
+                        if adopted is not None:
+                            written[partition] = adopted
+        return written
+
+    def _written_before(
+        self, partition: TopicPartition, state: LeaderAndIsr
+    ) -> LeaderAndIsr | None:
+        """What is stored, if it is ``state`` after all: an earlier try had got through."""
+        stored = self.states([partition]).get(partition)
+        if stored is not None and stored[:-1] == state[:-1]:
+            return stored
+        return None
+
+    def create_states(
+        self, states: Mapping[TopicPartition, LeaderAndIsr]
+    ) -> dict[TopicPartition, LeaderAndIsr]:
+        """Create state nodes, and their parents; those that could be, for their partitions."""
+        created: dict[TopicPartition, LeaderAndIsr] = {}
+        for topic in dict.fromkeys(partition.topic for partition in states):
+            try:
+                self._zk.create(znodes.topic_partitions_path(topic))
+            except (NodeExistsError, NoNodeError):
+                pass
+        for chunk in _chunks(list(states.items()), WRITES // 2):
+            try:
+                self._fenced([op for item in chunk for op in (_parent(item[0]), _create(*item))])
+                created.update(chunk)
+            except (NodeExistsError, NoNodeError):
+                created.update(item for item in chunk if self._create_state(*item))
+        return created
+
+    def _create_state(self, partition: TopicPartition, state: LeaderAndIsr) -> bool:
+        try:
+            self._fenced([_parent(partition)])
+        except NodeExistsError:
+            pass
+        except NoNodeError:
+            return False
+        try:
+            self._fenced([_create(partition, state)])
+        except (NodeExistsError, NoNodeError):
+            return self._written_before(partition, state) is not None
+        return True
+
+    # Topics
+
+    def write_assignment(self, partition: TopicPartition, replicas: Sequence[int]) -> None:
+        """Replace the replicas of one partition; those of others stay as they are stored.
+
+        Raises NoNodeError if the topic is gone, MalformedNodeError.
+        """
+        path = znodes.topic_path(partition.topic)
+        while True:
+            data, stat = self._zk.get(path)
+            assigned = znodes.decode_topic(path, data)
+            assigned[partition.partition] = tuple(replicas)
+            try:
+                self._fenced([SetOp(path, znodes.encode_topic(assigned), stat.version)])
+                return
+            except BadVersionError:
+                logger.debug("%s changed while it was being updated", path)
+
+    def delete_topic(self, topic: str) -> None:
+        """Delete a topic's nodes, its configuration, and last the request to delete it."""
+        self._delete_tree(znodes.topic_path(topic))
+        self._delete_tree(znodes.topic_config_path(topic))
+        self._delete_tree(znodes.delete_topic_path(topic))
+
+    def delete_topic_request(self, topic: str) -> None:
+        """Drop a request to delete a topic there is not."""
+        self._delete_tree(znodes.delete_topic_path(topic))
+
+    def _delete_tree(self, path: str) -> None:
+        """Delete a node and all below, children first; repeated while somebody adds to it."""
+        while True:
+            paths = self._tree([path])
+            try:
+                for chunk in _chunks(paths, WRITES):
+                    self._fenced([DeleteOp(node) for node in chunk])
+                return
+            except (NotEmptyError, NoNodeError):
+                logger.debug("%s changed while it was being deleted", path)
+
+    def _tree(self, level: Sequence[str]) -> list[str]:
+        """``level`` and everything below it, deepest nodes first; nothing if it is gone."""
+        found: list[str] = []
+        for path, names in zip(level, self._each(self._children, level), strict=True):
+            if names is not None:
+                found = [*self._tree([f"{path}/{name}" for name in names]), *found, path]
+        return found
+
+    def _children(self, path: str) -> list[str] | None:
+        try:
+            return self._zk.children(path)
+        except NoNodeError:
+            return None
+
+    # Administrative requests
+
+    def finish_reassignments(self, partitions: Collection[TopicPartition]) -> None:
+        """Take ``partitions`` off the reassignment node; delete it when nothing is left."""
+        path = znodes.REASSIGN_PARTITIONS
+        while True:
+            found = self._zk.get_if_exists(path)
+            if found is None:
+                return
+            data, stat = found
+            listed = _decoded(znodes.decode_reassignment, path, data)
+            if listed is None:
+                return
+            left = {tp: replicas for tp, replicas in listed.items() if tp not in partitions}
+            if left and len(left) == len(listed):
+                return
+            op: Op = DeleteOp(path, stat.version)
+            if left:
+                op = SetOp(path, znodes.encode_reassignment(left), stat.version)
+            try:
+                self._fenced([op])
+                return
+            except (BadVersionError, NoNodeError):
+                logger.debug("%s changed while it was being updated", path)
+
+    def delete_preferred_elections(self) -> None:
+        try:
+            self._fenced([DeleteOp(znodes.PREFERRED_REPLICA_ELECTION)])
+        except NoNodeError:
+            logger.debug("%s was gone already", znodes.PREFERRED_REPLICA_ELECTION)
+
+    # How
+
+    def _fenced(self, ops: Sequence[Op]) -> list[Any]:
+        epoch = election.Epoch(self._context.epoch, self._context.epoch_zk_version)
+        return election.fenced(self._zk, epoch, ops)
+
+    def _each(self, read: Callable[[T], R], items: Collection[T]) -> list[R]:
+        """``read`` of every item, many at a time: ZooKeeper answers in order but pipelined."""
+        if len(items) < 2:
+            return [read(item) for item in items]
+        waiting = list(enumerate(items))[::-1]
+        results: dict[int, R] = {}
+        failures: list[Exception] = []
+
+        def work() -> None:
+            while waiting and not failures:
+                index, item = waiting.pop()
+                try:
+                    results[index] = read(item)
+                except Exception as error:
+                    failures.append(error)
+
+        tasks = [
+            self._runtime.spawn("controller-reader", work) for _ in range(min(READERS, len(items)))
+        ]
+        for task in tasks:
+            task.join()
+        if failures:
+            raise failures[0]
+        return [results[index] for index in range(len(results))]
+
+
+def _chunks(items: Sequence[T], size: int) -> Iterable[Sequence[T]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def _decoded(decode: Callable[[str, bytes], T], path: str, data: bytes) -> T | None:
+    """The payload, or None for one that is malformed."""
+    try:
+        return decode(path, data)
+    except znodes.MalformedNodeError as error:
+        logger.error("Ignoring %s: %s", path, error)
+        return None
+
+
+def _state(path: str, data: bytes, version: int) -> LeaderAndIsr | None:
+    node = _decoded(znodes.decode_partition_state, path, data)
+    if node is None:
+        return None
+    return LeaderAndIsr(node.leader, node.leader_epoch, node.isr, node.controller_epoch, version)
+
+
+def _encoded(state: LeaderAndIsr) -> bytes:
+    return znodes.encode_partition_state(
+        znodes.PartitionStateNode(
+            state.leader, state.leader_epoch, state.controller_epoch, state.isr
+        )
+    )
+
+
+def _set_state(partition: TopicPartition, state: LeaderAndIsr) -> SetOp:
+    path = znodes.partition_state_path(*partition)
+    return SetOp(path, _encoded(state), state.zk_version - 1)
+
+
+def _parent(partition: TopicPartition) -> CreateOp:
+    return CreateOp(znodes.partition_path(*partition))
+
+
+def _create(partition: TopicPartition, state: LeaderAndIsr) -> CreateOp:
+    return CreateOp(znodes.partition_state_path(*partition), _encoded(state))
