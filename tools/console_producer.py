@@ -1,0 +1,253 @@
+"""kafka-console-producer: lines of standard input become messages (kafka.tools.ConsoleProducer).
+
+``--new-producer`` keeps its options and its partitioning, and goes through the same producer.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO, Protocol
+
+from kafka08.errors import KafkaError
+from kafka08.producer.config import ASYNC, DEFAULT_ENCODER, SYNC, ProducerConfig
+from kafka08.producer.event_handler import KeyedMessage
+from kafka08.producer.producer import Producer
+from kafka08.producer.serializers import load
+from kafka08.settings import log_overrides
+from tools.broker_list import broker_list
+from tools.options import LONG, Arguments, OptionParser, parse_key_values, run_tool
+
+LINE_READER = "kafka.tools.ConsoleProducer$LineMessageReader"
+NEW_PARTITIONER = "org.apache.kafka.clients.producer.internals.Partitioner"
+OLD_PARTITIONER = "kafka.producer.ByteArrayPartitioner"
+
+
+class MessageReader(Protocol):
+    """kafka.tools.ConsoleProducer$MessageReader; made with a stream and the properties."""
+
+    def __iter__(self) -> Iterator[KeyedMessage]: ...
+
+
+class LineMessageReader:
+    """A message per line; with parse.key=true the key comes before the first key.separator."""
+
+    def __init__(self, stream: BinaryIO, properties: Mapping[str, str]) -> None:
+        self._stream = stream
+        self._topic = properties["topic"]
+        self._parse_key = _is_true(properties, "parse.key")
+        self._ignore_error = _is_true(properties, "ignore.error")
+        self._separator = properties.get("key.separator", "\t").encode()
+
+    def __iter__(self) -> Iterator[KeyedMessage]:
+        """Raises KafkaError for a line without a key."""
+        for number, line in enumerate(_lines(self._stream), 1):
+            if not self._parse_key:
+                yield KeyedMessage(self._topic, line)
+                continue
+            key, separator, value = line.partition(self._separator)
+            if separator:
+                yield KeyedMessage(self._topic, value, key)
+            elif self._ignore_error:
+                yield KeyedMessage(self._topic, line)
+            else:
+                raise NoKeyError(f"No key found on line {number}: {line.decode(errors='replace')}")
+
+
+class NoKeyError(KafkaError):
+    java_class = "kafka.common.KafkaException"
+
+
+def _is_true(properties: Mapping[str, str], key: str) -> bool:
+    return properties.get(key, "").strip().lower() == "true"
+
+
+def _lines(stream: BinaryIO) -> Iterator[bytes]:
+    r"""Lines as java.io.BufferedReader has them: \n, \r and \r\n end one."""
+    for line in stream:
+        yield from line.removesuffix(b"\n").removesuffix(b"\r").split(b"\r")
+
+
+def main(argv: list[str]) -> int:
+    parser = _parser()
+    args = parser.parse(argv)
+    if not argv:
+        parser.usage_and_exit()
+    parser.check_required(args, "topic", "broker-list")
+    broker_list(parser, args.value("broker-list"))
+    properties = _properties(args)
+    reader = _reader(args, properties)
+    try:
+        log_overrides(properties, ProducerConfig.keys())
+        with Producer(ProducerConfig.from_properties(properties)) as producer:
+            for message in reader:
+                producer.send(message)
+    except KafkaError as error:
+        print(f"{error.java_class}: {error}", file=sys.stderr)
+        return 1
+    except Exception:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def _reader(args: Arguments, properties: Mapping[str, str]) -> MessageReader:
+    name = args.value("line-reader")
+    make: Any = LineMessageReader if name == LINE_READER else load(name)
+    reader: MessageReader = make(sys.stdin.buffer, properties)
+    return reader
+
+
+def _properties(args: Arguments) -> dict[str, str]:
+    """The producer's settings; those of the reader are among them, as in the original."""
+    new = args.has("new-producer")
+    properties = {"topic": args.value("topic"), **parse_key_values(args.values("property"))}
+    properties.setdefault("partitioner.class", NEW_PARTITIONER if new else OLD_PARTITIONER)
+    codec = args.value("compression-codec") if args.has("compression-codec") else "none"
+    options = {
+        "batch.num.messages": "batch-size",
+        "message.send.max.retries": "message-send-max-retries",
+        "retry.backoff.ms": "retry-backoff-ms",
+        "queue.buffering.max.ms": "timeout",
+        "queue.buffering.max.messages": "queue-size",
+        "queue.enqueue.timeout.ms": "queue-enqueuetimeout-ms",
+        "request.required.acks": "request-required-acks",
+        "request.timeout.ms": "request-timeout-ms",
+        "key.serializer.class": "key-serializer",
+        "serializer.class": "value-serializer",
+        "send.buffer.bytes": "socket-buffer-size",
+        "topic.metadata.refresh.interval.ms": "metadata-expiry-ms",
+    }
+    properties |= {key: str(args.value(option)) for key, option in options.items()}
+    return properties | {
+        "metadata.broker.list": args.value("broker-list"),
+        "compression.codec": codec or "gzip",
+        "producer.type": SYNC if args.has("sync") and not new else ASYNC,
+        "client.id": "console-producer",
+    }
+
+
+def _parser() -> OptionParser:
+    parser = OptionParser("Read data from standard input and publish it to Kafka.")
+    parser.option("topic", "REQUIRED: The topic to write to.", arg="topic")
+    parser.option(
+        "broker-list",
+        "REQUIRED: The brokers to ask for metadata, as HOST1:PORT1,HOST2:PORT2.",
+        arg="broker-list",
+    )
+    parser.option("sync", "Send each line at once and wait for the broker.")
+    parser.option(
+        "compression-codec",
+        "none, gzip, snappy or lz4; gzip when no codec is named.",
+        arg="compression-codec",
+        optional_arg=True,
+    )
+    parser.option(
+        "batch-size", "Messages in a batch, unless --sync.", arg="size", kind=int, default=200
+    )
+    parser.option(
+        "message-send-max-retries",
+        "How often a message that failed is sent again before it is dropped.",
+        kind=int,
+        default=3,
+    )
+    parser.option(
+        "retry-backoff-ms",
+        "How long to wait before metadata is refreshed and a message sent again.",
+        kind=int,
+        default=100,
+    )
+    parser.option(
+        "timeout",
+        "How long a message may wait for its batch to fill, in ms, unless --sync.",
+        arg="timeout_ms",
+        kind=int,
+        default=1000,
+    )
+    parser.option(
+        "queue-size",
+        "How many messages may wait to be sent, unless --sync.",
+        arg="queue_size",
+        kind=int,
+        default=10000,
+    )
+    parser.option(
+        "queue-enqueuetimeout-ms",
+        "How long to wait for room in the queue.",
+        arg="queue enqueuetimeout ms",
+        kind=int,
+        default=2**31 - 1,
+    )
+    parser.option(
+        "request-required-acks",
+        "Acknowledgements to wait for: 0, 1, or -1 for the whole isr.",
+        arg="request required acks",
+        kind=int,
+        default=0,
+    )
+    parser.option(
+        "request-timeout-ms",
+        "How long acknowledgements may take; more than 0.",
+        arg="request timeout ms",
+        kind=int,
+        default=1500,
+    )
+    parser.option(
+        "metadata-expiry-ms",
+        "The age in ms at which metadata is refreshed.",
+        arg="metadata expiration interval",
+        kind=LONG,
+        default=5 * 60 * 1000,
+    )
+    parser.option(
+        "metadata-fetch-timeout-ms",
+        "How long to wait for the first metadata of a topic.",
+        arg="metadata fetch timeout",
+        kind=LONG,
+        default=60 * 1000,
+    )
+    parser.option(
+        "max-memory-bytes",
+        "The bytes that may wait to be sent.",
+        arg="total memory in bytes",
+        kind=LONG,
+        default=32 * 1024 * 1024,
+    )
+    parser.option(
+        "max-partition-memory-bytes",
+        "The bytes in a batch of one partition.",
+        arg="memory in bytes per partition",
+        kind=LONG,
+        default=16 * 1024,
+    )
+    parser.option(
+        "value-serializer",
+        "The class that encodes values.",
+        arg="encoder_class",
+        default=DEFAULT_ENCODER,
+    )
+    parser.option(
+        "key-serializer",
+        "The class that encodes keys.",
+        arg="encoder_class",
+        default=DEFAULT_ENCODER,
+    )
+    parser.option(
+        "line-reader",
+        "The class that reads messages from standard input; one a line by default.",
+        arg="reader_class",
+        default=LINE_READER,
+    )
+    parser.option(
+        "socket-buffer-size", "The size of the TCP buffer.", arg="size", kind=int, default=102400
+    )
+    parser.option(
+        "property", "A setting of the message reader, key=value.", arg="prop", repeatable=True
+    )
+    parser.option("new-producer", "Send as the new producer does.")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(run_tool(main))
