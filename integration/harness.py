@@ -85,7 +85,6 @@ class Process:
         self.directory = directory
         self.log_path = directory / "console.log"
         self.started_in_s = 0.0
-        self.killed = False
         self._child: subprocess.Popen[bytes] | None = None
         self._mark = 0
 
@@ -118,7 +117,6 @@ class Process:
                 env=environment(self.directory),
                 start_new_session=True,
             )
-        self.killed = False
         _running.add(self)
 
     def wait_for(self, text: str, timeout: float = START_TIMEOUT_S) -> None:
@@ -153,7 +151,6 @@ class Process:
     def kill(self) -> None:
         """SIGKILL to it and to whatever it started."""
         if self._child is not None:
-            self.killed = self.alive
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._child.pid, signal.SIGKILL)
             self._child.wait(STOP_TIMEOUT_S)
@@ -306,10 +303,9 @@ class Broker(Process):
         return java("kafka.Kafka", str(self.config), heap=heap, log4j=log4j)
 
     def start(self, timeout: float = START_TIMEOUT_S) -> Broker:
-        """Until it serves. After kill() first until ZooKeeper has forgotten the dead one."""
-        if self.killed:
-            path = f"/brokers/ids/{self.broker_id}"
-            wait_until(f"end of {path}", 30, lambda: zookeeper_text(self.zookeeper, path) is None)
+        """Until it serves. First waits until ZooKeeper has forgotten a killed one of this id."""
+        path = f"/brokers/ids/{self.broker_id}"
+        wait_until(f"end of {path}", 30, lambda: zookeeper_text(self.zookeeper, path) is None)
         begin = time.monotonic()
         self.spawn()
         try:
@@ -364,11 +360,12 @@ class Broker(Process):
 
 
 def zookeeper_text(zookeeper: str, path: str) -> str | None:
-    """Data of a node, None when there is none."""
-    client = KazooClient(zookeeper, timeout=10)
+    """Data of a node, None when it (or the chroot) does not exist."""
+    hosts, slash, chroot = zookeeper.partition("/")
+    client = KazooClient(hosts, timeout=10)
     client.start(30)
     try:
-        return client.get(path)[0].decode()
+        return client.get(slash + chroot + path)[0].decode()
     except NoNodeError:
         return None
     finally:

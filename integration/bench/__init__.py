@@ -1,0 +1,1 @@
+"""Ours and the original side by side: `python -m integration.bench`."""

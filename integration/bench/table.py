@@ -1,0 +1,79 @@
+"""Measured rows as a markdown table. Knows nothing of how they were measured."""
+
+from __future__ import annotations
+
+import statistics
+from typing import NamedTuple
+
+
+class Row(NamedTuple):
+    """`values`: per kind of broker, one number per round."""
+
+    name: str
+    unit: str
+    more_is_better: bool
+    values: dict[str, list[float]]
+
+    def median(self, kind: str) -> float | None:
+        numbers = self.values.get(kind)
+        return statistics.median(numbers) if numbers else None
+
+
+def markdown(rows: list[Row], kinds: list[str]) -> str:
+    """One line per cell; what belongs to a cell (after `: `) stands in columns of its own."""
+    parts: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        name, _, part = row.name.partition(": ")
+        parts.setdefault(name, {})[part] = row
+    plain = [group for group in parts.values() if set(group) == {""}]
+    rich = [group for group in parts.values() if set(group) != {""}]
+    head = [*kinds, *(["ratio"] if len(kinds) > 1 else [])]
+    out = _table(["case", "unit", *head, "better"], [_plain(group[""], kinds) for group in plain])
+    if rich:
+        out += "\n\n" + _rich(rich, kinds)
+    if len(kinds) > 1:
+        out += f"\n\nRatio: {kinds[0]} / {kinds[1]}. CPU: the broker's user and system seconds."
+    return out
+
+
+def _plain(row: Row, kinds: list[str]) -> list[str]:
+    numbers = [_number(row.median(kind)) for kind in kinds]
+    better = "more" if row.more_is_better else "less"
+    return [row.name, row.unit, *numbers, *_ratio(row, kinds), better]
+
+
+def _rich(groups: list[dict[str, Row]], kinds: list[str]) -> str:
+    titles = {"": "MB/s", "records": "k records/s", "CPU per M records": "CPU s/M records"}
+    titles |= {"CPU per GB": "CPU s/GB", "generator busy": "generator busy %"}
+    head = ["case"]
+    for title in titles.values():
+        head += [f"{title} {kind}" for kind in kinds]
+        if len(kinds) > 1 and "generator" not in title:
+            head.append("ratio")
+    lines = []
+    for group in groups:
+        line = [group[""].name]
+        for part in titles:
+            line += [_number(group[part].median(kind)) for kind in kinds]
+            if "generator" not in part:
+                line += _ratio(group[part], kinds)
+        lines.append(line)
+    return _table(head, lines)
+
+
+def _ratio(row: Row, kinds: list[str]) -> list[str]:
+    if len(kinds) < 2:
+        return []
+    ours, theirs = row.median(kinds[0]), row.median(kinds[1])
+    return [f"{ours / theirs:.2f}" if ours is not None and theirs else "-"]
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _table(head: list[str], lines: list[list[str]]) -> str:
+    rule = ["-"] * len(head)
+    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *lines])
