@@ -15,7 +15,6 @@ import logging
 import os
 from struct import Struct
 from typing import NamedTuple
-from zlib import crc32
 
 from kafka08.config import LogConfig
 from kafka08.log.index import ENTRY, ENTRY_SIZE, MAX_RELATIVE_OFFSET
@@ -27,6 +26,7 @@ from kafka08.log.segment import (
     MIN_MESSAGE_SIZE,
     LogSegment,
 )
+from kafka08.message.crc import crc32
 
 CLEANED_SUFFIX = ".cleaned"
 SWAP_SUFFIX = ".swap"

@@ -9,10 +9,10 @@ at stored inner offsets.
 from __future__ import annotations
 
 from typing import NamedTuple
-from zlib import crc32
 
 from kafka08.errors import InvalidMessageError
 from kafka08.message.compression import MAX_INFLATED, CorruptCompressionError, decompress
+from kafka08.message.crc import crc32
 from kafka08.message.message import (
     CODEC_MASK,
     CRC_START,

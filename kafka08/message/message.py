@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from struct import Struct
 from typing import NamedTuple, TypeAlias
-from zlib import crc32
 
 from kafka08.errors import InvalidMessageError
+from kafka08.message.crc import crc32
 
 BytesLike: TypeAlias = "bytes | bytearray | memoryview"
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from operator import lt
 from typing import NamedTuple
-from zlib import crc32
 
 from kafka08.errors import InvalidMessageError, MessageSizeTooLargeError, UnknownError
 from kafka08.message.compression import MAX_INFLATED, NAMES, NONE, compress
+from kafka08.message.crc import crc32
 from kafka08.message.inner import leaves
 from kafka08.message.message import (
     CODEC_MASK,

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from struct import Struct, pack
 from typing import Any
-from zlib import crc32
 
+from kafka08.message.crc import crc32
 from kafka08.message.message import CRC_START, ENTRY_OVERHEAD, MIN_MESSAGE_SIZE
 
 # Below this a plain loop is as quick.
