@@ -1,20 +1,16 @@
-"""Accepts connections and serves each on a greenlet: frames in, replies out, in order.
+"""Accepts connections and gives each a greenlet (kafka.network.SocketServer).
 
-It knows sockets and framing and nothing of what a request means: ``handle`` is given the bytes
-of one frame and answers with the parts of the reply (bytes, or slices of a file that go to the
-socket by sendfile), or None where the wire has no answer. Mirrors kafka.network.SocketServer.
-
-A frame's memory belongs to the connection's receive buffer and is reused after ``handle``.
+It knows nothing of what a request means: ``handle`` is given the bytes of one frame and answers
+with the parts of the reply, or None where the wire has no answer; see ``connection``.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import socket as stdlib_socket
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import gevent
@@ -22,89 +18,14 @@ from gevent import socket
 from gevent.server import StreamServer
 
 from kafka08.errors import KafkaError, ProtocolError
-from kafka08.protocol.framing import FrameDecoder
+from kafka08.network.connection import Connection, Handle
 
 logger = logging.getLogger("kafka.network.Acceptor")
 processor_logger = logging.getLogger("kafka.network.Processor")
 
-Handle = Callable[[memoryview, str], "list[Any] | None"]
-
-# A connection that always has data would keep every other greenlet waiting: after this many
-# requests, or bytes, in a row it lets the others run.
-_TURN_REQUESTS = 8
-_TURN_BYTES = 1 << 20
-
 
 class ConnectionClosed(KafkaError):
     """Raised by ``handle`` to close the connection without an answer."""
-
-
-class _Connection:
-    """One client: its socket, its frames, when it was last heard."""
-
-    __slots__ = ("address", "decoder", "last_active", "serving", "sock")
-
-    def __init__(self, sock: Any, address: str, max_bytes: int) -> None:
-        self.sock = sock
-        self.address = address
-        self.decoder = FrameDecoder(max_bytes)
-        self.last_active = time.monotonic()
-        self.serving = False
-
-    def run(self, handle: Handle) -> None:
-        """Serve until the peer closes or breaks the protocol."""
-        sock, decoder = self.sock, self.decoder
-        requests = octets = 0
-        while True:
-            count = sock.recv_into(decoder.get_buffer())
-            if not count:
-                return
-            self.last_active = time.monotonic()
-            octets += count
-            for frame in decoder.received(count):
-                self.serving = True
-                reply = handle(frame, self.address)
-                self.serving = False
-                frame.release()
-                if reply is not None:
-                    self._write(reply)
-                requests += 1
-            if requests >= _TURN_REQUESTS or octets >= _TURN_BYTES:
-                requests = octets = 0
-                gevent.sleep(0)
-
-    def _write(self, parts: list[Any]) -> None:
-        """Send one reply: bytes as they are, file slices from the page cache."""
-        sock = self.sock
-
-        if len(parts) == 1:
-            sock.sendall(parts[0])
-            return
-        gathered: list[Any] = []
-        for part in parts:
-            if isinstance(part, (bytes, bytearray, memoryview)):
-                gathered.append(part)
-                continue
-            if gathered:
-                sock.sendall(b"".join(gathered), stdlib_socket.MSG_MORE)
-                gathered.clear()
-            self._send_file(part)
-        if gathered:
-            sock.sendall(b"".join(gathered))
-
-    def _send_file(self, part: Any) -> None:
-        source, position, left = part.fileno(), part.position, len(part)
-        target = self.sock.fileno()
-        while left:
-            try:
-                sent = os.sendfile(target, source, position, left)
-            except BlockingIOError:
-                socket.wait_write(target)
-                continue
-            if not sent:
-                raise OSError(f"{part} ends before its size")
-            position += sent
-            left -= sent
 
 
 class Server:
@@ -140,7 +61,7 @@ class Server:
             for name, limit in (max_connections_per_ip_overrides or {}).items()
         }
         self._idle = idle_ms / 1000
-        self._connections: set[_Connection] = set()
+        self._connections: set[Connection] = set()
         self._per_ip: Counter[str] = Counter()
         self._host = host
         self._server = StreamServer(self._listen(host, port), self._serve)
@@ -185,7 +106,7 @@ class Server:
             self._reaper.kill()
         self._server.close()
         for connection in list(self._connections):
-            _shutdown(connection.sock)
+            connection.shutdown()
         self._server.stop(timeout=2)
 
     def _serve(self, sock: Any, address: tuple[str, int]) -> None:
@@ -195,7 +116,7 @@ class Server:
             sock.close()
             return
         self._per_ip[host] += 1
-        connection = _Connection(sock, host, self._max_request_bytes)
+        connection = Connection(sock, host, self._max_request_bytes)
         self._connections.add(connection)
         try:
             sock.setsockopt(stdlib_socket.IPPROTO_TCP, stdlib_socket.TCP_NODELAY, 1)
@@ -222,12 +143,4 @@ class Server:
             for connection in list(self._connections):
                 if connection.last_active < oldest and not connection.serving:
                     processor_logger.debug("Closing idle connection to %s", connection.address)
-                    _shutdown(connection.sock)
-
-
-def _shutdown(sock: Any) -> None:
-    """Wake the connection's greenlet wherever it waits; closing is its own business."""
-    try:
-        sock.shutdown(stdlib_socket.SHUT_RDWR)
-    except OSError:
-        pass
+                    connection.shutdown()
