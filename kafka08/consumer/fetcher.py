@@ -87,13 +87,15 @@ class Fetcher:
         self._added.set()
 
     def ask_stop(self) -> None:
-        """End the wait for a response, too."""
         self._loop.stopping.set()
         self._added.set()
-        self._channel.close()
 
     def join(self) -> None:
-        """After this nothing more reaches a stream, even from a broker that answers late."""
+        """After this nothing more reaches a stream, even from a broker that answers late.
+
+        A response is due within fetch.wait.max.ms; closing the socket earlier would not wake
+        the task that waits on it.
+        """
         self._loop.stop(JOIN_S)
         self._channel.close()
 
