@@ -2,67 +2,81 @@
 
 Watch events carry no data: whoever handles one reads the whole node again, arming the watch
 anew, so coalesced and repeated events do no harm. ``reign`` is the count of elections this
-broker won; events of an earlier reign are dropped.
+broker won; events of an earlier reign are dropped. These are no tuples, because those of
+different classes could be equal, and what lost watches had to post is told apart by equality.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from kafka08.common import TopicPartition
 
 
-class Startup(NamedTuple):
+@dataclass(frozen=True)
+class Startup:
     """The loop has begun: watch /controller and try to be elected."""
 
 
-class Shutdown(NamedTuple):
+@dataclass(frozen=True)
+class Shutdown:
     """The last event: resign and leave."""
 
 
-class SessionExpired(NamedTuple):
+@dataclass(frozen=True)
+class SessionExpired:
     """A new ZooKeeper session replaced one that ended with all its ephemeral nodes."""
 
 
-class ControllerChanged(NamedTuple):
+@dataclass(frozen=True)
+class ControllerChanged:
     """/controller was created, changed or deleted."""
 
 
-class BrokerIdsChanged(NamedTuple):
+@dataclass(frozen=True)
+class BrokerIdsChanged:
     reign: int
 
 
-class TopicsChanged(NamedTuple):
+@dataclass(frozen=True)
+class TopicsChanged:
     reign: int
 
 
-class PartitionsChanged(NamedTuple):
+@dataclass(frozen=True)
+class PartitionsChanged:
     """The node of a topic, which holds its assignment, changed or went."""
 
     reign: int
     topic: str
 
 
-class DeleteTopicsChanged(NamedTuple):
+@dataclass(frozen=True)
+class DeleteTopicsChanged:
     reign: int
 
 
-class ReassignmentChanged(NamedTuple):
+@dataclass(frozen=True)
+class ReassignmentChanged:
     reign: int
 
 
-class PreferredElectionChanged(NamedTuple):
+@dataclass(frozen=True)
+class PreferredElectionChanged:
     reign: int
 
 
-class IsrChanged(NamedTuple):
+@dataclass(frozen=True)
+class IsrChanged:
     """The state of a partition being reassigned changed."""
 
     reign: int
     partition: TopicPartition
 
 
-class StopReplicaAnswered(NamedTuple):
+@dataclass(frozen=True)
+class StopReplicaAnswered:
     """A broker answered a StopReplica request that deletes."""
 
     reign: int
@@ -71,13 +85,15 @@ class StopReplicaAnswered(NamedTuple):
     failed: tuple[TopicPartition, ...]
 
 
-class RebalanceDue(NamedTuple):
+@dataclass(frozen=True)
+class RebalanceDue:
     """Time to look for leaders that are not the preferred ones."""
 
     reign: int
 
 
-class ControlledShutdown(NamedTuple):
+@dataclass(frozen=True)
+class ControlledShutdown:
     """A broker is about to stop. ``reply`` takes the answer."""
 
     broker_id: int
