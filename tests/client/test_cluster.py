@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import pytest
+
+from kafka08.client.cluster import (
+    ClusterClient,
+    NoBrokerError,
+    find_coordinator,
+    parse_broker_list,
+)
+from kafka08.common import Broker, TopicPartition
+from kafka08.errors import (
+    ConfigError,
+    ConsumerCoordinatorNotAvailableError,
+    LeaderNotAvailableError,
+    UnknownTopicOrPartitionError,
+)
+from kafka08.protocol import schemas
+from tests.client.fakes import FakeCluster, FakeRuntime
+
+BROKERS = [Broker(0, "b0", 9090), Broker(1, "b1", 9091)]
+ENDPOINTS = [(b.host, b.port) for b in BROKERS]
+
+
+def client(cluster: FakeCluster) -> ClusterClient:
+    return ClusterClient(ENDPOINTS, runtime=FakeRuntime(), channel=cluster.channel)
+
+
+def test_broker_list() -> None:
+    assert parse_broker_list("a:1, b:2,[::1]:3") == [("a", 1), ("b", 2), ("::1", 3)]
+    for bad in ("", "a", "a:", ":1", "a:x", "a:1,b"):
+        with pytest.raises(ConfigError):
+            parse_broker_list(bad)
+
+
+def test_any_listed_broker_may_answer() -> None:
+    cluster = FakeCluster(BROKERS)
+    cluster.create("t", 2)
+    for down in (9090, 9091):
+        cluster.down = {down}
+        assert [p.partition for p in client(cluster).partitions("t")] == [0, 1]
+    cluster.down = {9090, 9091}
+    with pytest.raises(NoBrokerError, match="failed"):
+        client(cluster).partitions("t")
+
+
+def test_leaders() -> None:
+    cluster = FakeCluster(BROKERS)
+    cluster.create("t", 2, leader=1)
+    cluster.leaders[TopicPartition("t", 1)] = -1
+    known = client(cluster)
+    assert known.leader(TopicPartition("t", 0)) == BROKERS[1]
+    with pytest.raises(LeaderNotAvailableError):
+        known.leader(TopicPartition("t", 1))
+    with pytest.raises(UnknownTopicOrPartitionError):
+        known.leader(TopicPartition("t", 2))
+    with pytest.raises(UnknownTopicOrPartitionError):
+        known.leader(TopicPartition("nowhere", 0))
+    assert len(cluster.sent(schemas.MetadataRequest)) == 2
+
+
+def test_topic_error_is_raised_and_asked_again() -> None:
+    cluster = FakeCluster(BROKERS)
+    cluster.topic_errors["t"] = 5
+    known = client(cluster)
+    with pytest.raises(LeaderNotAvailableError):
+        known.partitions("t")
+    del cluster.topic_errors["t"]
+    cluster.create("t", 1)
+    assert len(known.partitions("t")) == 1
+
+
+def test_channels_are_pooled_until_the_broker_moves() -> None:
+    cluster = FakeCluster(BROKERS)
+    cluster.create("t", 1, leader=1)
+    known = client(cluster)
+    request = schemas.OffsetsRequest(-1, [])
+    known.call_leader(TopicPartition("t", 0), request)
+    opened = cluster.opened
+    known.call_leader(TopicPartition("t", 0), request)
+    assert cluster.opened == opened
+    cluster.brokers[1] = Broker(1, "b1", 9999)
+    cluster.down = {9091}
+    known.refresh(["t"])
+    known.call_leader(TopicPartition("t", 0), request)
+    assert cluster.requests[-1][0] == 9999
+
+
+def test_coordinator() -> None:
+    cluster = FakeCluster(BROKERS)
+    cluster.down = {9091}
+    assert client(cluster).coordinator("g") == BROKERS[0]
+    cluster.script = lambda port, request: schemas.ConsumerMetadataResponse(15, -1, "", -1)
+    with pytest.raises(ConsumerCoordinatorNotAvailableError):
+        find_coordinator("g", BROKERS[:1], cluster.channel)
+    with pytest.raises(NoBrokerError):
+        find_coordinator("g", [], cluster.channel)

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from kafka08.client import shapes
+from kafka08.common import TopicPartition
+from kafka08.protocol import schemas
+from kafka08.protocol.requests import decode_request, encode_request
+
+T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
+
+
+def round_trip(request: object) -> object:
+    frame = b"".join(bytes(part) for part in encode_request(request, 7, "c"))
+    return decode_request(memoryview(bytearray(frame[4:])))[1]
+
+
+def test_fetch_request_nests_by_topic() -> None:
+    request = shapes.fetch_request({T0: 5, U0: 6, T1: 7}, 100, max_wait_ms=9, min_bytes=1)
+    assert request == schemas.FetchRequest(
+        -1,
+        9,
+        1,
+        [
+            schemas.FetchTopic(
+                "t", [schemas.FetchPartition(0, 5, 100), schemas.FetchPartition(1, 7, 100)]
+            ),
+            schemas.FetchTopic("u", [schemas.FetchPartition(0, 6, 100)]),
+        ],
+    )
+    assert round_trip(request) == request
+
+
+def test_commit_requests() -> None:
+    v0 = shapes.commit_request_v0("g", {T0: 5}, "m")
+    v1 = shapes.commit_request_v1("g", {T0: 5})
+    assert round_trip(v0) == v0
+    assert round_trip(v1) == v1
+    assert (v1.generation, v1.consumer_id) == (-1, "")
+    assert v1.topics[0].partitions[0] == schemas.OffsetCommitPartitionV1(0, 5, -1, "")
+
+
+def test_offset_fetch_carries_its_version() -> None:
+    assert isinstance(
+        shapes.offset_fetch_request("g", [T0], version=0), schemas.OffsetFetchRequestV0
+    )
+    request = shapes.offset_fetch_request("g", [T0, T1])
+    assert not isinstance(request, schemas.OffsetFetchRequestV0)
+    assert round_trip(request) == request
+
+
+def test_results_are_flat() -> None:
+    response = schemas.OffsetFetchResponse(
+        [
+            schemas.OffsetFetchTopicResponse(
+                "t", [schemas.OffsetFetchPartitionResponse(1, 9, "m", 0)]
+            )
+        ]
+    )
+    assert shapes.offset_fetch_results(response) == {T1: shapes.StoredOffset(9, "m", 0)}
