@@ -241,6 +241,8 @@ class Controller:
             self._elect()
         elif self._reign is not None:
             self._reign.handle(event)
+        if self._reign is not None and self._queue.empty():
+            self._reign.work_on_deletions()
 
     def _controlled_shutdown(self, event: events.ControlledShutdown) -> None:
         if self._reign is None:

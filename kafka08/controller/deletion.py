@@ -34,6 +34,9 @@ class TopicDeletionManager:
         send_metadata: Callable[[], None],
     ) -> None:
         self.due = False
+        # Per topic the replicas whose brokers have yet to answer. Until the last has, there is
+        # nothing to do for the topic.
+        self._awaited: dict[str, set[PartitionAndReplica]] = {}
         self._context = context
         self._store = store
         self._partitions = partitions
@@ -84,14 +87,20 @@ class TopicDeletionManager:
                 self._started(failed), ReplicaState.DELETION_INELIGIBLE
             )
             self.mark_ineligible({replica.topic for replica in failed})
-            self.due = True
+            self._no_longer_awaited(failed)
 
     def complete(self, replicas: Iterable[PartitionAndReplica]) -> None:
         """Brokers deleted their replicas."""
         done = self._started(r for r in replicas if r.topic in self._context.topics_to_delete)
         if done:
             self._replicas.handle_state_changes(done, ReplicaState.DELETION_SUCCESSFUL)
-            self.due = True
+            self._no_longer_awaited(done)
+
+    def _no_longer_awaited(self, replicas: Iterable[PartitionAndReplica]) -> None:
+        for replica in replicas:
+            awaited = self._awaited.get(replica.topic, set())
+            awaited.discard(replica)
+            self.due = self.due or not awaited
 
     def _started(self, replicas: Iterable[PartitionAndReplica]) -> list[PartitionAndReplica]:
         """Those awaiting an answer; late and repeated answers concern nobody."""
@@ -146,6 +155,7 @@ class TopicDeletionManager:
         alive = [replica for replica in missing if replica.replica in live]
         self._replicas.handle_state_changes(alive, ReplicaState.OFFLINE)
         self._replicas.handle_state_changes(alive, ReplicaState.DELETION_STARTED)
+        self._awaited[topic] = set(self._started(alive))
         if len(alive) != len(missing):
             self.mark_ineligible([topic])
 
@@ -159,6 +169,7 @@ class TopicDeletionManager:
         )
         self._partitions.handle_state_changes(partitions, PartitionState.OFFLINE)
         self._partitions.handle_state_changes(partitions, PartitionState.NON_EXISTENT)
+        self._awaited.pop(topic, None)
         self._store.delete_topic(topic)
         context.remove_topic(topic)
         logger.info("Deletion of topic %s successfully completed", topic)

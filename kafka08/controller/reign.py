@@ -151,7 +151,6 @@ class Reign:
                 lambda: self._post(events.RebalanceDue(number)),
                 delay_ms=REBALANCE_DELAY_MS,
             )
-        self._work_on_deletions()
 
     def _log_view(self) -> None:
         context = self.context
@@ -182,9 +181,9 @@ class Reign:
         """Act on one event; those of another reign are dropped."""
         if event.reign == self.number:
             self._handlers[type(event)](event)
-            self._work_on_deletions()
 
-    def _work_on_deletions(self) -> None:
+    def work_on_deletions(self) -> None:
+        """Go on with topic deletions; due when no event waits, since answers come in crowds."""
         while self._deletion.due:
             self._deletion.work()
 
