@@ -18,6 +18,7 @@ from kafka08.runtime import Runtime, ThreadRuntime
 
 # 0.8.2.2 answers a failed ConsumerMetadata request with correlation id 0.
 _MAY_ANSWER_ZERO = schemas.ConsumerMetadataResponse
+_FIRST_READ_BYTES = 4 << 20
 
 
 class _Pending(NamedTuple):
@@ -119,15 +120,19 @@ class Channel:
             raise
 
     def _read(self, size: int) -> bytearray:
-        data = bytearray(size)
-        view = memoryview(data)
+        # In growing pieces: the size may be no size at all but the words of another protocol.
+        data = bytearray(min(size, _FIRST_READ_BYTES))
         done = 0
-        while done < size:
-            count = self._socket.recv_into(view[done:])
-            if not count:
-                raise ConnectionResetError(f"{self.host}:{self.port} closed the connection")
-            done += count
-        return data
+        while True:
+            with memoryview(data) as view:
+                while done < len(data):
+                    count = self._socket.recv_into(view[done:])
+                    if not count:
+                        raise ConnectionResetError(f"{self.host}:{self.port} closed the connection")
+                    done += count
+            if done == size:
+                return data
+            data.extend(bytes(min(size - done, 3 * done)))
 
     def close(self) -> None:
         """Close the connection; responses outstanding are forgotten."""

@@ -63,6 +63,7 @@ class Connection:
         try:
             self._serve(handle)
         finally:
+            self.serving = False  # what is left may idle out like anything else
             self.flush()
 
     def _serve(self, handle: Handle) -> None:

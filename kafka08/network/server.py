@@ -15,6 +15,7 @@ from typing import Any
 
 import gevent
 from gevent import socket
+from gevent.pool import Pool
 from gevent.server import StreamServer
 
 from kafka08.errors import KafkaError, ProtocolError
@@ -22,6 +23,9 @@ from kafka08.network.connection import Connection, Handle
 
 logger = logging.getLogger("kafka.network.Acceptor")
 processor_logger = logging.getLogger("kafka.network.Processor")
+
+# How long a request in work may take at the end before its greenlet is killed.
+_STOP_SECONDS = 2
 
 
 class ConnectionClosed(KafkaError):
@@ -64,7 +68,8 @@ class Server:
         self._connections: set[Connection] = set()
         self._per_ip: Counter[str] = Counter()
         self._host = host
-        self._server = StreamServer(self._listen(host, port), self._serve)
+        # A pool, so that stop() can wait for the connections' greenlets.
+        self._server = StreamServer(self._listen(host, port), self._serve, spawn=Pool())
         self._reaper: Any = None
 
     def _listen(self, host: str | None, port: int) -> Any:
@@ -107,7 +112,7 @@ class Server:
         self._server.close()
         for connection in list(self._connections):
             connection.shutdown()
-        self._server.stop(timeout=2)
+        self._server.stop(timeout=_STOP_SECONDS)
 
     def _serve(self, sock: Any, address: tuple[str, int]) -> None:
         host = address[0]

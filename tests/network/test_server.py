@@ -1,0 +1,404 @@
+"""The socket server over real sockets: order, bounds, limits, slow peers, its end."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import gevent
+import pytest
+from gevent import socket
+from gevent.event import Event
+
+from kafka08.errors import KafkaError
+from kafka08.network.server import ConnectionClosed, Server
+
+PATIENCE = 5.0
+
+
+class Slice:
+    """A part of a file as log.segment.FileSlice is."""
+
+    def __init__(self, file: BinaryIO, position: int, size: int) -> None:
+        self.file, self.position, self.size = file, position, size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def fileno(self) -> int:
+        return self.file.fileno()
+
+
+class Service:
+    """What the tests' server does: echoes, unless a frame says otherwise."""
+
+    def __init__(self) -> None:
+        self.frames: list[bytes] = []
+        self.addresses: list[str] = []
+        self.gate = Event()
+        self.waiting = Event()
+        self.slices: dict[bytes, Slice] = {}
+
+    def handle(self, frame: memoryview, address: str) -> list[Any] | None:
+        body = bytes(frame)
+        self.frames.append(body)
+        self.addresses.append(address)
+        if body == b"silent":
+            return None
+        if body == b"close":
+            raise ConnectionClosed("as told")
+        if body == b"fail":
+            raise ValueError("as told")
+        if body == b"wait":
+            self.waiting.set()
+            self.gate.wait()
+        if body in self.slices:
+            part = self.slices[body]
+            return [struct.pack(">i", len(part)), part]
+        return [struct.pack(">i", len(body)), body]
+
+
+class Client:
+    def __init__(self, port: int) -> None:
+        self.sock = socket.create_connection(("127.0.0.1", port), PATIENCE)
+
+    def send(self, *bodies: bytes) -> None:
+        self.sock.sendall(b"".join(framed(body) for body in bodies))
+
+    def read(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            piece = self.sock.recv(size - len(data))
+            if not piece:
+                raise EOFError(data)
+            data += piece
+        return data
+
+    def reply(self) -> bytes:
+        return self.read(struct.unpack(">i", self.read(4))[0])
+
+    def call(self, body: bytes) -> bytes:
+        self.send(body)
+        return self.reply()
+
+    def is_closed(self) -> bool:
+        """Waits for the end; False if bytes come instead."""
+        try:
+            return self.sock.recv(1) == b""
+        except ConnectionResetError:
+            return True
+
+
+def framed(body: bytes) -> bytes:
+    return struct.pack(">i", len(body)) + body
+
+
+@pytest.fixture
+def service() -> Service:
+    return Service()
+
+
+Start = Callable[..., Server]
+
+
+@pytest.fixture
+def start(service: Service) -> Iterator[Start]:
+    with ExitStack() as stack:
+
+        def start(**settings: Any) -> Server:
+            settings = {"max_request_bytes": 1000, "idle_ms": 600_000, **settings}
+            server = Server("127.0.0.1", 0, service.handle, **settings)
+            server.start()
+            stack.callback(server.stop)
+            stack.callback(service.gate.set)
+            return server
+
+        yield start
+
+
+@pytest.fixture
+def connect() -> Iterator[Callable[[Server], Client]]:
+    with ExitStack() as stack:
+
+        def connect(server: Server) -> Client:
+            client = Client(server.port)
+            stack.callback(client.sock.close)
+            return client
+
+        yield connect
+
+
+Connect = Callable[[Server], Client]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Let the server's greenlets run until something is so."""
+    with gevent.Timeout(PATIENCE):
+        while not condition():
+            gevent.sleep(0)
+
+
+# Frames and replies
+
+
+def test_a_request_is_answered(start: Start, connect: Connect, service: Service) -> None:
+    client = connect(start())
+    assert client.call(b"hello") == b"hello"
+    assert service.addresses == ["127.0.0.1"]
+
+
+def test_pipelined_requests_are_answered_in_order(start: Start, connect: Connect) -> None:
+    client = connect(start())
+    bodies = [b"%d" % number for number in range(1000)]
+    client.send(*bodies)
+    assert [client.reply() for _ in bodies] == bodies
+
+
+def test_a_request_that_waits_lets_the_replies_before_it_go_and_holds_those_behind(
+    start: Start, connect: Connect, service: Service
+) -> None:
+    client = connect(start())
+    client.send(b"before", b"wait", b"behind")
+    assert client.reply() == b"before"
+    service.waiting.wait(PATIENCE)
+    assert service.frames == [b"before", b"wait"]
+    service.gate.set()
+    assert [client.reply(), client.reply()] == [b"wait", b"behind"]
+
+
+def test_connections_do_not_wait_for_each_other(
+    start: Start, connect: Connect, service: Service
+) -> None:
+    server = start()
+    slow, quick = connect(server), connect(server)
+    slow.send(b"wait")
+    service.waiting.wait(PATIENCE)
+    assert quick.call(b"hello") == b"hello"
+
+
+def test_nothing_is_sent_for_no_reply(start: Start, connect: Connect) -> None:
+    client = connect(start())
+    client.send(b"silent", b"silent", b"hello")
+    assert client.reply() == b"hello"
+
+
+def test_frames_may_come_byte_by_byte(start: Start, connect: Connect, service: Service) -> None:
+    client = connect(start())
+    for byte in framed(b"hello"):
+        client.sock.sendall(bytes([byte]))
+        gevent.sleep(0)
+    assert client.reply() == b"hello"
+    assert service.frames == [b"hello"]
+
+
+@pytest.mark.parametrize("size", [0, -1, -(2**31), 1001, 2**31 - 1])
+def test_a_size_word_out_of_bounds_closes_at_once(
+    start: Start, connect: Connect, service: Service, size: int
+) -> None:
+    client = connect(start())
+    client.send(b"good")
+    client.sock.sendall(struct.pack(">i", size))  # not a byte of the frame itself
+    assert client.reply() == b"good"
+    assert client.is_closed()
+    assert service.frames == [b"good"]
+
+
+def test_the_largest_size_is_fine(start: Start, connect: Connect) -> None:
+    client = connect(start())
+    assert client.call(b"x" * 1000) == b"x" * 1000
+
+
+def test_half_a_frame_and_the_end_execute_nothing(
+    start: Start, connect: Connect, service: Service
+) -> None:
+    server = start()
+    client = connect(server)
+    client.send(b"whole")
+    client.sock.sendall(framed(b"cut")[:-1])
+    assert client.reply() == b"whole"
+    client.sock.shutdown(socket.SHUT_WR)
+    assert client.is_closed()
+    assert service.frames == [b"whole"]
+    until(lambda: server.connections == 0)
+
+
+def test_half_a_frame_is_waited_for(start: Start, connect: Connect, service: Service) -> None:
+    server = start()
+    client, other = connect(server), connect(server)
+    whole = framed(b"late")
+    client.sock.sendall(whole[:6])
+    assert other.call(b"hello") == b"hello"
+    client.sock.sendall(whole[6:])
+    assert client.reply() == b"late"
+    assert service.frames == [b"hello", b"late"]
+
+
+@pytest.mark.parametrize("last", [b"close", b"fail"])
+def test_a_handler_that_raises_closes_after_the_replies_before(
+    start: Start, connect: Connect, service: Service, last: bytes
+) -> None:
+    server = start()
+    client = connect(server)
+    client.send(b"one", b"two", last, b"never")
+    assert [client.reply(), client.reply()] == [b"one", b"two"]
+    assert client.is_closed()
+    assert service.frames == [b"one", b"two", last]
+    assert connect(server).call(b"hello") == b"hello"
+
+
+# Slices of files
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Iterator[BinaryIO]:
+    path = tmp_path / "stored"
+    path.write_bytes(bytes(range(256)) * 16384)
+    with open(path, "rb") as file:
+        yield file
+
+
+def test_a_slice_is_sent_between_other_replies(
+    start: Start, connect: Connect, service: Service, stored: BinaryIO
+) -> None:
+    service.slices = {b"s": Slice(stored, 3, 1000), b"none": Slice(stored, 5, 0)}
+    client = connect(start())
+    client.send(b"a", b"s", b"none", b"b")
+    expected = (bytes(range(256)) * 5)[3:1003]
+    assert [client.reply() for _ in range(4)] == [b"a", expected, b"", b"b"]
+
+
+def test_a_slow_reader_gets_all_of_a_large_slice(
+    start: Start, connect: Connect, service: Service, stored: BinaryIO
+) -> None:
+    size = 256 * 2048
+    service.slices = {b"s": Slice(stored, 0, size)}
+    server = start(send_buffer_bytes=4096)
+    slow, other = connect(server), connect(server)
+    slow.send(b"s", b"after")
+    assert struct.unpack(">i", slow.read(4)) == (size,)
+    data = bytearray()
+    while len(data) < size:
+        data += slow.read(min(50_007, size - len(data)))
+        assert other.call(b"hello") == b"hello"
+    assert data == bytes(range(256)) * 2048
+    assert slow.reply() == b"after"
+
+
+def test_a_peer_that_never_reads_stops_nobody_else(
+    start: Start, connect: Connect, service: Service, stored: BinaryIO
+) -> None:
+    service.slices = {b"s": Slice(stored, 0, 256 * 16384)}
+    server = start(send_buffer_bytes=4096)
+    deaf, other = connect(server), connect(server)
+    deaf.send(*[b"s"] * 10)
+    for number in range(50):
+        assert other.call(b"%d" % number) == b"%d" % number
+    assert 1 <= service.frames.count(b"s") < 10  # what is behind an unsent reply waits
+
+
+def test_a_file_that_is_shorter_than_its_slice_closes(
+    start: Start, connect: Connect, service: Service, stored: BinaryIO
+) -> None:
+    service.slices = {b"s": Slice(stored, 256 * 16384 - 10, 20)}
+    client = connect(start())
+    client.send(b"s")
+    assert client.read(14)[4:] == bytes(range(246, 256))
+    assert client.is_closed()
+
+
+# Limits
+
+
+def test_connections_beyond_an_addresss_limit_are_closed_without_a_byte(
+    start: Start, connect: Connect
+) -> None:
+    server = start(max_connections_per_ip=2)
+    first, second = connect(server), connect(server)
+    assert first.call(b"1") == b"1"
+    assert second.call(b"2") == b"2"
+    assert connect(server).is_closed()
+    first.sock.close()
+    until(lambda: server.connections == 1)
+    assert connect(server).call(b"3") == b"3"
+
+
+def test_an_override_stands_for_its_host(start: Start, connect: Connect) -> None:
+    server = start(max_connections_per_ip=0, max_connections_per_ip_overrides={"localhost": 1})
+    first = connect(server)
+    assert first.call(b"1") == b"1"
+    assert connect(server).is_closed()
+
+
+def test_silent_connections_are_closed(start: Start, connect: Connect) -> None:
+    server = start(idle_ms=60)
+    never, half, done = connect(server), connect(server), connect(server)
+    half.sock.sendall(framed(b"cut")[:-1])
+    assert done.call(b"hello") == b"hello"
+    assert never.is_closed() and half.is_closed() and done.is_closed()
+    until(lambda: server.connections == 0)
+
+
+def test_a_request_in_work_is_not_idleness(
+    start: Start, connect: Connect, service: Service
+) -> None:
+    server = start(idle_ms=60)
+    waiting, silent = connect(server), connect(server)
+    waiting.send(b"wait")
+    assert silent.is_closed()
+    service.gate.set()
+    assert waiting.reply() == b"wait"
+
+
+def test_a_peer_that_never_reads_idles_out(
+    start: Start, connect: Connect, service: Service, stored: BinaryIO
+) -> None:
+    service.slices = {b"s": Slice(stored, 0, 256 * 16384)}
+    server = start(idle_ms=60, send_buffer_bytes=4096)
+    deaf, broken = connect(server), connect(server)
+    deaf.send(b"s")
+    broken.send(b"s", b"fail")  # the connection is over but for the reply nobody takes
+    until(lambda: service.frames.count(b"s") == 2)
+    until(lambda: server.connections == 0)
+
+
+# The end
+
+
+def test_stopping_ends_every_greenlet(
+    start: Start, connect: Connect, service: Service, stored: BinaryIO
+) -> None:
+    service.slices = {b"s": Slice(stored, 0, 256 * 16384)}
+    server = start(send_buffer_bytes=4096)
+    port = server.port
+    silent, deaf, half = connect(server), connect(server), connect(server)
+    assert silent.call(b"hello") == b"hello"
+    deaf.send(b"s")
+    half.sock.sendall(b"\0\0")
+    until(lambda: len(service.frames) == 2 and server.connections == 3)
+    server.stop()
+    assert server.connections == 0
+    assert silent.is_closed() and half.is_closed()
+    with pytest.raises(ConnectionRefusedError):
+        Client(port)
+
+
+def test_stopping_does_not_wait_for_ever_for_a_request(
+    start: Start, connect: Connect, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafka08.network.server._STOP_SECONDS", 0.05)
+    server = start()
+    client = connect(server)
+    client.send(b"wait")
+    service.waiting.wait(PATIENCE)
+    server.stop()
+    assert server.connections == 0
+    assert client.is_closed()
+
+
+def test_a_taken_port_is_told_before_anything_starts(start: Start, service: Service) -> None:
+    server = start()
+    with pytest.raises(KafkaError, match=f"failed to bind to 127.0.0.1:{server.port}"):
+        Server("127.0.0.1", server.port, service.handle, max_request_bytes=1000)
