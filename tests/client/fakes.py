@@ -67,14 +67,16 @@ class FakeQueue:
     def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
         if self._maxsize and len(self.items) >= self._maxsize:
             assert not block or timeout is not None, "this would block for ever"
-            self._runtime.sleep(timeout if block and timeout else 0)
+            if block and timeout:
+                self._runtime.sleep(timeout)
             raise Full
         self.items.append(item)
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
         if not self.items:
             assert not block or timeout is not None, "this would block for ever"
-            self._runtime.sleep(timeout if block and timeout else 0)
+            if block and timeout:
+                self._runtime.sleep(timeout)
             raise Empty
         return self.items.popleft()
 

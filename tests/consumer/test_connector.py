@@ -1,0 +1,446 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from kafka08.common import Broker, TopicPartition
+from kafka08.consumer.config import ConsumerConfig
+from kafka08.consumer.connector import ConsumerConnector, generate_consumer_id
+from kafka08.consumer.errors import (
+    ConsumerRebalanceFailedError,
+    ConsumerTimeoutError,
+    MessageStreamsExistError,
+)
+from kafka08.consumer.filters import Blacklist, TopicFilter, Whitelist
+from kafka08.consumer.stream import KafkaStream
+from kafka08.errors import ConfigError
+from kafka08.protocol import schemas
+from tests.client.fakes import FakeCluster, FakeEnsemble, FakeRuntime, FakeZkClient
+from zk import znodes
+
+BROKER = Broker(0, "b0", 9090)
+
+
+class World:
+    """One ZooKeeper, one broker, any number of members."""
+
+    def __init__(self) -> None:
+        self.runtime = FakeRuntime()
+        self.ensemble = FakeEnsemble()
+        self.cluster = FakeCluster([BROKER])
+        self.broker_up()
+
+    def broker_up(self) -> None:
+        registration = znodes.BrokerRegistration(BROKER.host, BROKER.port)
+        self.ensemble.put("/brokers/ids/0", znodes.encode_broker(registration))
+
+    def topic(self, name: str, partitions: int) -> None:
+        for partition in range(partitions):
+            tp = TopicPartition(name, partition)
+            if tp not in self.cluster.logs:
+                self.cluster.leaders[tp] = 0
+                self.cluster.logs[tp] = []
+        assignment = {partition: [0] for partition in range(partitions)}
+        self.ensemble.put(f"/brokers/topics/{name}", znodes.encode_topic(assignment))
+
+    def owners(self, topic: str = "t") -> dict[int, str]:
+        path = f"/consumers/g/owners/{topic}"
+        return {
+            int(name): self.ensemble.text(f"{path}/{name}") for name in self.ensemble.below(path)
+        }
+
+    def offset(self, topic: str, partition: int) -> str | None:
+        path = f"/consumers/g/offsets/{topic}/{partition}"
+        return self.ensemble.text(path) if path in self.ensemble.nodes else None
+
+
+class Member:
+    def __init__(self, world: World, name: str = "c", **settings: Any) -> None:
+        self.world = world
+        self.zk = FakeZkClient(world.ensemble)
+        defaults = {"consumer_id": name, "consumer_timeout_ms": 0, "auto_offset_reset": "smallest"}
+        config = ConsumerConfig(group_id="g", zookeeper_connect="z", **{**defaults, **settings})
+        self.connector = ConsumerConnector(
+            config, runtime=world.runtime, zk=self.zk, channel=world.cluster.channel
+        )
+        self.streams: list[KafkaStream] = []
+
+    def join(self, topics: dict[str, int] | TopicFilter | None = None) -> Member:
+        if isinstance(topics, TopicFilter):
+            self.streams = self.connector.create_message_streams_by_filter(topics)
+        else:
+            made = self.connector.create_message_streams(topics or {"t": 1})
+            self.streams = [stream for streams in made.values() for stream in streams]
+        return self
+
+    def handle_events(self) -> None:
+        name = f"{self.connector.consumer_id}_watcher_executor"
+        assert self.world.runtime.step(name) == 1
+
+    def fetch(self) -> None:
+        self.world.runtime.step(f"{self.connector.consumer_id}-leader-finder")
+        self.world.runtime.step(f"ConsumerFetcherThread-{self.connector.consumer_id}")
+        self.world.runtime.step(f"ConsumerFetcherThread-{self.connector.consumer_id}")
+
+    def read(self, maximum: int = 1000) -> list[tuple[str, int, int]]:
+        self.fetch()
+        found: list[tuple[str, int, int]] = []
+        for stream in self.streams:
+            try:
+                while len(found) < maximum:
+                    message = next(stream)
+                    found.append((message.topic, message.partition, message.offset))
+            except ConsumerTimeoutError:
+                continue
+        return found
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    world.topic("t", 2)
+    return world
+
+
+def settle(*members: Member) -> None:
+    for _ in range(4):
+        for member in members:
+            member.handle_events()
+
+
+def test_generated_ids() -> None:
+    config = ConsumerConfig(group_id="g", zookeeper_connect="z")
+    made = generate_consumer_id(config, 1440000000000)
+    assert made.startswith("g_") and "-1440000000000-" in made
+    assert len(made.rpartition("-")[2]) <= 8
+    fixed = ConsumerConfig(group_id="g", zookeeper_connect="z", consumer_id="x")
+    assert generate_consumer_id(fixed, 0) == "g_x"
+
+
+def test_registration_is_what_the_original_writes(world: World) -> None:
+    Member(world).join({"t": 2})
+    registration = world.ensemble.text("/consumers/g/ids/g_c")
+    assert registration == (
+        '{"version":1,"subscription":{"t":2},"pattern":"static","timestamp":"1000000"}'
+    )
+    Member(world, "f").join(Whitelist('"t, u"'))
+    registration = json.loads(world.ensemble.text("/consumers/g/ids/g_f"))
+    assert registration["subscription"] == {"t|u": 1}
+    assert registration["pattern"] == "white_list"
+
+
+def test_one_member_owns_all(world: World) -> None:
+    member = Member(world).join()
+    assert world.owners() == {0: "g_c-0", 1: "g_c-0"}
+    world.cluster.append("t", 0, b"a")
+    world.cluster.append("t", 1, b"b")
+    assert member.read() == [("t", 0, 0), ("t", 1, 0)]
+
+
+def test_second_member_takes_its_share_from_the_commit_on(world: World) -> None:
+    first = Member(world, "c1").join()
+    world.cluster.append("t", 1, b"a", b"b")
+    assert len(first.read()) == 2
+    second = Member(world, "c2")
+    # The first member learns of the second while that one waits for its partitions.
+    world.runtime.on_sleep = lambda seconds: first.handle_events() if seconds == 2.0 else None
+    second.join()
+    world.runtime.on_sleep = None
+    settle(first, second)
+    assert world.owners() == {0: "g_c1-0", 1: "g_c2-0"}
+    assert world.offset("t", 1) == "2"
+    world.cluster.append("t", 1, b"c")
+    world.cluster.append("t", 0, b"x")
+    assert first.read() == [("t", 0, 0)]
+    assert second.read() == [("t", 1, 2)]
+
+
+def test_surplus_streams_are_idle(world: World) -> None:
+    Member(world).join({"t": 5})
+    assert world.owners() == {0: "g_c-0", 1: "g_c-1"}
+
+
+def test_member_that_leaves_is_replaced(world: World) -> None:
+    first, second = Member(world, "c1"), Member(world, "c2")
+    first.join()
+    world.runtime.on_sleep = lambda seconds: first.handle_events() if seconds == 2.0 else None
+    second.join()
+    world.runtime.on_sleep = None
+    second.connector.close()
+    assert "g_c2" not in world.ensemble.below("/consumers/g/ids")
+    first.handle_events()
+    assert world.owners() == {0: "g_c1-0", 1: "g_c1-0"}
+
+
+def test_close_commits_what_was_processed_and_ends_the_streams(world: World) -> None:
+    world.cluster.append("t", 0, b"a", b"b", b"c")
+    member = Member(world).join()
+    member.fetch()
+    (stream,) = member.streams
+    next(stream)
+    next(stream)
+    member.connector.close()
+    member.connector.close()
+    # The second message may still be in work.
+    assert world.offset("t", 0) == "1"
+    assert world.owners() == {}
+    assert member.zk.closed
+    assert [message.offset for message in stream] == [2]
+
+
+def test_commit_by_hand_includes_the_message_in_hand(world: World) -> None:
+    world.cluster.append("t", 0, b"a", b"b")
+    member = Member(world, auto_commit_enable=False).join()
+    assert len(member.read(1)) == 1
+    assert member.connector.commit_offsets()
+    assert world.offset("t", 0) == "1"
+    member.connector.close()
+    assert world.offset("t", 0) == "1"
+
+
+def test_nothing_negative_is_committed(world: World) -> None:
+    member = Member(world).join()
+    member.connector.commit_offsets()
+    member.connector.close()
+    assert world.offset("t", 0) is None
+
+
+def test_auto_commit_runs_each_interval(world: World) -> None:
+    world.cluster.append("t", 0, b"a")
+    member = Member(world, auto_commit_interval_ms=700).join()
+    member.read()
+    world.runtime.step("kafka-consumer-autocommit")
+    assert world.offset("t", 0) == "1"
+    assert world.runtime.slept[-1] == 0.7
+
+
+def test_rebalance_keeps_the_message_in_hand_uncommitted_but_goes_on(world: World) -> None:
+    world.cluster.append("t", 0, b"a", b"b", b"c")
+    member = Member(world).join()
+    assert member.read(2) == [("t", 0, 0), ("t", 0, 1)]
+    world.topic("t", 3)
+    member.handle_events()
+    assert world.offset("t", 0) == "1"
+    assert world.owners() == {0: "g_c-0", 1: "g_c-0", 2: "g_c-0"}
+    assert member.read() == [("t", 0, 2)]
+    member.connector.close()
+    assert world.offset("t", 0) == "3"
+
+
+def test_rebalance_without_auto_commit_rewinds(world: World) -> None:
+    world.cluster.append("t", 0, b"a", b"b", b"c")
+    member = Member(world, auto_commit_enable=False).join()
+    member.read(1)
+    member.connector.commit_offsets()
+    assert member.read() == [("t", 0, 1), ("t", 0, 2)]
+    world.topic("t", 3)
+    member.handle_events()
+    assert member.read() == [("t", 0, 1), ("t", 0, 2)]
+
+
+def test_events_that_change_nothing_cause_no_rebalance(world: World) -> None:
+    member = Member(world).join()
+    created: list[str] = []
+    member.zk.before = lambda call, path: created.append(path) if call == "create" else None
+    member.zk.reconnect()
+    member.handle_events()
+    assert created == []
+
+
+def test_streams_are_made_once(world: World) -> None:
+    member = Member(world).join()
+    with pytest.raises(MessageStreamsExistError):
+        member.join()
+    with pytest.raises(MessageStreamsExistError):
+        member.join(Whitelist("t"))
+
+
+def test_less_than_one_stream_is_refused(world: World) -> None:
+    with pytest.raises(ConfigError):
+        Member(world).join({"t": 0})
+    with pytest.raises(ConfigError):
+        Member(world).connector.create_message_streams_by_filter(Whitelist("t"), 0)
+
+
+def test_no_subscription_is_a_legal_member(world: World) -> None:
+    assert Member(world).connector.create_message_streams({}) == {}
+    assert world.owners() == {}
+
+
+def test_stuck_owner_fails_all_tries_and_leaves_nothing_claimed(world: World) -> None:
+    world.ensemble.put("/consumers/g/owners/t/1", b"g_other-0")
+    member = Member(world)
+    with pytest.raises(ConsumerRebalanceFailedError, match="can't rebalance after 4 retries"):
+        member.join()
+    assert world.runtime.slept == [2.0] * 4
+    assert world.owners() == {1: "g_other-0"}
+
+
+def test_worker_recovers_with_the_next_event(world: World, caplog: Any) -> None:
+    member = Member(world).join()
+    world.ensemble.put("/consumers/g/owners/u/0", b"g_other-0")
+    world.topic("t", 3)
+    world.ensemble.put("/consumers/g/owners/t/2", b"g_other-0")
+    member.handle_events()
+    assert "can't rebalance" in caplog.text
+    assert world.owners() == {2: "g_other-0"}
+    world.ensemble.remove("/consumers/g/owners/t/2")
+    world.topic("t", 3)
+    member.handle_events()
+    assert len(world.owners()) == 3
+
+
+def test_malformed_foreign_registration_fails_clearly(world: World) -> None:
+    bad = b'{"version":1,"subscription":{"t":1},"pattern":"static","timestamp":1440000000000}'
+    world.ensemble.put("/consumers/g/ids/g_bad", bad)
+    member = Member(world)
+    with pytest.raises(ConsumerRebalanceFailedError, match="/consumers/g/ids/g_bad"):
+        member.join()
+    member.connector.close()
+    world.ensemble.remove("/consumers/g/ids/g_bad")
+    Member(world).join()
+    assert len(world.owners()) == 2
+
+
+def test_owner_node_of_an_old_session_is_not_taken_for_ours(world: World) -> None:
+    world.ensemble.add("/consumers", b"", 0)
+    for path in ("/consumers/g", "/consumers/g/owners", "/consumers/g/owners/t"):
+        world.ensemble.put(path)
+    world.ensemble.add("/consumers/g/owners/t/0", b"g_c-0", 99)
+    member = Member(world)
+    world.runtime.on_sleep = lambda seconds: world.ensemble.end_session(99)
+    member.join()
+    assert world.runtime.slept == [2.0]
+    assert len(world.owners()) == 2
+
+
+def test_expired_session_registers_and_claims_anew(world: World) -> None:
+    world.cluster.append("t", 0, b"a", b"b")
+    member = Member(world).join()
+    assert len(member.read()) == 2
+    world.runtime.clock.now_ms += 5000
+    member.zk.expire()
+    assert world.owners() == {}
+    member.handle_events()
+    assert len(world.owners()) == 2
+    assert '"timestamp":"1005' in world.ensemble.text("/consumers/g/ids/g_c")
+    # Nothing was committed on the way: another may have gone further.
+    assert world.offset("t", 0) is None
+    assert member.read() == [("t", 0, 0), ("t", 0, 1)]
+
+
+def test_same_id_waits_for_the_other_to_go(world: World) -> None:
+    other = Member(world).join()
+    world.runtime.on_sleep = lambda seconds: other.connector.close() if seconds == 6.0 else None
+    second = Member(world).join({"t": 2})
+    assert world.runtime.slept.count(6.0) == 1
+    assert world.owners() == {0: "g_c-0", 1: "g_c-1"}
+    assert second.zk.session_id != other.zk.session_id
+
+
+def test_partitions_added_and_topics_created_late(world: World) -> None:
+    member = Member(world).join({"t": 1, "late": 1})
+    assert world.owners("late") == {}
+    world.topic("late", 1)
+    member.handle_events()
+    assert world.owners("late") == {0: "g_c-0"}
+    world.topic("t", 4)
+    member.handle_events()
+    assert len(world.owners()) == 4
+
+
+def test_filter_takes_new_topics_without_registering_anew(world: World) -> None:
+    member = Member(world).join(Whitelist("t.*"))
+    before = world.ensemble.text("/consumers/g/ids/g_c")
+    world.runtime.clock.now_ms += 1
+    world.topic("t2", 1)
+    world.topic("u", 1)
+    member.handle_events()
+    assert world.owners("t2") == {0: "g_c-0"}
+    assert world.owners("u") == {}
+    assert world.ensemble.text("/consumers/g/ids/g_c") == before
+    world.cluster.append("t2", 0, b"a")
+    assert member.read() == [("t2", 0, 0)]
+
+
+def test_blacklist_takes_the_rest_but_nothing_internal(world: World) -> None:
+    world.topic("u", 1)
+    world.topic("__consumer_offsets", 1)
+    Member(world).join(Blacklist("t"))
+    assert world.ensemble.below("/consumers/g/owners") == ["u"]
+
+
+def test_internal_topic_may_be_named(world: World) -> None:
+    world.topic("__consumer_offsets", 1)
+    Member(world).join({"__consumer_offsets": 1})
+    assert world.owners("__consumer_offsets") == {0: "g_c-0"}
+
+
+def test_without_brokers_the_rebalance_comes_with_the_first(world: World) -> None:
+    world.ensemble.remove("/brokers/ids/0")
+    member = Member(world).join()
+    assert world.owners() == {}
+    world.broker_up()
+    member.handle_events()
+    assert len(world.owners()) == 2
+
+
+def test_range_between_a_filter_and_a_foreign_static_member(world: World) -> None:
+    world.topic("t", 8)
+    foreign = b'{"version":1,"subscription":{"t":1},"pattern":"static","timestamp":"1"}'
+    world.ensemble.put("/consumers/g/ids/g_c2", foreign)
+    Member(world, "c1").join({"t": 2})
+    assert world.owners() == {p: "g_c1-0" if p < 3 else "g_c1-1" for p in range(6)}
+
+
+def test_stored_offset_is_the_start(world: World) -> None:
+    world.cluster.append("t", 0, *[b"%d" % n for n in range(5)])
+    world.ensemble.put("/consumers/g/offsets/t/0", b"3")
+    assert Member(world).join().read() == [("t", 0, 3), ("t", 0, 4)]
+
+
+def test_dual_commit_starts_at_the_maximum_and_writes_both(world: World) -> None:
+    world.cluster.append("t", 0, *[b"%d" % n for n in range(5)])
+    world.ensemble.put("/consumers/g/offsets/t/0", b"3")
+    world.cluster.committed["g", TopicPartition("t", 0)] = 2
+    member = Member(world, offsets_storage="kafka").join()
+    assert member.read() == [("t", 0, 3), ("t", 0, 4)]
+    member.connector.close()
+    assert world.offset("t", 0) == "5"
+    assert world.cluster.committed["g", TopicPartition("t", 0)] == 5
+
+
+def refuse_commits(port: int, request: Any) -> Any:
+    if not isinstance(request, schemas.OffsetCommitRequestV1):
+        return None
+    topics = [
+        schemas.OffsetCommitTopicResponse(
+            topic.topic,
+            [schemas.OffsetCommitPartitionResponse(p.partition, 15) for p in topic.partitions],
+        )
+        for topic in request.topics
+    ]
+    return schemas.OffsetCommitResponse(topics)
+
+
+def test_failing_kafka_commit_is_tried_once_and_six_times_at_close(world: World) -> None:
+    world.cluster.append("t", 0, b"a")
+    member = Member(world, offsets_storage="kafka").join()
+    member.read()
+    world.cluster.script = refuse_commits
+    assert not member.connector.commit_offsets()
+    assert len(world.cluster.sent(schemas.OffsetCommitRequestV1)) == 1
+    member.connector.close()
+    assert len(world.cluster.sent(schemas.OffsetCommitRequestV1)) == 7
+    assert world.offset("t", 0) is None
+
+
+def test_close_during_a_rebalance_ends_it(world: World) -> None:
+    world.ensemble.put("/consumers/g/owners/t/1", b"g_other-0")
+    member = Member(world)
+    world.runtime.on_sleep = lambda seconds: member.connector.close()
+    member.join()
+    assert world.runtime.slept == [2.0]
+    assert world.owners() == {1: "g_other-0"}

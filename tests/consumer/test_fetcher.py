@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka08.common import Broker, TopicPartition
+from kafka08.consumer.config import ConsumerConfig
+from kafka08.consumer.errors import ConsumerTimeoutError
+from kafka08.consumer.fetcher import FetcherManager, fetcher_number
+from kafka08.consumer.stream import KafkaStream, PartitionPosition
+from kafka08.protocol import schemas
+from tests.client.fakes import FakeCluster, FakeRuntime
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+BROKERS = [Broker(0, "b0", 9090), Broker(1, "b1", 9091)]
+
+
+class Rig:
+    def __init__(self, **settings: Any) -> None:
+        self.runtime = FakeRuntime()
+        self.cluster = FakeCluster(BROKERS)
+        self.cluster.create("t", 2)
+        config = ConsumerConfig(group_id="g", zookeeper_connect="z", **settings)
+        self.manager = FetcherManager(
+            "g_c",
+            config,
+            lambda: BROKERS,
+            runtime=self.runtime,
+            channel=self.cluster.channel,
+        )
+        queue = self.runtime.queue(config.queued_max_message_chunks)
+        self.stream = KafkaStream(queue, timeout_ms=0)
+
+    def start(self, **offsets: int) -> dict[TopicPartition, PartitionPosition]:
+        positions = {
+            TopicPartition("t", int(name[1:])): PartitionPosition(
+                TopicPartition("t", int(name[1:])), offset, self.stream
+            )
+            for name, offset in offsets.items()
+        }
+        self.manager.start(positions.values())
+        self.find()
+        return positions
+
+    def find(self) -> None:
+        assert self.runtime.step("leader-finder") == 1
+
+    def fetch(self) -> int:
+        return self.runtime.step("ConsumerFetcherThread")
+
+    def read(self) -> list[tuple[int, int]]:
+        found = []
+        try:
+            while True:
+                message = next(self.stream)
+                found.append((message.partition, message.offset))
+        except ConsumerTimeoutError:
+            return found
+
+
+def test_one_request_per_broker_for_all_its_partitions() -> None:
+    rig = Rig()
+    rig.cluster.append("t", 0, b"a", b"b")
+    rig.cluster.append("t", 1, b"c")
+    positions = rig.start(p0=0, p1=0)
+    assert rig.fetch() == 1
+    assert rig.read() == [(0, 0), (0, 1), (1, 0)]
+    (request,) = rig.cluster.sent(schemas.FetchRequest)
+    assert request.replica_id == -1
+    assert (request.max_wait_ms, request.min_bytes) == (100, 1)
+    assert positions[T0].fetched_offset == 2
+    rig.fetch()
+    assert rig.read() == []
+
+
+@pytest.mark.parametrize(("reset", "expected"), [("smallest", 3), ("largest", 5)])
+@pytest.mark.parametrize("stored", [-1, 1, 99])
+def test_reset(reset: str, expected: int, stored: int) -> None:
+    rig = Rig(auto_offset_reset=reset)
+    rig.cluster.append("t", 0, *[b"%d" % i for i in range(5)])
+    rig.cluster.starts[T0] = 3
+    position = rig.start(p0=stored)[T0]
+    rig.fetch()
+    if stored >= 0:
+        rig.fetch()
+    assert position.consumed_offset == expected
+    assert [offset for _, offset in rig.read()] == list(range(expected, 5))
+
+
+def test_nothing_is_committable_before_the_first_reset() -> None:
+    rig = Rig()
+    assert rig.start(p0=-1)[T0].processed_offset == -1
+
+
+def test_leader_change_leaves_no_gap_and_no_duplicate() -> None:
+    rig = Rig()
+    rig.cluster.append("t", 0, b"a", b"b")
+    rig.start(p0=0)
+    rig.fetch()
+    rig.cluster.append("t", 0, b"c")
+    rig.cluster.leaders[T0] = 1
+    rig.fetch()
+    rig.find()
+    rig.fetch()
+    assert rig.read() == [(0, 0), (0, 1), (0, 2)]
+    assert {port for port, request in rig.cluster.requests[-1:]} == {9091}
+
+
+def test_partition_without_leader_is_looked_up_again() -> None:
+    rig = Rig()
+    rig.cluster.append("t", 0, b"a")
+    rig.cluster.leaders[T0] = -1
+    rig.start(p0=0)
+    assert rig.fetch() == 0
+    assert rig.runtime.slept == [0.2]
+    rig.cluster.leaders[T0] = 0
+    rig.find()
+    rig.fetch()
+    assert rig.read() == [(0, 0)]
+
+
+def test_dead_broker_gives_all_its_partitions_back() -> None:
+    rig = Rig()
+    rig.cluster.append("t", 0, b"a")
+    rig.cluster.append("t", 1, b"b")
+    rig.start(p0=0, p1=0)
+    rig.cluster.down = {9090}
+    rig.fetch()
+    rig.cluster.leaders.update({T0: 1, T1: 1})
+    rig.find()
+    rig.fetch()
+    assert rig.read() == [(0, 0), (1, 0)]
+
+
+def test_reply_for_a_position_that_moved_is_dropped() -> None:
+    rig = Rig()
+    rig.cluster.append("t", 0, b"a", b"b")
+    position = rig.start(p0=0)[T0]
+
+    def move(port: int, request: Any) -> None:
+        if isinstance(request, schemas.FetchRequest):
+            position.fetched_offset = 1
+
+    rig.cluster.script = move
+    rig.fetch()
+    assert rig.read() == []
+
+
+def test_corrupt_structure_is_fetched_again(caplog: pytest.LogCaptureFixture) -> None:
+    rig = Rig()
+    position = rig.start(p0=0)[T0]
+    rig.cluster.logs[T0].append((0, b"\0" * 40))
+    rig.fetch()
+    assert "Found invalid messages" in caplog.text
+    assert position.fetched_offset == 0
+    rig.cluster.logs[T0].clear()
+    rig.cluster.append("t", 0, b"a")
+    rig.fetch()
+    assert rig.read() == [(0, 0)]
+
+
+def test_stop_interrupts_a_put_on_a_full_stream() -> None:
+    rig = Rig(queued_max_message_chunks=1)
+    rig.cluster.append("t", 0, b"a")
+    rig.cluster.append("t", 1, b"b")
+    positions = rig.start(p0=0, p1=0)
+    puts = 0
+
+    def after_a_while(seconds: float) -> None:
+        nonlocal puts
+        puts += 1
+        if puts == 3:
+            rig.manager.stop()
+
+    rig.runtime.on_sleep = after_a_while
+    rig.fetch()
+    assert positions[T0].fetched_offset == 1
+    assert positions[T1].fetched_offset == 0
+
+
+def test_late_reply_after_stop_reaches_no_stream() -> None:
+    rig = Rig()
+    rig.cluster.append("t", 0, b"a")
+    position = rig.start(p0=0)[T0]
+
+    def stop(port: int, request: Any) -> None:
+        if isinstance(request, schemas.FetchRequest):
+            rig.manager.stop()
+
+    rig.cluster.script = stop
+    rig.fetch()
+    assert rig.read() == []
+    assert position.fetched_offset == 0
+
+
+def test_idle_fetchers_end() -> None:
+    rig = Rig()
+    rig.start(p0=0)
+    rig.cluster.leaders[T0] = 1
+    rig.fetch()
+    rig.find()
+    assert rig.fetch() == 1  # the one for broker 1; that for broker 0 was stopped
+
+
+def test_fetchers_per_broker() -> None:
+    numbers = {p: fetcher_number(TopicPartition("t", p), 2) for p in range(4)}
+    # 31 * hash("t") is 3596.
+    assert numbers == {0: 0, 1: 1, 2: 0, 3: 1}
+    rig = Rig(num_consumer_fetchers=2)
+    rig.start(p0=0, p1=0)
+    assert rig.fetch() == 2

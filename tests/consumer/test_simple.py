@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka08.common import TopicPartition
+from kafka08.consumer.simple import SimpleConsumer
+from kafka08.errors import KafkaError, NotLeaderForPartitionError
+from kafka08.message.message_set import iter_messages
+from kafka08.protocol import schemas
+from tests.client.fakes import FakeCluster
+
+TP = TopicPartition("t", 0)
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    cluster = FakeCluster()
+    cluster.create("t", 1)
+    cluster.append("t", 0, b"a", b"b")
+    return cluster
+
+
+@pytest.fixture
+def consumer(cluster: FakeCluster) -> SimpleConsumer:
+    return SimpleConsumer("b0", 9090, channel=cluster.channel("b0", 9090))
+
+
+def test_fetch(consumer: SimpleConsumer) -> None:
+    entry = consumer.fetch({TP: 1})[TP]
+    data: Any = entry.message_set
+    assert (entry.error, entry.high_watermark) == (0, 2)
+    assert [message.value for message in iter_messages(data)] == [b"b"]
+
+
+def test_offsets(consumer: SimpleConsumer, cluster: FakeCluster) -> None:
+    assert consumer.earliest_or_latest(TP, -2) == 0
+    assert consumer.earliest_or_latest(TP, -1) == 2
+    cluster.script = lambda port, request: schemas.OffsetsResponse(
+        [schemas.OffsetsTopicResponse("t", [schemas.OffsetsPartitionResponse(0, 6, [])])]
+    )
+    with pytest.raises(NotLeaderForPartitionError):
+        consumer.offsets_before(TP, -1)
+
+
+def test_group_offsets(consumer: SimpleConsumer) -> None:
+    assert consumer.commit_offsets("g", {TP: 7}) == {TP: 0}
+    assert consumer.fetch_offsets("g", [TP])[TP].offset == 7
+
+
+def test_one_failure_is_retried_the_second_raised(
+    consumer: SimpleConsumer, cluster: FakeCluster
+) -> None:
+    failures = [OSError("first")]
+
+    def fail(port: int, request: Any) -> None:
+        if failures:
+            raise failures.pop()
+
+    cluster.script = fail
+    assert consumer.topic_metadata(["t"]).topics[0].topic == "t"
+    failures += [OSError("third"), OSError("second")]
+    with pytest.raises(OSError, match="third"):
+        consumer.topic_metadata(["t"])
+
+
+def test_closed_stays_closed(consumer: SimpleConsumer) -> None:
+    with consumer:
+        pass
+    with pytest.raises(KafkaError, match="closed"):
+        consumer.topic_metadata()
