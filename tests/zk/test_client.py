@@ -1,0 +1,288 @@
+from __future__ import annotations
+
+import gc
+import queue
+import socket
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from kazoo import exceptions as kazoo_errors
+from kazoo.client import KazooClient
+
+from tests.zk import server
+from zk.client import (
+    CheckOp,
+    CreateOp,
+    DeleteOp,
+    SessionState,
+    SetOp,
+    ZkClient,
+)
+from zk.errors import (
+    BadVersionError,
+    EphemeralParentError,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+    SessionExpiredError,
+    ZkClosedError,
+    ZkConnectionError,
+)
+
+
+def expire(client: ZkClient) -> None:
+    """End the client's session behind its back."""
+    other = KazooClient(client.connect, client_id=client._zk.client_id)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        other.start()
+    other.stop()
+    other.close()
+
+
+def lose_answers(client: ZkClient, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Have the next request of that name carried out, but its answer lost."""
+    real: Callable[..., Any] = getattr(client._zk, name)
+
+    def once(*args: Any, **kwargs: Any) -> Any:
+        monkeypatch.undo()
+        try:
+            real(*args, **kwargs).get()
+        except kazoo_errors.KazooException:
+            pass
+        lost = client._handler.async_result()
+        lost.set_exception(kazoo_errors.ConnectionLoss())
+        return lost
+
+    monkeypatch.setattr(client._zk, name, once)
+
+
+@pytest.mark.parametrize("gevent", [False, True])
+def test_nodes_come_change_and_go(chroot: str, gevent: bool) -> None:
+    client = server.connect(chroot, gevent=gevent)
+    try:
+        assert client.session_id != 0
+        assert client.create("/a", b"1") == "/a"
+        data, stat = client.get("/a")
+        assert (data, stat.version, stat.ephemeral_owner) == (b"1", 0, 0)
+        assert client.set("/a", b"22", 0).version == 1
+        assert client.exists("/a").data_length == 2  # type: ignore[union-attr]
+        assert client.create("/x/y/z", makepath=True) == "/x/y/z"
+        assert client.children("/x") == ["y"]
+        assert client.create("/x/s-", sequence=True) == "/x/s-0000000001"
+        client.create("/x/e", ephemeral=True)
+        assert client.get("/x/e")[1].ephemeral_owner == client.session_id
+        assert client.create_or_set("/new/node", b"1") == 0
+        assert client.create_or_set("/new/node", b"2") == 1
+        client.delete_recursive("/x")
+        assert client.exists("/x") is None
+        assert client.get_if_exists("/x") is None
+        assert client.children_if_exists("/x") == []
+        assert client.delete_if_exists("/a")
+        assert not client.delete_if_exists("/a")
+        client.delete_recursive("/a")
+    finally:
+        client.close()
+
+
+def test_refusals_name_the_node_in_the_originals_words(client: ZkClient) -> None:
+    client.create("/a/b", makepath=True)
+    client.create("/e", ephemeral=True)
+    for error, name, call in [
+        (NoNodeError, "NoNode", lambda: client.get("/no")),
+        (NoNodeError, "NoNode", lambda: client.children("/no")),
+        (NoNodeError, "NoNode", lambda: client.set("/no", b"")),
+        (NoNodeError, "NoNode", lambda: client.delete("/no")),
+        (NoNodeError, "NoNode", lambda: client.create("/no/more")),
+        (NodeExistsError, "NodeExists", lambda: client.create("/a")),
+        (BadVersionError, "BadVersion", lambda: client.set("/a", b"", 3)),
+        (NotEmptyError, "NotEmpty", lambda: client.delete("/a")),
+        (EphemeralParentError, "NoChildrenForEphemerals", lambda: client.create("/e/x")),
+    ]:
+        with pytest.raises(error) as caught:
+            call()  # type: ignore[no-untyped-call]
+        assert caught.value.path.startswith("/")
+        assert (
+            f"KeeperException${name}Exception: KeeperErrorCode = {name} for {caught.value.path}"
+            in str(caught.value)
+        )
+
+
+def test_transactions_are_all_or_nothing(client: ZkClient) -> None:
+    client.create("/v", b"0")
+    done = client.multi(
+        [
+            CheckOp("/v", 0),
+            CreateOp("/m", b"1"),
+            SetOp("/m", b"2", 0),
+            DeleteOp("/m"),
+            CreateOp("/k"),
+        ]
+    )
+    assert done[1] == "/m"
+    assert done[2].version == 1
+    with pytest.raises(NodeExistsError) as exists:
+        client.multi([CreateOp("/n"), CreateOp("/k"), DeleteOp("/nothing")])
+    assert exists.value.path == "/k"
+    with pytest.raises(BadVersionError) as version:
+        client.multi([CreateOp("/n"), CheckOp("/v", 7)])
+    assert version.value.path == "/v"
+    assert client.exists("/n") is None
+
+
+def test_conditional_set(client: ZkClient) -> None:
+    client.create("/s", b"one")
+    assert client.conditional_set("/s", b"two", 0) == (True, 1)
+    assert client.conditional_set("/s", b"three", 0) == (False, -1)
+    assert client.conditional_set("/s", b"two", 0) == (True, 1)  # an earlier try of ours
+    assert client.conditional_set("/s", b"TWO", 0, lambda stored: stored == b"two") == (True, 1)
+    assert client.conditional_set("/s", b"two", 0, lambda stored: False) == (False, -1)
+    assert client.conditional_set("/missing", b"", 0) == (False, -1)
+
+
+def test_the_chroot_is_made_unless_told_otherwise() -> None:
+    to = server.fresh_chroot() + "/deep/er"
+    bare = ZkClient(to, connection_timeout_ms=20000, create_chroot=False).start()
+    try:
+        assert bare.exists("/") is None
+    finally:
+        bare.close()
+    client = server.connect(to)
+    try:
+        assert client.exists("/") is not None
+        assert client.children("/") == []
+    finally:
+        client.close()
+
+
+@pytest.mark.parametrize("ephemeral", [False, True])
+def test_a_create_whose_answer_was_lost_is_ours(
+    client: ZkClient, monkeypatch: pytest.MonkeyPatch, ephemeral: bool
+) -> None:
+    lose_answers(client, monkeypatch, "create_async")
+    assert client.create("/a", b"x", ephemeral=ephemeral) == "/a"
+
+
+def test_somebody_elses_node_is_not_ours_after_a_lost_answer(
+    client: ZkClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = server.connect(client.connect)
+    try:
+        other.create("/a", b"x", ephemeral=True)
+        lose_answers(client, monkeypatch, "create_async")
+        with pytest.raises(NodeExistsError) as caught:
+            client.create("/a", b"x", ephemeral=True)
+        assert caught.value.after_loss
+    finally:
+        other.close()
+
+
+def test_writes_whose_answer_was_lost(client: ZkClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    client.create("/a", b"0")
+    lose_answers(client, monkeypatch, "set_async")
+    assert client.conditional_set("/a", b"1", 0) == (True, 1)
+    lose_answers(client, monkeypatch, "delete_async")
+    client.delete("/a")
+    with pytest.raises(NoNodeError):
+        client.delete("/a")
+
+
+@pytest.mark.parametrize("gevent", [False, True])
+def test_states_and_expiry(chroot: str, gevent: bool) -> None:
+    client = server.connect(chroot, gevent=gevent)
+    states: list[SessionState] = []
+    told = client._handler.event_object()
+
+    def listen(state: SessionState) -> None:
+        states.append(state)
+        if state is not SessionState.SUSPENDED:
+            told.set()
+
+    client.on_state(listen)
+    try:
+        client.create("/e", ephemeral=True)
+        first = client.session_id
+        client._zk._connection._socket.shutdown(socket.SHUT_RDWR)
+        assert told.wait(10)
+        assert states == [SessionState.SUSPENDED, SessionState.CONNECTED]
+        assert client.session_id == first
+        assert client.exists("/e") is not None
+        states.clear()
+        told.clear()
+        expire(client)
+        assert told.wait(10)
+        assert states == [SessionState.SUSPENDED, SessionState.EXPIRED]
+        assert client.session_id != first
+        assert client.exists("/e") is None
+    finally:
+        client.close()
+
+
+def test_a_call_that_spans_an_expiry_fails(client: ZkClient) -> None:
+    def issue() -> Any:
+        client._sessions_lost += 1
+        lost = client._handler.async_result()
+        lost.set_exception(kazoo_errors.ConnectionLoss())
+        return lost
+
+    with pytest.raises(SessionExpiredError):
+        client._call("/a", issue)
+
+
+def test_an_unreachable_server_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    client = ZkClient(f"127.0.0.1:{port}/x", connection_timeout_ms=100)
+    with pytest.raises(ZkConnectionError, match=f"within timeout: 100 .*127.0.0.1:{port}/x"):
+        client.start()
+    with pytest.raises(ZkClosedError):
+        client.get("/")
+
+
+def test_a_call_without_a_connection_is_bounded() -> None:
+    client = ZkClient("127.0.0.1:1", call_timeout_ms=20)
+    with pytest.raises(ZkConnectionError):
+        client.get("/")
+
+
+def test_closing_interrupts_a_waiting_call() -> None:
+    client = ZkClient("127.0.0.1:1", call_timeout_ms=60000)
+    caught: queue.Queue[BaseException] = queue.Queue()
+
+    def wait() -> None:
+        try:
+            client.get("/")
+        except ZkConnectionError as error:
+            caught.put(error)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    client.close()
+    waiting.join(10)
+    assert isinstance(caught.get(timeout=10), ZkClosedError)
+
+
+def test_close_leaves_no_thread(chroot: str) -> None:
+    before = set(threading.enumerate())
+    client = server.connect(chroot)
+    assert set(threading.enumerate()) > before
+    client.close()
+    client.close()
+    assert set(threading.enumerate()) == before
+
+
+def test_close_leaves_no_greenlet(chroot: str) -> None:
+    import gevent
+
+    def living() -> int:
+        gc.collect()
+        return sum(isinstance(o, gevent.Greenlet) and not o.dead for o in gc.get_objects())
+
+    before = living()
+    client = server.connect(chroot, gevent=True)
+    assert living() > before
+    client.close()
+    assert living() == before
