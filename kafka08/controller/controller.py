@@ -262,7 +262,7 @@ class Controller:
         if self._reign is not None and not election.read_controller(self._zk).is_ours:
             self._end_reign()
         outcome = election.elect(self._zk, self.broker.id, self._runtime.clock)
-        if outcome.leader != self.controller_id:
+        if outcome.leader not in (self.controller_id, election.NO_CONTROLLER):
             elector_logger.info("New leader is %d", outcome.leader)
         self.controller_id = outcome.leader
         if outcome.is_ours and self._reign is None:
@@ -320,10 +320,12 @@ class Controller:
         self._end_reign()
         self._election_watches.clear()
         self._reign_watches.clear()
+        epoch = None
+        if reign is not None:
+            epoch = election.Epoch(reign.context.epoch, reign.context.epoch_zk_version)
         try:
-            if reign is not None:
-                context = reign.context
-                election.resign(self._zk, election.Epoch(context.epoch, context.epoch_zk_version))
+            if self._zk.connected:
+                election.resign(self._zk, epoch)
         except KafkaError as error:
             logger.info("%s/controller is left to the session's end: %s", self._prefix, error)
         while not self._queue.empty():

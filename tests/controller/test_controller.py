@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
+import threading
 from typing import Any
 
 import pytest
 
-from kafka08.common import TopicPartition
+from kafka08.common import Broker, TopicPartition
+from kafka08.config import BrokerConfig
 from kafka08.controller import events
-from kafka08.controller.controller import _Reply
+from kafka08.controller.controller import Controller, _Reply
 from kafka08.errors import KafkaError
 from kafka08.protocol import schemas
-from tests.controller.fakes import Cluster, FakeRuntime
+from kafka08.runtime import ThreadRuntime
+from tests.controller.fakes import Cluster, FakeConnection, FakeRuntime, FakeZkClient
 from zk import znodes
 from zk.client import CreateOp, DeleteOp, SessionState, SetOp
 from zk.errors import NoNodeError
@@ -431,6 +434,30 @@ def test_stop_ends_every_task() -> None:
         "Controller-1-to-broker-2-send-thread",
         "partition-rebalance-thread",
     }
+
+
+def test_the_loop_starts_answers_and_stops() -> None:
+    cluster = Cluster()
+    before = threading.active_count()
+    config = BrokerConfig.from_properties({"broker.id": "1", "zookeeper.connect": "fake"})
+    controller = Controller(
+        config,
+        cluster.sessions.setdefault(1, FakeZkClient(cluster.server)),  # type: ignore[arg-type]
+        ThreadRuntime(),
+        broker=Broker(1, "h", 9092),
+        connect=lambda broker: FakeConnection(cluster, broker),
+    )
+    controller.start()
+    # Answered after the events before it, the election among them.
+    with pytest.raises(KafkaError, match="Broker id 1 does not exist"):
+        controller.controlled_shutdown(1)
+    assert controller.is_active
+    controller.stop()
+    assert not cluster.exists("/controller")
+    assert threading.active_count() == before
+    with pytest.raises(KafkaError, match="Controller moved"):
+        controller.controlled_shutdown(1)
+    controller.stop()
 
 
 def test_epoch_that_cannot_be_set_aborts_the_failover() -> None:
