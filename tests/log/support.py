@@ -1,0 +1,84 @@
+"""What the tests of logs share: a clock that tests move, configs, sets, crashed copies."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from kafka08.config import LogConfig
+from kafka08.log.log import Log
+from kafka08.message.message_set import encode_set, iter_messages
+
+
+class ManualClock:
+    """kafka08.runtime.Clock that stands still."""
+
+    def __init__(self, now: int = 1_400_000_000_000) -> None:
+        self.now = now
+
+    def millis(self) -> int:
+        return self.now
+
+    def monotonic(self) -> float:
+        return self.now / 1000
+
+
+def config(**changes: Any) -> LogConfig:
+    return LogConfig(**{"segment_index_bytes": 1024, "index_interval_bytes": 100, **changes})
+
+
+def open_log(directory: Path | str, clock: ManualClock | None = None, **changes: Any) -> Log:
+    """A Log in ``<directory>/t-0``; keywords that are not Log's go to the config."""
+    for_log = {
+        key: changes.pop(key) for key in ("recovery_point", "clean_shutdown") if key in changes
+    }
+    return Log(
+        os.path.join(directory, "t-0"),
+        changes.pop("config", None) or config(**changes),
+        clock=clock or ManualClock(),
+        **for_log,
+    )
+
+
+def writable(data: bytes) -> memoryview:
+    return memoryview(bytearray(data))
+
+
+def values(*texts: str) -> list[tuple[bytes | None, bytes | None]]:
+    return [(None, text.encode()) for text in texts]
+
+
+def append(log: Log, *texts: str, codec: int = 0) -> Any:
+    return log.append(writable(encode_set(values(*texts), codec)))
+
+
+def fill(log: Log, count: int, size: int = 50) -> None:
+    """``count`` appends of one message with a value of ``size`` bytes."""
+    for _ in range(count):
+        append(log, "v" * size)
+
+
+def everything(log: Log) -> list[tuple[int, str]]:
+    """All (offset, value) from the log's start, segment by segment."""
+    found = []
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        data = log.read(offset, 1 << 30).read()
+        if not data:
+            break
+        for message in iter_messages(data):
+            assert message.value is not None
+            found.append((message.offset, message.value.decode()))
+        offset = found[-1][0] + 1
+    return found
+
+
+def crash_copy(log: Log, to: Path | str) -> Path:
+    """What the disk holds if the broker dies now and the machine does not."""
+    return Path(shutil.copytree(log.directory, os.path.join(to, os.path.basename(log.directory))))
+
+
+def segment_paths(directory: Path | str, suffix: str = ".log") -> list[Path]:
+    return sorted(Path(directory).glob("*" + suffix))
