@@ -391,6 +391,9 @@ class FakeZkClient:
     def on_state(self, callback: Any) -> None:
         self._listeners.append(callback)
 
+    def start(self) -> FakeZkClient:
+        return self
+
     def close(self) -> None:
         if not self.closed:
             self.closed = True

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka08.errors import ConfigError
+from kafka08.producer.config import ProducerConfig
+from kafka08.producer.errors import ProducerClosedError, QueueFullError
+from kafka08.producer.event_handler import KeyedMessage
+from kafka08.producer.producer import Batcher, Producer
+from kafka08.producer.serializers import encoder_named, partitioner_named
+from kafka08.runtime import ThreadRuntime
+from tests.client.fakes import FakeCluster, FakeRuntime
+
+
+class Handler:
+    def __init__(self) -> None:
+        self.batches: list[list[Any]] = []
+
+    def handle(self, messages: list[KeyedMessage]) -> None:
+        self.batches.append([message.value for message in messages])
+        if b"bad" in self.batches[-1]:
+            raise RuntimeError("refused")
+
+
+def config(**settings: Any) -> ProducerConfig:
+    return ProducerConfig(metadata_broker_list=("b0:9090",), **settings)
+
+
+def messages(*values: Any) -> list[KeyedMessage]:
+    return [KeyedMessage("t", value) for value in values]
+
+
+def test_batcher() -> None:
+    batcher = Batcher(2, 100, 1000)
+    assert batcher.patience_ms(1000) == 100
+    assert batcher.patience_ms(1099) == 1
+    assert batcher.patience_ms(5000) == 0
+    assert not batcher.add(messages(1)[0])
+    assert batcher.add(messages(2)[0])
+    assert [message.value for message in batcher.take()] == [1, 2]
+    assert batcher.take() == []
+    batcher.sent(2000)
+    assert batcher.patience_ms(2000) == 100
+
+
+def drained(producer: Producer, runtime: FakeRuntime) -> None:
+    """Run the sending task to its end: the end marker is queued behind what was sent."""
+    producer.close()
+    (task,) = runtime.tasks
+    task.function(*task.args)
+
+
+def test_async_sends_full_batches_and_the_rest_at_close() -> None:
+    handler, runtime = Handler(), FakeRuntime()
+    producer = Producer(
+        config(producer_type="async", batch_num_messages=5), runtime=runtime, handler=handler
+    )
+    producer.send(*messages(*range(12)))
+    assert handler.batches == []
+    drained(producer, runtime)
+    assert handler.batches == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9], [10, 11]]
+
+
+def test_async_sends_what_it_has_when_the_time_is_up() -> None:
+    handler, runtime = Handler(), FakeRuntime()
+    producer = Producer(
+        config(producer_type="async", queue_buffering_max_ms=200), runtime=runtime, handler=handler
+    )
+    producer.send(*messages(1, 2))
+
+    def end(seconds: float) -> None:
+        runtime.on_sleep = lambda seconds: producer.close()
+
+    runtime.on_sleep = end
+    (task,) = runtime.tasks
+    task.function(*task.args)
+    assert handler.batches == [[1, 2]]
+    assert runtime.slept[0] == 0.2
+
+
+def test_async_drops_a_failed_batch_and_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    handler, runtime = Handler(), FakeRuntime()
+    producer = Producer(
+        config(producer_type="async", batch_num_messages=1), runtime=runtime, handler=handler
+    )
+    producer.send(*messages(b"bad", b"good"))
+    drained(producer, runtime)
+    assert handler.batches == [[b"bad"], [b"good"]]
+    assert "Error in handling batch of 1 events" in caplog.text
+
+
+@pytest.mark.parametrize(("timeout_ms", "slept"), [(0, []), (300, [0.3])])
+def test_full_queue(timeout_ms: int, slept: list[float]) -> None:
+    runtime = FakeRuntime()
+    producer = Producer(
+        config(
+            producer_type="async",
+            queue_buffering_max_messages=2,
+            batch_num_messages=2,
+            queue_enqueue_timeout_ms=timeout_ms,
+        ),
+        runtime=runtime,
+        handler=Handler(),
+    )
+    with pytest.raises(QueueFullError):
+        producer.send(*messages(1, 2, 3, 4))
+    assert runtime.slept == slept
+
+
+def test_full_queue_blocks_without_timeout() -> None:
+    runtime = FakeRuntime()
+    producer = Producer(
+        config(producer_type="async", queue_buffering_max_messages=1, batch_num_messages=1),
+        runtime=runtime,
+        handler=Handler(),
+    )
+    with pytest.raises(AssertionError, match="block for ever"):
+        producer.send(*messages(1, 2))
+
+
+def test_threads_drain_before_close_returns() -> None:
+    handler = Handler()
+    with Producer(
+        config(producer_type="async"), runtime=ThreadRuntime(), handler=handler
+    ) as producer:
+        producer.send(*messages(1, 2))
+    assert [value for batch in handler.batches for value in batch] == [1, 2]
+
+
+def test_closed_producer_refuses() -> None:
+    producer = Producer(config(), runtime=FakeRuntime(), handler=Handler())
+    producer.close()
+    producer.close()
+    with pytest.raises(ProducerClosedError):
+        producer.send(*messages(1))
+
+
+def test_null_topic_is_refused() -> None:
+    handler = Handler()
+    producer = Producer(config(), runtime=FakeRuntime(), handler=handler)
+    nothing: Any = None
+    with pytest.raises(TypeError, match="Topic cannot be null"):
+        producer.send(KeyedMessage("t", 1), KeyedMessage(nothing, 2))
+    assert handler.batches == []
+
+
+def test_sync_send_with_the_encoders_and_partitioner_of_the_settings() -> None:
+    cluster = FakeCluster()
+    cluster.create("t", 12)
+    settings = config(serializer_class="kafka.serializer.StringEncoder", request_required_acks=-1)
+    with Producer(settings, runtime=FakeRuntime(), channel=cluster.channel) as producer:
+        producer.send(KeyedMessage("t", "välue", "key"))
+    assert cluster.values("t", 11) == ["välue".encode()]
+
+
+def test_classes_by_name() -> None:
+    assert encoder_named("kafka.serializer.NullEncoder")(b"x") is None
+    assert encoder_named("kafka.serializer.StringEncoder", "ISO-8859-1")("ü") == b"\xfc"
+    assert encoder_named("kafka.serializer.StringEncoder")(None) is None
+    assert encoder_named("kafka08.producer.serializers.identity")(b"x") == b"x"
+    assert partitioner_named("kafka.producer.ByteArrayPartitioner")(b"key", 12) == 6
+    for name in ("com.example.Nope", "nope", "json.nope"):
+        with pytest.raises(ConfigError, match="ClassNotFoundException"):
+            partitioner_named(name)
+    with pytest.raises(ConfigError, match="charset"):
+        encoder_named("kafka.serializer.StringEncoder", "nope")
