@@ -360,8 +360,9 @@ class ConsumerConnector:
         when Kafka did not take all of it; ZooKeeper's errors are raised.
         """
         with self._lock:
-            positions = self._registry.items()
-            return self._store.commit({tp: position.consumed_offset for tp, position in positions})
+            for position in self._registry.values():
+                position.processed_offset = position.consumed_offset
+            return self._store.commit(self._processed())
 
     def _auto_commit(self) -> None:
         try:

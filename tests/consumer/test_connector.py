@@ -200,6 +200,15 @@ def test_commit_by_hand_includes_the_message_in_hand(world: World) -> None:
     assert world.offset("t", 0) == "1"
 
 
+def test_close_does_not_take_back_what_was_committed_by_hand(world: World) -> None:
+    world.cluster.append("t", 0, b"a", b"b")
+    member = Member(world).join()
+    member.read(1)
+    member.connector.commit_offsets()
+    member.connector.close()
+    assert world.offset("t", 0) == "1"
+
+
 def test_nothing_negative_is_committed(world: World) -> None:
     member = Member(world).join()
     member.connector.commit_offsets()

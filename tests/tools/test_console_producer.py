@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from kafka08.errors import KafkaError
+from kafka08.producer.event_handler import KeyedMessage
+from kafka08.producer.producer import Producer
+from tests.client.fakes import FakeCluster
+from tools import console_producer
+from tools.console_producer import LineMessageReader, main
+from tools.options import OptionError, UsageError
+
+REQUIRED = ["--broker-list", "b0:9090", "--topic", "t"]
+
+
+def read(data: bytes, properties: Mapping[str, str] | None = None) -> list[KeyedMessage]:
+    return list(LineMessageReader(io.BytesIO(data), {"topic": "t", **(properties or {})}))
+
+
+def test_lines_end_as_in_java() -> None:
+    values = [message.value for message in read(b"a\nb\r\n\nc\rd\r\r\nlast")]
+    assert values == [b"a", b"b", b"", b"c", b"d", b"", b"last"]
+    assert read(b"") == []
+    assert [message.value for message in read(b"\xff\xfe\n")] == [b"\xff\xfe"]
+
+
+def test_keys() -> None:
+    keyed = {"parse.key": "true"}
+    assert read(b"k\tv\tw\n", keyed) == [KeyedMessage("t", b"v\tw", b"k")]
+    assert read(b"k\t\n", keyed) == [KeyedMessage("t", b"", b"k")]
+    assert read(b"k::v\n", {**keyed, "key.separator": "::"}) == [KeyedMessage("t", b"v", b"k")]
+    with pytest.raises(KafkaError, match="No key found on line 3: text"):
+        read(b"a\tb\nc\td\ntext\n", keyed)
+    assert read(b"text\n", {**keyed, "ignore.error": "true"}) == [KeyedMessage("t", b"text")]
+
+
+class Stdin:
+    def __init__(self, data: bytes) -> None:
+        self.buffer = io.BytesIO(data)
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
+    cluster = FakeCluster()
+    cluster.create("t", 12)
+    monkeypatch.setattr(
+        console_producer, "Producer", lambda config: Producer(config, channel=cluster.channel)
+    )
+    return cluster
+
+
+def run(monkeypatch: pytest.MonkeyPatch, data: bytes, *options: str) -> int:
+    monkeypatch.setattr("sys.stdin", Stdin(data))
+    return main([*REQUIRED, *options])
+
+
+def test_lines_reach_the_topic(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    assert run(monkeypatch, b"one\ntwo\n") == 0
+    values = [value for p in range(12) for value in cluster.values("t", p)]
+    assert values == [b"one", b"two"]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_keys_are_hashed_as_byte_arrays(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(monkeypatch, b"key\tv\n", "--property", "parse.key=true") == 0
+    assert cluster.values("t", 6) == [b"v"]
+    new = ("--new-producer", "--property", "parse.key=true")
+    assert run(monkeypatch, b"foobar\tw\n21\tx\n", *new) == 0
+    assert cluster.values("t", 6) == [b"v", b"w"]
+    assert cluster.values("t", 0) == [b"x"]
+
+
+def test_options_become_settings() -> None:
+    made: list[Any] = []
+
+    def settings(*options: str) -> dict[str, str]:
+        parser = console_producer._parser()
+        made.append(console_producer._properties(parser.parse([*REQUIRED, *options])))
+        properties: dict[str, str] = made[-1]
+        return properties
+
+    plain = settings()
+    assert plain["producer.type"] == "async"
+    assert plain["compression.codec"] == "none"
+    assert plain["request.required.acks"] == "0"
+    assert plain["request.timeout.ms"] == "1500"
+    assert plain["queue.buffering.max.ms"] == "1000"
+    assert plain["client.id"] == "console-producer"
+    assert settings("--compression-codec")["compression.codec"] == "gzip"
+    assert settings("--compression-codec", "lz4")["compression.codec"] == "lz4"
+    assert settings("--sync")["producer.type"] == "sync"
+    assert settings("--sync", "--new-producer")["producer.type"] == "async"
+    assert settings("--request-required-acks", "-1")["request.required.acks"] == "-1"
+
+
+def test_sync_failure_exits_1(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    cluster.down = {9090}
+    options = ("--sync", "--message-send-max-retries", "0", "--retry-backoff-ms", "0")
+    assert run(monkeypatch, b"one\n", *options) == 1
+    assert "FailedToSendMessageException" in capsys.readouterr().err
+
+
+def test_async_failure_exits_0(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster.down = {9090}
+    options = ("--message-send-max-retries", "0", "--retry-backoff-ms", "0")
+    assert run(monkeypatch, b"one\n", *options) == 0
+
+
+def test_line_without_key_exits_1(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    assert run(monkeypatch, b"text\n", "--property", "parse.key=true") == 1
+    expected = "kafka.common.KafkaException: No key found on line 1: text\n"
+    assert capsys.readouterr().err == expected
+
+
+def test_usage() -> None:
+    with pytest.raises(UsageError, match="Read data from standard input"):
+        main([])
+    with pytest.raises(UsageError, match=r'Missing required argument "\[topic\]"'):
+        main(["--broker-list", "b:1"])
+    with pytest.raises(UsageError, match="Please provide valid host:port"):
+        main(["--broker-list", "b", "--topic", "t"])
+    with pytest.raises(OptionError, match="'nope' is not a recognized option"):
+        main([*REQUIRED, "--nope"])
