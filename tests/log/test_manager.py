@@ -1,0 +1,267 @@
+"""All logs of a broker: directories, start, stop, crash, chores."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka08.common import TopicPartition
+from kafka08.config import BrokerConfig
+from kafka08.errors import KafkaError
+from kafka08.log import manager as manager_module
+from kafka08.log.log import Log
+from kafka08.log.manager import LogManager
+from tests.log.support import ManualClock, append, everything, fill
+
+T0, T1, T2 = (TopicPartition("t", partition) for partition in range(3))
+MARKER = ".kafka_cleanshutdown"
+POINTS = "recovery-point-offset-checkpoint"
+
+
+class Brokers:
+    """Starts managers over directories below one root; stops what still runs."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.clock = ManualClock()
+        self.running: list[LogManager] = []
+
+    def start(
+        self,
+        *names: str,
+        topics: dict[str, dict[str, str]] | None = None,
+        **properties: Any,
+    ) -> LogManager:
+        dirs = ",".join(str(self.root / name) for name in names or ("a",))
+        config = BrokerConfig.from_properties(
+            {
+                "broker.id": "0",
+                "zookeeper.connect": "none:1",
+                "log.dirs": dirs,
+                "log.index.size.max.bytes": "1024",
+                **{key.replace("_", "."): str(value) for key, value in properties.items()},
+            }
+        )
+        manager = LogManager(config, clock=self.clock, topic_configs=topics or {})
+        manager.load()
+        self.running.append(manager)
+        return manager
+
+    def crash(self, manager: LogManager, *, to: str) -> None:
+        """Copy what is on disk as if the process had died, then stop the original."""
+        for path in manager.log_dirs:
+            shutil.copytree(path, self.root / to)
+        self.stop(manager)
+
+    def stop(self, manager: LogManager) -> None:
+        self.running.remove(manager)
+        manager.close()
+
+
+@pytest.fixture
+def brokers(tmp_path: Path) -> Iterator[Brokers]:
+    starter = Brokers(tmp_path)
+    yield starter
+    for manager in list(starter.running):
+        starter.stop(manager)
+
+
+def create(manager: LogManager, topic_partition: TopicPartition = T0) -> Log:
+    return manager.create_log(topic_partition, manager.config_for(topic_partition.topic))
+
+
+def test_life_of_a_directory(brokers: Brokers, tmp_path: Path) -> None:
+    manager = brokers.start()
+    assert sorted(os.listdir(tmp_path / "a")) == [".lock", POINTS]
+    log = create(manager)
+    assert create(manager) is log is manager.get_log(T0)
+    assert manager.get_log(T1) is None
+    append(log, "x", "y")
+    brokers.stop(manager)
+    assert sorted(os.listdir(tmp_path / "a")) == [MARKER, ".lock", POINTS, "t-0"]
+    assert (tmp_path / "a" / POINTS).read_text() == "0\n1\nt 0 2\n"
+    assert {path.name: path.stat().st_size for path in (tmp_path / "a" / "t-0").iterdir()} == {
+        f"{0:020d}.log": 54,
+        f"{0:020d}.index": 0,
+    }
+    manager = brokers.start()
+    assert not (tmp_path / "a" / MARKER).exists()
+    assert everything(manager.logs[T0]) == [(0, "x"), (1, "y")]
+    assert manager.logs[T0].recovery_point == 2
+
+
+def test_crash_is_recovered_from_the_recovery_point(brokers: Brokers, tmp_path: Path) -> None:
+    manager = brokers.start(log_segment_bytes=200)
+    log = create(manager)
+    fill(log, 8)  # two to a segment
+    log.flush(up_to=4)
+    manager.checkpoint_recovery_points()
+    brokers.crash(manager, to="b")
+    for number in (0, 6):
+        path = tmp_path / "b" / "t-0" / f"{number:020d}.log"
+        content = bytearray(path.read_bytes())
+        content[30] ^= 1
+        path.write_bytes(content)
+    recovered = brokers.start("b").logs[T0]
+    assert recovered.log_end_offset == 6
+    assert recovered.segments[0].size == 152  # damaged, but below the recovery point
+    assert recovered.recovery_point == 4
+
+
+def test_stale_marker_does_not_outlive_the_start(brokers: Brokers, tmp_path: Path) -> None:
+    brokers.stop(brokers.start())
+    manager = brokers.start()
+    append(create(manager), "x")
+    brokers.crash(manager, to="b")
+    assert not (tmp_path / "b" / MARKER).exists()
+
+
+def test_new_partitions_go_where_the_fewest_are(brokers: Brokers) -> None:
+    manager = brokers.start("a", "b")
+    parents = [
+        os.path.basename(os.path.dirname(create(manager, TopicPartition("t", n)).directory))
+        for n in range(4)
+    ]
+    assert parents == ["a", "b", "a", "b"]
+    manager.delete_log(T0)
+    manager.delete_log(T2)
+    assert os.path.dirname(create(manager, T2).directory).endswith("a")
+
+
+def test_each_directory_has_its_own_files(brokers: Brokers, tmp_path: Path) -> None:
+    manager = brokers.start("a", "b")
+    append(create(manager, T0), "x")
+    append(create(manager, T1), "y", "z")
+    brokers.stop(manager)
+    assert (tmp_path / "a" / POINTS).read_text() == "0\n1\nt 0 1\n"
+    assert (tmp_path / "b" / POINTS).read_text() == "0\n1\nt 1 2\n"
+    assert (tmp_path / "a" / MARKER).exists() and (tmp_path / "b" / MARKER).exists()
+    (tmp_path / "a" / MARKER).unlink()
+    manager = brokers.start("a", "b", num_recovery_threads_per_data_dir=3)
+    assert sorted(manager.logs) == [T0, T1]
+
+
+def test_a_partition_in_two_directories_refuses_to_start(brokers: Brokers, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name / "t-0").mkdir(parents=True)
+    with pytest.raises(KafkaError, match="Duplicate log directories found"):
+        brokers.start("a", "b")
+    brokers.start("a")  # the locks were given up
+
+
+def test_directory_named_twice(brokers: Brokers, tmp_path: Path) -> None:
+    with pytest.raises(KafkaError, match="Duplicate log directory"):
+        brokers.start("a", "a")
+
+
+def test_second_broker_is_refused_and_harms_nothing(brokers: Brokers) -> None:
+    manager = brokers.start("b")
+    with pytest.raises(KafkaError, match="Failed to acquire lock"):
+        brokers.start("a", "b")
+    with pytest.raises(KafkaError, match="Failed to acquire lock"):
+        brokers.start("b")
+    brokers.start("a")
+    append(create(manager), "x")
+
+
+def test_strays_do_not_keep_the_broker_from_starting(brokers: Brokers, tmp_path: Path) -> None:
+    (tmp_path / "a" / "lost+found").mkdir(parents=True)
+    (tmp_path / "a" / "t-0").mkdir()
+    (tmp_path / "a" / "t-0" / "stray.log").write_text("x")
+    (tmp_path / "a" / POINTS).write_text("garbage")
+    (tmp_path / "a" / "stray").write_text("x")
+    assert list(brokers.start().logs) == [T0]
+
+
+def test_topic_configs_apply_and_bad_ones_do_not(brokers: Brokers, tmp_path: Path) -> None:
+    for name in ("t-0", "u-0", "v-0"):
+        (tmp_path / "a" / name).mkdir(parents=True)
+    topics = {"t": {"segment.bytes": "77"}, "u": {"segment.bytes": "many"}}
+    logs = brokers.start(topics=topics, log_segment_bytes=1000).logs
+    assert {tp.topic: log.config.segment_bytes for tp, log in logs.items()} == {
+        "t": 77,
+        "u": 1000,
+        "v": 1000,
+    }
+
+
+def test_a_failed_flush_leaves_no_marker(
+    brokers: Brokers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = brokers.start("a", "b")
+    append(create(manager, T0), "x")
+    create(manager, T1)
+
+    def broken(log: Log) -> None:
+        if log.topic_partition == T0:
+            raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(manager_module, "_flush_and_close", broken)
+    with pytest.raises(OSError, match="Input/output"):
+        brokers.stop(manager)
+    monkeypatch.undo()
+    assert not (tmp_path / "a" / MARKER).exists()
+    assert (tmp_path / "b" / MARKER).exists()
+    brokers.start("a", "b")  # unlocked all the same
+
+
+def test_truncations_are_checkpointed(brokers: Brokers, tmp_path: Path) -> None:
+    manager = brokers.start()
+    log = create(manager)
+    fill(log, 5)
+    log.flush()
+    manager.checkpoint_recovery_points()
+    manager.truncate_to({T0: 3, T1: 1})
+    assert (tmp_path / "a" / POINTS).read_text() == "0\n1\nt 0 3\n"
+    manager.truncate_fully_and_start_at(T0, 1)
+    manager.truncate_fully_and_start_at(T1, 1)
+    assert (tmp_path / "a" / POINTS).read_text() == "0\n1\nt 0 1\n"
+
+
+def test_a_recreated_log_does_not_inherit_a_recovery_point(
+    brokers: Brokers, tmp_path: Path
+) -> None:
+    manager = brokers.start()
+    fill(create(manager), 5)
+    manager.logs[T0].flush()
+    manager.checkpoint_recovery_points()
+    manager.delete_log(T0)
+    assert not (tmp_path / "a" / "t-0").exists()
+    manager.delete_log(T0)
+    create(manager)
+    assert (tmp_path / "a" / POINTS).read_text() == "0\n0\n"
+
+
+def test_cleanup_and_delayed_deletion(brokers: Brokers) -> None:
+    manager = brokers.start(
+        topics={"c": {"cleanup.policy": "compact"}}, log_segment_bytes=100, log_retention_bytes=100
+    )
+    compacted = TopicPartition("c", 0)
+    for log in (create(manager), create(manager, compacted)):
+        fill(log, 4)
+    assert manager.cleanup() == 2
+    assert [segment.base_offset for segment in manager.logs[T0].segments] == [2, 3]
+    assert len(manager.logs[compacted].segments) == 4
+    brokers.clock.now += 59_999
+    assert manager.delete_due_files() == 0
+    brokers.clock.now += 1
+    assert manager.delete_due_files() == 4
+
+
+def test_flush_dirty(brokers: Brokers) -> None:
+    manager = brokers.start(topics={"t": {"flush.ms": "1000"}})
+    log, lazy = create(manager), create(manager, TopicPartition("u", 0))
+    for written in (log, lazy):
+        append(written, "x")
+    brokers.clock.now += 999
+    manager.flush_dirty()
+    assert log.recovery_point == 0
+    brokers.clock.now += 1
+    manager.flush_dirty()
+    assert (log.recovery_point, lazy.recovery_point) == (1, 0)
