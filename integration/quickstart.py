@@ -1,9 +1,9 @@
 """The original's quick start as an acceptance script: `python -m integration.quickstart`.
 
 Runs steps 1 to 5 through bin/ as a newcomer types them, echoes every command, compares what the
-tutorial promises, and leaves nothing running or lying about. Uses the shipped configuration as it is; when its
-ports or directories are taken, copies of it on free ports with private directories.
-`--home DIR` runs another installation with the same layout.
+tutorial promises, and leaves nothing running or lying about. Uses the
+shipped configuration as it is; when its ports or directories are taken, copies of it on free
+ports with private directories. `--home DIR` runs another installation with the same layout.
 """
 
 from __future__ import annotations
