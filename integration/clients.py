@@ -229,7 +229,8 @@ class HighLevel:
         _same_bytes(done.raw, expected)
         assert f"Consumed {len(records)} messages" in done.err
         node = f"/consumers/{group}/offsets/{topic}/0"
-        assert zookeeper_text(broker.zookeeper, node) == str(len(records))
+        committed = zookeeper_text(broker.zookeeper, node)
+        assert committed == str(len(records)), f"{committed} of {len(records)} committed"
 
 
 class Shell:
