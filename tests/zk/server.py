@@ -21,12 +21,14 @@ from zk.client import ZkClient
 SESSION_TIMEOUT_MS = 4000
 _JVM = "-Xmx128M -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 _numbers = itertools.count()
+_log = Path(tempfile.gettempdir(), f"zookeeper-{os.getpid()}", "log")
 
 
 @functools.cache
 def _start() -> str | zookeeper_server.StartError:
     """Its address, or why there is none."""
-    directory = Path(tempfile.mkdtemp(prefix="zookeeper-"))
+    directory = _log.parent
+    directory.mkdir()
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -41,12 +43,12 @@ def _start() -> str | zookeeper_server.StartError:
         )
     except zookeeper_server.StartError as error:
         return error
-    log = (directory / "log").open("wb")
+    log = _log.open("wb")
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     log.close()
     atexit.register(process.wait)
     atexit.register(process.kill)
-    _await_port(port, process, directory / "log")
+    _await_port(port, process, _log)
     return f"127.0.0.1:{port}"
 
 
@@ -71,6 +73,11 @@ def address() -> str:
     if isinstance(started, zookeeper_server.StartError):
         pytest.skip(f"no ZooKeeper: {started}")
     return started
+
+
+def log_text() -> str:
+    """What the server has printed so far."""
+    return _log.read_text()
 
 
 def fresh_chroot() -> str:

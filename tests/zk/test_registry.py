@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kafka08.common import Broker
+from tests.fakes import FakeClock
+from tests.zk import server
+from zk import registry, znodes
+from zk.client import ZkClient
+from zk.errors import DuplicateBrokerError, ZkClosedError
+
+
+def never(seconds: float) -> None:
+    pytest.fail("waited")
+
+
+@pytest.fixture
+def former(client: ZkClient) -> Iterator[ZkClient]:
+    """A session that registered broker 1 at h:9092."""
+    connected = server.connect(client.connect)
+    registry.register_broker(connected, 1, "h", 9092, clock=FakeClock(), wait=never)
+    yield connected
+    connected.close()
+
+
+def test_the_common_paths(client: ZkClient) -> None:
+    for _ in range(2):
+        registry.ensure_common_paths(client)
+    for path in (
+        "/consumers",
+        "/brokers/ids",
+        "/brokers/topics",
+        "/config/changes",
+        "/config/topics",
+        "/admin/delete_topics",
+    ):
+        assert client.get(path)[0] == b""
+
+
+def test_a_broker_registers_once_per_session(client: ZkClient) -> None:
+    for _ in range(2):
+        registry.register_broker(client, 1, "h", 9092, clock=FakeClock(), wait=never)
+    data, stat = client.get("/brokers/ids/1")
+    assert data == (
+        b'{"jmx_port":-1,"timestamp":"1400000000000","host":"h","version":1,"port":9092}'
+    )
+    assert stat.ephemeral_owner == client.session_id
+    registry.unregister_broker(client, 1)
+    assert registry.broker_ids(client) == []
+
+
+def test_another_address_under_our_id_is_refused(client: ZkClient, former: ZkClient) -> None:
+    with pytest.raises(DuplicateBrokerError, match="already registered on the path /brokers/ids/1"):
+        registry.register_broker(client, 1, "h", 9093, clock=FakeClock(), wait=never)
+    assert registry.read_broker(client, 1) == Broker(1, "h", 9092)
+
+
+def test_an_unreadable_node_under_our_id_is_refused(client: ZkClient) -> None:
+    client.create("/brokers/ids/1", b"?", makepath=True)
+    with pytest.raises(DuplicateBrokerError):
+        registry.register_broker(client, 1, "h", 9092, clock=FakeClock(), wait=never)
+
+
+def test_our_former_sessions_node_is_waited_out_even_with_equal_bytes(
+    client: ZkClient, former: ZkClient
+) -> None:
+    czxid = client.get("/brokers/ids/1")[1].czxid
+    waits = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            former.close()
+
+    registry.register_broker(client, 1, "h", 9092, clock=FakeClock(), wait=wait)
+    assert len(waits) == 3
+    stat = client.get("/brokers/ids/1")[1]
+    assert stat.ephemeral_owner == client.session_id
+    assert stat.czxid > czxid
+
+
+def test_stopping_ends_the_wait(client: ZkClient, former: ZkClient) -> None:
+    with pytest.raises(ZkClosedError):
+        registry.register_broker(client, 1, "h", 9092, clock=FakeClock(), wait=lambda seconds: True)
+
+
+def test_live_brokers_by_id(client: ZkClient) -> None:
+    assert registry.live_brokers(client) == []
+    for broker_id in (10, 9):
+        registry.register_broker(client, broker_id, "h", 1, clock=FakeClock(), wait=never)
+    assert registry.live_brokers(client) == [Broker(9, "h", 1), Broker(10, "h", 1)]
+    assert registry.read_broker(client, 3) is None
+    assert client.exists(znodes.broker_path(9)) is not None
