@@ -111,7 +111,9 @@ class KafkaServer:
             replicas.led_with_followers,
             lambda partition: replicas.hw_moved(partition.topic_partition),
         )
-        fetchers = FetcherManager(config, runtime, log_tasks.rolled)
+        fetchers = FetcherManager(
+            config, runtime, log_tasks.rolled, log_manager.checkpoint_recovery_points
+        )
         replicas.fetchers = fetchers
 
         server = self._bind(lambda frame, address: dispatcher.handle(frame, address))

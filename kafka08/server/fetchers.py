@@ -64,12 +64,14 @@ class ReplicaFetcher:
         runtime: Runtime,
         channel: Channel,
         on_rolled: Callable[[Log], None],
+        on_truncated: Callable[[], None],
     ) -> None:
         self.leader = leader
         self._config = config
         self._clock = runtime.clock
         self._channel = channel
         self._on_rolled = on_rolled
+        self._on_truncated = on_truncated
         self._positions: dict[TopicPartition, _Position] = {}
         self._changed = runtime.event()
         self._loop = Loop(runtime, name, self.step)
@@ -93,6 +95,7 @@ class ReplicaFetcher:
         self._positions.clear()
         self._loop.stopping.set()
         self._changed.set()
+        self._channel.close()  # ends a wait for a leader that may never answer
         self._loop.stop()
         self._channel.close()
 
@@ -177,8 +180,7 @@ class ReplicaFetcher:
         log = position.partition.any_log()
         if not len(data):  # that is the leader's log end: what we have beyond was never committed
             logger.info("Truncating %s to the leader's end %d", log.directory, position.offset)
-            log.truncate_to(position.offset)
-            position.verifying = False
+            self._truncate(position, position.offset)
             return
         local = log.read(position.offset, len(data)).read()
         compacted = log.config.cleanup_policy != "delete"
@@ -188,19 +190,30 @@ class ReplicaFetcher:
                 "Truncating %s to %d, where it parts from the leader's log",
                 log.directory, agreement.verified,
             )  # fmt: skip
-            log.truncate_to(agreement.verified)
-        elif agreement.verified == position.offset:
+            self._truncate(position, agreement.verified)
+            return
+        if agreement.verified == position.offset:
             raise KafkaError(
                 f"no whole message in {len(data)} bytes: replica.fetch.max.bytes is too small"
             )
         position.offset = min(agreement.verified, log.log_end_offset)
         position.verifying = position.offset < log.log_end_offset
 
+    def _truncate(self, position: _Position, offset: int) -> None:
+        """Cut the log, and the high watermark with it: a leader to be must not know too much."""
+        log = position.partition.any_log()
+        log.truncate_to(offset)
+        position.offset, position.verifying = log.log_end_offset, False
+        position.partition.follow_hw(position.partition.high_watermark)
+        self._on_truncated()
+
     def _out_of_range(self, key: TopicPartition, position: _Position) -> None:
         """The leader has no such offset (ReplicaFetcherThread.handleOffsetOutOfRange)."""
         partition = position.partition
         log = partition.any_log()
         latest = self._leader_offset(key, LATEST)
+        if self._positions.get(key) is not position:
+            return  # we may lead it by now
         if latest < position.offset:
             if not log.config.unclean_leader_election_enable:
                 self._positions.pop(key, None)
@@ -211,13 +224,15 @@ class ReplicaFetcher:
                 )  # fmt: skip
                 return
             logger.warning("Replica of %s truncates to its leader's end %d", key, latest)
-            log.truncate_to(latest)
-            position.offset, position.verifying = latest, False
+            self._truncate(position, latest)
             return
         earliest = self._leader_offset(key, EARLIEST)
+        if self._positions.get(key) is not position:
+            return
         if log.log_end_offset < earliest:
             logger.warning("Replica of %s starts over at its leader's start %d", key, earliest)
             log.truncate_fully_and_start_at(earliest)
+            self._on_truncated()
         position.offset = max(position.offset, earliest)
         position.verifying = position.offset < log.log_end_offset
 
@@ -237,11 +252,16 @@ class FetcherManager:
     """The fetchers by (leader, number); kafka.server.ReplicaFetcherManager."""
 
     def __init__(
-        self, config: BrokerConfig, runtime: Runtime, on_rolled: Callable[[Log], None]
+        self,
+        config: BrokerConfig,
+        runtime: Runtime,
+        on_rolled: Callable[[Log], None],
+        on_truncated: Callable[[], None],
     ) -> None:
         self._config = config
         self._runtime = runtime
         self._on_rolled = on_rolled
+        self._on_truncated = on_truncated
         self._fetchers: dict[tuple[Broker, int], ReplicaFetcher] = {}
         self._stopped = False
 
@@ -269,7 +289,15 @@ class FetcherManager:
             runtime=self._runtime,
             receive_buffer_bytes=self._config.replica_socket_receive_buffer_bytes,
         )
-        return ReplicaFetcher(name, leader, self._config, self._runtime, channel, self._on_rolled)
+        return ReplicaFetcher(
+            name,
+            leader,
+            self._config,
+            self._runtime,
+            channel,
+            self._on_rolled,
+            self._on_truncated,
+        )
 
     def remove(self, keys: Iterable[TopicPartition]) -> None:
         """Stop copying these partitions, whoever leads them."""
@@ -278,8 +306,11 @@ class FetcherManager:
 
     def stop_idle(self) -> None:
         """End fetchers that have nothing left to copy."""
-        for key in [key for key, fetcher in self._fetchers.items() if not len(fetcher)]:
-            self._fetchers.pop(key).stop()
+        for key, fetcher in list(self._fetchers.items()):
+            # Looked at one by one: stopping waits, and meanwhile another may get work.
+            if not len(fetcher) and self._fetchers.get(key) is fetcher:
+                del self._fetchers[key]
+                fetcher.stop()
 
     def stop(self) -> None:
         """End every fetcher and start none any more."""

@@ -191,8 +191,11 @@ class OffsetManager:
     def _read_log(self, partition: Partition, number: int, epoch: int) -> None:
         log = partition.leader_log()
         offset, max_bytes = log.log_start_offset, _LOAD_BYTES
-        while offset < partition.high_watermark and not self._stopping:
-            data = log.read(offset, max_bytes, partition.high_watermark).read()
+        # A new leader's high watermark lags behind what the old one has acknowledged; all that
+        # this leadership began with will be committed or the leadership is over.
+        end = max(partition.high_watermark, partition.leadership_start)
+        while offset < end and not self._stopping:
+            data = log.read(offset, max_bytes, end).read()
             before = offset
             for message in iter_messages(data, max_inflated=_MAX_INFLATED):
                 self._load_record(message.key, message.value, message.offset)

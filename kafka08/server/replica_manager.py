@@ -14,10 +14,11 @@ from typing import NamedTuple, Protocol
 
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.cluster.partition import NO_EPOCH, LeaderState, Partition
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import Broker, TopicPartition, validate_topic
 from kafka08.config import BrokerConfig, LogConfig
 from kafka08.errors import (
     NO_ERROR,
+    InvalidTopicError,
     NotLeaderForPartitionError,
     ReplicaNotAvailableError,
     StaleControllerEpochError,
@@ -228,6 +229,7 @@ class ReplicaManager:
             state.topic
             for state in request.partitions
             if self.broker_id in state.replicas
+            and _is_legal(state)
             and self.log_manager.get_log(TopicPartition(state.topic, state.partition)) is None
         }
         return {topic: self._log_config(topic) for topic in topics}
@@ -239,6 +241,11 @@ class ReplicaManager:
         configs: Mapping[str, LogConfig],
     ) -> int:
         topic_partition = TopicPartition(state.topic, state.partition)
+        if not _is_legal(state):
+            state_change_logger.error(
+                "Broker %d refuses %s: no legal name", self.broker_id, topic_partition
+            )
+            return InvalidTopicError.code
         partition = self.partitions.get(topic_partition)
         current = NO_EPOCH if partition is None else partition.leader_epoch
         if state.leader_epoch <= current:
@@ -337,7 +344,7 @@ class ReplicaManager:
         Meanwhile partitions that may have got another leader take no writes (a partition
         with one replica cannot have).
         """
-        if fenced == self.fenced:
+        if fenced == self.fenced or (self._fenced_until_roles and not fenced):
             return
         self.fenced = fenced
         logger.warning("Writes to replicated partitions are %s", "fenced" if fenced else "on")
@@ -370,6 +377,15 @@ class ReplicaManager:
         """Release every waiting request."""
         for purgatory in (self.produce_purgatory, self.fetch_purgatory, self.follower_purgatory):
             purgatory.close()
+
+
+def _is_legal(state: PartitionState) -> bool:
+    """Whether a directory may be named after the partition; any peer can send anything."""
+    try:
+        validate_topic(state.topic)
+    except InvalidTopicError:
+        return False
+    return state.partition >= 0
 
 
 def _leader_state(state: PartitionState) -> LeaderState:

@@ -100,7 +100,7 @@ class TopicConfigs:
                 log.config = config
             logger.info(
                 "Processed topic config change %s for topic %s, setting new config to %s.",
-                path, topic, admin.fetch_topic_config(self._zk, topic),
+                path, topic, config,
             )  # fmt: skip
 
     def _purge(self, path: str) -> None:

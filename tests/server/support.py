@@ -1,0 +1,332 @@
+"""A broker without sockets, peers or time: what the tests of its parts share.
+
+``Rig`` is broker 1 with real logs, a ZooKeeper in memory and a fake runtime. ``call`` sends a
+request through its bytes, as a connection would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from kafka08.cluster.partition import Partition
+from kafka08.common import Broker, TopicPartition
+from kafka08.config import BrokerConfig, LogConfig
+from kafka08.log.manager import LogManager
+from kafka08.message.message_set import encode_set, iter_messages
+from kafka08.protocol.registry import api_of
+from kafka08.protocol.requests import decode_response, encode_request
+from kafka08.protocol.schemas import (
+    BrokerEndpoint,
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    LeaderAndIsrRequest,
+    PartitionState,
+    ProducePartition,
+    ProduceRequest,
+    ProduceTopic,
+    UpdateMetadataRequest,
+)
+from kafka08.server.apis.fetch import FetchApi
+from kafka08.server.apis.groups import (
+    ConsumerMetadataApi,
+    HeartbeatApi,
+    JoinGroupApi,
+    OffsetCommitApi,
+    OffsetFetchApi,
+)
+from kafka08.server.apis.metadata import MetadataApi
+from kafka08.server.apis.offsets import OffsetsApi
+from kafka08.server.apis.produce import ProduceApi
+from kafka08.server.apis.replicas import (
+    ControlledShutdownApi,
+    LeaderAndIsrApi,
+    StopReplicaApi,
+    UpdateMetadataApi,
+)
+from kafka08.server.dispatch import Dispatcher
+from kafka08.server.offset_manager import OffsetManager
+from kafka08.server.rebuild import ConsumerView
+from kafka08.server.replica_manager import ReplicaManager
+from kafka08.server.topic_creator import TopicCreator
+from kafka08.server.zk_offsets import ZkOffsets
+from tests.controller.fakes import FakeZkClient, FakeZookeeper
+from tests.fakes import FakeRuntime
+from zk.errors import BadVersionError, NoNodeError
+from zk.registry import ensure_common_paths, register_broker
+
+ME, PEER, THIRD = 1, 2, 3
+BROKERS = [BrokerEndpoint(number, f"host{number}", 9090 + number) for number in (ME, PEER, THIRD)]
+
+
+class Zk(FakeZkClient):
+    """The rest of zk.client.ZkClient. ``fails`` holds errors to raise, by path."""
+
+    def __init__(self, server: FakeZookeeper) -> None:
+        super().__init__(server)
+        self.fails: dict[str, Exception] = {}
+        self.calls: list[tuple[str, str]] = []
+
+    def _ready(self, path: str) -> None:
+        if path in self.fails:
+            raise self.fails.pop(path)
+        super()._ready(path)
+
+    def children_if_exists(self, path: str) -> list[str]:
+        try:
+            return self.children(path)
+        except NoNodeError:
+            return []
+
+    def create(
+        self,
+        path: str,
+        data: bytes = b"",
+        *,
+        ephemeral: bool = False,
+        sequence: bool = False,
+        makepath: bool = False,
+    ) -> str:
+        if sequence:
+            path += f"{len(self.children_if_exists(path.rpartition('/')[0])):010d}"
+        return super().create(path, data, ephemeral=ephemeral, makepath=makepath)
+
+    def create_or_set(self, path: str, data: bytes) -> int:
+        self.calls.append(("create_or_set", path))
+        try:
+            return self.set(path, data).version
+        except NoNodeError:
+            self.create(path, data, makepath=True)
+            return 0
+
+    def conditional_set(
+        self, path: str, data: bytes, version: int, same: Any = None
+    ) -> tuple[bool, int]:
+        try:
+            return True, self.set(path, data, version).version
+        except BadVersionError:
+            stored, stat = self.get(path)
+            return (True, stat.version) if same and same(stored) else (False, -1)
+        except NoNodeError:
+            return False, -1
+
+
+class Fetchers:
+    """Records what the role changes ask for."""
+
+    def __init__(self) -> None:
+        self.added: list[tuple[TopicPartition, Broker]] = []
+        self.removed: list[TopicPartition] = []
+
+    def add(self, partition: Partition, leader: Broker) -> None:
+        self.added.append((partition.topic_partition, leader))
+
+    def remove(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        self.removed += topic_partitions
+
+
+def broker_config(directory: Path, **settings: Any) -> BrokerConfig:
+    return BrokerConfig.from_properties(
+        {
+            "broker.id": str(ME),
+            "log.dirs": str(directory),
+            "zookeeper.connect": "nowhere:1",
+            "log.index.size.max.bytes": "1024",
+            "offsets.topic.num.partitions": "4",
+            **{key.replace("_", "."): str(value) for key, value in settings.items()},
+        }
+    )
+
+
+class Rig:
+    """Broker 1 and all it serves. Topics' own settings are in ``topic_settings``."""
+
+    def __init__(self, directory: Path, **settings: Any) -> None:
+        self.directory = directory / "data"
+        self.config = broker_config(self.directory, **settings)
+        self.runtime = FakeRuntime()
+        self.clock = self.runtime.clock
+        self.zookeeper = FakeZookeeper()
+        self.zk = Zk(self.zookeeper)
+        ensure_common_paths(self.zk)  # type: ignore[arg-type]
+        self.topic_settings: dict[str, dict[str, str]] = {}
+        self.asked_configs: list[str] = []
+        self.caught_up: list[Partition] = []
+        self.rolled: list[Any] = []
+        self.leader_changes: list[tuple[TopicPartition, bool]] = []
+        self.fetchers = Fetchers()
+        self.logs = LogManager(self.config, clock=self.clock, topic_configs={})
+        self.logs.load()
+        self.replicas = ReplicaManager(
+            self.config,
+            self.runtime,
+            self.logs,
+            self._log_config,
+            on_caught_up=self.caught_up.append,
+            on_rolled=self.rolled.append,
+            on_leader_change=self._leader_changed,
+        )
+        self.replicas.fetchers = self.fetchers
+        self.offsets = OffsetManager(self.config, self.runtime, self.replicas)
+        self.controller = SimpleNamespace(controlled_shutdown=lambda broker_id: [])
+        self.creator = TopicCreator(self.zk, self.config)  # type: ignore[arg-type]
+        cache, zk_offsets = self.replicas.metadata_cache, ZkOffsets(self.zk)  # type: ignore[arg-type]
+        self.dispatcher = Dispatcher(
+            [
+                ProduceApi(self.replicas),
+                FetchApi(self.replicas, ConsumerView()),
+                OffsetsApi(self.replicas),
+                MetadataApi(cache, self.creator),
+                LeaderAndIsrApi(self.replicas),
+                StopReplicaApi(self.replicas),
+                UpdateMetadataApi(self.replicas),
+                ControlledShutdownApi(self.controller),
+                OffsetCommitApi(
+                    cache,
+                    self.offsets,
+                    zk_offsets,
+                    self.config.offset_metadata_max_bytes,
+                    self.clock.millis,
+                ),
+                OffsetFetchApi(cache, self.offsets, zk_offsets),
+                ConsumerMetadataApi(cache, self.creator, self.config.offsets_topic_num_partitions),
+                JoinGroupApi(),
+                HeartbeatApi(),
+            ]
+        )
+
+    def _log_config(self, topic: str) -> LogConfig:
+        self.asked_configs.append(topic)
+        return self.logs.default_config.override(self.topic_settings.get(topic, {}))
+
+    def _leader_changed(self, partition: Partition, leads: bool) -> None:
+        self.leader_changes.append((partition.topic_partition, leads))
+        if partition.topic_partition.topic == "__consumer_offsets":
+            self.offsets.leadership_changed(partition, leads)
+
+    def close(self) -> None:
+        self.logs.close()
+
+    # Requests
+
+    def send(self, frame: bytes) -> bytes | None:
+        """A frame without its size word to the reply with it, None where there is none."""
+        parts = self.dispatcher.handle(memoryview(bytearray(frame)), "127.0.0.1")
+        if parts is None:
+            return None
+        return b"".join(part.read() if hasattr(part, "read") else bytes(part) for part in parts)
+
+    def call(self, request: Any, *, version: int | None = None) -> Any:
+        """The response to ``request``; ``version`` replaces the one in its header."""
+        frame = bytearray(b"".join(encode_request(request, 77, "tests"))[4:])
+        if version is not None:
+            frame[2:4] = version.to_bytes(2, "big", signed=True)
+        reply = self.send(bytes(frame))
+        if reply is None:
+            return None
+        assert int.from_bytes(reply[:4], "big") == len(reply) - 4
+        correlation_id, response = decode_response(api_of(request)[2], reply[4:])
+        assert correlation_id == 77
+        return response
+
+    # Roles
+
+    def lead(self, topic: str = "t", partition: int = 0, **changes: Any) -> Partition:
+        """Have this broker lead a partition; alone unless ``replicas`` says otherwise."""
+        return self._role(topic, partition, {"leader": ME, **changes})
+
+    def follow(self, topic: str = "t", partition: int = 0, **changes: Any) -> Partition:
+        return self._role(
+            topic, partition, {"leader": PEER, "replicas": [ME, PEER], "isr": [ME, PEER], **changes}
+        )
+
+    def _role(self, topic: str, partition: int, changes: dict[str, Any]) -> Partition:
+        key = TopicPartition(topic, partition)
+        known = self.replicas.partitions.get(key)
+        epoch = 0 if known is None else known.leader_epoch + 1
+        state = partition_state(topic, partition, **{"leader_epoch": epoch, **changes})
+        answer = self.call(LeaderAndIsrRequest(9, 1, [state], BROKERS))
+        assert answer == (0, [(topic, partition, 0)])
+        return self.replicas.partitions[key]
+
+    def know(self, *states: PartitionState, brokers: Iterable[Any] = tuple(BROKERS)) -> None:
+        """Fill the metadata cache."""
+        assert self.call(UpdateMetadataRequest(9, 1, list(states), list(brokers))) == (0,)
+
+    def register(self, *broker_ids: int) -> None:
+        for broker_id in broker_ids:
+            register_broker(
+                self.zk,  # type: ignore[arg-type]
+                broker_id,
+                f"host{broker_id}",
+                9090 + broker_id,
+                clock=self.clock,
+                wait=lambda seconds: True,
+            )
+
+    # Producing and fetching
+
+    def produce(
+        self, *sets: tuple[str, int, bytes], acks: int = 1, timeout_ms: int = 1000
+    ) -> dict[tuple[str, int], tuple[int, int]] | None:
+        """(error, base offset) by (topic, partition)."""
+        topics = [ProduceTopic(t, [ProducePartition(p, memoryview(data))]) for t, p, data in sets]
+        answer = self.call(ProduceRequest(acks, timeout_ms, topics))
+        return None if answer is None else by_key(answer)
+
+    def append(self, *texts: str, topic: str = "t", partition: int = 0) -> None:
+        key = (topic, partition)
+        answer = self.produce((*key, message_set(*texts)))
+        assert answer is not None and answer[key][0] == 0
+
+    def fetch(
+        self,
+        *asked: tuple[str, int, int, int],
+        replica_id: int = -1,
+        max_wait_ms: int = 0,
+        min_bytes: int = 1,
+    ) -> dict[tuple[str, int], Any]:
+        """(error, high watermark, set) by (topic, partition).
+
+        ``asked``: (topic, partition, offset, max bytes).
+        """
+        topics = [FetchTopic(t, [FetchPartition(p, at, size)]) for t, p, at, size in asked]
+        return by_key(self.call(FetchRequest(replica_id, max_wait_ms, min_bytes, topics)))
+
+
+def partition_state(
+    topic: str = "t",
+    partition: int = 0,
+    *,
+    leader: int = ME,
+    leader_epoch: int = 0,
+    replicas: Iterable[int] = (ME,),
+    isr: Iterable[int] | None = None,
+    zk_version: int = 0,
+    controller_epoch: int = 1,
+) -> PartitionState:
+    replicas = list(replicas)
+    isr = replicas if isr is None else list(isr)
+    return PartitionState(
+        topic, partition, controller_epoch, leader, leader_epoch, isr, zk_version, replicas
+    )
+
+
+def by_key(response: Any) -> dict[tuple[str, int], Any]:
+    """The per-partition answers of a response grouped by topic."""
+    return {
+        (topic.topic, answer.partition): tuple(answer)[1:]
+        for topic in response.topics
+        for answer in topic.partitions
+    }
+
+
+def message_set(*texts: str, codec: int = 0, base_offset: int = 0) -> bytes:
+    return encode_set([(None, text.encode()) for text in texts], codec, base_offset)
+
+
+def texts(data: Any) -> list[str]:
+    return [(message.value or b"").decode() for message in iter_messages(bytes(data))]

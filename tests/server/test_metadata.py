@@ -1,0 +1,168 @@
+"""API 3: answers from the cache, and topics that come into being when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafka08.common import OFFSETS_TOPIC
+from kafka08.protocol.schemas import MetadataRequest
+from tests.server.support import BROKERS, ME, PEER, THIRD, Rig, partition_state
+from zk import znodes
+from zk.errors import ZkConnectionError
+
+ENDPOINTS = [tuple(broker) for broker in BROKERS]
+
+
+def ask(rig: Rig, *topics: str) -> dict[str, tuple[int, list[Any]]]:
+    """(error, partitions) by topic."""
+    _, answers = rig.call(MetadataRequest(list(topics)))
+    assert len({topic for _, topic, _ in answers}) == len(answers)
+    return {topic: (error, list(map(tuple, partitions))) for error, topic, partitions in answers}
+
+
+def created(rig: Rig) -> dict[str, dict[int, tuple[int, ...]]]:
+    return {
+        topic: znodes.decode_topic("", rig.zookeeper.nodes[znodes.topic_path(topic)].data)
+        for topic in rig.zookeeper.children(znodes.BROKER_TOPICS)
+    }
+
+
+def test_a_cached_topic(rig: Rig) -> None:
+    rig.know(
+        partition_state("t", 1, leader=PEER, replicas=[PEER, ME], isr=[PEER]),
+        partition_state("t", 0, replicas=[ME, PEER]),
+    )
+    brokers, topics = rig.call(MetadataRequest(["t"]))
+    assert list(map(tuple, brokers)) == ENDPOINTS
+    assert topics == [
+        (0, "t", [(0, 0, ME, [ME, PEER], [ME, PEER]), (0, 1, PEER, [PEER, ME], [PEER])])
+    ]
+
+
+def test_all_topics_creates_none(rig: Rig) -> None:
+    assert ask(rig) == {}
+    rig.know(partition_state("t"), partition_state("u"), partition_state(OFFSETS_TOPIC))
+    assert set(ask(rig)) == {"t", "u", OFFSETS_TOPIC}
+    assert created(rig) == {}
+
+
+def test_brokers_are_listed_before_the_first_topic(rig: Rig) -> None:
+    rig.know()
+    assert list(map(tuple, rig.call(MetadataRequest([])).brokers)) == ENDPOINTS
+
+
+def test_dead_brokers_are_left_out(rig: Rig) -> None:
+    rig.know(
+        partition_state("t", 0, leader=THIRD, replicas=[THIRD, ME]),
+        partition_state("t", 1, leader=ME, replicas=[ME, THIRD]),
+        partition_state("t", 2, leader=-1, replicas=[ME, PEER], isr=[]),
+        partition_state("t", 3, leader=ME, replicas=[ME, PEER], isr=[ME]),
+        brokers=BROKERS[:2],
+    )
+    assert ask(rig, "t") == {
+        "t": (
+            0,
+            [
+                (5, 0, -1, [ME], []),
+                (9, 1, ME, [ME], [ME]),
+                (5, 2, -1, [ME, PEER], []),
+                (0, 3, ME, [ME, PEER], [ME]),
+            ],
+        )
+    }
+
+
+def test_a_deleted_topic_is_gone(rig: Rig) -> None:
+    rig.know(partition_state("t", 0), partition_state("t", 1))
+    rig.know(partition_state("t", 0, leader=-2))
+    assert [partition[1] for partition in ask(rig, "t")["t"][1]] == [1]
+    rig.know(partition_state("t", 1, leader=-2))
+    assert ask(rig) == {}
+
+
+def test_names_are_answered_once(rig: Rig) -> None:
+    rig.know(partition_state("t"))
+    assert set(ask(rig, "t", "t")) == {"t"}
+
+
+def test_an_unknown_topic_is_created_and_answered_5(make_rig: Callable[..., Rig]) -> None:
+    rig = make_rig(num_partitions=2, default_replication_factor=2)
+    rig.register(ME, PEER)
+    assert ask(rig, "new", "new") == {"new": (5, [])}
+    assert {topic: len(replicas) for topic, replicas in created(rig).items()} == {"new": 2}
+    assert all(len(set(replicas)) == 2 for replicas in created(rig)["new"].values())
+    assert ask(rig, "new") == {"new": (5, [])}  # existing, not yet cached
+
+
+def test_without_auto_creation_it_is_3(make_rig: Callable[..., Rig]) -> None:
+    rig = make_rig(auto_create_topics_enable="false")
+    rig.register(ME)
+    assert ask(rig, "new", "../x") == {"new": (3, []), "../x": (3, [])}
+    assert created(rig) == {}
+
+
+@pytest.mark.parametrize("auto", ["true", "false"])
+def test_the_offsets_topic_is_created_in_any_case(make_rig: Callable[..., Rig], auto: str) -> None:
+    rig = make_rig(auto_create_topics_enable=auto, offsets_topic_replication_factor=3)
+    rig.register(ME, PEER)
+    assert ask(rig, OFFSETS_TOPIC) == {OFFSETS_TOPIC: (5, [])}
+    assignment = created(rig)[OFFSETS_TOPIC]
+    assert len(assignment) == 4
+    assert all(len(replicas) == 2 for replicas in assignment.values())
+    path = znodes.topic_config_path(OFFSETS_TOPIC)
+    config = znodes.decode_topic_config(path, rig.zookeeper.nodes[path].data)
+    assert config == {"cleanup.policy": "compact", "segment.bytes": "104857600"}
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "a b", "ä", "x" * 256, "\0"])
+def test_illegal_names_are_17_and_concern_nobody_else(rig: Rig, name: str) -> None:
+    rig.register(ME)
+    rig.know(partition_state("t"))
+    nodes = set(rig.zookeeper.nodes)
+    brokers, _ = rig.call(MetadataRequest([name, "t"]))
+    assert len(brokers) == 3
+    assert ask(rig, name, "t") == {name: (17, []), "t": (0, [(0, 0, ME, [ME], [ME])])}
+    assert set(rig.zookeeper.nodes) == nodes
+
+
+def test_too_few_brokers_are_minus_1(make_rig: Callable[..., Rig]) -> None:
+    rig = make_rig(default_replication_factor=2)
+    rig.register(ME)
+    assert ask(rig, "new") == {"new": (-1, [])}
+    assert created(rig) == {}
+
+
+def test_trouble_with_zookeeper_is_minus_1(rig: Rig) -> None:
+    rig.register(ME)
+    rig.know(partition_state("t"))
+    rig.zk.down = True
+    assert ask(rig, "new", "t", OFFSETS_TOPIC) == {
+        "new": (-1, []),
+        "t": (0, [(0, 0, ME, [ME], [ME])]),
+        OFFSETS_TOPIC: (-1, []),
+    }
+
+
+def test_a_topic_that_came_into_the_cache_meanwhile(rig: Rig) -> None:
+    rig.register(ME)
+    rig.zk.before_multi = lambda: rig.know(partition_state("new"))
+    assert ask(rig, "new") == {"new": (0, [(0, 0, ME, [ME], [ME])])}
+
+
+def test_an_error_of_ours_lists_every_topic(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: Any) -> None:
+        raise RuntimeError("as told")
+
+    monkeypatch.setattr(rig.replicas.metadata_cache, "topic_metadata", broken)
+    rig.know(partition_state("t"))
+    assert ask(rig, "t", "u", "t") == {"t": (-1, []), "u": (-1, [])}
+
+
+def test_trouble_in_creation_that_is_not_ours(rig: Rig) -> None:
+    rig.zk.fails[znodes.BROKER_IDS] = ValueError("as told")
+    assert ask(rig, "new") == {"new": (-1, [])}
+    rig.zk.fails[znodes.BROKER_IDS] = ZkConnectionError()
+    assert ask(rig, "new") == {"new": (-1, [])}

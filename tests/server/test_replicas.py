@@ -1,0 +1,351 @@
+"""APIs 4 to 7 and what they make of the replica manager: roles, epochs, names, checkpoints."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka08.common import Broker, TopicPartition
+from kafka08.errors import UnknownError
+from kafka08.log.checkpoint import OffsetCheckpoint
+from kafka08.protocol.schemas import (
+    ControlledShutdownRequest,
+    LeaderAndIsrRequest,
+    PartitionState,
+    StopReplicaPartition,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
+from tests.server.support import BROKERS, ME, PEER, THIRD, Rig, message_set, partition_state, texts
+from zk.errors import ZkConnectionError
+
+T = TopicPartition("t", 0)
+
+
+def roles(rig: Rig, *states: PartitionState, epoch: int = 1, leaders: Any = BROKERS) -> Any:
+    """(error, {(topic, partition): error}) of a LeaderAndIsr request."""
+    answer = rig.call(LeaderAndIsrRequest(9, epoch, list(states), leaders))
+    return answer.error, {(topic, number): error for topic, number, error in answer.partitions}
+
+
+def stop(rig: Rig, *keys: tuple[str, int], delete: bool = False, epoch: int = 1) -> Any:
+    partitions = [StopReplicaPartition(*key) for key in keys]
+    answer = rig.call(StopReplicaRequest(9, epoch, delete, partitions))
+    return answer.error, {(topic, number): error for topic, number, error in answer.partitions}
+
+
+def everything_below(path: Path) -> set[str]:
+    return {
+        os.path.join(folder, name)
+        for folder, folders, files in os.walk(path)
+        for name in (*folders, *files)
+    }
+
+
+# LeaderAndIsr
+
+
+def test_leading_makes_a_log(rig: Rig) -> None:
+    rig.topic_settings["t"] = {"retention.ms": "5"}
+    assert roles(rig, partition_state("t", 0, leader_epoch=4, zk_version=7)) == (0, {T: 0})
+    partition = rig.replicas.partitions[T]
+    assert partition.is_leader
+    assert (partition.leader_epoch, partition.zk_version, partition.isr) == (4, 7, (ME,))
+    log = rig.logs.get_log(T)
+    assert log is not None and log is partition.log and log.config.retention_ms == 5
+    assert rig.leader_changes == [(T, True)]
+
+
+def test_following_starts_a_fetcher(rig: Rig) -> None:
+    state = partition_state("t", 0, leader=PEER, replicas=[ME, PEER])
+    assert roles(rig, state) == (0, {T: 0})
+    assert rig.fetchers.added == [(T, Broker(*BROKERS[1]))]
+    assert not rig.replicas.partitions[T].is_leader
+    assert rig.leader_changes == []
+
+
+def test_following_a_dead_leader_fetches_nothing(rig: Rig) -> None:
+    for leader, epoch in ((PEER, 0), (-1, 1)):
+        state = partition_state("t", 0, leader=leader, leader_epoch=epoch, replicas=[ME, PEER])
+        assert roles(rig, state, leaders=[BROKERS[0]]) == (0, {T: 0})
+    assert rig.logs.get_log(T) is not None
+    assert rig.fetchers.added == []
+
+
+def test_partitions_of_others_are_left_out(rig: Rig) -> None:
+    strange = partition_state("u", 0, leader=PEER, replicas=[PEER, THIRD])
+    assert roles(rig, strange, partition_state("t", 0)) == (0, {T: 0})
+    assert set(rig.logs.logs) == set(rig.replicas.partitions) == {T}
+
+
+def test_controller_epochs_never_go_back(rig: Rig) -> None:
+    assert roles(rig, partition_state("t", 0), epoch=5) == (0, {T: 0})
+    assert roles(rig, partition_state("u", 0), epoch=4) == (11, {})
+    assert stop(rig, T, delete=True, epoch=4) == (11, {})
+    assert rig.call(UpdateMetadataRequest(9, 4, [partition_state("u")], BROKERS)) == (-1,)
+    assert set(rig.logs.logs) == {T}
+    assert rig.replicas.metadata_cache.topics() == []
+    assert roles(rig, partition_state("u", 0), epoch=5) == (0, {("u", 0): 0})
+    assert rig.call(UpdateMetadataRequest(9, 6, [], BROKERS)) == (0,)
+    assert stop(rig, epoch=5) == (11, {})
+
+
+@pytest.mark.parametrize("epoch", [3, 2, -1])
+def test_leader_epochs_must_rise(rig: Rig, epoch: int) -> None:
+    roles(rig, partition_state("t", 0, leader_epoch=3))
+    late = partition_state("t", 0, leader=PEER, leader_epoch=epoch, replicas=[ME, PEER])
+    assert roles(rig, late, partition_state("u", 0)) == (0, {T: 13, ("u", 0): 0})
+    assert rig.replicas.partitions[T].is_leader
+    assert rig.fetchers.added == []
+
+
+def test_the_first_leader_epoch_may_be_0_and_not_below(rig: Rig) -> None:
+    assert roles(rig, partition_state("t", 0, leader_epoch=-1)) == (0, {T: 13})
+    assert rig.logs.logs == {}
+    assert roles(rig, partition_state("t", 0, leader_epoch=0)) == (0, {T: 0})
+
+
+def test_changing_roles_forth_and_back(rig: Rig) -> None:
+    partition = rig.lead(replicas=[ME, PEER], isr=[ME])
+    rig.append("a")
+    rig.follow()
+    assert rig.fetchers.added == [(T, Broker(*BROKERS[1]))]
+    assert partition.any_log().log_end_offset == 1  # nothing is cut before it is compared
+    rig.lead(replicas=[ME, PEER], isr=[ME])
+    assert rig.fetchers.removed.count(T) == 3  # every change stops the fetcher first
+    assert rig.leader_changes == [(T, True), (T, False), (T, True)]
+    rig.append("b")
+    assert texts(rig.fetch(("t", 0, 0, 1000))["t", 0][2]) == ["a", "b"]
+
+
+def test_leading_again_at_a_higher_epoch_is_no_change_of_leader(rig: Rig) -> None:
+    rig.lead()
+    rig.lead()
+    assert rig.leader_changes == [(T, True)]
+
+
+def test_a_log_that_cannot_be_made_fails_its_partition_only(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = rig.logs.create_log
+
+    def fails(key: TopicPartition, config: Any) -> Any:
+        if key == T:
+            raise OSError("as told")
+        return create(key, config)
+
+    monkeypatch.setattr(rig.logs, "create_log", fails)
+    answer = roles(rig, partition_state("t", 0), partition_state("u", 0))
+    assert answer == (0, {T: -1, ("u", 0): 0})
+    assert set(rig.replicas.partitions) == {("u", 0)}
+    monkeypatch.undo()
+    assert roles(rig, partition_state("t", 0)) == (0, {T: 0})  # the same epoch, tried again
+
+
+def test_settings_that_cannot_be_read_fail_each_partition(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(topic: str) -> Any:
+        raise ZkConnectionError()
+
+    monkeypatch.setattr(rig.replicas, "_log_config", away)
+    answer = roles(rig, partition_state("t", 0), partition_state("u", 0))
+    assert answer == (0, {T: -1, ("u", 0): -1})
+
+
+def test_settings_are_read_only_where_a_log_is_made(rig: Rig) -> None:
+    rig.lead()
+    rig.lead()
+    roles(rig, partition_state("u", 0, leader=PEER, replicas=[PEER]))
+    assert rig.asked_configs == ["t"]
+
+
+ILLEGAL = ["", ".", "..", "../evil", "../../evil", "a/../../evil", "a/b", "a\0b", "x" * 256, "ä"]
+
+
+@pytest.mark.parametrize("name", [*ILLEGAL, "<absolute>"])
+def test_names_that_are_no_directory_of_ours_are_refused(
+    rig: Rig, tmp_path: Path, name: str
+) -> None:
+    if name == "<absolute>":
+        name = str(tmp_path / "evil")
+    before = everything_below(tmp_path)
+    for leader in (ME, PEER):
+        state = partition_state(name, 0, leader=leader, replicas=[ME, PEER])
+        assert roles(rig, state, partition_state("ok", 0, leader_epoch=leader)) == (
+            0,
+            {(name, 0): 17, ("ok", 0): 0},
+        )
+    assert stop(rig, (name, 0), delete=True) == (0, {(name, 0): 0})
+    assert stop(rig, ("ok", 0), delete=True) == (0, {("ok", 0): 0})
+    assert everything_below(tmp_path) == before
+    assert rig.asked_configs == ["ok"]  # ZooKeeper is not asked for such names either
+    assert rig.replicas.partitions == {} and rig.logs.logs == {}
+
+
+@pytest.mark.parametrize("number", [-1, -(2**31)])
+def test_negative_partitions_are_refused(rig: Rig, tmp_path: Path, number: int) -> None:
+    before = everything_below(tmp_path)
+    assert roles(rig, partition_state("t", number)) == (0, {("t", number): 17})
+    assert everything_below(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["../victim", "a/../../victim"])
+def test_what_lies_outside_is_never_deleted(rig: Rig, tmp_path: Path, name: str) -> None:
+    victim = tmp_path / "victim-0"
+    victim.mkdir()
+    (victim / "00000000000000000000.log").write_bytes(b"precious")
+    for _ in range(2):
+        stop(rig, (name, 0), delete=True)
+        roles(rig, partition_state(name, 0))
+    assert (victim / "00000000000000000000.log").read_bytes() == b"precious"
+    assert len(list(victim.iterdir())) == 1
+
+
+# StopReplica
+
+
+def test_stopping_keeps_the_log(rig: Rig) -> None:
+    rig.follow()
+    assert stop(rig, T) == (0, {T: 0})
+    assert rig.fetchers.removed[-1] == T
+    assert rig.logs.get_log(T) is not None
+    rig.follow()
+    assert len(rig.fetchers.added) == 2
+
+
+def test_stopping_a_leader_ends_its_leadership(rig: Rig) -> None:
+    rig.lead()
+    assert stop(rig, T) == (0, {T: 0})
+    assert rig.produce(("t", 0, message_set("a"))) == {T: (6, -1)}
+    assert rig.leader_changes[-1] == (T, False)
+
+
+def test_deleting_takes_the_log_and_lets_a_topic_start_over(rig: Rig) -> None:
+    partition = rig.lead(leader_epoch=8)
+    rig.append("a")
+    directory = partition.any_log().directory
+    rig.replicas.checkpoint_high_watermarks()
+    assert stop(rig, T, delete=True) == (0, {T: 0})
+    assert not os.path.exists(directory)
+    assert rig.produce(("t", 0, message_set("a"))) == {T: (3, -1)}
+    again = rig.lead(leader_epoch=0)
+    assert again.any_log().log_end_offset == again.high_watermark == 0
+
+
+def test_stopping_what_is_not_here_is_done(rig: Rig) -> None:
+    for delete in (False, True):
+        assert stop(rig, ("u", 0), ("v", -3), delete=delete) == (0, {("u", 0): 0, ("v", -3): 0})
+
+
+def test_deleting_a_log_without_a_role(make_rig: Callable[..., Rig], tmp_path: Path) -> None:
+    first = make_rig()
+    directory = first.lead().any_log().directory
+    first.close()
+    rig = make_rig()  # the controller has not spoken yet
+    assert stop(rig, T, delete=True) == (0, {T: 0})
+    assert not os.path.exists(directory)
+
+
+def test_a_log_that_cannot_be_deleted_fails_its_partition_only(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.lead()
+    rig.lead("u")
+    delete = rig.logs.delete_log
+
+    def fails(key: TopicPartition) -> None:
+        if key == T:
+            raise OSError("as told")
+        delete(key)
+
+    monkeypatch.setattr(rig.logs, "delete_log", fails)
+    assert stop(rig, T, ("u", 0), delete=True) == (0, {T: -1, ("u", 0): 0})
+    monkeypatch.undo()
+    assert stop(rig, T, delete=True) == (0, {T: 0})
+    assert rig.logs.logs == {}
+
+
+# Failures of whole requests
+
+
+def test_failures_name_each_partition(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: Any) -> None:
+        raise RuntimeError("as told")
+
+    for name in ("become_leader_or_follower", "stop_replicas", "update_metadata"):
+        monkeypatch.setattr(rig.replicas, name, broken)
+    assert roles(rig, partition_state("t", 0)) == (0, {T: -1})
+    assert stop(rig, T) == (0, {T: -1})
+    assert rig.call(UpdateMetadataRequest(9, 1, [], [])) == (-1,)
+
+
+# ControlledShutdown
+
+
+def test_controlled_shutdown(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def remaining(broker_id: int) -> list[TopicPartition]:
+        asked.append(broker_id)
+        return [T, TopicPartition("u", 3)]
+
+    monkeypatch.setattr(rig.controller, "controlled_shutdown", remaining)
+    assert rig.call(ControlledShutdownRequest(PEER)) == (0, [("t", 0), ("u", 3)])
+    assert asked == [PEER]
+
+    def refused(broker_id: int) -> list[TopicPartition]:
+        raise UnknownError("not the controller")
+
+    monkeypatch.setattr(rig.controller, "controlled_shutdown", refused)
+    assert rig.call(ControlledShutdownRequest(PEER)) == (-1, [])
+
+
+# High watermarks, fences
+
+
+def test_high_watermarks_survive_a_restart(make_rig: Callable[..., Rig]) -> None:
+    rig = make_rig()
+    rig.lead(replicas=[ME, PEER])
+    rig.append("a", "b", "c")
+    rig.fetch(("t", 0, 2, 0), replica_id=PEER)
+    rig.replicas.checkpoint_high_watermarks()
+    rig.close()
+    rig = make_rig()
+    # what the controller has not assigned yet stays on record
+    rig.replicas.checkpoint_high_watermarks()
+    path = rig.directory / "replication-offset-checkpoint"
+    assert OffsetCheckpoint(str(path)).read() == {T: 2}
+    assert rig.follow().high_watermark == 2
+
+
+def test_deleted_partitions_leave_the_checkpoint(rig: Rig) -> None:
+    rig.lead()
+    rig.append("a")
+    rig.replicas.checkpoint_high_watermarks()
+    stop(rig, T, delete=True)
+    rig.replicas.checkpoint_high_watermarks()
+    assert OffsetCheckpoint(str(rig.directory / "replication-offset-checkpoint")).read() == {}
+
+
+def test_a_renewed_session_is_fenced_until_the_controller_speaks(rig: Rig) -> None:
+    rig.lead(replicas=[ME, PEER], isr=[ME])
+    rig.replicas.fence(True)
+    rig.replicas.session_renewed()
+    rig.replicas.fence(False)  # the connection went and came again: that says nothing of roles
+    assert rig.produce(("t", 0, message_set("a"))) == {T: (6, -1)}
+    assert roles(rig, epoch=0) == (11, {})
+    assert rig.replicas.fenced
+    assert roles(rig, partition_state("u", 0)) == (0, {("u", 0): 0})
+    assert rig.produce(("t", 0, message_set("a"))) == {T: (0, 0)}
+
+
+def test_partitions_whose_isr_may_change(rig: Rig) -> None:
+    replicated = rig.lead(replicas=[ME, PEER])
+    rig.lead(partition=1)
+    rig.follow(partition=2)
+    assert rig.replicas.led_with_followers() == [replicated]
