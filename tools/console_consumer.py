@@ -1,10 +1,14 @@
-"""kafka-console-consumer: print what a group member consumes (kafka.tools.ConsoleConsumer)."""
+"""kafka-console-consumer: print what a group member consumes (kafka.tools.ConsoleConsumer).
+
+With --bootstrap-server, as in later releases, it reads from brokers alone, outside any group.
+"""
 
 from __future__ import annotations
 
 import logging
 import random
 import sys
+from collections.abc import Callable
 from itertools import islice
 from typing import NamedTuple
 
@@ -12,8 +16,10 @@ from kafka08 import properties as java_properties
 from kafka08.consumer.config import LARGEST, SMALLEST, ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.filters import Blacklist, TopicFilter, Whitelist
+from kafka08.consumer.standalone import NO_OFFSET, StandaloneConsumer
 from kafka08.consumer.stream import KafkaStream
 from kafka08.settings import log_overrides
+from tools.broker_list import broker_list
 from tools.formatters import DEFAULT_FORMATTER, MessageFormatter, formatter_named
 from tools.options import Arguments, OptionError, OptionParser, parse_key_values, run_tool
 from tools.output import abandon_stdout, stdout
@@ -38,11 +44,12 @@ class Printing(NamedTuple):
 class Counter:
     """Messages printed; outlives the exception that ends the printing."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str = "Consumed {} messages") -> None:
         self.messages = 0
+        self._text = text
 
     def report(self) -> None:
-        print(f"Consumed {self.messages} messages", file=sys.stderr, flush=True)
+        print(self._text.format(self.messages), file=sys.stderr, flush=True)
 
 
 def main(argv: list[str]) -> int:
@@ -54,6 +61,8 @@ def main(argv: list[str]) -> int:
     except OptionError as error:
         print(error, file=sys.stderr)
         return 1
+    if args.has("bootstrap-server"):
+        return _read_from_brokers(parser, args)
     parser.check_required(args, "zookeeper")
     given = [name for name in SELECTORS if args.has(name)]
     if len(given) != 1:
@@ -73,18 +82,50 @@ def main(argv: list[str]) -> int:
         return 1
     log_overrides(settings, ConsumerConfig.keys())
     config = ConsumerConfig.from_properties(settings)
-    maximum = args.value("max-messages")
-    printing = Printing(
-        formatter_named(args.value("formatter"), parse_key_values(args.values("property"))),
-        None if maximum is None or maximum < 0 else maximum,
-        args.has("skip-message-on-error"),
-    )
+    printing = _printing(args)
     try:
         with ConsumerConnector(config) as connector:
             return _consume(connector, topic_filter, printing)
     finally:
         if own_group:
             _delete_group(connect, group)
+
+
+def _printing(args: Arguments) -> Printing:
+    maximum = args.value("max-messages")
+    return Printing(
+        formatter_named(args.value("formatter"), parse_key_values(args.values("property"))),
+        None if maximum is None or maximum < 0 else maximum,
+        args.has("skip-message-on-error"),
+    )
+
+
+def _read_from_brokers(parser: OptionParser, args: Arguments) -> int:
+    parser.check_required(args, "topic")
+    parser.check_invalid(args, "bootstrap-server", "zookeeper", "whitelist", "blacklist")
+    endpoints = broker_list(parser, args.value("bootstrap-server"))
+    settings, _ = _settings(args)
+    settings |= parse_key_values(args.values("consumer-property"))
+    if args.has("timeout-ms"):
+        settings["consumer.timeout.ms"] = str(args.value("timeout-ms"))
+    start = args.value("offset")
+    if start == "earliest":
+        settings["auto.offset.reset"] = SMALLEST
+    if start not in ("earliest", "latest") and not start.isdecimal():
+        parser.usage_and_exit(
+            f"The provided offset value '{start}' is incorrect. Valid values are 'earliest', "
+            "'latest', or a non-negative long."
+        )
+    offset = int(start) if start.isdecimal() else NO_OFFSET
+    config = ConsumerConfig.from_properties(settings)
+    printing = _printing(args)
+    counter = Counter("Processed a total of {} messages")
+    with StandaloneConsumer(endpoints, config) as consumer:
+        return _print_all(
+            lambda: consumer.stream(args.value("topic"), args.value("partition"), offset),
+            printing,
+            counter,
+        )
 
 
 def _settings(args: Arguments) -> tuple[dict[str, str], bool]:
@@ -96,19 +137,35 @@ def _settings(args: Arguments) -> tuple[dict[str, str], bool]:
     if own_group:
         settings["group.id"] = f"console-consumer-{random.randrange(100000)}"
     settings["auto.offset.reset"] = SMALLEST if args.has("from-beginning") else LARGEST
-    settings["zookeeper.connect"] = args.value("zookeeper")
+    settings["zookeeper.connect"] = args.value("zookeeper") or ""
     return settings, own_group
 
 
 def _consume(connector: ConsumerConnector, topic_filter: TopicFilter, printing: Printing) -> int:
-    """Print until told to stop; the exit status."""
-    counter = Counter()
-    try:
+    """Print as a member of the group until told to stop; the exit status."""
+
+    def join() -> KafkaStream:
         (stream,) = connector.create_message_streams_by_filter(topic_filter)
-        _print_messages(stream, printing, counter)
+        return stream
+
+    def done() -> None:
         if connector.config.auto_commit_enable:
             # The last message was printed, though no further one was asked for.
             connector.commit_offsets()
+
+    return _print_all(join, printing, Counter(), done)
+
+
+def _print_all(
+    start: Callable[[], KafkaStream],
+    printing: Printing,
+    counter: Counter,
+    done: Callable[[], None] = lambda: None,
+) -> int:
+    """The exit status. ``done`` is called when all messages asked for were printed."""
+    try:
+        _print_messages(start(), printing, counter)
+        done()
     except BrokenPipeError:
         print("Unable to write to standard out, closing consumer.", file=sys.stderr)
         abandon_stdout()
@@ -185,6 +242,33 @@ def _parser() -> OptionParser:
         "REQUIRED: Where ZooKeeper is: host:port, several separated by commas, a chroot at the "
         "end.",
         arg="urls",
+    )
+    parser.option(
+        "bootstrap-server",
+        "Read from the brokers of this one, without ZooKeeper and outside any group.",
+        arg="server to connect to",
+    )
+    parser.option("new-consumer", "Accepted; implied by --bootstrap-server.")
+    parser.option(
+        "partition", "With --bootstrap-server: the only partition.", arg="partition", kind=int
+    )
+    parser.option(
+        "offset",
+        "With --bootstrap-server: where to start, a number, earliest or latest.",
+        arg="consume offset",
+        default="latest",
+    )
+    parser.option(
+        "timeout-ms",
+        "With --bootstrap-server: end when no message comes for so long.",
+        arg="timeout_ms",
+        kind=int,
+    )
+    parser.option(
+        "consumer-property",
+        "With --bootstrap-server: a consumer setting, key=value.",
+        arg="consumer_prop",
+        repeatable=True,
     )
     parser.option("consumer.config", "A file of consumer properties.", arg="config file")
     parser.option(

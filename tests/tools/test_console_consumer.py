@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kafka08.consumer.connector import ConsumerConnector
+from kafka08.consumer.standalone import StandaloneConsumer
 from tests.client.fakes import FakeZkClient
 from tests.consumer.test_connector import World
 from tools import console_consumer
@@ -158,9 +159,57 @@ def test_blacklist(world: World, settings: list[str], capfdbinary: Any) -> None:
     assert capfdbinary.readouterr().out == b"b\n"
 
 
+class DrivenStandalone(StandaloneConsumer):
+    world: World
+
+    def stream(self, *args: Any, **options: Any) -> Any:
+        stream = super().stream(*args, **options)
+        for name in ("leader-finder", "FetcherThread", "FetcherThread"):
+            self.world.runtime.step(name)
+        return stream
+
+
+@pytest.mark.parametrize(
+    ("options", "out"),
+    [
+        (["--from-beginning"], b"a\nb\nx\n"),
+        (["--offset", "earliest", "--partition", "0"], b"a\nb\n"),
+        (["--offset", "1", "--partition", "0"], b"b\n"),
+        ([], b""),
+    ],
+)
+def test_brokers_alone(
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: Any,
+    options: list[str],
+    out: bytes,
+) -> None:
+    world.topic("t", 2)
+    world.cluster.append("t", 0, b"a", b"b")
+    world.cluster.append("t", 1, b"x")
+    DrivenStandalone.world = world
+    monkeypatch.setattr(
+        console_consumer,
+        "StandaloneConsumer",
+        lambda endpoints, config: DrivenStandalone(
+            endpoints, config, runtime=world.runtime, channel=world.cluster.channel
+        ),
+    )
+    argv = ["--bootstrap-server", "b0:9090", "--topic", "t", "--timeout-ms", "0"]
+    assert main([*argv, *options]) == 0
+    count = out.count(b"\n")
+    expected = b"Processed a total of %d messages\n" % count
+    assert capfdbinary.readouterr() == (out, expected)
+    assert world.ensemble.below("/consumers") == []
+
+
 @pytest.mark.parametrize(
     ("argv", "text"),
     [
+        (["--bootstrap-server", "b:1"], r'Missing required argument "\[topic\]"'),
+        (["--bootstrap-server", "b:1", *TOPIC], "can't be used with option\""),
+        (["--bootstrap-server", "b:1", "--topic", "t", "--offset", "x"], "offset value 'x'"),
         ([], "The console consumer is a tool"),
         (["--topic", "t"], r'Missing required argument "\[zookeeper\]"'),
         (["--zookeeper", "z"], r"Exactly one of whitelist/blacklist/topic is required\."),
