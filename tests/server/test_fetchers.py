@@ -1,0 +1,492 @@
+"""Followers: copying, comparing before cutting, what is out of range, one bad partition alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka08.common import Broker, TopicPartition
+from kafka08.protocol.schemas import FetchRequest, OffsetsRequest
+from kafka08.server.fetchers import FetcherManager, ReplicaFetcher
+from tests.log.support import everything
+from tests.message.sets import wrapper
+from tests.server.support import ME, PEER, Rig, message_set
+
+T = TopicPartition("t", 0)
+LEADER = Broker(ME, "leader", 9092)
+
+
+class ChannelTo:
+    """network.channel.Channel straight into the leader's handlers."""
+
+    def __init__(self, leader: Rig) -> None:
+        self.leader = leader
+        self.requests: list[Any] = []
+        self.error: Exception | None = None
+        self.before_answer: Callable[[Any], None] = lambda request: None
+        self.change: Callable[[Any], Any] = lambda response: response
+        self.closed = 0
+
+    def call(self, request: Any) -> Any:
+        self.requests.append(request)
+        if self.error is not None:
+            raise self.error
+        answer = self.leader.call(request)
+        self.before_answer(request)
+        return self.change(answer)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class Pair:
+    """A leader (broker 1) and a follower (broker 2) of t-0, and the fetcher between them."""
+
+    def __init__(self, directory: Path, **settings: Any) -> None:
+        self.settings = {"broker_id": PEER, **settings}
+        self.leader = Rig(directory / "leader")
+        self.follower = Rig(directory / "follower", **self.settings)
+        self.channel = ChannelTo(self.leader)
+        self.rolled: list[Any] = []
+        self.truncated = 0
+        self.fetcher = ReplicaFetcher(
+            "fetcher",
+            LEADER,
+            self.follower.config,
+            self.follower.runtime,
+            self.channel,  # type: ignore[arg-type]
+            self.rolled.append,
+            self._count_truncation,
+        )
+        self.leader.lead(replicas=[ME, PEER])
+
+    def _count_truncation(self) -> None:
+        self.truncated += 1
+
+    def close(self) -> None:
+        self.leader.close()
+        self.follower.close()
+
+    @property
+    def copy(self) -> Any:
+        return self.follower.replicas.partitions[T]
+
+    @property
+    def log(self) -> Any:
+        return self.copy.any_log()
+
+    def follow(self, partition: int = 0) -> None:
+        self.follower._role("t", partition, {"leader": ME, "replicas": [ME, PEER]})
+        key = TopicPartition("t", partition)
+        self.fetcher.add(self.follower.replicas.partitions[key])
+
+    def alone(self, *sets: bytes) -> None:
+        """What the follower has of its own, from a time when it led."""
+        self.follower._role("t", 0, {"leader": PEER, "replicas": [ME, PEER]})
+        for data in sets:
+            self.follower.produce(("t", 0, data))
+
+    def steps(self, count: int) -> None:
+        for _ in range(count):
+            self.fetcher.step()
+
+    def asked(self) -> list[int]:
+        """The offsets asked for, request by request."""
+        return [
+            request.topics[0].partitions[0].offset
+            for request in self.channel.requests
+            if isinstance(request, FetchRequest)
+        ]
+
+    def same(self) -> bool:
+        leaders = self.leader.replicas.partitions[T].any_log()
+        return everything(self.log) == everything(leaders)
+
+
+Make = Callable[..., Pair]
+
+
+@pytest.fixture
+def make_pair(tmp_path: Path) -> Iterator[Make]:
+    with ExitStack() as stack:
+
+        def make(**settings: Any) -> Pair:
+            pair = Pair(tmp_path, **settings)
+            stack.callback(pair.close)
+            return pair
+
+        yield make
+
+
+@pytest.fixture
+def pair(make_pair: Make) -> Pair:
+    return make_pair()
+
+
+# Copying
+
+
+def test_what_the_leader_has_is_copied(pair: Pair) -> None:
+    pair.leader.append("a", "b")
+    pair.follow()
+    pair.steps(1)
+    assert pair.same()
+    assert pair.copy.high_watermark == 0  # the leader did not yet know that we have it
+    pair.steps(1)
+    assert pair.copy.high_watermark == 2
+    assert pair.leader.replicas.partitions[T].high_watermark == 2
+    assert pair.asked() == [0, 2]
+
+
+def test_requests_carry_what_peers_expect(pair: Pair) -> None:
+    pair.follow()
+    pair.steps(1)
+    (request,) = pair.channel.requests
+    assert request[:3] == (PEER, 500, 1)
+    assert request.topics == [("t", [(0, 0, 1048576)])]
+
+
+def test_stored_bytes_are_copied_verbatim(pair: Pair) -> None:
+    pair.leader.produce(("t", 0, wrapper(message_set("a", "b"), 1)))
+    pair.leader.append("c")
+    pair.follow()
+    pair.steps(1)
+    leaders = pair.leader.replicas.partitions[T].any_log()
+    assert pair.log.read(0, 1000).read() == leaders.read(0, 1000).read()
+    assert pair.log.log_end_offset == 3
+
+
+def test_a_rolled_segment_is_told(make_pair: Make) -> None:
+    pair = make_pair(log_segment_bytes=150)
+    pair.follow()
+    for text in "ab":
+        pair.leader.append(text * 90)
+        pair.steps(1)
+    assert pair.same()
+    assert pair.rolled == [pair.log]
+
+
+def test_an_entry_larger_than_a_fetch_sets_the_partition_aside(make_pair: Make) -> None:
+    pair = make_pair(replica_fetch_max_bytes=1048576, message_max_bytes=1048576)
+    pair.follow()
+
+    def cut(answer: Any) -> Any:
+        topic = answer.topics[0]
+        part = topic.partitions[0]
+        part = part._replace(message_set=part.message_set[:20])
+        return answer._replace(topics=[topic._replace(partitions=[part])])
+
+    pair.leader.append("a" * 100)
+    pair.channel.change = cut
+    pair.steps(1)
+    assert pair.log.log_end_offset == 0
+    asked = len(pair.channel.requests)
+    pair.steps(1)  # nothing else to do: the time passes
+    assert len(pair.channel.requests) == asked
+    pair.channel.change = lambda answer: answer
+    pair.steps(1)
+    assert pair.same()
+
+
+def test_one_bad_partition_does_not_stop_the_others(pair: Pair) -> None:
+    pair.leader.lead(partition=1, replicas=[ME, PEER])
+    pair.leader.append("a")
+    pair.leader.append("b", partition=1)
+    pair.follow()
+    pair.follow(1)
+
+    def damage(answer: Any) -> Any:
+        data = bytearray(answer.topics[0].partitions[0].message_set)
+        assert answer.topics[0].partitions[0].partition == 0
+        data[-1] ^= 1
+        answer.topics[0].partitions[0] = answer.topics[0].partitions[0]._replace(message_set=data)
+        return answer
+
+    pair.channel.change = damage
+    pair.steps(1)
+    other = pair.follower.replicas.partitions[TopicPartition("t", 1)].any_log()
+    assert (pair.log.log_end_offset, other.log_end_offset) == (0, 1)
+    pair.channel.change = lambda answer: answer
+    pair.leader.append("c", partition=1)
+    pair.steps(1)
+    assert (pair.log.log_end_offset, other.log_end_offset) == (0, 2)
+    pair.follower.clock.now += 1.0
+    pair.steps(1)
+    assert pair.same()
+
+
+def test_errors_in_the_answer_set_the_partition_aside(pair: Pair) -> None:
+    pair.follow()
+    pair.leader.follow()  # it leads no more: 6
+    pair.steps(1)
+    assert len(pair.channel.requests) == 1
+    before = pair.follower.clock.now
+    pair.steps(1)
+    assert len(pair.channel.requests) == 1
+    assert pair.follower.clock.now == before + 1.0
+
+
+def test_a_leader_that_is_away_is_tried_again_after_a_while(pair: Pair) -> None:
+    pair.follow()
+    pair.channel.error = ConnectionRefusedError("as told")
+    before = pair.follower.clock.now
+    pair.steps(2)
+    assert pair.follower.clock.now == before + 2.0
+    pair.channel.error = None
+    pair.leader.append("a")
+    pair.steps(1)
+    assert pair.same()
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_answers_for_what_was_removed_meanwhile_are_dropped(pair: Pair, again: bool) -> None:
+    pair.leader.append("a")
+    pair.follow()
+
+    def removed(request: Any) -> None:
+        pair.fetcher.remove([T])
+        if again:
+            pair.fetcher.add(pair.copy)
+
+    pair.channel.before_answer = removed
+    pair.steps(1)
+    assert pair.log.log_end_offset == 0
+    assert len(pair.fetcher) == again
+
+
+# Comparing before cutting
+
+
+def test_a_common_tail_above_the_high_watermark_is_kept(pair: Pair) -> None:
+    for data in (message_set("a", "b"), message_set("c")):
+        pair.leader.produce(("t", 0, data))
+    pair.alone(message_set("a", "b"), message_set("c"))
+    assert pair.copy.high_watermark == 0
+    pair.follow()
+    pair.steps(1)
+    assert pair.log.log_end_offset == 3 and pair.truncated == 0
+    pair.steps(1)
+    assert pair.asked() == [0, 3]
+    assert pair.copy.high_watermark == 3
+
+
+def test_a_tail_that_differs_is_cut_where_it_does(pair: Pair) -> None:
+    for texts in (("a", "b"), ("c",), ("d",)):
+        pair.leader.append(*texts)
+    pair.alone(message_set("a", "b"), message_set("X"), message_set("Y"), message_set("Z"))
+    pair.follow()
+    pair.steps(1)
+    assert pair.log.log_end_offset == 2
+    assert pair.truncated == 1  # the recovery point must reach the disk
+    pair.steps(1)
+    assert pair.same()
+
+
+def test_a_tail_beyond_the_leaders_end_is_cut(pair: Pair) -> None:
+    pair.leader.append("a")
+    pair.alone(message_set("a"), message_set("b"))
+    pair.follow()
+    pair.steps(2)
+    assert pair.log.log_end_offset == 1 and pair.truncated == 1
+    assert pair.same()
+
+
+def test_while_comparing_the_leader_is_told_only_what_is_sure(pair: Pair) -> None:
+    """Else it would count records that are about to be cut."""
+    pair.leader.append("a", "b")
+    pair.alone(message_set("X", "Y"))
+    pair.follow()
+    pair.steps(1)
+    assert pair.asked() == [0]
+    assert pair.leader.replicas.partitions[T].high_watermark == 0
+    pair.steps(1)
+    assert pair.same()
+
+
+def test_comparing_goes_on_where_a_fetch_ended(make_pair: Make) -> None:
+    pair = make_pair()
+    pair.leader.lead(replicas=[ME, PEER], isr=[ME])
+    sets = [message_set(text * 30) for text in "abcdef"]
+    for data in sets:
+        pair.leader.produce(("t", 0, data))
+    pair.alone(*sets[:5], message_set("X" * 30))
+    pair.follow()
+
+    def short(answer: Any) -> Any:
+        topic = answer.topics[0]
+        part = topic.partitions[0]
+        part = part._replace(message_set=part.message_set[:150])
+        return answer._replace(topics=[topic._replace(partitions=[part])])
+
+    pair.channel.change = short
+    pair.steps(1)
+    assert pair.leader.replicas.partitions[T].high_watermark == 6
+    assert pair.copy.high_watermark == 2  # the rest of the tail may still differ
+    pair.steps(2)
+    assert pair.asked() == [0, 2, 4]
+    assert pair.log.log_end_offset == 5  # cut at X
+    pair.steps(1)
+    assert pair.same()
+
+
+# Out of range
+
+
+def test_a_follower_behind_the_leaders_start_starts_over_there(pair: Pair) -> None:
+    pair.leader.append(*"abc")
+    log = pair.leader.replicas.partitions[T].any_log()
+    log.truncate_fully_and_start_at(10)
+    pair.leader.append("k")
+    pair.alone(message_set("a"))
+    pair.copy.high_watermark = 1
+    pair.follow()
+    pair.steps(1)
+    assert (pair.log.log_start_offset, pair.log.log_end_offset) == (10, 10)
+    assert pair.truncated == 1
+    times = [
+        r.topics[0].partitions[0].time
+        for r in pair.channel.requests
+        if isinstance(r, OffsetsRequest)
+    ]
+    assert times == [-1, -2]
+    assert all(r.replica_id == PEER for r in pair.channel.requests)
+    pair.steps(1)
+    assert pair.same()
+
+
+def ahead(pair: Pair) -> None:
+    """The follower has committed more than the leader has: an unclean election."""
+    pair.leader.append("a")
+    pair.alone(message_set("a"), message_set("b"), message_set("c"))
+    pair.copy.high_watermark = 3
+    pair.follow()
+
+
+def test_a_follower_ahead_of_its_leader_truncates(pair: Pair) -> None:
+    ahead(pair)
+    pair.steps(1)
+    assert pair.log.log_end_offset == 1 and pair.truncated == 1
+    assert pair.copy.high_watermark == 1  # or a leader to be would acknowledge what nobody has
+    pair.steps(1)
+    assert pair.same()
+
+
+def test_where_unclean_election_is_off_it_stays_out_instead(make_pair: Make) -> None:
+    pair = make_pair(unclean_leader_election_enable="false")
+    ahead(pair)
+    pair.steps(1)
+    assert pair.log.log_end_offset == 3 and pair.truncated == 0
+    assert len(pair.fetcher) == 0
+
+
+@pytest.mark.parametrize("time", [-1, -2])
+def test_who_leads_by_now_cuts_nothing(pair: Pair, time: int) -> None:
+    if time == -1:
+        ahead(pair)
+    else:
+        pair.leader.replicas.partitions[T].any_log().truncate_fully_and_start_at(10)
+        pair.alone(message_set("a"), message_set("b"), message_set("c"))
+        pair.copy.high_watermark = 3
+        pair.follow()
+
+    def elected(request: Any) -> None:
+        if isinstance(request, OffsetsRequest) and request.topics[0].partitions[0].time == time:
+            pair.fetcher.remove([T])
+
+    pair.channel.before_answer = elected
+    pair.steps(1)
+    assert pair.log.log_end_offset == 3 and pair.truncated == 0
+
+
+def test_a_leader_that_cannot_say_sets_the_partition_aside(pair: Pair) -> None:
+    ahead(pair)
+
+    def away(request: Any) -> None:
+        if isinstance(request, OffsetsRequest):
+            raise ConnectionResetError("as told")
+
+    pair.channel.before_answer = away
+    pair.steps(1)
+    assert pair.log.log_end_offset == 3 and len(pair.fetcher) == 1
+    pair.channel.before_answer = lambda request: None
+    pair.follower.clock.now += 1.0
+    pair.steps(2)
+    assert pair.same()
+
+
+# The manager
+
+
+def manager(rig: Rig) -> FetcherManager:
+    return FetcherManager(rig.config, rig.runtime, lambda log: None, lambda: None)
+
+
+def test_partitions_spread_over_the_fetchers_of_a_leader(make_rig: Callable[..., Rig]) -> None:
+    rig = make_rig(num_replica_fetchers=3)
+    fetchers = manager(rig)
+    for number in range(12):
+        fetchers.add(rig.follow(partition=number), LEADER)
+    names = [name for name, _, _ in rig.runtime.spawned]
+    assert sorted(names) == [f"ReplicaFetcherThread-{lane}-{ME}" for lane in range(3)]
+    assert sorted(map(len, fetchers._fetchers.values())) == [4, 4, 4]
+    fetchers.remove([TopicPartition("t", number) for number in range(12)])
+    assert {len(fetcher) for fetcher in fetchers._fetchers.values()} == {0}
+
+
+def test_idle_fetchers_end_and_busy_ones_stay(rig: Rig) -> None:
+    fetchers = manager(rig)
+    first, second = Broker(7, "a", 1), Broker(8, "b", 1)
+    fetchers.add(rig.follow(partition=0), first)
+    fetchers.add(rig.follow(partition=1), second)
+    fetchers.remove([TopicPartition("t", 0)])
+    fetchers.stop_idle()
+    assert {leader for leader, _ in fetchers._fetchers} == {second}
+
+
+def test_a_fetcher_that_gets_work_while_another_is_stopped_goes_on(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetchers = manager(rig)
+    leaders = [Broker(7, "a", 1), Broker(8, "b", 1)]
+    partition = rig.follow()
+    for leader in leaders:
+        fetchers.add(partition, leader)
+        fetchers.remove([T])
+    stop = ReplicaFetcher.stop
+    stopped = []
+
+    def stop_slowly(fetcher: ReplicaFetcher) -> None:
+        stopped.append(fetcher.leader)
+        stop(fetcher)
+        fetchers.add(partition, leaders[1])  # a LeaderAndIsr arrives meanwhile
+
+    monkeypatch.setattr(ReplicaFetcher, "stop", stop_slowly)
+    fetchers.stop_idle()
+    assert stopped == [leaders[0]]
+    assert {leader: len(each) for (leader, _), each in fetchers._fetchers.items()} == {
+        leaders[1]: 1
+    }
+
+
+def test_stopping_ends_all_and_starts_none_any_more(rig: Rig) -> None:
+    fetchers = manager(rig)
+    fetchers.add(rig.follow(), LEADER)
+    fetchers.stop()
+    assert fetchers._fetchers == {}
+    fetchers.add(rig.follow(), LEADER)
+    assert fetchers._fetchers == {}
+
+
+def test_stopping_closes_the_channel_before_it_waits(pair: Pair) -> None:
+    pair.follow()
+    pair.fetcher.start()
+    closed_at_join = []
+    task = pair.fetcher._loop._task
+    task.join = lambda timeout=None: closed_at_join.append(pair.channel.closed) or True  # type: ignore[union-attr,method-assign,func-returns-value]
+    pair.fetcher.stop()
+    assert closed_at_join == [1]
+    assert len(pair.fetcher) == 0
