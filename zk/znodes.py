@@ -9,6 +9,7 @@ die of a payload, these raise MalformedNodeError. Nothing here talks to ZooKeepe
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
@@ -40,6 +41,7 @@ NO_LEADER = -1
 STATIC, WHITE_LIST, BLACK_LIST = "static", "white_list", "black_list"
 
 T = TypeVar("T")
+_ESCAPE = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})?')
 # How a mutable Scala map of up to four partitions lists them.
 _MUTABLE_ORDER = {2: 0, 1: 1, 3: 2, 0: 3}
 INT32_MIN, INT32_MAX = -(1 << 31), (1 << 31) - 1
@@ -191,10 +193,15 @@ def _no_fraction(digits: str) -> NoReturn:
 
 
 def decode_json(path: str, data: bytes) -> Any:
-    """Any JSON value under the original's rule for numbers. Raises MalformedNodeError."""
+    """Any JSON value under the original's rule for numbers. Raises MalformedNodeError.
+
+    A backslash that escapes nothing stands for itself: 0.8.0 and 0.8.1 consumers wrote the
+    regexes of their subscriptions as they were.
+    """
     try:
+        text = _ESCAPE.sub(lambda found: found[0] if found[1] else r"\\", data.decode())
         return json.loads(
-            data.decode(), parse_int=_int32, parse_float=_no_fraction, parse_constant=_no_fraction
+            text, parse_int=_int32, parse_float=_no_fraction, parse_constant=_no_fraction
         )
     except (ValueError, RecursionError) as error:
         raise MalformedNodeError(path, str(error)) from None
@@ -468,8 +475,8 @@ def decode_consumer(path: str, data: bytes) -> ConsumerRegistration:
     for topic in subscription:
         _integer(path, subscription, topic)
     pattern = _text(path, node, "pattern")
-    if pattern not in (STATIC, WHITE_LIST, BLACK_LIST):
-        raise MalformedNodeError(path, f"{pattern!r} is not a pattern")
+    if pattern not in (WHITE_LIST, BLACK_LIST) or not subscription:
+        pattern = STATIC  # as kafka.consumer.TopicCount reads whatever else it finds
     return ConsumerRegistration(subscription, pattern, _timestamp(node))
 
 

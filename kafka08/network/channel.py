@@ -7,6 +7,7 @@ connects anew. One task uses a channel at a time; keeping to that is the caller'
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from collections import deque
 from typing import Any, NamedTuple
@@ -135,10 +136,16 @@ class Channel:
             data.extend(bytes(min(size - done, 3 * done)))
 
     def close(self) -> None:
-        """Close the connection; responses outstanding are forgotten."""
+        """Close the connection; responses outstanding are forgotten.
+
+        May be called from another task than the one that waits in ``receive``, which wakes
+        with ConnectionResetError.
+        """
         sock, self._socket = self._socket, None
         self._pending.clear()
         if sock is not None:
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
             sock.close()
 
     def __enter__(self) -> Channel:

@@ -134,7 +134,6 @@ def test_readers_tolerate_what_the_original_tolerates() -> None:
         (znodes.decode_config_change, b'""'),
         (znodes.decode_consumer, b'{"subscription":{"t":1}}'),
         (znodes.decode_consumer, b'{"subscription":{"t":"1"},"pattern":"static"}'),
-        (znodes.decode_consumer, b'{"subscription":{"t":1},"pattern":"other"}'),
         (znodes.decode_offset, b""),
         (znodes.decode_offset, b"9223372036854775808"),
         (znodes.decode_offset, b"1_0"),
@@ -179,3 +178,19 @@ def test_garbage_never_escapes_as_anything_else(data: bytes) -> None:
             decode("/p", data)
         except MalformedNodeError:
             pass
+
+
+@pytest.mark.parametrize(
+    "written, subscription, pattern",
+    [
+        (rb'{"a\d+":1},"pattern":"white_list"', {r"a\d+": 1}, "white_list"),
+        (rb'{"a\\d\"":1},"pattern":"black_list"', {'a\\d"': 1}, "black_list"),
+        (rb'{"t":1},"pattern":"other"', {"t": 1}, "static"),
+        (rb'{},"pattern":"white_list"', {}, "static"),
+    ],
+)
+def test_old_and_odd_registrations_are_read(
+    written: bytes, subscription: dict[str, int], pattern: str
+) -> None:
+    found = znodes.decode_consumer("/c", b'{"version":1,"subscription":' + written + b"}")
+    assert (dict(found.subscription), found.pattern) == (subscription, pattern)
