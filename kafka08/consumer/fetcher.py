@@ -87,15 +87,13 @@ class Fetcher:
         self._added.set()
 
     def ask_stop(self) -> None:
+        """Also wakes the loop out of a fetch that waits for its response."""
         self._loop.stopping.set()
         self._added.set()
+        self._channel.close()
 
     def join(self) -> None:
-        """After this nothing more reaches a stream, even from a broker that answers late.
-
-        A response is due within fetch.wait.max.ms; closing the socket earlier would not wake
-        the task that waits on it.
-        """
+        """After this nothing more reaches a stream, even from a broker that answers late."""
         self._loop.stop(JOIN_S)
         self._channel.close()
 
@@ -138,8 +136,7 @@ class Fetcher:
         )
         try:
             entries = shapes.flatten(self._channel.call(request).topics)
-        except (OSError, KafkaError, AttributeError) as error:
-            # AttributeError: stop closed the channel under the call.
+        except (OSError, KafkaError) as error:
             if not self._loop.stopping.is_set():
                 logger.warning("Error in fetch from %s. Possible cause: %s", self.broker, error)
             return set(positions)
@@ -203,7 +200,7 @@ class Fetcher:
             entry = shapes.flatten(response.topics)[tp]
             raise_for_code(entry.error)
             offset = entry.offsets[0]
-        except (OSError, KafkaError, LookupError, AttributeError) as error:
+        except (OSError, KafkaError, LookupError) as error:
             if not self._loop.stopping.is_set():
                 logger.error(
                     "Error getting offset for partition %s to broker %d: %s",

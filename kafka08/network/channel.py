@@ -63,20 +63,22 @@ class Channel:
         """Requests sent whose responses have not been received."""
         return len(self._pending)
 
-    def connect(self) -> None:
-        """Open the connection unless it is open."""
-        if self._socket is None:
+    def connect(self) -> Any:
+        """The connection's socket; opened unless it is open."""
+        sock = self._socket
+        if sock is None:
             sock = self._runtime.connect(self.host, self.port, self._timeout)
             if self._receive_buffer_bytes > 0:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._receive_buffer_bytes)
             self._socket = sock
+        return sock
 
     def call(self, request: Any) -> Any:
         """Send ``request`` and return its response (None where the wire has none: acks 0)."""
         if self._pending:
             raise ProtocolError("call on a channel with responses outstanding")
         self.send(request)
-        return self.receive() if self._pending else None
+        return self.receive() if _is_answered(request) else None
 
     def send(self, request: Any) -> int:
         """Write ``request``; returns its correlation id. Its response is due in order."""
@@ -84,15 +86,11 @@ class Channel:
         correlation_id = self._correlation_id
         parts = requests.encode_request(request, correlation_id, self.client_id)
         try:
-            self.connect()
-            if len(parts) == 1:
-                self._socket.sendall(parts[0])
-            else:
-                self._socket.sendall(b"".join(parts))
+            self.connect().sendall(parts[0] if len(parts) == 1 else b"".join(parts))
         except BaseException:
             self.close()
             raise
-        if not (isinstance(request, schemas.ProduceRequest) and request.acks == 0):
+        if _is_answered(request):
             self._pending.append(_Pending(correlation_id, api_of(request)[2]))
         return correlation_id
 
@@ -153,3 +151,7 @@ class Channel:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+def _is_answered(request: Any) -> bool:
+    return not (isinstance(request, schemas.ProduceRequest) and request.acks == 0)
