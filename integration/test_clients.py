@@ -195,6 +195,19 @@ def test_java_producer_performance(broker: Broker, tools: Tools) -> None:
     assert all(value is not None and len(value) == 100 for value in values)
 
 
+def test_perf_tools(broker: Broker, tools: Tools) -> None:
+    topic = unique("perf-tools")
+    broker.create_topic(topic)
+    produce = ["--broker-list", broker.address, "--topics", topic, "--messages", "1000"]
+    sent = tools.run("kafka.tools.ProducerPerformance", *produce, "--request-num-acks", "1")
+    assert sent.code == 0, sent.err
+    assert sent.lines[-1].split(", ")[7] == "1000"
+    consume = ["--zookeeper", broker.zookeeper, "--topic", topic, "--messages", "1000"]
+    read = tools.run("kafka.tools.ConsumerPerformance", *consume, "--threads", "1")
+    assert read.code == 0, read.err
+    assert read.lines[-1].split(", ")[5] == "1000"
+
+
 def test_a_live_high_level_group_owns_its_partitions(broker: Broker, tools: Tools) -> None:
     """A consumer shows in ZooKeeper while it runs, gets new messages, and leaves nothing."""
     topic = unique("live")
