@@ -11,9 +11,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from kafka08.errors import KafkaError
 from kafka08.runtime import Empty, Loop, Runtime
 from zk.client import SessionState, ZkClient
-from zk.errors import ZkError
 
 logger = logging.getLogger("kafka.server.KafkaHealthcheck")
 
@@ -82,6 +82,10 @@ class SessionKeeper:
                 try:
                     act()
                     break
-                except ZkError as error:
-                    logger.warning("Renewing the session's nodes failed: %s", error)
+                except Exception as error:
+                    # Whatever it is: a broker that gave up here would live on unregistered.
+                    known = isinstance(error, KafkaError)
+                    logger.warning(
+                        "Renewing the session's nodes failed: %s", error, exc_info=not known
+                    )
                     self._loop.stopping.wait(_RETRY_SECONDS)
