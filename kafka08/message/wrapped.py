@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterator
 from itertools import count
 
 from kafka08.errors import InvalidMessageError, KafkaError
-from kafka08.message.compression import MAX_INFLATED, NONE, compress
+from kafka08.message.compression import FASTEST, MAX_INFLATED, NONE, compress
 from kafka08.message.inner import Leaves, leaves
 from kafka08.message.message import (
     CODEC_MASK,
@@ -31,8 +31,6 @@ from kafka08.message.message import (
 from kafka08.message.message_set import Entry, iter_entries
 from kafka08.message.runs import MIN_RUN_BYTES, RETRY_AFTER, plain_run, write_offsets
 
-# Rebuilding happens on a consumer's time: speed before size. Stored sets get the usual level.
-_REBUILD_LEVEL = 1
 _HEADER_BYTES = 16  # offset, size and crc: enough to tell one entry from another
 
 
@@ -241,7 +239,7 @@ def _rebuild(entry: BytesLike, found: Leaves) -> bytes:
     _number(table, last - found.count + 1)
     span, _ = key_and_value(entry, 0, len(entry))
     key = None if span is None else bytes(entry[span[0] : span[1]])
-    return encode_entry(key, compress(codec, table, level=_REBUILD_LEVEL), last, codec)
+    return encode_entry(key, compress(codec, table, level=FASTEST), last, codec)
 
 
 def _number(table: bytearray, first: int) -> int:
