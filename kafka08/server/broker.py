@@ -12,6 +12,7 @@ import resource
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from kafka08 import admin, properties
@@ -44,6 +45,7 @@ from kafka08.server.controlled_shutdown import controlled_shutdown
 from kafka08.server.dispatch import Dispatcher
 from kafka08.server.fetchers import FetcherManager
 from kafka08.server.isr import IsrMaintenance
+from kafka08.server.log_end import fetch_log_end
 from kafka08.server.log_tasks import LogTasks
 from kafka08.server.offset_manager import OffsetManager
 from kafka08.server.rebuild import ConsumerView
@@ -122,7 +124,9 @@ class KafkaServer:
             config.advertised_host_name,
             config.advertised_port or server.port,
         )
-        controller = Controller(config, zk, runtime, broker=me)
+        controller = Controller(
+            config, zk, runtime, broker=me, fetch_leo=partial(fetch_log_end, runtime)
+        )
         dispatcher = self._dispatcher(zk, replicas, offsets, creator, controller)
 
         self._started("the high watermarks", replicas.checkpoint_high_watermarks)

@@ -1,0 +1,30 @@
+"""Asking another broker how long its copy of a partition is: for unclean elections."""
+
+from __future__ import annotations
+
+from kafka08.common import Broker, TopicPartition
+from kafka08.errors import KafkaError
+from kafka08.network.channel import Channel
+from kafka08.protocol.schemas import (
+    DEBUG_REPLICA_ID,
+    OffsetsPartition,
+    OffsetsRequest,
+    OffsetsTopic,
+)
+from kafka08.runtime import Runtime
+
+_LATEST = -1
+_TIMEOUT_MS = 1000
+
+
+def fetch_log_end(runtime: Runtime, broker: Broker, key: TopicPartition) -> int | None:
+    """The log end offset of ``broker``'s replica in whatever role; None if it does not tell."""
+    request = OffsetsRequest(
+        DEBUG_REPLICA_ID, [OffsetsTopic(key.topic, [OffsetsPartition(key.partition, _LATEST, 1)])]
+    )
+    try:
+        with Channel(broker.host, broker.port, timeout_ms=_TIMEOUT_MS, runtime=runtime) as channel:
+            answer = channel.call(request).topics[0].partitions[0]
+    except (OSError, KafkaError, IndexError):
+        return None
+    return answer.offsets[0] if answer.error == 0 and answer.offsets else None
