@@ -1,4 +1,4 @@
-"""Topics in ZooKeeper: creating, growing, configuring, marking for deletion.
+"""Topics in ZooKeeper: creating, growing, configuring, moving, marking for deletion.
 
 What brokers do about it is theirs: these functions only read and write nodes. Refusals carry
 the words of kafka.admin.AdminUtils. Better than the original: a topic and its config are
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from kafka08.common import validate_topic
+from kafka08.common import TopicPartition, validate_topic
 from kafka08.config import LogConfig
 from kafka08.errors import AdminOperationError, TopicExistsError
 from kafka08.settings import NumberFormatError
@@ -29,6 +29,34 @@ class InvalidArgumentError(AdminOperationError):
     """What the JVM calls an illegal argument."""
 
     java_class = "java.lang.IllegalArgumentException"
+
+
+class AdminCommandFailedError(AdminOperationError):
+    """A command that was refused or could not be carried out."""
+
+    java_class = "kafka.common.AdminCommandFailedException"
+
+
+class InvalidPartitionsError(AdminOperationError):
+    """A number of partitions that a topic cannot have."""
+
+
+class InvalidReplicationFactorError(AdminOperationError):
+    """A number of replicas that a topic cannot have."""
+
+
+class InvalidAssignmentError(AdminOperationError):
+    """Partitions put on brokers in a way that cannot be."""
+
+
+class UnevenAssignmentError(InvalidAssignmentError, InvalidArgumentError):
+    """Replicas named twice, or not as many of each partition; an illegal argument to the JVM."""
+
+    java_class = InvalidArgumentError.java_class
+
+
+class UnknownTopicError(AdminOperationError):
+    """There is no such topic."""
 
 
 # --- assignments
@@ -50,12 +78,12 @@ def assign_replicas(
     count from ``first_partition``. Raises AdminOperationError.
     """
     if partitions <= 0:
-        raise AdminOperationError("number of partitions must be larger than 0")
+        raise InvalidPartitionsError("number of partitions must be larger than 0")
     if replication_factor <= 0:
-        raise AdminOperationError("replication factor must be larger than 0")
+        raise InvalidReplicationFactorError("replication factor must be larger than 0")
     n = len(brokers)
     if replication_factor > n:
-        raise AdminOperationError(
+        raise InvalidReplicationFactorError(
             f"replication factor: {replication_factor} larger than available brokers: {n}"
         )
     start = random.randrange(n) if start is None else start
@@ -71,9 +99,9 @@ def assign_replicas(
 
 
 def check_assignment(assignment: Assignment) -> None:
-    """As many replicas everywhere, none twice. Raises InvalidArgumentError."""
+    """As many replicas everywhere, none twice. Raises UnevenAssignmentError."""
     if len({len(replicas) for replicas in assignment.values()}) != 1:
-        raise InvalidArgumentError(
+        raise UnevenAssignmentError(
             "requirement failed: All partitions should have the same number of replicas."
         )
     if any(len(set(replicas)) != len(replicas) for replicas in assignment.values()):
@@ -81,7 +109,7 @@ def check_assignment(assignment: Assignment) -> None:
             f"{partition} -> List({', '.join(map(str, replicas))})"
             for partition, replicas in assignment.items()
         )
-        raise InvalidArgumentError(
+        raise UnevenAssignmentError(
             f"requirement failed: Duplicate replica assignment found: Map({listed})"
         )
 
@@ -196,20 +224,30 @@ def _create(client: ZkClient, topic: str, data: bytes, config: bytes) -> bool:
 
 
 def add_partitions(
-    client: ZkClient, topic: str, partitions: int, replica_assignment: str = ""
+    client: ZkClient,
+    topic: str,
+    partitions: int,
+    replica_assignment: str = "",
+    new_replicas: Sequence[Sequence[int]] = (),
+    validate_only: bool = False,
 ) -> dict[int, list[int]]:
     """Grow a topic to ``partitions``; the new ones' assignment.
 
-    ``replica_assignment`` lists all partitions, "1:2,2:1"; the entries of existing ones are
-    ignored. Raises AdminOperationError.
+    ``new_replicas`` are those of each new partition. ``replica_assignment`` says the same as
+    text and lists all partitions, "1:2,2:1"; the entries of existing ones are ignored. Raises
+    AdminOperationError.
     """
     path = znodes.topic_path(topic)
     while True:
         found = client.get_if_exists(path)
         existing = {} if found is None else znodes.decode_topic(path, found[0])
         if found is None or not existing:
-            raise AdminOperationError(f"The topic {topic} does not exist")
-        added = _new_partitions(client, existing, partitions, replica_assignment)
+            raise UnknownTopicError(f"The topic {topic} does not exist")
+        if replica_assignment:
+            new_replicas = _parse_assignment(replica_assignment)[len(existing) :]
+        added = _new_partitions(client, existing, partitions, new_replicas)
+        if validate_only:
+            return added
         data = znodes.encode_topic({**existing, **added})
         logger.info("Add partition list for %s is %s", topic, added)
         logger.info("Topic update %s", data.decode())
@@ -224,14 +262,14 @@ def _new_partitions(
     client: ZkClient,
     existing: Mapping[int, Sequence[int]],
     partitions: int,
-    replica_assignment: str,
+    new_replicas: Sequence[Sequence[int]],
 ) -> dict[int, list[int]]:
     replicas = existing[min(existing)]
     if partitions <= len(existing):
-        raise AdminOperationError("The number of partitions for a topic can only be increased")
+        raise InvalidPartitionsError("The number of partitions for a topic can only be increased")
     brokers = _sorted_brokers(client)
-    if replica_assignment:
-        added = parse_manual_assignment(replica_assignment, brokers, len(existing))
+    if new_replicas:
+        added = place_by_hand(new_replicas, brokers, len(existing))
     else:
         # A broker id where an index belongs: so does 0.8.2.2 (KAFKA-2146), to the same effect.
         added = assign_replicas(
@@ -243,35 +281,42 @@ def _new_partitions(
             first_partition=len(existing),
         )
     if any(len(new) != len(replicas) for new in added.values()):
-        raise AdminOperationError(
+        raise InvalidAssignmentError(
             "The replication factor in manual replication assignment  is not equal to the "
             f"existing replication factor for the topic {len(replicas)}"
         )
     return added
 
 
-def parse_manual_assignment(
-    text: str, brokers: Collection[int], first_partition: int
+def place_by_hand(
+    new_replicas: Sequence[Sequence[int]], brokers: Collection[int], first_partition: int
 ) -> dict[int, list[int]]:
-    """The entries of "0:1,1:2" from ``first_partition`` on. Raises AdminOperationError."""
+    """New partitions just so, from ``first_partition`` on. Raises InvalidAssignmentError."""
     added: dict[int, list[int]] = {}
-    for partition, entry in enumerate(text.split(",")[first_partition:], first_partition):
-        replicas = [parse_broker_id(word) for word in entry.split(":")]
+    for partition, replicas in enumerate(new_replicas, first_partition):
         listed = f"List({', '.join(map(str, replicas))})"
         if len(set(replicas)) != len(replicas):
-            raise AdminOperationError(f"duplicate brokers in replica assignment: {listed}")
+            raise InvalidAssignmentError(f"duplicate brokers in replica assignment: {listed}")
         if not set(replicas) <= set(brokers):
-            raise AdminOperationError(
+            raise InvalidAssignmentError(
                 f"some specified brokers not available. specified brokers: {listed}"
                 f"available broker:Set({', '.join(map(str, brokers))})"
             )
-        added[partition] = replicas
+        added[partition] = list(replicas)
         if len(replicas) != len(added[first_partition]):
-            raise AdminOperationError(
+            raise InvalidAssignmentError(
                 f"partition {partition - first_partition} has different replication factor: "
                 f"{listed}"
             )
     return added
+
+
+def _parse_assignment(text: str) -> list[list[int]]:
+    """ "0:1,1:2"; entries that are empty stay so."""
+    return [
+        [parse_broker_id(word) for word in entry.split(":")] if entry else []
+        for entry in text.split(",")
+    ]
 
 
 def parse_broker_id(text: str) -> int:
@@ -288,7 +333,7 @@ def change_topic_config(client: ZkClient, topic: str, config: Mapping[str, str])
     Raises AdminOperationError without such a topic, ConfigError.
     """
     if not topic_exists(client, topic):
-        raise AdminOperationError(f'Topic "{topic}" does not exist.')
+        raise UnknownTopicError(f'Topic "{topic}" does not exist.')
     LogConfig.validate(config)
     client.create_or_set(znodes.topic_config_path(topic), znodes.encode_topic_config(config))
     client.create(
@@ -306,6 +351,48 @@ def delete_topic(client: ZkClient, topic: str) -> None:
 
 def _sorted_brokers(client: ZkClient) -> list[int]:
     return sorted(int(name) for name in client.children(znodes.BROKER_IDS))
+
+
+# --- moving replicas and leaders
+
+
+def fetch_assignments(
+    client: ZkClient, topics: Iterable[str]
+) -> dict[TopicPartition, tuple[int, ...]]:
+    """The replicas of every partition of ``topics``; those that do not exist are left out."""
+    return {
+        TopicPartition(topic, partition): replicas
+        for topic in topics
+        for partition, replicas in (fetch_assignment(client, topic) or {}).items()
+    }
+
+
+def fetch_reassignments(client: ZkClient) -> dict[TopicPartition, tuple[int, ...]]:
+    """What is being moved, with the replicas to be. Raises MalformedNodeError."""
+    path = znodes.REASSIGN_PARTITIONS
+    found = client.get_if_exists(path)
+    return {} if found is None else znodes.decode_reassignment(path, found[0])
+
+
+def start_reassignment(
+    client: ZkClient, partitions: Mapping[TopicPartition, Sequence[int]]
+) -> None:
+    """Ask the controller to move partitions. Raises NodeExistsError while it moves others."""
+    data = znodes.encode_reassignment(partitions)
+    client.create(znodes.REASSIGN_PARTITIONS, data, makepath=True)
+
+
+def fetch_preferred_elections(client: ZkClient) -> list[TopicPartition]:
+    """Elections asked for and not yet held. Raises MalformedNodeError."""
+    path = znodes.PREFERRED_REPLICA_ELECTION
+    found = client.get_if_exists(path)
+    return [] if found is None else znodes.decode_preferred_election(path, found[0])
+
+
+def start_preferred_election(client: ZkClient, partitions: Iterable[TopicPartition]) -> None:
+    """Ask the controller to let preferred replicas lead. Raises NodeExistsError while it does."""
+    data = znodes.encode_preferred_election(partitions)
+    client.create(znodes.PREFERRED_REPLICA_ELECTION, data, makepath=True)
 
 
 # --- offsets that consumers keep in ZooKeeper

@@ -1,0 +1,61 @@
+"""What the admin commands share: their ZooKeeper session, and failures told on stdout.
+
+A command that fails exits 0, as 0.8.2.2 does, or 1 with KAFKA_TOOLS_STRICT_EXIT=1 in the
+environment, as later releases do.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+
+from zk.client import ZkClient
+
+STRICT_EXIT = "KAFKA_TOOLS_STRICT_EXIT"
+_ZK_TIMEOUT_MS = 30000
+
+
+def connect(urls: str) -> ZkClient:
+    """A started client for ``--zookeeper``. Raises ZkConnectionError."""
+    return ZkClient(
+        urls,
+        session_timeout_ms=_ZK_TIMEOUT_MS,
+        connection_timeout_ms=_ZK_TIMEOUT_MS,
+        create_chroot=False,
+    ).start()
+
+
+def failure_status() -> int:
+    """The exit status of a command that failed."""
+    return 1 if os.environ.get(STRICT_EXIT) == "1" else 0
+
+
+def read_file(path: str) -> bytes:
+    """The bytes of a file an option names. Raises OSError in the JVM's words."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise type(error)(f"{path} ({error.strerror})") from None
+
+
+def stack_trace(error: BaseException) -> str:
+    """Like Throwable.printStackTrace: class, message, a frame per line, newline at the end."""
+    text = f"{java_class_of(error)}: {error}\n{_frames(error)}"
+    if error.__cause__ is not None:
+        text += f"Caused by: {stack_trace(error.__cause__)}"
+    return text
+
+
+def java_class_of(error: BaseException) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "java.io.FileNotFoundException"
+    return getattr(error, "java_class", type(error).__name__)
+
+
+def _frames(error: BaseException) -> str:
+    return "".join(
+        f"\tat {os.path.basename(frame.filename).removesuffix('.py')}.{frame.name}"
+        f"({os.path.basename(frame.filename)}:{frame.lineno})\n"
+        for frame in reversed(traceback.extract_tb(error.__traceback__))
+    )

@@ -1,0 +1,281 @@
+"""kafka-reassign-partitions: plan, start and check moves of partitions between brokers.
+
+Mirrors kafka.admin.ReassignPartitionsCommand. The tool only asks; the controller moves. Better
+than the original: partitions are listed in order, and a request that names no existing
+partition is refused (there it leaves a node that blocks every later one).
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+from kafka08 import admin
+from kafka08.admin import AdminCommandFailedError
+from kafka08.common import TopicPartition
+from tools import admin_command
+from tools.options import Arguments, OptionParser, run_tool
+from zk import znodes
+from zk.client import ZkClient
+from zk.errors import NodeExistsError
+from zk.znodes import MalformedNodeError
+
+logger = logging.getLogger("kafka.admin.ReassignPartitionsCommand")
+
+Moves = list[tuple[TopicPartition, tuple[int, ...]]]
+"""Partitions with their new replicas, as a file lists them."""
+
+
+def main(argv: list[str]) -> int:
+    """Exit status; raises UsageError and OptionError for run_tool to print."""
+    parser = _parser()
+    if not argv:
+        parser.usage_and_exit()
+    args = parser.parse(argv)
+    if sum(args.has(action) for action in ("generate", "execute", "verify")) != 1:
+        parser.usage_and_exit(
+            "Command must include exactly one action: --generate, --execute or --verify"
+        )
+    parser.check_required(args, "zookeeper")
+    _check_files(parser, args)
+    client = admin_command.connect(args.value("zookeeper"))
+    try:
+        if args.has("verify"):
+            verify(client, args.value("reassignment-json-file"))
+        elif args.has("generate"):
+            generate(client, args.value("topics-to-move-json-file"), args.value("broker-list"))
+        else:
+            started = execute(client, args.value("reassignment-json-file"))
+            return 0 if started else admin_command.failure_status()
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        print(f"Partitions reassignment failed due to {error}")
+        print(admin_command.stack_trace(error))
+        return admin_command.failure_status()
+    finally:
+        client.close()
+    return 0
+
+
+def _parser() -> OptionParser:
+    parser = OptionParser("This command moves topic partitions between replicas.")
+    parser.option(
+        "zookeeper",
+        "REQUIRED: Where ZooKeeper is: host:port, several separated by commas, a chroot at the "
+        "end.",
+        arg="urls",
+    )
+    parser.option(
+        "generate", "Print a proposal of where partitions could go; nothing is moved by it."
+    )
+    parser.option("execute", "Start the moves that --reassignment-json-file lists.")
+    parser.option("verify", "Tell how far the moves are that --reassignment-json-file lists.")
+    parser.option(
+        "reassignment-json-file",
+        "A file of partitions and the replicas they shall have, in this form:\n"
+        '{"partitions":\n\t[{"topic": "foo",\n\t  "partition": 1,\n\t  "replicas": [1,2,3] }],\n'
+        '"version":1\n}',
+        arg="manual assignment json file path",
+    )
+    parser.option(
+        "topics-to-move-json-file",
+        "A file of topics to spread over the brokers of --broker-list, in this form:\n"
+        '{"topics":\n\t[{"topic": "foo"},{"topic": "foo1"}],\n"version":1\n}',
+        arg="topics to reassign json file path",
+    )
+    parser.option(
+        "broker-list",
+        'The ids of the brokers to use, as "0,1,2". Needed with --topics-to-move-json-file.',
+        arg="brokerlist",
+    )
+    return parser
+
+
+def _check_files(parser: OptionParser, args: Arguments) -> None:
+    wanted = "If --%s option is used, command must include --reassignment-json-file that was %s"
+    if args.has("verify") and not args.has("reassignment-json-file"):
+        parser.usage_and_exit(wanted % ("verify", "used during the --execute option"))
+    if args.has("execute") and not args.has("reassignment-json-file"):
+        parser.usage_and_exit(wanted % ("execute", "output during the --generate option"))
+    if args.has("generate") and not (
+        args.has("topics-to-move-json-file") and args.has("broker-list")
+    ):
+        parser.usage_and_exit(
+            "If --generate option is used, command must include both --topics-to-move-json-file "
+            "and --broker-list options"
+        )
+
+
+# --- the three actions
+
+
+def generate(client: ZkClient, topics_file: str, broker_list: str) -> None:
+    """Print the assignment there is and one over ``broker_list``, placed anew by chance."""
+    brokers = [admin.parse_broker_id(word) for word in broker_list.rstrip(",").split(",")]
+    _refuse_duplicates("Broker list contains duplicate entries: %s", brokers)
+    topics = parse_topics(topics_file, admin_command.read_file(topics_file))
+    _refuse_duplicates("List of topics to reassign contains duplicate entries: %s", topics)
+    proposed: dict[TopicPartition, Sequence[int]] = {}
+    for topic in sorted(topics):
+        existing = admin.fetch_assignment(client, topic)
+        if existing:
+            factor = len(next(iter(existing.values())))
+            spread = admin.assign_replicas(brokers, len(existing), factor)
+            proposed.update((TopicPartition(topic, p), spread[p]) for p in spread)
+    print(f"Current partition replica assignment\n\n{_current(client, proposed)}")
+    print(f"Proposed partition reassignment configuration\n\n{_as_json(proposed)}")
+
+
+def execute(client: ZkClient, moves_file: str) -> bool:
+    """Hand the moves to the controller; False if none was left. Raises AdminCommandFailedError."""
+    moves = parse_moves(moves_file, admin_command.read_file(moves_file))
+    if not moves:
+        raise AdminCommandFailedError(f"Partition reassignment data file {moves_file} is empty")
+    _check_moves(moves)
+    print(
+        f"Current partition replica assignment\n\n{_current(client, dict(moves))}\n\n"
+        "Save this to use as the --reassignment-json-file option during rollback"
+    )
+    if _start(client, moves):
+        print(f"Successfully started reassignment of partitions {_as_json(dict(moves))}")
+        return True
+    listed = ", ".join(f"({tp},{_scala_list(replicas)})" for tp, replicas in moves)
+    print(f"Failed to reassign partitions List({listed})")
+    return False
+
+
+def verify(client: ZkClient, moves_file: str) -> None:
+    """Print how far each move is."""
+    moves = dict(parse_moves(moves_file, admin_command.read_file(moves_file)))
+    print("Status of partition reassignment:")
+    in_progress = admin.fetch_reassignments(client)
+    states = {}
+    for tp, wanted in moves.items():
+        if tp in in_progress:
+            states[tp] = "is still in progress"
+            continue
+        assigned = (admin.fetch_assignment(client, tp.topic) or {}).get(tp.partition, ())
+        states[tp] = "completed successfully" if assigned == wanted else "failed"
+        if assigned != wanted:
+            print(
+                f"ERROR: Assigned replicas ({','.join(map(str, assigned))}) don't match the list "
+                f"of replicas for reassignment ({','.join(map(str, wanted))}) for partition {tp}"
+            )
+    for tp, state in states.items():
+        print(f"Reassignment of partition {tp} {state}")
+
+
+def _start(client: ZkClient, moves: Moves) -> bool:
+    """Create the controller's node; False if nothing can be moved."""
+    existing = admin.fetch_assignments(client, dict.fromkeys(tp.topic for tp, _ in moves))
+    for tp, _ in moves:
+        if tp not in existing:
+            logger.error("Skipping reassignment of partition %s since it doesn't exist", tp)
+    valid = {tp: replicas for tp, replicas in moves if tp in existing}
+    if not valid:
+        return False
+    try:
+        admin.start_reassignment(client, valid)
+    except NodeExistsError:
+        listed = ", ".join(
+            f"{tp} -> ReassignedPartitionsContext({_scala_list(replicas)},null)"
+            for tp, replicas in admin.fetch_reassignments(client).items()
+        )
+        raise AdminCommandFailedError(
+            f"Partition reassignment currently in progress for Map({listed}). Aborting operation"
+        ) from None
+    return True
+
+
+# --- the files
+
+
+def parse_topics(path: str, data: bytes) -> list[str]:
+    """The topics of a --topics-to-move-json-file; none if it is no JSON."""
+    try:
+        node = znodes.decode_json(path, data)
+    except MalformedNodeError:
+        return []
+    return [_text(path, entry, "topic") for entry in _listed(path, node, "topics")]
+
+
+def parse_moves(path: str, data: bytes) -> Moves:
+    """The entries of a --reassignment-json-file, repeated ones too; none if it is no JSON.
+
+    Raises MalformedNodeError for JSON of another shape.
+    """
+    try:
+        node = znodes.decode_json(path, data)
+    except MalformedNodeError:
+        return []
+    moves: Moves = []
+    for entry in _listed(path, node, "partitions"):
+        # An entry at a time, because the decoder of the node keeps the last of equal ones.
+        alone = znodes.encode_json({"partitions": [entry]})
+        moves += znodes.decode_reassignment(path, alone).items()
+    return moves
+
+
+def _listed(path: str, node: object, key: str) -> list[object]:
+    if not isinstance(node, dict):
+        raise MalformedNodeError(path, "not a JSON object")
+    listed = node.get(key, [])
+    if not isinstance(listed, list):
+        raise MalformedNodeError(path, f"{key} is not a list")
+    return listed
+
+
+def _text(path: str, entry: object, key: str) -> str:
+    value = entry.get(key) if isinstance(entry, dict) else None
+    if not isinstance(value, str):
+        raise MalformedNodeError(path, f"{key} is missing or not a string")
+    return value
+
+
+def _check_moves(moves: Moves) -> None:
+    _refuse_duplicates(
+        "Partition reassignment contains duplicate topic partitions: %s", [tp for tp, _ in moves]
+    )
+    repeated = [
+        f"{tp} contains multiple entries for {','.join(map(str, twice))}"
+        for tp, replicas in moves
+        if (twice := _duplicates(replicas))
+    ]
+    if repeated:
+        raise AdminCommandFailedError(
+            f"Partition replica lists may not contain duplicate entries: {'. '.join(repeated)}"
+        )
+
+
+def _duplicates(values: Iterable[Hashable]) -> list[Hashable]:
+    return [value for value, count in Counter(values).items() if count > 1]
+
+
+def _refuse_duplicates(message: str, values: Iterable[Hashable]) -> None:
+    twice = _duplicates(values)
+    if twice:
+        raise AdminCommandFailedError(message % ",".join(map(str, twice)))
+
+
+# --- what is printed
+
+
+def _current(client: ZkClient, partitions: Iterable[TopicPartition]) -> str:
+    """All partitions of the topics named, as a file that would move them back."""
+    topics = sorted({tp.topic for tp in partitions})
+    return _as_json(admin.fetch_assignments(client, topics))
+
+
+def _as_json(partitions: Mapping[TopicPartition, Sequence[int]]) -> str:
+    return znodes.encode_reassignment(partitions).decode()
+
+
+def _scala_list(numbers: Iterable[int]) -> str:
+    return f"List({', '.join(map(str, numbers))})"
+
+
+if __name__ == "__main__":
+    sys.exit(run_tool(main))

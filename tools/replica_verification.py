@@ -1,0 +1,268 @@
+"""kafka-replica-verification: compare what all replicas of partitions hold, for ever.
+
+Mirrors kafka.tools.ReplicaVerificationTool. Round by round every broker is asked for its copy
+from the same offsets on; the copies are compared message by message up to the high watermark. A
+broker that does not answer delays its partitions until it does. All replicas must be alive at
+the start. Wrappers of compressed messages are compared as a whole.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from kafka08.client import shapes
+from kafka08.client.cluster import ClusterClient, Endpoint
+from kafka08.common import Broker, TopicPartition
+from kafka08.consumer.filters import Whitelist
+from kafka08.consumer.simple import SimpleConsumer
+from kafka08.errors import KafkaError, LeaderNotAvailableError, UnknownError, raise_for_code
+from kafka08.message.message_set import iter_entries
+from kafka08.protocol import schemas
+from kafka08.runtime import Clock, SystemClock
+from tools.broker_list import broker_list
+from tools.options import LONG, Arguments, OptionParser, run_tool
+
+CLIENT_ID = "replicaVerificationTool"
+
+
+class Copy(NamedTuple):
+    """What one replica returned for a partition; high watermark -1 if it did not answer."""
+
+    high_watermark: int = -1
+    message_set: Any = b""
+
+
+class OffsetMismatchError(Exception):
+    """Replicas that do not even hold the same offsets; the text says which."""
+
+
+def main(argv: list[str]) -> int:
+    """Runs until it is interrupted, or until replicas hold different offsets (1)."""
+    parser = _parser()
+    if not argv:
+        parser.usage_and_exit()
+    args = parser.parse(argv)
+    parser.check_required(args, "broker-list")
+    whitelist = Whitelist(args.value("topic-white-list"))
+    endpoints = broker_list(parser, args.value("broker-list"))
+    max_wait_ms = args.value("max-wait-ms")
+    topics, brokers = _metadata(endpoints, max_wait_ms, whitelist)
+    replicas = _replicas(topics)
+    if not replicas:
+        raise UnknownError("No replica of any such topic is there to verify")
+    offsets = _first_offsets(topics, brokers, args.value("time"))
+    verifier = Verifier(offsets, SystemClock(), args.value("report-interval-ms"))
+    print(f"{_now_text()}: verification process is started.")
+    try:
+        _run(verifier, replicas, brokers, args)
+    except OffsetMismatchError as error:
+        print(error)
+    return 1
+
+
+def _parser() -> OptionParser:
+    parser = OptionParser("Validate that all replicas for a set of topics have the same data.")
+    parser.option(
+        "broker-list",
+        "REQUIRED: The brokers to ask for metadata.",
+        arg="hostname:port,...,hostname:port",
+    )
+    parser.option(
+        "fetch-size", "Bytes asked of a partition at once.", arg="bytes", kind=int, default=1048576
+    )
+    parser.option(
+        "max-wait-ms", "How long a fetch may wait for data.", arg="ms", kind=int, default=1000
+    )
+    parser.option(
+        "topic-white-list",
+        "A regular expression of the topics to verify.",
+        arg="Java regex (String)",
+        default=".*",
+    )
+    parser.option(
+        "time",
+        "Where to begin.",
+        arg="timestamp/-1(latest)/-2(earliest)",
+        kind=LONG,
+        default=-1,
+    )
+    parser.option(
+        "report-interval-ms", "Time between two reports.", arg="ms", kind=LONG, default=30000
+    )
+    return parser
+
+
+# --- what there is to verify
+
+
+def _metadata(
+    endpoints: Iterable[Endpoint], timeout_ms: int, whitelist: Whitelist
+) -> tuple[list[schemas.TopicMetadata], dict[int, Broker]]:
+    with ClusterClient(endpoints, client_id=CLIENT_ID, timeout_ms=timeout_ms) as cluster:
+        response = cluster.refresh()
+    topics = [t for t in response.topics if whitelist.allows(t.topic, exclude_internal=False)]
+    return topics, {broker.node_id: Broker(*broker) for broker in response.brokers}
+
+
+def _replicas(topics: Iterable[schemas.TopicMetadata]) -> dict[int, list[TopicPartition]]:
+    """The partitions each broker holds."""
+    held: dict[int, list[TopicPartition]] = {}
+    for topic in topics:
+        for partition in topic.partitions:
+            for broker_id in partition.replicas:
+                tp = TopicPartition(topic.topic, partition.partition)
+                held.setdefault(broker_id, []).append(tp)
+    return held
+
+
+def _first_offsets(
+    topics: Iterable[schemas.TopicMetadata], brokers: Mapping[int, Broker], time: int
+) -> dict[TopicPartition, int]:
+    """The leaders' offsets at ``time``. Raises KafkaError, OSError."""
+    led: dict[int, dict[TopicPartition, int]] = {}
+    for topic in topics:
+        for partition in topic.partitions:
+            tp = TopicPartition(topic.topic, partition.partition)
+            if partition.leader not in brokers:
+                raise LeaderNotAvailableError(f"No leader for partition {tp}")
+            led.setdefault(partition.leader, {})[tp] = time
+    offsets = {}
+    for broker_id, times in led.items():
+        with _consumer(brokers[broker_id], timeout_ms=10000) as consumer:
+            response = consumer.call(shapes.offsets_request(times))
+        for tp, entry in shapes.flatten(response.topics).items():
+            raise_for_code(entry.error, f"No offset of {tp}: code {entry.error}")
+            offsets[tp] = entry.offsets[0] if entry.offsets else 0
+    return offsets
+
+
+def _consumer(broker: Broker, timeout_ms: int) -> SimpleConsumer:
+    return SimpleConsumer(broker.host, broker.port, timeout_ms=timeout_ms, client_id=CLIENT_ID)
+
+
+# --- the rounds
+
+
+def _run(
+    verifier: Verifier,
+    replicas: Mapping[int, list[TopicPartition]],
+    brokers: Mapping[int, Broker],
+    args: Arguments,
+) -> None:
+    """Fetch from all brokers at once and compare, until something is raised."""
+    max_wait_ms, fetch_size = args.value("max-wait-ms"), args.value("fetch-size")
+    consumers = {
+        broker_id: _consumer(brokers[broker_id], timeout_ms=30000) for broker_id in replicas
+    }
+
+    def fetch(broker_id: int) -> dict[TopicPartition, Copy]:
+        positions = {tp: verifier.offsets[tp] for tp in replicas[broker_id]}
+        return fetch_copies(
+            lambda: consumers[broker_id].fetch(
+                positions,
+                fetch_size,
+                max_wait_ms=max_wait_ms,
+                min_bytes=1,
+                replica_id=schemas.DEBUG_REPLICA_ID,
+            ),
+            positions,
+        )
+
+    with ThreadPoolExecutor(len(replicas), "ReplicaFetcher") as executor:
+        while True:
+            copies: dict[TopicPartition, dict[int, Copy]] = {}
+            for broker_id, found in zip(replicas, executor.map(fetch, replicas), strict=True):
+                for tp, copy in found.items():
+                    copies.setdefault(tp, {})[broker_id] = copy
+            for line in verifier.verify(copies):
+                print(line)
+
+
+def fetch_copies(
+    fetch: Callable[[], Mapping[TopicPartition, schemas.FetchPartitionResponse]],
+    partitions: Iterable[TopicPartition],
+) -> dict[TopicPartition, Copy]:
+    """One broker's copies, empty ones if it does not answer."""
+    try:
+        found = fetch()
+    except (OSError, KafkaError):
+        found = {}
+    return {
+        tp: Copy(found[tp].high_watermark, found[tp].message_set) if tp in found else Copy()
+        for tp in partitions
+    }
+
+
+class Verifier:
+    """How far the replicas of each partition are known to agree (``offsets``: the next one).
+
+    ``clock`` tells when ``report_interval_ms`` has passed since the last report.
+    """
+
+    def __init__(
+        self, offsets: dict[TopicPartition, int], clock: Clock, report_interval_ms: int
+    ) -> None:
+        self.offsets = offsets
+        self._clock = clock
+        self._interval_ms = report_interval_ms
+        self._reported_ms = clock.millis()
+
+    def verify(self, copies: Mapping[TopicPartition, Mapping[int, Copy]]) -> Iterator[str]:
+        """Compare a round; the lines to print. Raises OffsetMismatchError."""
+        max_lag, laggard, offset_of_laggard = -1, None, -1
+        for tp, by_replica in copies.items():
+            yield from self._compare(tp, by_replica)
+            lag = max(copy.high_watermark for copy in by_replica.values()) - self.offsets[tp]
+            if lag > max_lag:
+                max_lag, laggard, offset_of_laggard = lag, tp, self.offsets[tp]
+        now = self._clock.millis()
+        if now - self._reported_ms > self._interval_ms:
+            self._reported_ms = now
+            yield (
+                f"{_time_text(now)}: max lag is {max_lag} for partition {laggard or 'null'} "
+                f"at offset {offset_of_laggard} among {len(copies)} paritions"
+            )
+
+    def _compare(self, tp: TopicPartition, by_replica: Mapping[int, Copy]) -> Iterator[str]:
+        """Advance over the messages that every replica has below its high watermark."""
+        entries = [iter_entries(copy.message_set) for copy in by_replica.values()]
+        # It ends with the shortest copy, as the original's loop over the iterators does.
+        for row in zip(*entries, strict=False):
+            offsets_and_limits = zip(row, by_replica.values(), strict=True)
+            if any(entry.offset >= copy.high_watermark for entry, copy in offsets_and_limits):
+                break
+            (first_id, *other_ids), (first, *others) = by_replica, row
+            for replica, entry in zip(other_ids, others, strict=True):
+                if entry.offset != first.offset:
+                    raise OffsetMismatchError(
+                        f"{self._now()}: partition {tp}: replica {first_id}'s offset "
+                        f"{first.offset} doesn't match replica {replica}'s offset {entry.offset}"
+                    )
+                if entry.crc != first.crc:
+                    yield (
+                        f"{self._now()}: partition {tp} has unmatched checksum at offset "
+                        f"{entry.offset}; replica {first_id}'s checksum {first.crc}; "
+                        f"replica {replica}'s checksum {entry.crc}"
+                    )
+            self.offsets[tp] = first.offset + 1
+
+    def _now(self) -> str:
+        return _time_text(self._clock.millis())
+
+
+def _now_text() -> str:
+    return _time_text(SystemClock().millis())
+
+
+def _time_text(millis: int) -> str:
+    """Local time as ``2015-06-01 12:00:00,123``."""
+    moment = datetime.fromtimestamp(millis // 1000)
+    return f"{moment:%Y-%m-%d %H:%M:%S},{millis % 1000:03d}"
+
+
+if __name__ == "__main__":
+    sys.exit(run_tool(main))
