@@ -7,6 +7,7 @@ request through its bytes, as a connection would.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -68,7 +69,7 @@ class Zk(FakeZkClient):
     def __init__(self, server: FakeZookeeper) -> None:
         super().__init__(server)
         self.fails: dict[str, Exception] = {}
-        self.calls: list[tuple[str, str]] = []
+        self._numbers = count()
 
     def _ready(self, path: str) -> None:
         if path in self.fails:
@@ -91,11 +92,10 @@ class Zk(FakeZkClient):
         makepath: bool = False,
     ) -> str:
         if sequence:
-            path += f"{len(self.children_if_exists(path.rpartition('/')[0])):010d}"
+            path += f"{next(self._numbers):010d}"
         return super().create(path, data, ephemeral=ephemeral, makepath=makepath)
 
     def create_or_set(self, path: str, data: bytes) -> int:
-        self.calls.append(("create_or_set", path))
         try:
             return self.set(path, data).version
         except NoNodeError:

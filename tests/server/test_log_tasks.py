@@ -1,0 +1,133 @@
+"""When the log manager's jobs run, and on what."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka08.runtime import Scheduler
+from kafka08.server.log_tasks import LogTasks
+from tests.fakes import FakeRuntime
+from tests.server.support import broker_config
+
+
+class Recording(FakeRuntime):
+    """Tells which calls left the loop for the pool."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pooled: list[str] = []
+
+    def blocking(self, function: Any, *args: Any) -> Any:
+        self.pooled.append(function.__name__)
+        return function(*args)
+
+
+class Manager:
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, float]] = []
+        self.clock: Any = None
+
+    def _called(self, name: str) -> None:
+        self.calls.append((name, self.clock.now))
+
+    def cleanup(self) -> None:
+        self._called("cleanup")
+
+    def flush_dirty(self) -> None:
+        self._called("flush_dirty")
+
+    def checkpoint_recovery_points(self) -> None:
+        self._called("checkpoint_recovery_points")
+
+    def delete_due_files(self) -> None:
+        self._called("delete_due_files")
+
+
+class Tasks:
+    def __init__(self, directory: Any) -> None:
+        self.runtime = Recording()
+        self.manager = Manager()
+        self.manager.clock = self.runtime.clock
+        config = broker_config(
+            directory,
+            log_retention_check_interval_ms=300_000,
+            log_flush_scheduler_interval_ms=50_000,
+            log_flush_offset_checkpoint_interval_ms=60_000,
+        )
+        self.tasks = LogTasks(config, self.runtime, self.manager)  # type: ignore[arg-type]
+        self.scheduler = Scheduler(self.runtime)
+        self.began = self.runtime.clock.now
+        self.tasks.start(self.scheduler)
+
+    def run(self, name: str, times: int) -> list[float]:
+        """Seconds after the start at which one job ran."""
+        (loop,) = [loop for loop in self.scheduler._loops if loop.name == name]
+        self.runtime.clock.now = self.began
+        self.manager.calls.clear()
+        for _ in range(times):
+            loop._work()
+        return [at - self.began for _, at in self.manager.calls]
+
+
+@pytest.fixture
+def tasks(tmp_path: Any) -> Tasks:
+    return Tasks(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "at", "pooled"),
+    [
+        ("kafka-log-retention", "cleanup", [30, 330], False),
+        ("kafka-log-flusher", "flush_dirty", [30, 80], True),
+        ("kafka-recovery-point-checkpoint", "checkpoint_recovery_points", [30, 90], True),
+        ("kafka-delete-files", "delete_due_files", [10, 20], True),
+    ],
+)
+def test_jobs_run_when_they_should(
+    tasks: Tasks, name: str, call: str, at: list[float], pooled: bool
+) -> None:
+    assert tasks.run(name, 2) == at
+    assert {each for each, _ in tasks.manager.calls} == {call}
+    assert (call in tasks.runtime.pooled) is pooled
+
+
+class RolledLog:
+    directory = "t-0"
+
+    def __init__(self, base: int, error: OSError | None = None) -> None:
+        self.segments = [SimpleNamespace(base_offset=0), SimpleNamespace(base_offset=base)]
+        self.error = error
+        self.flushed: list[int] = []
+
+    def flush(self, up_to: int) -> None:
+        if self.error is not None:
+            raise self.error
+        self.flushed.append(up_to)
+
+
+def test_a_rolled_segment_is_flushed_off_the_loop(tasks: Tasks) -> None:
+    log = RolledLog(17)
+    tasks.tasks.rolled(log)  # type: ignore[arg-type]
+    log.segments.append(SimpleNamespace(base_offset=40))  # rolled again before its turn
+    tasks.tasks._flush_next()
+    assert log.flushed == [17]
+    assert tasks.runtime.pooled == ["flush"]
+
+
+def test_a_flush_that_fails_is_not_the_end(tasks: Tasks) -> None:
+    good = RolledLog(5)
+    tasks.tasks.rolled(RolledLog(17, OSError("as told")))  # type: ignore[arg-type]
+    tasks.tasks.rolled(good)  # type: ignore[arg-type]
+    tasks.tasks._flush_next()
+    tasks.tasks._flush_next()
+    assert good.flushed == [5]
+
+
+def test_stopping_wakes_the_flusher(tasks: Tasks) -> None:
+    (run,) = [run for name, run, _ in tasks.runtime.spawned if name == "log-flusher"]
+    tasks.tasks.stop()
+    run()  # ends
+    assert tasks.runtime.pooled == []
