@@ -1,0 +1,93 @@
+"""Clusters by kind, one per module and kind, put back into order before every test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from integration import original
+from integration.cluster import hosts as places
+from integration.cluster.cluster import Cluster
+
+ORIGINAL = pytest.mark.original
+PURE = [pytest.param("ours"), pytest.param("original", marks=ORIGINAL)]
+MIXED = [
+    pytest.param("mixed-original-leads", marks=ORIGINAL),
+    pytest.param("mixed-ours-leads", marks=ORIGINAL),
+]
+
+
+@pytest.fixture(scope="session")
+def hosts() -> Iterator[places.Hosts]:
+    found = places.choose()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def cuts(hosts: places.Hosts) -> None:
+    """For tests that cut cables."""
+    if hosts.no_cuts:
+        pytest.skip(hosts.no_cuts)
+
+
+class Clusters:
+    """Running clusters by what they are made of; a failed test throws its cluster away."""
+
+    def __init__(self, hosts: places.Hosts, directory: Callable[[], Path]) -> None:
+        self._hosts = hosts
+        self._directory = directory
+        self._running: dict[tuple[Any, ...], Cluster] = {}
+
+    def get(self, kind: str, **options: Any) -> Cluster:
+        """A cluster of this kind in good order, broker 2 its controller."""
+        options.setdefault("props", {})
+        key = (kind, *sorted((name, repr(value)) for name, value in options.items()))
+        if kind != "ours" and not original.available():
+            pytest.skip(original.missing())
+        cluster = self._running.get(key)
+        if cluster is not None:
+            cluster.restore()
+            return cluster
+        # At most one at a time: memory and cores are few.
+        self.discard()
+        cluster = self._running[key] = Cluster(self._hosts, self._directory(), kind, **options)
+        return cluster.start()
+
+    def discard(self) -> None:
+        while self._running:
+            self._running.popitem()[1].stop()
+
+
+@pytest.fixture(scope="module")
+def _clusters(hosts: places.Hosts, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
+    found = Clusters(hosts, lambda: tmp_path_factory.mktemp("cluster"))
+    yield found
+    with hosts.inside():
+        found.discard()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    outcome: Any = yield
+    report = outcome.get_result()
+    if report.when == "call":
+        item.stash[_failed] = report.failed
+
+
+_failed = pytest.StashKey[bool]()
+
+
+@pytest.fixture
+def clusters(
+    request: pytest.FixtureRequest, hosts: places.Hosts, _clusters: Clusters
+) -> Iterator[Clusters]:
+    with hosts.inside():
+        yield _clusters
+        if request.node.stash.get(_failed, True):
+            _clusters.discard()
+        else:
+            hosts.heal()

@@ -1,0 +1,212 @@
+"""Where the processes of a cluster run, and how a host is cut off from others.
+
+Two places so far behind one interface: `Namespaces`, network namespaces of our own, each with an
+address on a bridge that is itself in a namespace, so that nothing outside ever sees a packet; and
+`Loopback`, plain processes on 127.0.0.1, where nothing can be cut. `choose` takes the best this
+machine allows; KAFKA08_TEST_HOSTS names one. Knows nothing of brokers or pytest.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from integration.harness import free_port
+
+_CLONE_NEWNET = 0x40000000
+_NETWORK = "10.88"
+
+
+class Host(NamedTuple):
+    """A place for one process. `prefix` opens the command lines that run there."""
+
+    name: str
+    address: str
+    prefix: tuple[str, ...] = ()
+
+
+class Hosts(Protocol):
+    """`no_cuts` says why `cut` is impossible; it is empty where it works."""
+
+    kind: str
+    no_cuts: str
+
+    def add(self) -> Host: ...
+
+    def port(self, wanted: int) -> int:
+        """`wanted` where a host has an address of its own, else any free port."""
+        ...
+
+    def remove(self, host: Host) -> None: ...
+
+    def cut(self, host: Host, others: Iterable[Host]) -> None:
+        """No packet passes between `host` and `others` from now on."""
+        ...
+
+    def heal(self) -> None:
+        """Undo every cut."""
+        ...
+
+    def inside(self) -> contextlib.AbstractContextManager[None]:
+        """The calling thread, and threads and processes it starts, can reach the hosts."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Loopback:
+    kind = "loopback"
+    no_cuts = "processes on loopback cannot be cut off from each other"
+
+    def __init__(self) -> None:
+        self._number = 0
+
+    def add(self) -> Host:
+        self._number += 1
+        return Host(f"h{self._number}", "127.0.0.1")
+
+    def port(self, wanted: int) -> int:
+        return free_port()
+
+    def remove(self, host: Host) -> None:
+        pass
+
+    def cut(self, host: Host, others: Iterable[Host]) -> None:
+        raise RuntimeError(self.no_cuts)
+
+    def heal(self) -> None:
+        pass
+
+    def inside(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def close(self) -> None:
+        pass
+
+
+class Namespaces:
+    """One network namespace per host, veth pairs, and a bridge in a namespace between them.
+
+    Cuts drop packets in the namespace of the host that is cut off, as a broken link would:
+    connections stay open and silent. Needs root, iproute2 and iptables.
+    """
+
+    kind = "namespaces"
+    no_cuts = ""
+
+    def __init__(self) -> None:
+        self._prefix = f"k8-{os.getpid()}"
+        self._outer = f"{self._prefix}-net"
+        self._number = 0
+        self._cut: set[str] = set()
+        self._hosts: set[str] = set()
+        _run("ip", "netns", "add", self._outer)
+        atexit.register(self.close)
+        self._ip(self._outer, "link", "set", "lo", "up")
+        self._ip(self._outer, "link", "add", "bridge", "type", "bridge")
+        self._ip(self._outer, "link", "set", "bridge", "up")
+        self._ip(self._outer, "addr", "add", f"{_NETWORK}.255.254/16", "dev", "bridge")
+
+    @staticmethod
+    def missing() -> str:
+        """Why there can be none here; empty when there can."""
+        if os.geteuid() != 0:
+            return "network namespaces need root"
+        for program in ("ip", "iptables"):
+            if shutil.which(program) is None:
+                return f"network namespaces need {program} (packages iproute2, iptables)"
+        probe = f"k8-{os.getpid()}-probe"
+        try:
+            _run("ip", "netns", "add", probe)
+            _run("ip", "netns", "exec", probe, "iptables", "-A", "INPUT", "-j", "ACCEPT")
+        except RuntimeError as error:
+            return str(error)
+        finally:
+            subprocess.run(["ip", "netns", "del", probe], capture_output=True, check=False)
+        return ""
+
+    @staticmethod
+    def _ip(namespace: str, *args: str) -> None:
+        _run("ip", "-n", namespace, *args)
+
+    def add(self) -> Host:
+        self._number += 1
+        name = f"{self._prefix}-{self._number}"
+        address = f"{_NETWORK}.{self._number // 250}.{self._number % 250 + 1}"
+        link = f"host{self._number}"
+        _run("ip", "netns", "add", name)
+        self._hosts.add(name)
+        self._ip(
+            self._outer, "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", name
+        )
+        self._ip(self._outer, "link", "set", link, "master", "bridge", "up")
+        self._ip(name, "link", "set", "lo", "up")
+        self._ip(name, "addr", "add", f"{address}/16", "dev", "eth0")
+        self._ip(name, "link", "set", "eth0", "up")
+        return Host(name, address, ("ip", "netns", "exec", name))
+
+    def port(self, wanted: int) -> int:
+        return wanted
+
+    def remove(self, host: Host) -> None:
+        self._cut.discard(host.name)
+        self._hosts.discard(host.name)
+        subprocess.run(["ip", "netns", "del", host.name], capture_output=True, check=False)
+
+    def cut(self, host: Host, others: Iterable[Host]) -> None:
+        self._cut.add(host.name)
+        for other in others:
+            _run(*host.prefix, "iptables", "-w", "-A", "INPUT", "-s", other.address, "-j", "DROP")
+            _run(*host.prefix, "iptables", "-w", "-A", "OUTPUT", "-d", other.address, "-j", "DROP")
+
+    def heal(self) -> None:
+        for name in self._cut:
+            _run("ip", "netns", "exec", name, "iptables", "-w", "-F")
+        self._cut.clear()
+
+    @contextlib.contextmanager
+    def inside(self) -> Iterator[None]:
+        with Path("/proc/thread-self/ns/net").open() as before:
+            with Path("/var/run/netns", self._outer).open() as outer:
+                _enter(outer.fileno())
+            try:
+                yield
+            finally:
+                _enter(before.fileno())
+
+    def close(self) -> None:
+        for name in [*self._hosts, self._outer]:
+            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+        self._hosts.clear()
+
+
+def _enter(descriptor: int) -> None:
+    """setns(2), which Python itself offers from 3.12 on. Concerns the calling thread alone."""
+    if ctypes.CDLL(None, use_errno=True).setns(descriptor, _CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
+
+
+def choose() -> Hosts:
+    """What KAFKA08_TEST_HOSTS asks for (namespaces, loopback), else the first that works."""
+    wanted = os.environ.get("KAFKA08_TEST_HOSTS", "")
+    reason = Namespaces.missing() if wanted in ("", "namespaces") else "not wanted"
+    if not reason:
+        return Namespaces()
+    if wanted == "namespaces":
+        raise RuntimeError(reason)
+    found = Loopback()
+    found.no_cuts += f" ({reason})"
+    return found

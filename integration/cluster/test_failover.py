@@ -1,0 +1,263 @@
+"""Scenarios 8 to 19: brokers, controllers and links that die, freeze or lose ZooKeeper."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from integration.cluster.cluster import SESSION_MS, eventually
+from integration.cluster.conftest import MIXED, PURE, Clusters
+from integration.cluster.recorder import Recorder
+from integration.cluster.sessions import expire
+from kafka08.protocol import schemas
+
+STALE_CONTROLLER_EPOCH = 11
+# Sessions outlive two rounds of lag, so that the leader notices before the controller does.
+LONG_SESSION = {"zookeeper.session.timeout.ms": 20000, "replica.lag.time.max.ms": 2000}
+
+
+@pytest.mark.parametrize("kind", PURE + MIXED)
+def test_08_killed_leader(clusters: Clusters, kind: str) -> None:
+    cluster = clusters.get(kind)
+    topic = cluster.new_topic([1, 3, 2])
+    with Recorder(cluster, topic) as recorder:
+        before = cluster.state(topic)
+        assert before is not None and before.leader == 1
+        cluster.kill(1)
+        after = cluster.await_leader(topic, 3)
+        assert after.leader_epoch > before.leader_epoch
+        assert after.isr == [3, 2]
+        recorder.await_more()
+        cluster.brokers[1].start()
+        cluster.await_isr(topic, {1, 2, 3})
+        recorder.await_more()
+        recorder.verify()
+    cluster.await_identical(topic)
+
+
+@pytest.mark.parametrize("kind", PURE + MIXED)
+def test_09_killed_follower(clusters: Clusters, kind: str) -> None:
+    cluster = clusters.get(kind, props={"replica.lag.time.max.ms": 30000})
+    topic = cluster.new_topic([1, 2, 3])
+    before = cluster.state(topic)
+    assert before is not None
+    with Recorder(cluster, topic) as recorder:
+        cluster.kill(3)
+        after = cluster.await_isr(topic, {1, 2})
+        assert (after.leader, after.leader_epoch) == (1, before.leader_epoch + 1)
+        recorder.await_more()
+        recorder.verify()
+
+
+@pytest.mark.parametrize("kind", PURE + MIXED)
+def test_10_and_11_frozen_follower(clusters: Clusters, kind: str) -> None:
+    cluster = clusters.get(kind, props=LONG_SESSION)
+    topic = cluster.new_topic([1, 2, 3])
+    with Recorder(cluster, topic) as recorder:
+        before = cluster.state(topic)
+        assert before is not None
+        cluster.pause(3)
+        after = cluster.await_isr(topic, {1, 2})
+        assert (after.leader, after.leader_epoch) == (1, before.leader_epoch)
+        assert after.version == before.version + 1
+        assert 3 in cluster.ids()
+        recorder.await_more()
+        cluster.resume(3)
+        cluster.await_isr(topic, {1, 2, 3})
+        recorder.await_more()
+        recorder.verify()
+    cluster.await_identical(topic)
+
+
+@pytest.mark.parametrize("kind", PURE + MIXED)
+def test_12_frozen_leader(clusters: Clusters, kind: str) -> None:
+    cluster = clusters.get(kind)
+    topic = cluster.new_topic([1, 2, 3])
+    with Recorder(cluster, topic) as recorder:
+        cluster.pause(1)
+        cluster.await_gone(1)
+        leader = cluster.await_state(topic, lambda s: s.leader in (2, 3)).leader
+        cluster.await_leader(topic, leader)
+        recorder.await_more()
+        cluster.resume(1)
+        code, _ = cluster.produce(topic, [b"from the past"], broker=1, timeout_ms=500)
+        assert code != 0
+        cluster.await_ids({1, 2, 3})
+        cluster.await_isr(topic, {1, 2, 3})
+        recorder.await_more()
+        recorder.verify()
+    assert cluster.brokers[1].alive
+    data = cluster.await_identical(topic)
+    assert b"from the past" not in data or kind != "ours"
+
+
+@pytest.mark.parametrize("kind", PURE + MIXED)
+@pytest.mark.usefixtures("cuts")
+def test_13_leader_without_zookeeper(clusters: Clusters, kind: str) -> None:
+    cluster = clusters.get(kind)
+    topic = cluster.new_topic([1, 2, 3])
+    with Recorder(cluster, topic) as recorder:
+        cluster.cut(1, "zookeeper")
+        cluster.await_gone(1)
+        leader = cluster.await_state(topic, lambda s: s.leader in (2, 3)).leader
+        cluster.await_leader(topic, leader)
+        code, _ = cluster.produce(topic, [b"from the past"], broker=1, timeout_ms=500)
+        assert code != 0
+        recorder.await_more()
+        cluster.hosts.heal()
+        cluster.await_ids({1, 2, 3})
+        cluster.await_isr(topic, {1, 2, 3})
+        recorder.await_more()
+        recorder.verify()
+    cluster.await_identical(topic)
+
+
+@pytest.mark.parametrize("kind", PURE)
+@pytest.mark.usefixtures("cuts")
+def test_leader_cut_from_everything(clusters: Clusters, kind: str) -> None:
+    cluster = clusters.get(kind)
+    topic = cluster.new_topic([1, 2, 3])
+    with Recorder(cluster, topic) as recorder:
+        cluster.cut(1, "everything")
+        cluster.await_gone(1)
+        recorder.await_more()
+        cluster.hosts.heal()
+        cluster.await_isr(topic, {1, 2, 3})
+        recorder.verify()
+    cluster.await_identical(topic)
+
+
+@pytest.mark.parametrize("kind", PURE + MIXED)
+def test_14_killed_controller(clusters: Clusters, kind: str) -> None:
+    cluster = clusters.get(kind)
+    topic = cluster.new_topic([1, 3])
+    before, epoch = cluster.state(topic), cluster.controller_epoch()
+    with Recorder(cluster, topic) as recorder:
+        cluster.kill(2)
+        eventually("a new controller", lambda: cluster.controller() in (1, 3))
+        eventually("the next epoch", lambda: cluster.controller_epoch() == epoch + 1)
+        recorder.await_more()
+        # The new controller acts: a topic it has to find and place.
+        cluster.new_topic([3, 1])
+        assert cluster.state(topic) == before
+        cluster.brokers[2].start()
+        recorder.verify()
+
+
+@pytest.mark.parametrize("kind", PURE)
+def test_15_frozen_controller(clusters: Clusters, kind: str) -> None:
+    cluster = clusters.get(kind)
+    topic = cluster.new_topic([1, 3])
+    epoch = cluster.controller_epoch()
+    cluster.pause(2)
+    eventually("a new controller", lambda: cluster.controller() in (1, 3))
+    cluster.new_topic([3, 1])
+    node = cluster.zk.exists("/controller").czxid
+    cluster.resume(2)
+    cluster.await_ids({1, 2, 3})
+    assert cluster.zk.exists("/controller").czxid == node
+    assert cluster.controller_epoch() == epoch + 1
+    for broker_id in (1, 2, 3):
+        # What the old controller may still send is refused by all who know the new one.
+        request = schemas.LeaderAndIsrRequest(2, epoch, [], [])
+        eventually(
+            f"broker {broker_id} refuses the old controller",
+            lambda b=broker_id, r=request: cluster.call(b, r).error == STALE_CONTROLLER_EPOCH,
+        )
+    state = cluster.state(topic)
+    assert state is not None and state.leader == 1
+    # The old one serves as an ordinary broker.
+    cluster.new_topic([2, 1, 3])
+
+
+@pytest.mark.parametrize("kind", PURE)
+def test_16_killed_controller_that_leads(clusters: Clusters, kind: str) -> None:
+    cluster = clusters.get(kind)
+    topic = cluster.new_topic([2, 1, 3])
+    with Recorder(cluster, topic) as recorder:
+        cluster.kill(2)
+        cluster.await_leader(topic, 1)
+        assert cluster.controller() in (1, 3)
+        recorder.await_more()
+        cluster.brokers[2].start()
+        cluster.await_isr(topic, {1, 2, 3})
+        recorder.verify()
+    cluster.await_identical(topic)
+
+
+@pytest.mark.parametrize("kind", PURE)
+def test_17_controller_dies_before_it_tells(clusters: Clusters, kind: str) -> None:
+    """Its last write to ZooKeeper is made here in its stead; nobody is told until it is gone."""
+    cluster = clusters.get(kind)
+    topic = cluster.new_topic([1, 3])
+    before = cluster.state(topic)
+    assert before is not None
+    node = cluster.json(f"/brokers/topics/{topic}/partitions/0/state")
+    node |= {"leader": 3, "leader_epoch": before.leader_epoch + 1}
+    cluster.pause(2)
+    cluster.write_state(topic, node, before.version)
+    cluster.kill(2)
+    cluster.await_leader(topic, 3)
+    eventually("broker 1 gives way", lambda: cluster.produce(topic, [b"x"], broker=1)[0] == 6)
+    cluster.brokers[2].start()
+    cluster.put_records(topic, 10)
+    cluster.await_identical(topic)
+
+
+@pytest.mark.parametrize("kind", PURE)
+def test_18_zookeeper_away_for_less_than_a_session(clusters: Clusters, kind: str) -> None:
+    cluster = clusters.get(kind, props=LONG_SESSION)
+    topic = cluster.new_topic([1, 2, 3])
+    with Recorder(cluster, topic) as recorder:
+        before, epoch = cluster.state(topic), cluster.controller_epoch()
+        for node in cluster.zookeepers:
+            node.kill()
+        recorder.await_more()
+        assert cluster.read(topic, broker=1)
+        for node in cluster.zookeepers:
+            node.spawn()
+        eventually("ZooKeeper is back", lambda: cluster.ids() == {1, 2, 3})
+        recorder.await_more()
+        assert (cluster.state(topic), cluster.controller_epoch()) == (before, epoch)
+        recorder.verify()
+
+
+@pytest.mark.parametrize("kind", PURE)
+def test_one_zookeeper_of_three_dies(clusters: Clusters, kind: str) -> None:
+    cluster = clusters.get(kind, zookeepers=3)
+    topic = cluster.new_topic([1, 2, 3])
+    with Recorder(cluster, topic) as recorder:
+        before, epoch = cluster.state(topic), cluster.controller_epoch()
+        for node in cluster.zookeepers:
+            node.kill()
+            deadline = time.monotonic() + 2 * SESSION_MS / 1000
+            while time.monotonic() < deadline:  # longer than a session: nobody may lose his
+                recorder.await_more()
+            assert (cluster.state(topic), cluster.controller_epoch()) == (before, epoch)
+            node.spawn()
+            cluster.await_ensemble()
+        recorder.verify()
+
+
+@pytest.mark.parametrize("kind", PURE + MIXED)
+@pytest.mark.parametrize("victim", [1, 2, 3], ids=["leader", "controller", "follower"])
+def test_19_expired_session(clusters: Clusters, kind: str, victim: int) -> None:
+    cluster = clusters.get(kind)
+    topic = cluster.new_topic([1, 3, 2])
+    with Recorder(cluster, topic) as recorder:
+        path = f"/brokers/ids/{victim}"
+        node = cluster.zk.exists(path)
+        expire(cluster.connect, node.ephemeralOwner)
+        eventually(
+            "a new registration",
+            lambda: cluster.zk.exists(path) and cluster.zk.exists(path).czxid > node.czxid,
+        )
+        cluster.await_isr(topic, {1, 2, 3})
+        eventually("a controller", lambda: cluster.controller() > 0)
+        recorder.await_more()
+        state = cluster.state(topic)
+        assert state is not None
+        cluster.await_leader(topic, state.leader)
+        recorder.verify()
+    cluster.await_identical(topic)
