@@ -1,0 +1,285 @@
+"""One run: a cluster, load on it, faults, peace, and the verdict."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from integration.cluster.cluster import Cluster, eventually
+from integration.cluster.hosts import Hosts
+from integration.faults import checker, plan
+from integration.faults.history import History, load
+from integration.faults.load import Leaders, Producer, Reader, Task, read_to_end
+from integration.faults.nemesis import ZOOKEEPER, Nemesis
+from integration.faults.replicas import difference
+
+TOPIC = "ledger"
+REPLICAS = 3
+PEACE_S = 90.0
+STUCK_S = 90.0
+FINAL_READ_S = 120.0
+_PROGRESS_S = 10.0
+
+PROPS = {
+    "zookeeper.session.timeout.ms": int(plan.SESSION_S * 1000),
+    "replica.lag.time.max.ms": 2000,
+    "replica.fetch.wait.max.ms": 250,
+    "replica.socket.timeout.ms": 4000,
+    "replica.high.watermark.checkpoint.interval.ms": 1000,
+    "controller.socket.timeout.ms": 4000,
+    "controlled.shutdown.retry.backoff.ms": 500,
+    "unclean.leader.election.enable": "false",
+    "auto.leader.rebalance.enable": "true",
+    "leader.imbalance.check.interval.seconds": 20,
+    "num.replica.fetchers": 2,
+    "log.segment.bytes": 1 << 20,
+}
+TOPIC_CONFIG = {"min.insync.replicas": 2}
+
+
+class Options(NamedTuple):
+    """``broken`` runs every broker by the launcher of integration.faults.broken."""
+
+    faults: int
+    seed: int
+    directory: Path
+    brokers: int = 5
+    partitions: int = 4
+    producers: int = 3
+    pause_s: float = 0.08
+    broken: bool = False
+    stop_early: bool = False
+
+
+class Outcome(NamedTuple):
+    """The checker's verdict, and what only the run itself can see."""
+
+    verdict: checker.Verdict
+    stuck: list[str]
+    diverged: list[str]
+    unexpected: list[str]
+    faults: int
+    seconds: float
+
+    @property
+    def sound(self) -> bool:
+        return self.verdict.sound and not (self.stuck or self.diverged or self.unexpected)
+
+    def report(self) -> str:
+        """The verdict as text, violations first."""
+        verdict = self.verdict
+        lines = [*verdict.lines, *(f"stuck: {text}" for text in self.stuck)]
+        lines += [f"diverged: {text}" for text in self.diverged]
+        lines += [f"unexpected: {text}" for text in self.unexpected]
+        counts = {name: verdict.counts.get(name, 0) for name in checker.KINDS}
+        counts |= {"stuck": len(self.stuck), "diverged": len(self.diverged)}
+        counts["unexpected"] = len(self.unexpected)
+        numbers = ", ".join(f"{name} {number}" for name, number in counts.items())
+        lines.append(
+            f"{'SOUND' if self.sound else 'VIOLATED'}: {self.faults} faults in "
+            f"{self.seconds:.0f} s, acknowledged {verdict.acknowledged}, stored {verdict.stored}, "
+            f"duplicated {verdict.duplicated}, {numbers}"
+        )
+        return "\n".join(lines)
+
+
+class _Watchdog(threading.Thread):
+    """Finds partitions without progress although at most one broker is in trouble."""
+
+    def __init__(self, producers: list[Producer], nemesis: Nemesis, history: History) -> None:
+        super().__init__(name="watchdog", daemon=True)
+        self.stuck: list[str] = []
+        self._producers = producers
+        self._nemesis = nemesis
+        self._history = history
+        self._idle: dict[int, float] = {}
+        self._seen: dict[int, float] = {}
+        self._ending = threading.Event()
+
+    def run(self) -> None:
+        before = time.monotonic()
+        while not self._ending.wait(0.5):
+            now = time.monotonic()
+            self._look(min(1.0, now - before))
+            before = now
+
+    def end(self) -> None:
+        self._ending.set()
+        self.join()
+
+    def _look(self, elapsed: float) -> None:
+        impaired = self._nemesis.impaired
+        calm = ZOOKEEPER not in impaired and len(impaired) <= 1
+        for partition in {producer.partition for producer in self._producers}:
+            at = max(p.progress_at for p in self._producers if p.partition == partition)
+            if at != self._seen.get(partition):
+                self._seen[partition] = at
+                self._idle[partition] = 0.0
+            elif calm:
+                idle = self._idle[partition]
+                self._idle[partition] = idle + elapsed
+                if idle < STUCK_S <= idle + elapsed:
+                    text = f"partition {partition}: nothing for {STUCK_S:.0f} s of relative calm"
+                    self._history.add("note", what=text)
+                    self.stuck.append(text)
+
+
+class Run:
+    """``go`` once. Whatever happens nothing is left running."""
+
+    def __init__(
+        self, options: Options, hosts: Hosts, say: Callable[[str], None] = lambda text: None
+    ) -> None:
+        self._options = options
+        self._hosts = hosts
+        self._say = say
+        self._readers: list[Reader] = []
+        self._producers: list[Producer] = []
+        self._stuck: list[str] = []
+        options.directory.mkdir(parents=True, exist_ok=True)
+        self.history = History(options.directory / "history.jsonl")
+        self._cluster = Cluster(
+            hosts, options.directory, "ours", brokers=options.brokers, props=PROPS
+        )
+        for broker in self._cluster.brokers.values():
+            if options.broken:
+                module = [sys.executable, "-m", "integration.faults.broken"]
+                broker.command = [*broker.host.prefix, *module, str(broker.config)]
+        self._leaders = Leaders(
+            TOPIC, [(b.host.address, b.port) for b in self._cluster.brokers.values()]
+        )
+
+    def go(self) -> Outcome:
+        begin = time.monotonic()
+        with self._hosts.inside():
+            try:
+                nemesis = self._under_faults()
+                diverged = self._afterwards()
+            finally:
+                for task in self._tasks:
+                    task.end()
+                self._cluster.stop()
+                self.history.close()
+        unexpected = [*nemesis.unexpected]
+        unexpected += [f"{task.name}: {task.crash!r}" for task in self._tasks if task.crash]
+        return Outcome(
+            checker.check(load(self.history.path)),
+            self._stuck,
+            diverged,
+            unexpected,
+            nemesis.begun,
+            time.monotonic() - begin,
+        )
+
+    @property
+    def _tasks(self) -> list[Task]:
+        return [*self._producers, *self._readers]
+
+    def _under_faults(self) -> Nemesis:
+        options, cluster = self._options, self._cluster
+        cluster.start()
+        ids = sorted(cluster.brokers)
+        lists = [
+            [ids[(number + place) % len(ids)] for place in range(REPLICAS)]
+            for number in range(options.partitions)
+        ]
+        cluster.new_topic(*lists, config=TOPIC_CONFIG, name=TOPIC)
+        for partition in range(options.partitions):
+            self._readers.append(Reader(TOPIC, partition, self._leaders, self.history))
+            self._producers += [
+                Producer(number, TOPIC, partition, self._leaders, self.history, options.pause_s)
+                for number in range(options.producers)
+            ]
+        for task in self._tasks:
+            task.start()
+        nemesis = Nemesis(cluster, TOPIC, self.history)
+        watchdog = _Watchdog(self._producers, nemesis, self.history)
+        watchdog.start()
+        self._carry_out(nemesis)
+        nemesis.heal()
+        watchdog.end()
+        self._stuck += watchdog.stuck
+        return nemesis
+
+    def _carry_out(self, nemesis: Nemesis) -> None:
+        options = self._options
+        faults = plan.draw(
+            options.seed, options.brokers, options.partitions, cuts=not self._hosts.no_cuts
+        )
+        said = time.monotonic()
+        for fault in faults:
+            if nemesis.begun >= options.faults or (options.stop_early and self._doomed()):
+                return
+            nemesis.carry_out(fault)
+            if time.monotonic() > said + _PROGRESS_S:
+                said = time.monotonic()
+                acknowledged = sum(each.acknowledged for each in self._producers)
+                tries = sum(each.tries for each in self._producers)
+                self._say(
+                    f"{nemesis.begun}/{options.faults} faults, acknowledged {acknowledged} in "
+                    f"{tries} tries, read {sum(each.read for each in self._readers)}; {fault}"
+                )
+
+    def _doomed(self) -> bool:
+        """Whether the history so far is beyond repair: an offset has changed."""
+        return bool(checker.check(load(self.history.path), final=False).counts)
+
+    def _afterwards(self) -> list[str]:
+        """Peace: everybody catches up, the last sets arrive, all is read, logs are compared."""
+        cluster, options = self._cluster, self._options
+        self._say("healed; waiting for every replica")
+        try:
+            eventually("the brokers", lambda: cluster.ids() == set(cluster.brokers), PEACE_S)
+            self._settle()
+        except AssertionError as error:
+            self._stuck.append(str(error))
+        for producer in self._producers:
+            producer.end()
+        deadline = time.monotonic() + PEACE_S
+        for producer in self._producers:
+            producer.join(max(0.0, deadline - time.monotonic()))
+            if producer.is_alive():
+                self._stuck.append(f"{producer.name}: the last set is never acknowledged")
+                producer.abandon()
+                producer.join(30)
+        for reader in self._readers:
+            reader.end()
+            reader.join(30)
+        for partition in range(options.partitions):
+            try:
+                end = read_to_end(self._leaders, TOPIC, partition, self.history, FINAL_READ_S)
+                self._say(f"partition {partition}: {end} records")
+            except TimeoutError as error:
+                self._stuck.append(str(error))
+        return self._compare()
+
+    def _settle(self) -> None:
+        cluster = self._cluster
+        cluster.await_no_node("/admin/reassign_partitions")
+        for partition in range(self._options.partitions):
+            replicas = (cluster.assignment(TOPIC) or {})[str(partition)]
+            cluster.await_isr(TOPIC, replicas, partition)
+
+    def _compare(self) -> list[str]:
+        """Bytes of all replicas, once every isr is full."""
+        cluster = self._cluster
+        found = []
+        for partition in range(self._options.partitions):
+            replicas = (cluster.assignment(TOPIC) or {})[str(partition)]
+
+            def logs(partition: int = partition, ids: list[int] = replicas) -> dict[int, bytes]:
+                return {i: cluster.brokers[i].log_bytes(TOPIC, partition) for i in ids}
+
+            try:
+                eventually("equal ends", lambda f=logs: len({*map(len, f().values())}) == 1, 30)
+            except AssertionError:
+                sizes = {i: len(data) for i, data in logs().items()}
+                found.append(f"partition {partition}: sizes {sizes}")
+            text = difference(logs())
+            if text:
+                found.append(f"partition {partition}: {text}")
+        return found
