@@ -94,7 +94,8 @@ class OffsetManager:
         self._config = config
         self._runtime = runtime
         self._replicas = replicas
-        self._cache: dict[GroupPartition, _Cached] = {}
+        # By number of the offsets partition, so that one can be forgotten as a whole.
+        self._cache: dict[int, dict[GroupPartition, _Cached]] = {}
         # Partitions being loaded, each with the leader epoch the load belongs to.
         self._loading: dict[int, int] = {}
         self._stopping = False
@@ -116,14 +117,21 @@ class OffsetManager:
         return NO_ERROR
 
     def fetch(self, key: GroupPartition) -> Committed | None:
-        cached = self._cache.get(key)
+        cached = self._cached(key.group).get(key)
         return None if cached is None else cached.committed
 
     def all_of(self, group: str) -> dict[GroupPartition, Committed]:
         """Every commit of a group; empty unless this broker can answer for it."""
         if self.check_coordinator(group):
             return {}
-        return {key: cached.committed for key, cached in self._cache.items() if key.group == group}
+        return {
+            key: cached.committed
+            for key, cached in self._cached(group).items()
+            if key.group == group
+        }
+
+    def _cached(self, group: str) -> dict[GroupPartition, _Cached]:
+        return self._cache.setdefault(self.partition_for(group).partition, {})
 
     def commit(self, group: str, entries: Mapping[GroupPartition, Committed]) -> int:
         """Append the commits, wait for their acks, then remember them; the wire code."""
@@ -158,25 +166,22 @@ class OffsetManager:
         return self._replicas.append(key, memoryview(bytearray(data)), acks).first_offset
 
     def _remember(self, key: GroupPartition, value: Committed, log_offset: int) -> None:
-        cached = self._cache.get(key)
+        cache = self._cached(key.group)
+        cached = cache.get(key)
         if cached is None or cached.log_offset < log_offset:
-            self._cache[key] = _Cached(value, log_offset)
+            cache[key] = _Cached(value, log_offset)
 
     # Leadership
 
     def leadership_changed(self, partition: Partition, leads: bool) -> None:
         """A partition of the offsets topic came or went: load it, or forget its groups."""
         number = partition.topic_partition.partition
-        self._forget(number)
+        self._cache.pop(number, None)
         if leads:
             self._loading[number] = partition.leader_epoch
             self._runtime.spawn(f"offsets-load-{number}", self._load, partition)
         else:
             self._loading.pop(number, None)
-
-    def _forget(self, number: int) -> None:
-        for key in [key for key in self._cache if self.partition_for(key.group)[1] == number]:
-            del self._cache[key]
 
     def _load(self, partition: Partition) -> None:
         number, epoch = partition.topic_partition.partition, partition.leader_epoch
@@ -220,28 +225,31 @@ class OffsetManager:
                 "Skipping record at offset %d of the offsets topic: %s", log_offset, error
             )
             return
-        cached = self._cache.get(entry)
+        cache = self._cached(entry.group)
+        cached = cache.get(entry)
         if cached is not None and cached.log_offset < log_offset:
-            del self._cache[entry]
+            del cache[entry]
 
     # Expiry
 
     def expire(self) -> None:
         """Drop commits older than the retention and leave a tombstone for each."""
         oldest = self._runtime.clock.millis() - self._config.offsets_retention_minutes * 60_000
-        by_partition: dict[TopicPartition, list[GroupPartition]] = {}
-        for key, cached in self._cache.items():
-            if cached.committed.timestamp < oldest:
-                by_partition.setdefault(self.partition_for(key.group), []).append(key)
-        for partition, keys in by_partition.items():
+        expired = 0
+        for number, cache in list(self._cache.items()):
+            keys = [key for key, cached in cache.items() if cached.committed.timestamp < oldest]
+            if not keys:
+                continue
+            expired += len(keys)
             for key in keys:
-                del self._cache[key]
+                del cache[key]
+            partition = TopicPartition(OFFSETS_TOPIC, number)
             try:
                 self._append(partition, [(encode_key(key), None) for key in keys], 1)
             except Exception as error:
                 logger.warning("Could not append tombstones to %s: %s", partition, error)
-        if by_partition:
-            logger.info("Removed %d expired offsets.", sum(map(len, by_partition.values())))
+        if expired:
+            logger.info("Removed %d expired offsets.", expired)
 
     def stop(self) -> None:
         """Let loads end."""

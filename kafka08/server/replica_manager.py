@@ -101,6 +101,7 @@ class ReplicaManager:
         self._fenced_until_roles = False
         self.fetchers: FetcherControl | None = None
         self._clock = runtime.clock
+        self._runtime = runtime
         self._log_config = log_config
         self._on_caught_up = on_caught_up
         self._on_rolled = on_rolled
@@ -367,7 +368,7 @@ class ReplicaManager:
             if key in self._recorded:
                 by_directory[os.path.dirname(log.directory)][key] = self._recorded[key]
         for directory, offsets in by_directory.items():
-            self._checkpoints[directory].write(offsets)
+            self._runtime.blocking(self._checkpoints[directory].write, offsets)
 
     def led_with_followers(self) -> list[Partition]:
         """Partitions led here whose isr may change."""
