@@ -92,6 +92,7 @@ class Log:
         self._clock = clock
         self._lock = threading.Lock()
         self._truncations = 0
+        self._is_deleted = False
         self._due: list[tuple[int, str]] = []
         now = clock.millis()
         self.last_flush_ms = now
@@ -305,7 +306,7 @@ class Log:
             truncations = self._truncations
             if up_to is None:
                 up_to = self.log_end_offset
-            if up_to <= self.recovery_point:
+            if up_to <= self.recovery_point or self._is_deleted:
                 return
             first = max(bisect_right(self._bases, self.recovery_point) - 1, 0)
             files = [
@@ -436,6 +437,7 @@ class Log:
         """Remove the directory and everything in it, now. Slices in flight stay readable."""
         with self._lock:
             self._truncations += 1
+            self._is_deleted = True
             for segment in self._segments:
                 segment.release()
             self._due = []

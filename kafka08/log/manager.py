@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -49,7 +50,8 @@ class LogManager:
         self._threads = broker_config.num_recovery_threads_per_data_dir
         self._directories: list[LogDirectory] = []
         self._recovery_points: dict[str, OffsetCheckpoint] = {}
-        self._deleted: set[TopicPartition] = set()
+        self._checkpointing = threading.Lock()
+        self._deleted: set[TopicPartition] = set()  # since the last checkpoint
 
     # Start and stop
 
@@ -204,14 +206,17 @@ class LogManager:
 
     def checkpoint_recovery_points(self) -> None:
         """Write every log's recovery point, so that a restart need not check all of it."""
-        self._deleted.clear()
+        deleted = set(self._deleted)
         for directory in self._directories:
             self._checkpoint(directory.path)
+        self._deleted -= deleted
 
     def _checkpoint(self, path: str) -> None:
-        self._recovery_points[path].write(
-            {log.topic_partition: log.recovery_point for log in self._logs_in(path)}
-        )
+        # Points read before a truncation must not be written after those read behind it.
+        with self._checkpointing:
+            self._recovery_points[path].write(
+                {log.topic_partition: log.recovery_point for log in self._logs_in(path)}
+            )
 
     def _logs_in(self, path: str) -> list[Log]:
         return [log for log in list(self.logs.values()) if os.path.dirname(log.directory) == path]

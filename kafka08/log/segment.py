@@ -265,7 +265,10 @@ class LogSegment:
         file writes the pages of its map too."""
         files = [self.file]
         if self.index.entries:
-            files.append(SegmentFile(self.index.path))
+            try:
+                files.append(SegmentFile(self.index.path))
+            except FileNotFoundError:
+                pass  # it can be rebuilt, unlike the log
         return files
 
     # Cut, rename, close

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -482,6 +483,50 @@ def test_delete_removes_the_directory(tmp_path: Path) -> None:
     log.truncate_to(0)
     log.delete()
     assert os.listdir(tmp_path) == []
+
+
+def test_flush_after_deletion_does_nothing(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    fill(log, 3)
+    log.delete()
+    log.flush()
+    assert os.listdir(tmp_path) == []
+
+
+def test_flush_does_without_a_lost_index(tmp_path: Path) -> None:
+    log = open_log(tmp_path, index_interval_bytes=0)
+    fill(log, 3)
+    os.unlink(log.segments[0].index.path)
+    log.flush()
+    assert log.recovery_point == 3
+
+
+def test_flush_on_another_thread_while_appending_rolling_and_truncating(tmp_path: Path) -> None:
+    log = open_log(tmp_path, segment_bytes=500, index_interval_bytes=0)
+    done = threading.Event()
+    failures: list[BaseException] = []
+
+    def flusher() -> None:
+        try:
+            while not done.is_set():
+                log.flush()
+                log.delete_due_files(1 << 62)
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=flusher)
+    thread.start()
+    for number in range(300):
+        fill(log, 1)
+        if number % 20 == 19:
+            log.truncate_to(log.log_end_offset - 5)
+        assert log.recovery_point <= log.log_end_offset
+    done.set()
+    thread.join()
+    assert not failures
+    log.flush()
+    assert log.recovery_point == log.log_end_offset == 300 - 15 * 5
+    assert [offset for offset, _ in everything(log)] == list(range(225))
 
 
 def test_close_trims_the_index(tmp_path: Path) -> None:
