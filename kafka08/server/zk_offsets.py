@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 
 from kafka08.common import TopicPartition
 from kafka08.errors import NO_ERROR, UnknownError, UnknownTopicOrPartitionError
@@ -11,6 +12,12 @@ from zk.client import ZkClient
 from zk.errors import ZkError
 
 logger = logging.getLogger("kafka.server.KafkaApis")
+
+# What ZooKeeper's own client refuses in a path (PathUtils.validatePath). Ours would take some of
+# these groups for another node: "" for the parent of all groups.
+_ILLEGAL = re.compile(
+    "//|/\\.{1,2}(?:/|$)|[\0-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff\U00010000-\U0010ffff]"
+)
 
 
 class ZkOffsets:
@@ -23,6 +30,7 @@ class ZkOffsets:
         """Write an offset; the wire code."""
         path = znodes.consumer_offset_path(group, *key)
         try:
+            _check(path)
             self._zk.create_or_set(path, znodes.encode_offset(offset))
         except ZkError as error:
             logger.warning("Could not write %s: %s", path, error)
@@ -33,6 +41,7 @@ class ZkOffsets:
         """(offset, 0), or -1 with 3 when none is stored, -1 with -1 when it cannot be read."""
         path = znodes.consumer_offset_path(group, *key)
         try:
+            _check(path)
             found = self._zk.get_if_exists(path)
             if found is None:
                 return -1, UnknownTopicOrPartitionError.code
@@ -40,3 +49,8 @@ class ZkOffsets:
         except (ZkError, znodes.MalformedNodeError) as error:
             logger.warning("Could not read %s: %s", path, error)
             return -1, UnknownError.code
+
+
+def _check(path: str) -> None:
+    if _ILLEGAL.search(path):
+        raise ZkError(f"{path!r} is no path", path=path)
