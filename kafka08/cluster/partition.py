@@ -194,15 +194,17 @@ class Partition:
     # High watermark
 
     def advance_hw(self) -> bool:
-        """As leader: hw := min log end over the isr, never backwards. True if it moved."""
+        """As leader: hw := min log end over the isr, never backwards. True if it moved.
+
+        A member that is no assigned replica any more (a reassignment ends) can fetch nothing,
+        yet may be elected until it has left the isr: till then it stops the high watermark.
+        """
         if self.leader_id != self.broker_id or self.log is None:
             return False
         lowest = self.log.log_end_offset
-        if self.remote:
-            for broker_id in self._holding_back():
-                remote = self.remote.get(broker_id)
-                if remote is not None and remote.log_end_offset < lowest:
-                    lowest = remote.log_end_offset
+        for broker_id in self._holding_back():
+            if broker_id != self.broker_id:
+                lowest = min(lowest, self._remote_leo(broker_id))
         if lowest <= self.high_watermark:
             return False
         self.high_watermark = lowest

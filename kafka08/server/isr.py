@@ -141,8 +141,10 @@ class IsrMaintenance:
     def _adopt(self, partition: Partition, change: IsrChange, path: str) -> bool:
         """Another version is stored: take it over if it is of our own leadership.
 
-        A higher leader epoch means that a LeaderAndIsr is on its way; until it comes the old
-        view stays (0.8.2.2 keeps a stale version for ever, KAFKA-2729).
+        A higher leader epoch means that a LeaderAndIsr is on its way. Until it comes the change
+        stays open: an earlier try may have got through before the controller built its state on
+        it, so both sets go on holding the high watermark back (0.8.2.2 keeps a stale version
+        for ever, KAFKA-2729).
         """
         try:
             stored, stat = self._zk.get(path)
@@ -151,4 +153,4 @@ class IsrMaintenance:
         node = znodes.decode_partition_state(path, stored)
         if (node.leader, node.leader_epoch) == (self._broker_id, change.leader_epoch):
             return partition.abandon_isr(change, node.isr, stat.version)
-        return partition.abandon_isr(change)
+        return False

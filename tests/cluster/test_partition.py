@@ -158,6 +158,16 @@ def test_a_joining_follower_counts_before_zookeeper_has_answered(partition: Part
     assert partition.high_watermark == 2
 
 
+def test_an_isr_member_reassigned_away_holds_back_until_it_has_left(partition: Partition) -> None:
+    partition.make_leader(state(isr=(1, 2, 4), replicas=(1, 2)), NOW)
+    partition.append_as_leader(message_set("a"), -1)
+    assert not partition.record_follower(2, 1, NOW).hw_moved
+    assert not partition.acks_reached(1, -1)
+    assert partition.shrinkage(NOW, 10, 4000) == (1, 2)
+    partition.commit_isr(partition.propose_isr((1, 2)), 1)
+    assert partition.acks_reached(1, -1)
+
+
 def test_a_newer_role_voids_a_change_under_way(partition: Partition) -> None:
     partition.make_leader(state(), NOW)
     change = partition.propose_isr((1, 2))

@@ -147,7 +147,7 @@ def test_a_state_of_our_own_leadership_is_adopted(kept: Maintained) -> None:
 
 
 @pytest.mark.parametrize(("leader", "epoch"), [(PEER, 1), (ME, 1), (PEER, 0)])
-def test_a_state_of_another_leadership_leaves_the_old_view(
+def test_a_state_of_another_leadership_leaves_the_change_open(
     kept: Maintained, leader: int, epoch: int
 ) -> None:
     partition = kept.lead(ALL)
@@ -157,8 +157,23 @@ def test_a_state_of_another_leadership_leaves_the_old_view(
     kept.task.step()
     assert partition.isr == tuple(ALL)
     assert partition.zk_version == 0
-    assert partition.pending_isr is None
+    assert partition.pending_isr is not None
     assert partition.high_watermark == 0
+
+
+def test_a_member_let_in_unnoticed_holds_back_until_the_controller_speaks(kept: Maintained) -> None:
+    """The write got through, its answer did not, and the controller built on it."""
+    partition = kept.lead([ME, PEER])
+    kept.fetched(PEER, 0)
+    kept.fetched(THIRD, 0)
+    kept.rig.zk.set(PATH, node(ALL, epoch=1))
+    kept.task.caught_up(partition)
+    kept.task.step()
+    kept.rig.append("a")
+    kept.fetched(PEER, 1)
+    assert partition.high_watermark == 0
+    kept.fetched(THIRD, 1)
+    assert partition.high_watermark == 1
 
 
 def test_without_a_state_node_nothing_changes(kept: Maintained) -> None:
