@@ -122,6 +122,11 @@ def list_topics(client: ZkClient) -> list[str]:
     return sorted(client.children_if_exists(znodes.BROKER_TOPICS))
 
 
+def live_broker_ids(client: ZkClient) -> list[int]:
+    """The ids of the live brokers, sorted. Raises NoNodeError before the first broker's start."""
+    return sorted(int(name) for name in client.children(znodes.BROKER_IDS))
+
+
 def topic_exists(client: ZkClient, topic: str) -> bool:
     return client.exists(znodes.topic_path(topic)) is not None
 
@@ -172,8 +177,7 @@ def create_topic(
 
     Raises AdminOperationError, InvalidTopicError, ConfigError, TopicExistsError.
     """
-    brokers = _sorted_brokers(client)
-    assignment = assign_replicas(brokers, partitions, replication_factor)
+    assignment = assign_replicas(live_broker_ids(client), partitions, replication_factor)
     create_topic_with_assignment(client, topic, assignment, config)
     return assignment
 
@@ -189,15 +193,22 @@ def create_topic_with_assignment(
     Raises InvalidTopicError, ConfigError, InvalidArgumentError, TopicExistsError.
     """
     config = config or {}
+    check_new_topic(client, topic, assignment, config)
+    data = znodes.encode_topic(assignment)
+    logger.info("Topic creation %s", data.decode())
+    while not _create(client, topic, data, znodes.encode_topic_config(config)):
+        pass
+
+
+def check_new_topic(
+    client: ZkClient, topic: str, assignment: Assignment, config: Mapping[str, str]
+) -> None:
+    """Whether a topic could be created so; raises what ``create_topic_with_assignment`` does."""
     validate_topic(topic)
     LogConfig.validate(config)
     check_assignment(assignment)
     if topic_exists(client, topic):
         raise TopicExistsError(f'Topic "{topic}" already exists.')
-    data = znodes.encode_topic(assignment)
-    logger.info("Topic creation %s", data.decode())
-    while not _create(client, topic, data, znodes.encode_topic_config(config)):
-        pass
 
 
 def _create(client: ZkClient, topic: str, data: bytes, config: bytes) -> bool:
@@ -267,8 +278,13 @@ def _new_partitions(
     replicas = existing[min(existing)]
     if partitions <= len(existing):
         raise InvalidPartitionsError("The number of partitions for a topic can only be increased")
-    brokers = _sorted_brokers(client)
+    brokers = live_broker_ids(client)
     if new_replicas:
+        if len(new_replicas) != partitions - len(existing):
+            raise InvalidAssignmentError(
+                f"{partitions - len(existing)} new partitions, but replicas for "
+                f"{len(new_replicas)} of them"
+            )
         added = place_by_hand(new_replicas, brokers, len(existing))
     else:
         # A broker id where an index belongs: so does 0.8.2.2 (KAFKA-2146), to the same effect.
@@ -347,10 +363,6 @@ def change_topic_config(client: ZkClient, topic: str, config: Mapping[str, str])
 def delete_topic(client: ZkClient, topic: str) -> None:
     """Mark a topic for deletion. Raises NodeExistsError if it is marked already."""
     client.create(znodes.delete_topic_path(topic), makepath=True)
-
-
-def _sorted_brokers(client: ZkClient) -> list[int]:
-    return sorted(int(name) for name in client.children(znodes.BROKER_IDS))
 
 
 # --- moving replicas and leaders

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kafka08.errors import BY_CODE
+from kafka08.protocol import admin_schemas as a
 from kafka08.protocol import schemas as s
 from kafka08.protocol.registry import APIS, Api
 from kafka08.protocol.types import Array, Fixed, Kind, Records, Struct, Text, fields_of
@@ -35,6 +36,9 @@ the request's correlation id (int32) and a body. Responses come in the order of 
 that is not between 1 and `socket.request.max.bytes`, an unknown API key, a body shorter than it
 says, and a version of OffsetCommit other than 0 and 1. Other versions are not checked: they are
 read and answered as the highest one known. Bytes behind the body are ignored.
+
+APIs 19 and up are not of 0.8.2.2, which closes the connection over them: see
+[ADR 9](adr/0009-admin-over-the-wire.md). Their versions are checked.
 """
 
 # What the broker answers with, per API key; any API may answer -1. From kafka.server.KafkaApis.
@@ -52,6 +56,11 @@ ERRORS: dict[int, tuple[int, ...]] = {
     10: (15,),
     11: (-1,),
     12: (-1,),
+    19: (-1, 7, 17, 36, 37, 38, 39, 40, 42),
+    20: (-1, 3, 7, 42),
+    32: (-1, 3, 42),
+    33: (-1, 3, 40, 42),
+    37: (-1, 3, 7, 37, 39, 42),
 }
 
 
@@ -69,6 +78,8 @@ def _lines() -> Iterator[str]:
     for code, error in sorted(BY_CODE.items()):
         marks = f"{_yes(error.retriable)} | {_yes(error.stale_metadata)}"
         yield f"| {code} | {_error_name(code)} | {marks} | {error.text} |"
+    for code, name in a.ERROR_NAMES.items():
+        yield f"| {code} | {name} | | | Not of 0.8.2.2; APIs 19 and up |"
     yield "\n## Request header\n"
     yield from _schema(s.RequestHeader)
     yield from _schema(s.AnonymousHeader)
@@ -130,6 +141,8 @@ def _described(schema: Any) -> str:
 
 
 def _error_name(code: int) -> str:
+    if code in a.ERROR_NAMES:
+        return a.ERROR_NAMES[code]
     return BY_CODE[code].__name__.removesuffix("Error")
 
 

@@ -1,6 +1,7 @@
 """API keys and versions of 0.8.2.2, and the schema classes they stand for.
 
-Mirrors kafka.api.RequestKeys. Knows no bytes.
+Mirrors kafka.api.RequestKeys, and adds the administrative APIs of later releases that ours
+serves. Knows no bytes.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from kafka08.errors import ProtocolError
+from kafka08.protocol import admin_schemas as a
 from kafka08.protocol import schemas as s
 
 Schema = type[Any]
@@ -61,6 +63,39 @@ APIS: dict[int, Api] = {
         Api(10, "ConsumerMetadata", {0: (s.ConsumerMetadataRequest, s.ConsumerMetadataResponse)}),
         Api(11, "JoinGroup", {0: (s.JoinGroupRequest, s.JoinGroupResponse)}),
         Api(12, "Heartbeat", {0: (s.HeartbeatRequest, s.HeartbeatResponse)}),
+        Api(
+            19,
+            "CreateTopics",
+            {
+                0: (a.CreateTopicsRequestV0, a.CreateTopicsResponseV0),
+                1: (a.CreateTopicsRequest, a.CreateTopicsResponse),
+            },
+            checks_version=True,
+        ),
+        Api(
+            20,
+            "DeleteTopics",
+            {0: (a.DeleteTopicsRequest, a.DeleteTopicsResponse)},
+            checks_version=True,
+        ),
+        Api(
+            32,
+            "DescribeConfigs",
+            {0: (a.DescribeConfigsRequest, a.DescribeConfigsResponse)},
+            checks_version=True,
+        ),
+        Api(
+            33,
+            "AlterConfigs",
+            {0: (a.AlterConfigsRequest, a.AlterConfigsResponse)},
+            checks_version=True,
+        ),
+        Api(
+            37,
+            "CreatePartitions",
+            {0: (a.CreatePartitionsRequest, a.CreatePartitionsResponse)},
+            checks_version=True,
+        ),
     )
 }
 

@@ -24,6 +24,13 @@ from kafka08.errors import ConfigError
 from kafka08.log.manager import LogManager
 from kafka08.network.server import Server
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
+from kafka08.server.apis.admin import (
+    AlterConfigsApi,
+    CreatePartitionsApi,
+    CreateTopicsApi,
+    DeleteTopicsApi,
+    DescribeConfigsApi,
+)
 from kafka08.server.apis.fetch import FetchApi
 from kafka08.server.apis.groups import (
     ConsumerMetadataApi,
@@ -217,6 +224,11 @@ class KafkaServer:
                 ConsumerMetadataApi(cache, creator, config.offsets_topic_num_partitions),
                 JoinGroupApi(),
                 HeartbeatApi(),
+                CreateTopicsApi(zk, config, cache, self._runtime),
+                DeleteTopicsApi(zk, config, cache, self._runtime),
+                DescribeConfigsApi(zk, config),
+                AlterConfigsApi(zk),
+                CreatePartitionsApi(zk, cache, self._runtime),
             ]
         )
 

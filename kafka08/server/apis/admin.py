@@ -1,0 +1,353 @@
+"""APIs 19, 20, 32, 33, 37 of later releases: topics and their settings without ZooKeeper.
+
+Not of 0.8.2.2, whose brokers close the connection over these keys. Any broker answers, by doing
+in ZooKeeper what kafka-topics --zookeeper would do there; the controller acts on that as ever.
+A request that created or removed something is answered once this broker's metadata shows it, or
+with code 7 when the time given has passed: the change then still happens. Left out: throttling,
+authorization, settings of brokers. What may be done here, any peer on this port can do anyway
+with APIs 4 to 6.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from kafka08 import admin
+from kafka08.cluster.metadata_cache import MetadataCache
+from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.config import BrokerConfig, LogConfig
+from kafka08.errors import (
+    NO_ERROR,
+    AdminOperationError,
+    ConfigError,
+    KafkaError,
+    RequestTimedOutError,
+    TopicExistsError,
+    UnknownTopicOrPartitionError,
+    code_of,
+)
+from kafka08.protocol import admin_schemas as a
+from kafka08.protocol.schemas import RequestHeader
+from kafka08.runtime import Runtime
+from zk.client import ZkClient
+from zk.errors import NodeExistsError
+
+logger = logging.getLogger("kafka.server.KafkaApis")
+
+_POLL_SECONDS = 0.05
+
+
+class InvalidRequestError(AdminOperationError):
+    """A request that contradicts itself or that this broker is set up not to serve."""
+
+
+# The first class an error is an instance of counts.
+_CODES: tuple[tuple[type[KafkaError], int], ...] = (
+    (TopicExistsError, a.TOPIC_ALREADY_EXISTS),
+    (admin.UnknownTopicError, UnknownTopicOrPartitionError.code),
+    (admin.InvalidPartitionsError, a.INVALID_PARTITIONS),
+    (admin.InvalidReplicationFactorError, a.INVALID_REPLICATION_FACTOR),
+    (admin.InvalidAssignmentError, a.INVALID_REPLICA_ASSIGNMENT),
+    (ConfigError, a.INVALID_CONFIG),
+    (AdminOperationError, a.INVALID_REQUEST),
+)
+
+
+class Outcome(NamedTuple):
+    """What became of one topic."""
+
+    code: int = NO_ERROR
+    message: str | None = None
+
+
+def _outcome(name: str, act: Callable[..., object], *args: Any) -> Outcome:
+    """Call ``act(*args)`` and say how it went."""
+    try:
+        act(*args)
+    except Exception as error:
+        code = next((code for kind, code in _CODES if isinstance(error, kind)), code_of(error))
+        if not isinstance(error, KafkaError):
+            logger.exception("Administrative request for %s failed", name)
+        return Outcome(code, str(error))
+    return Outcome()
+
+
+class _Waiter:
+    """Waits until metadata shows what was asked for."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def settle(
+        self,
+        outcomes: dict[str, Outcome],
+        done: Callable[[str], bool],
+        timeout_ms: int,
+    ) -> None:
+        """Give each success that is not ``done`` in time the code of a timeout."""
+        waiting = [name for name, outcome in outcomes.items() if outcome.code == NO_ERROR]
+        deadline = self._runtime.clock.monotonic() + timeout_ms / 1000
+        while waiting := [name for name in waiting if not done(name)]:
+            if timeout_ms <= 0 or self._runtime.clock.monotonic() >= deadline:
+                break
+            self._runtime.sleep(_POLL_SECONDS)
+        for name in waiting:
+            outcomes[name] = Outcome(
+                RequestTimedOutError.code, "The change was accepted, but is not in effect yet"
+            )
+
+
+class CreateTopicsApi:
+    key = 19
+
+    def __init__(
+        self, zk: ZkClient, config: BrokerConfig, cache: MetadataCache, runtime: Runtime
+    ) -> None:
+        self._zk = zk
+        self._config = config
+        self._cache = cache
+        self._waiter = _Waiter(runtime)
+
+    def handle(
+        self, header: RequestHeader, request: a.CreateTopicsRequestV0 | a.CreateTopicsRequest
+    ) -> Any:
+        validate_only = isinstance(request, a.CreateTopicsRequest) and request.validate_only
+        repeated = _repeated(new.topic for new in request.topics)
+        outcomes = {
+            new.topic: _outcome(new.topic, self._create, new, validate_only, repeated)
+            for new in request.topics
+        }
+        if not validate_only:
+            self._waiter.settle(
+                outcomes, lambda topic: _has_leaders(self._cache, topic), request.timeout_ms
+            )
+        return self._response(request, outcomes)
+
+    def _create(self, new: a.NewTopic, validate_only: bool, repeated: set[str]) -> None:
+        _refuse_repeated(new.topic, repeated)
+        assignment = _by_hand(new) if new.assignment else self._automatic(new)
+        config = {entry.name: entry.value for entry in new.configs if entry.value is not None}
+        if validate_only:
+            admin.check_new_topic(self._zk, new.topic, assignment, config)
+        else:
+            admin.create_topic_with_assignment(self._zk, new.topic, assignment, config)
+
+    def _automatic(self, new: a.NewTopic) -> dict[int, list[int]]:
+        partitions, replicas = new.num_partitions, new.replication_factor
+        if partitions == a.BROKER_DEFAULT:
+            partitions = self._config.num_partitions
+        if replicas == a.BROKER_DEFAULT:
+            replicas = self._config.default_replication_factor
+        return admin.assign_replicas(admin.live_broker_ids(self._zk), partitions, replicas)
+
+    def failure(self, header: RequestHeader, request: Any, code: int) -> Any:
+        return self._response(request, {new.topic: Outcome(code) for new in request.topics})
+
+    @staticmethod
+    def _response(request: Any, outcomes: Mapping[str, Outcome]) -> Any:
+        if isinstance(request, a.CreateTopicsRequestV0):
+            return a.CreateTopicsResponseV0(_codes(outcomes))
+        return a.CreateTopicsResponse(_errors(outcomes))
+
+
+class DeleteTopicsApi:
+    key = 20
+
+    def __init__(
+        self, zk: ZkClient, config: BrokerConfig, cache: MetadataCache, runtime: Runtime
+    ) -> None:
+        self._zk = zk
+        self._config = config
+        self._cache = cache
+        self._waiter = _Waiter(runtime)
+
+    def handle(
+        self, header: RequestHeader, request: a.DeleteTopicsRequest
+    ) -> a.DeleteTopicsResponse:
+        outcomes = {topic: _outcome(topic, self._delete, topic) for topic in request.topics}
+        self._waiter.settle(outcomes, self._is_gone, request.timeout_ms)
+        return a.DeleteTopicsResponse(_codes(outcomes))
+
+    def _delete(self, topic: str) -> None:
+        if not self._config.delete_topic_enable:
+            raise InvalidRequestError("Topic deletion is disabled (delete.topic.enable)")
+        if not admin.topic_exists(self._zk, topic):
+            raise admin.UnknownTopicError(f"Topic {topic} does not exist")
+        try:
+            admin.delete_topic(self._zk, topic)
+        except NodeExistsError:
+            logger.info("Topic %s is already marked for deletion", topic)
+
+    def _is_gone(self, topic: str) -> bool:
+        return topic not in self._cache and not admin.topic_exists(self._zk, topic)
+
+    def failure(
+        self, header: RequestHeader, request: a.DeleteTopicsRequest, code: int
+    ) -> a.DeleteTopicsResponse:
+        return a.DeleteTopicsResponse(_codes({topic: Outcome(code) for topic in request.topics}))
+
+
+class DescribeConfigsApi:
+    key = 32
+
+    def __init__(self, zk: ZkClient, config: BrokerConfig) -> None:
+        self._zk = zk
+        self._default = LogConfig.from_broker(config)
+
+    def handle(
+        self, header: RequestHeader, request: a.DescribeConfigsRequest
+    ) -> a.DescribeConfigsResponse:
+        return a.DescribeConfigsResponse(0, [self._describe(asked) for asked in request.resources])
+
+    def _describe(self, asked: a.DescribedResource) -> a.ResourceConfig:
+        entries: list[a.ConfigEntry] = []
+        outcome = _outcome(asked.resource_name, lambda: entries.extend(self._entries(asked)))
+        return a.ResourceConfig(*outcome, asked.resource_type, asked.resource_name, entries)
+
+    def _entries(self, asked: a.DescribedResource) -> list[a.ConfigEntry]:
+        _refuse_other_resources(asked.resource_type)
+        topic = asked.resource_name
+        if not admin.topic_exists(self._zk, topic):
+            raise admin.UnknownTopicError(f"Topic {topic} does not exist")
+        own = admin.fetch_topic_config(self._zk, topic)
+        defaults = {
+            described.key: _text(getattr(self._default, attribute))
+            for attribute, described in LogConfig.settings().items()
+        }
+        return [
+            a.ConfigEntry(name, value, False, name not in own, False)
+            for name, value in {**defaults, **own}.items()
+            if not asked.config_names or name in asked.config_names
+        ]
+
+    def failure(
+        self, header: RequestHeader, request: a.DescribeConfigsRequest, code: int
+    ) -> a.DescribeConfigsResponse:
+        return a.DescribeConfigsResponse(
+            0, [a.ResourceConfig(code, None, asked[0], asked[1], []) for asked in request.resources]
+        )
+
+
+class AlterConfigsApi:
+    key = 33
+
+    def __init__(self, zk: ZkClient) -> None:
+        self._zk = zk
+
+    def handle(
+        self, header: RequestHeader, request: a.AlterConfigsRequest
+    ) -> a.AlterConfigsResponse:
+        return a.AlterConfigsResponse(
+            0, [self._alter(asked, request.validate_only) for asked in request.resources]
+        )
+
+    def _alter(self, asked: a.AlteredResource, validate_only: bool) -> a.ResourceError:
+        def act() -> None:
+            _refuse_other_resources(asked.resource_type)
+            config = {entry.name: entry.value for entry in asked.configs if entry.value is not None}
+            LogConfig.validate(config)
+            if not validate_only:
+                admin.change_topic_config(self._zk, asked.resource_name, config)
+
+        outcome = _outcome(asked.resource_name, act)
+        return a.ResourceError(*outcome, asked.resource_type, asked.resource_name)
+
+    def failure(
+        self, header: RequestHeader, request: a.AlterConfigsRequest, code: int
+    ) -> a.AlterConfigsResponse:
+        return a.AlterConfigsResponse(
+            0, [a.ResourceError(code, None, asked[0], asked[1]) for asked in request.resources]
+        )
+
+
+class CreatePartitionsApi:
+    key = 37
+
+    def __init__(self, zk: ZkClient, cache: MetadataCache, runtime: Runtime) -> None:
+        self._zk = zk
+        self._cache = cache
+        self._waiter = _Waiter(runtime)
+
+    def handle(
+        self, header: RequestHeader, request: a.CreatePartitionsRequest
+    ) -> a.CreatePartitionsResponse:
+        repeated = _repeated(more.topic for more in request.topics)
+        wanted = {more.topic: more.total_count for more in request.topics}
+        outcomes = {
+            more.topic: _outcome(more.topic, self._add, more, request.validate_only, repeated)
+            for more in request.topics
+        }
+        if not request.validate_only:
+            self._waiter.settle(
+                outcomes,
+                lambda topic: _has_leaders(self._cache, topic, wanted[topic]),
+                request.timeout_ms,
+            )
+        return a.CreatePartitionsResponse(0, _errors(outcomes))
+
+    def _add(self, more: a.MorePartitions, validate_only: bool, repeated: set[str]) -> None:
+        _refuse_repeated(more.topic, repeated)
+        if more.topic == OFFSETS_TOPIC:
+            raise admin.InvalidPartitionsError(
+                "The number of partitions for the offsets topic cannot be changed."
+            )
+        admin.add_partitions(
+            self._zk,
+            more.topic,
+            more.total_count,
+            new_replicas=more.assignment,
+            validate_only=validate_only,
+        )
+
+    def failure(
+        self, header: RequestHeader, request: a.CreatePartitionsRequest, code: int
+    ) -> a.CreatePartitionsResponse:
+        return a.CreatePartitionsResponse(
+            0, _errors({more.topic: Outcome(code) for more in request.topics})
+        )
+
+
+def _by_hand(new: a.NewTopic) -> dict[int, list[int]]:
+    if (new.num_partitions, new.replication_factor) != (a.BROKER_DEFAULT, a.BROKER_DEFAULT):
+        raise InvalidRequestError("Either an assignment or the counts, not both")
+    assignment = {entry.partition: entry.replicas for entry in new.assignment}
+    if sorted(entry.partition for entry in new.assignment) != list(range(len(new.assignment))):
+        raise admin.InvalidAssignmentError("Partitions must be numbered from 0, without gaps")
+    return assignment
+
+
+def _has_leaders(cache: MetadataCache, topic: str, partitions: int = 1) -> bool:
+    """Whether a topic has ``partitions`` or more, all of them with a leader."""
+    count = cache.partition_count(topic)
+    return count >= partitions and all(
+        cache.leader_of(TopicPartition(topic, partition)) is not None for partition in range(count)
+    )
+
+
+def _repeated(names: Iterable[str]) -> set[str]:
+    return {name for name, count in Counter(names).items() if count > 1}
+
+
+def _refuse_repeated(topic: str, repeated: set[str]) -> None:
+    if topic in repeated:
+        raise InvalidRequestError(f"Topic {topic} is named more than once")
+
+
+def _refuse_other_resources(resource_type: int) -> None:
+    if resource_type != a.TOPIC_RESOURCE:
+        raise InvalidRequestError("Only topics have settings here")
+
+
+def _codes(outcomes: Mapping[str, Outcome]) -> list[a.TopicErrorCode]:
+    return [a.TopicErrorCode(name, outcome.code) for name, outcome in outcomes.items()]
+
+
+def _errors(outcomes: Mapping[str, Outcome]) -> list[a.TopicError]:
+    return [a.TopicError(name, *outcome) for name, outcome in outcomes.items()]
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
