@@ -1,33 +1,38 @@
 """Runs of equal-sized entries, handled column by column instead of one entry at a time.
 
 Producers tend to send entries of one size. Such a run is a table whose rows have a fixed width:
-its sizes and attributes are checked, and its offsets written, as strided slices, and its crcs
-come out of one struct call per block of rows. Whatever does not fit is left to the caller's plain
-loop, which also words the errors. Knows nothing of codecs or of what a set means.
+sizes and attributes are checked, and offsets written, as strided slices. Whatever does not fit
+is left to the caller's plain loop, which also words the errors. Knows nothing of codecs or of
+what a set means.
+
+All crcs of a table are checked by one crc over it. A message followed by its own crc, low byte
+first, takes the crc register to a state that does not depend on the message; so does a chain of
+such messages with fixed bytes in between. Each row's crc is therefore copied behind its message,
+over the offset of the next row, everything else between two messages is made constant, and the
+crc of the whole must be the one that any table of that shape with right crcs has. A row with a
+wrong crc (or size) changes it for certain; several could cancel out by a chance of 2^-32.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from struct import Struct, pack
-from typing import Any
 
 from kafka08.message.crc import crc32
 from kafka08.message.message import CRC_START, ENTRY_OVERHEAD, MIN_MESSAGE_SIZE
 
 # Below this a plain loop is as quick.
-MIN_RUN = 20
+MIN_RUN = 12
 # No run can start closer to the end than this: spares the call for the many small sets.
 MIN_RUN_BYTES = MIN_RUN * (ENTRY_OVERHEAD + MIN_MESSAGE_SIZE)
 # After a miss the caller's loop does about so many entries before it looks for a run again.
 RETRY_AFTER = 32
-# Above this a row's crc outweighs all else, and copying rows costs more than the loop.
-_MAX_SIZE = 1024
-# Rows are worked on in a copy of at most this many bytes, whatever the size of the set.
-_GROUP_BYTES = 256 * 1024
-_GROUP_ROWS = 2048
-_BLOCK_ROWS = 64
+# Rows are worked on in copies that stay in the processor's cache.
+_GROUP_BYTES = 64 * 1024
+_GROUP_ROWS = 1024
+
+_LOW_FIRST = Struct("<I")
+_HIGH_FIRST = Struct(">i")
 
 
 def plain_run(
@@ -35,49 +40,67 @@ def plain_run(
 ) -> bytearray | None:
     """A copy of the rows from ``position`` on that are plain messages of ``size`` bytes.
 
-    None when there are too few of them, when they are large, or when one is compressed or, if
-    looked at, has a wrong crc. At most one group of rows is taken: the caller comes back for more.
+    None when there are too few of them, or when one is compressed or, if looked at, has a wrong
+    crc. At most one group of rows is taken: the caller comes back for more.
     """
-    if not MIN_MESSAGE_SIZE <= size <= _MAX_SIZE:
+    if size < MIN_MESSAGE_SIZE:
         return None
-    rows = _find_run(buffer, position, end, size)
-    if not rows:
-        return None
-    table = bytearray(buffer[position : position + rows * (ENTRY_OVERHEAD + size)])
-    if table[17 :: ENTRY_OVERHEAD + size].count(0) != rows:
-        return None
-    return None if check_crc and not _has_right_crcs(table, size) else table
-
-
-def _find_run(buffer: memoryview, position: int, end: int, size: int) -> int:
-    """How many entries from ``position`` have the message size of the first; 0 if too few."""
     width = ENTRY_OVERHEAD + size
     rows = min((end - position) // width, _GROUP_ROWS, _GROUP_BYTES // width)
     if rows < MIN_RUN:
-        return 0
-    first = buffer[position + 8 : position + 12].tobytes()
-    second = position + width
-    if buffer[second + 8 : second + 12] != first:
-        return 0
-    stop = position + rows * width
+        return None
+    wanted = _HIGH_FIRST.pack(size)
+    second = position + width + 8
+    if buffer[second : second + 4] != wanted:
+        return None
+    table = bytearray(buffer[position : position + rows * width])
+    rows = _uniform_rows(table, width, wanted)
+    if rows < MIN_RUN:
+        return None
+    del table[rows * width :]
+    if table[17::width].count(0) != rows:
+        return None
+    return (
+        None if check_crc and _chained_crc(table, rows, width) != _right_crc(rows, width) else table
+    )
+
+
+def _uniform_rows(table: bytearray, width: int, wanted: bytes) -> int:
+    """How many rows from the first on have the size ``wanted``."""
+    rows = len(table) // width
     for index in (3, 2, 1, 0):
-        column = buffer[position + 8 + index : stop : width].tobytes()
-        # a run can only be the rows before the first one of another size
-        rows = min(rows, len(column) - len(column.lstrip(first[index : index + 1])))
-    return rows if rows >= MIN_RUN else 0
+        column = table[8 + index : rows * width : width]
+        if column.count(wanted[index]) != rows:
+            rows = rows - len(column.lstrip(wanted[index : index + 1]))
+    return rows
 
 
-def _has_right_crcs(table: bytearray, size: int) -> bool:
-    """Whether the crc of every row is right."""
-    for row_block in _crcs_and_bodies(table, size):
-        if tuple(map(crc32, row_block[1::2])) != row_block[::2]:
-            return False
-    return True
+def _chained_crc(table: bytearray, rows: int, width: int) -> int:
+    """The crc over the messages, each followed by its crc and constant bytes (see above)."""
+    message = width - CRC_START
+    chain = table[CRC_START:]
+    chain += b"\0\0\0\0"
+    for index in range(4):
+        chain[message + 3 - index :: width] = table[12 + index :: width]
+    if rows > 1:
+        zeros = bytes(rows - 1)
+        for index in (4, 5, 6, 7, 12, 13, 14, 15):
+            chain[message + index :: width] = zeros
+    return crc32(chain)
+
+
+@lru_cache(maxsize=4096)
+def _right_crc(rows: int, width: int) -> int:
+    """What ``_chained_crc`` gives when every crc is right."""
+    message = bytes(width - CRC_START)
+    between = b"\0\0\0\0" + _HIGH_FIRST.pack(width - ENTRY_OVERHEAD) + b"\0\0\0\0"
+    row = message + _LOW_FIRST.pack(crc32(message)) + between
+    return crc32((row * rows)[: -len(between)])
 
 
 def offsets_of(table: bytearray, size: int) -> tuple[int, ...]:
     """The offsets of the rows."""
-    row = _row(f"q{size + 4}x")
+    row = _row(f">q{size + 4}x")
     return tuple([offset for (offset,) in row.iter_unpack(table)])
 
 
@@ -90,28 +113,6 @@ def write_offsets(table: bytearray, size: int, first: int) -> None:
         table[index::width] = offsets[index::8]
 
 
-def _crcs_and_bodies(table: bytearray, size: int) -> Iterator[tuple[Any, ...]]:
-    """Blocks of (crc, body, crc, body, ...)."""
-    row = f"{ENTRY_OVERHEAD}xI{ENTRY_OVERHEAD + size - CRC_START}s"
-    rows = len(table) // (ENTRY_OVERHEAD + size)
-    whole = rows - rows % _BLOCK_ROWS
-    position = 0
-    if whole:
-        block = _block(row)
-        for _ in range(0, whole, _BLOCK_ROWS):
-            yield block.unpack_from(table, position)
-            position += block.size
-    if whole < rows:
-        yield tuple(
-            [field for fields in _row(row).iter_unpack(table[position:]) for field in fields]
-        )
-
-
 @lru_cache(maxsize=256)
 def _row(layout: str) -> Struct:
-    return Struct(">" + layout)
-
-
-@lru_cache(maxsize=64)
-def _block(layout: str) -> Struct:
-    return Struct(">" + layout * _BLOCK_ROWS)
+    return Struct(layout)

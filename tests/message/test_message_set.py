@@ -345,3 +345,19 @@ def test_random_sizes_mixed_with_runs():
     buffer = bytearray(plain(messages))
     assert assign_offsets(buffer, 50, LIMIT).count == 2000
     assert [offset for offset, _ in cut(bytes(buffer))] == list(range(50, 2050))
+
+
+def test_every_flipped_bit_in_a_run_is_found():
+    rows, entry = 13, len(encode_entry(None, b"abc"))
+    data = plain([(None, bytes([row]) * 3) for row in range(rows)])
+    for bit in range(8 * len(data)):
+        flipped = bytearray(data)
+        flipped[bit // 8] ^= 1 << bit % 8
+        if bit // 8 % entry < 8:  # the producer's offsets mean nothing
+            assert assign_offsets(flipped, 0, LIMIT).count == rows
+            continue
+        try:
+            # a size that grew past the end cuts the set: never are all rows taken
+            assert assign_offsets(flipped, 0, LIMIT).count < rows
+        except KafkaError:
+            continue
