@@ -31,6 +31,11 @@ RETRY_AFTER = 32
 _GROUP_BYTES = 64 * 1024
 _GROUP_ROWS = 1024
 
+# The two lowest bytes of the numbers from 0 on, and each byte for as many rows as a group has.
+_LOW_BYTES = bytes(range(256)) * ((0x10000 + _GROUP_ROWS) // 256)
+_SECOND_BYTES = bytes(number >> 8 & 0xFF for number in range(0x10000 + _GROUP_ROWS))
+_ROWS_OF = [bytes([byte]) * _GROUP_ROWS for byte in range(256)]
+
 _LOW_FIRST = Struct("<I")
 _HIGH_FIRST = Struct(">i")
 
@@ -108,9 +113,16 @@ def write_offsets(table: bytearray, size: int, first: int) -> None:
     """Number the rows from ``first``."""
     width = ENTRY_OVERHEAD + size
     rows = len(table) // width
-    offsets = pack(f">{rows}q", *range(first, first + rows))
-    for index in range(8):
-        table[index::width] = offsets[index::8]
+    start = first & 0xFFFF
+    table[7::width] = _LOW_BYTES[start : start + rows]
+    table[6::width] = _SECOND_BYTES[start : start + rows]
+    if start + rows <= 0x10000:
+        for index, byte in enumerate((first >> 16).to_bytes(6, "big")):
+            table[index::width] = _ROWS_OF[byte][:rows]
+    else:
+        offsets = pack(f">{rows}q", *range(first, first + rows))
+        for index in range(6):
+            table[index::width] = offsets[index::8]
 
 
 @lru_cache(maxsize=256)

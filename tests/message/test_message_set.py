@@ -361,3 +361,10 @@ def test_every_flipped_bit_in_a_run_is_found():
             assert assign_offsets(flipped, 0, LIMIT).count < rows
         except KafkaError:
             continue
+
+
+@pytest.mark.parametrize("first", [0, 250, 65530, 65536, 2**24 - 3, 2**32 - 5, 2**48 - 1, 2**62])
+def test_offsets_of_a_run_carry_through_every_byte(first):
+    data = bytearray(plain([(None, b"abc")] * 300))
+    assign_offsets(data, first, LIMIT)
+    assert [entry.offset for entry in iter_entries(data)] == list(range(first, first + 300))
