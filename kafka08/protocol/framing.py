@@ -31,7 +31,7 @@ class FrameDecoder:
     """Frames of at most ``max_bytes``, the size word not counted.
 
     The buffer follows the reads: it grows fourfold, from 4 to 256 KiB, when a read fills it, and
-    goes back after a quiet time. A larger frame gets a buffer of exactly its size for itself.
+    goes back after a quiet time. For a larger frame it doubles as the bytes come, up to its size.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -56,7 +56,9 @@ class FrameDecoder:
         pending = self._end - self._start
         size = self._capacity
         if self._needed > size:
-            size = self._needed
+            # By doubling a full one: a size word alone must not take the memory it announces.
+            room = len(self._view) if pending < len(self._view) else 2 * pending
+            size = min(self._needed, max(LARGEST_BUFFER, room))
         if len(self._view) != size and (pending == 0 or len(self._view) < size):
             # A new buffer, not a resize: frames still held by someone pin the old one.
             view = memoryview(bytearray(size))

@@ -85,13 +85,21 @@ def test_a_held_frame_does_not_stop_the_buffer_from_growing() -> None:
     assert bytes(held) == b"held"
 
 
-def test_a_large_frame_gets_a_buffer_of_its_size_and_the_next_does_not() -> None:
+def test_a_large_frame_takes_memory_as_it_comes_and_gives_it_back() -> None:
     decoder = FrameDecoder(MAX)
-    size = framing.LARGEST_BUFFER + 12345
+    size = 5 * framing.LARGEST_BUFFER + 12345
     assert receive(decoder, struct.pack(">i", size)) == []
-    assert len(decoder.get_buffer()) == size
-    (frame,) = receive(decoder, b"z" * size)
-    assert bytes(frame) == b"z" * size
+    left, frames, sizes = size, [], set()
+    while left:
+        buffer = decoder.get_buffer()
+        sizes.add(decoder.pending + len(buffer))
+        count = min(len(buffer), left, 100_000)
+        buffer[:count] = b"z" * count
+        frames = [bytes(frame) for frame in decoder.received(count)]
+        left -= count
+    assert frames == [b"z" * size]
+    largest = framing.LARGEST_BUFFER
+    assert sorted(sizes) == [largest, 2 * largest, 4 * largest, size + 4]
     assert len(decoder.get_buffer()) == framing.SMALLEST_BUFFER
 
 
