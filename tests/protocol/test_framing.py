@@ -86,8 +86,8 @@ def test_a_held_frame_does_not_stop_the_buffer_from_growing() -> None:
 
 
 def test_a_large_frame_takes_memory_as_it_comes_and_gives_it_back() -> None:
-    decoder = FrameDecoder(MAX)
     size = 5 * framing.LARGEST_BUFFER + 12345
+    decoder = FrameDecoder(size)
     assert receive(decoder, struct.pack(">i", size)) == []
     left, frames, sizes = size, [], set()
     while left:
