@@ -34,6 +34,10 @@ WRITERS = ("kafka-python", "librdkafka", "kcat", "ours-console", "ours-console-n
 WRITERS += ("original-console", "original-console-new")
 READERS = ("kafka-python", "librdkafka", "kcat", "ours-high-level", "ours-shell")
 READERS += ("original-high-level", "original-shell")
+# Tools of the original's that have no twin of ours.
+ORIGINAL_TOOLS = pytest.mark.parametrize(
+    "tools", [pytest.param("original", marks=pytest.mark.original)], indirect=True
+)
 
 
 def unique(name: str) -> str:
@@ -164,6 +168,7 @@ def test_get_offset_shell(broker: Broker, tools: Tools) -> None:
     assert sorted(earliest.lines) == [f"{topic}:0:0", f"{topic}:1:0"], earliest.err
 
 
+@ORIGINAL_TOOLS
 def test_offset_checker_shows_the_lag(broker: Broker, tools: Tools, tmp_path: Path) -> None:
     topic, group = unique("lag"), unique("group")
     broker.create_topic(topic)
@@ -182,6 +187,7 @@ def test_offset_checker_shows_the_lag(broker: Broker, tools: Tools, tmp_path: Pa
     assert shown.lines[1].split() == [group, topic, "0", "5", "7", "2", "none"]
 
 
+@ORIGINAL_TOOLS
 def test_java_producer_performance(broker: Broker, tools: Tools) -> None:
     topic = unique("perf")
     broker.create_topic(topic, 2)
@@ -195,6 +201,7 @@ def test_java_producer_performance(broker: Broker, tools: Tools) -> None:
     assert all(value is not None and len(value) == 100 for value in values)
 
 
+@ORIGINAL_TOOLS
 def test_perf_tools(broker: Broker, tools: Tools) -> None:
     topic = unique("perf-tools")
     broker.create_topic(topic)
