@@ -31,6 +31,13 @@ from kafka08.protocol.schemas import (
     ProduceTopic,
     UpdateMetadataRequest,
 )
+from kafka08.server.apis.admin import (
+    AlterConfigsApi,
+    CreatePartitionsApi,
+    CreateTopicsApi,
+    DeleteTopicsApi,
+    DescribeConfigsApi,
+)
 from kafka08.server.apis.fetch import FetchApi
 from kafka08.server.apis.groups import (
     ConsumerMetadataApi,
@@ -151,7 +158,8 @@ class Rig:
         self.clock = self.runtime.clock
         self.zookeeper = FakeZookeeper()
         self.zk = Zk(self.zookeeper)
-        ensure_common_paths(self.zk)  # type: ignore[arg-type]
+        zk: Any = self.zk
+        ensure_common_paths(zk)
         self.topic_settings: dict[str, dict[str, str]] = {}
         self.asked_configs: list[str] = []
         self.caught_up: list[Partition] = []
@@ -172,8 +180,8 @@ class Rig:
         self.replicas.fetchers = self.fetchers
         self.offsets = OffsetManager(self.config, self.runtime, self.replicas)
         self.controller = SimpleNamespace(controlled_shutdown=lambda broker_id: [])
-        self.creator = TopicCreator(self.zk, self.config)  # type: ignore[arg-type]
-        cache, zk_offsets = self.replicas.metadata_cache, ZkOffsets(self.zk)  # type: ignore[arg-type]
+        self.creator = TopicCreator(zk, self.config)
+        cache, zk_offsets = self.replicas.metadata_cache, ZkOffsets(zk)
         self.dispatcher = Dispatcher(
             [
                 ProduceApi(self.replicas),
@@ -195,6 +203,11 @@ class Rig:
                 ConsumerMetadataApi(cache, self.creator, self.config.offsets_topic_num_partitions),
                 JoinGroupApi(),
                 HeartbeatApi(),
+                CreateTopicsApi(zk, self.config, cache, self.runtime),
+                DeleteTopicsApi(zk, self.config, cache, self.runtime),
+                DescribeConfigsApi(zk, self.config),
+                AlterConfigsApi(zk),
+                CreatePartitionsApi(zk, cache, self.runtime),
             ]
         )
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from kafka08 import admin
 from kafka08.cluster.metadata_cache import MetadataCache
-from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.common import OFFSETS_TOPIC, TopicPartition, validate_topic
 from kafka08.config import BrokerConfig, LogConfig
 from kafka08.errors import (
     NO_ERROR,
@@ -38,6 +38,9 @@ from zk.errors import NodeExistsError
 logger = logging.getLogger("kafka.server.KafkaApis")
 
 _POLL_SECONDS = 0.05
+# Beyond some such number a topic's node is larger than ZooKeeper takes; placing the partitions
+# of a larger one would hold this broker up, for ever or until its memory is gone.
+_MAX_PARTITIONS = 50_000
 
 
 class InvalidRequestError(AdminOperationError):
@@ -64,8 +67,12 @@ class Outcome(NamedTuple):
 
 
 def _outcome(name: str, act: Callable[..., object], *args: Any) -> Outcome:
-    """Call ``act(*args)`` and say how it went."""
+    """Call ``act(*args)`` and say how it went; not for what can be no topic's name.
+
+    Such names would be paths to other nodes: "t/partitions", "".
+    """
     try:
+        validate_topic(name)
         act(*args)
     except Exception as error:
         code = next((code for kind, code in _CODES if isinstance(error, kind)), code_of(error))
@@ -141,6 +148,7 @@ class CreateTopicsApi:
             partitions = self._config.num_partitions
         if replicas == a.BROKER_DEFAULT:
             replicas = self._config.default_replication_factor
+        _refuse_too_many(partitions)
         return admin.assign_replicas(admin.live_broker_ids(self._zk), partitions, replicas)
 
     def failure(self, header: RequestHeader, request: Any, code: int) -> Any:
@@ -294,6 +302,7 @@ class CreatePartitionsApi:
             raise admin.InvalidPartitionsError(
                 "The number of partitions for the offsets topic cannot be changed."
             )
+        _refuse_too_many(more.total_count)
         admin.add_partitions(
             self._zk,
             more.topic,
@@ -334,6 +343,13 @@ def _repeated(names: Iterable[str]) -> set[str]:
 def _refuse_repeated(topic: str, repeated: set[str]) -> None:
     if topic in repeated:
         raise InvalidRequestError(f"Topic {topic} is named more than once")
+
+
+def _refuse_too_many(partitions: int) -> None:
+    if partitions > _MAX_PARTITIONS:
+        raise admin.InvalidPartitionsError(
+            f"{partitions} partitions are more than the {_MAX_PARTITIONS} a topic may have"
+        )
 
 
 def _refuse_other_resources(resource_type: int) -> None:
