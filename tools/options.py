@@ -103,6 +103,7 @@ class Option(NamedTuple):
     default: Any
     required: bool
     optional_arg: bool
+    exact: bool = False
 
     @property
     def heading(self) -> str:
@@ -184,18 +185,20 @@ class OptionParser:
         required: bool = False,
         repeatable: bool = False,
         optional_arg: bool = False,
+        exact: bool = False,
     ) -> str:
         """Declare an option and return its name.
 
         ``arg`` describes the argument in the usage. ``kind`` is str, int, float, LONG or another
         ArgumentKind; str when only ``arg`` is given. ``repeatable`` is a note to the reader: any
-        option may be repeated as long as only ``values`` reads it.
+        option may be repeated as long as only ``values`` reads it. ``exact``: not found by a
+        prefix, so that an option 0.8.2.2 lacks makes no prefix ambiguous that it took.
         """
         if isinstance(kind, type):
             kind = _KINDS[kind]
         if kind is None and (arg is not None or optional_arg):
             kind = STRING
-        self._options[name] = Option(name, doc, arg, kind, default, required, optional_arg)
+        self._options[name] = Option(name, doc, arg, kind, default, required, optional_arg, exact)
         return name
 
     def parse(self, argv: Sequence[str]) -> Arguments:
@@ -266,7 +269,11 @@ class OptionParser:
         """The option of that name, or the only one whose name starts so."""
         if name in self._options:
             return self._options[name]
-        candidates = [option for key, option in self._options.items() if key.startswith(name)]
+        candidates = [
+            option
+            for key, option in self._options.items()
+            if key.startswith(name) and not option.exact
+        ]
         return candidates[0] if len(candidates) == 1 else None
 
     @staticmethod

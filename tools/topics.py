@@ -1,34 +1,25 @@
 """kafka-topics: create, list, describe, alter and delete topics (kafka.admin.TopicCommand).
 
-A failed command is told on stdout and exits 0, as 0.8.2.2 does; with KAFKA_TOOLS_STRICT_EXIT=1
-in the environment it exits 1, as later releases do.
+The command line is here. With --zookeeper it is that of 0.8.2.2, whose failures exit 0 (see
+admin_command); --bootstrap-server and the options that came with it or later are those of later
+releases, whose failures exit 1.
 """
 
 from __future__ import annotations
 
-import os
-import re
+import logging
 import sys
-import traceback
 
-from kafka08 import admin
-from kafka08.common import OFFSETS_TOPIC
 from kafka08.config import LogConfig
-from kafka08.consumer.filters import Whitelist
-from kafka08.errors import AdminOperationError
-from tools.options import Arguments, OptionParser, UsageError, run_tool
-from zk import registry, znodes
-from zk.client import ZkClient
-from zk.errors import NodeExistsError
+from tools import admin_command, topics_bootstrap, topics_zookeeper
+from tools.broker_list import broker_list
+from tools.options import Arguments, OptionParser, run_tool
+from tools.topics_shared import PARTITION_FILTERS
 
-STRICT_EXIT = "KAFKA_TOOLS_STRICT_EXIT"
+logger = logging.getLogger("kafka.admin.TopicCommand$")
+
 ACTIONS = ("create", "list", "alter", "describe", "delete")
-_ZK_TIMEOUT_MS = 30000
-_FILTERS = ("under-replicated-partitions", "unavailable-partitions", "topics-with-overrides")
-
-
-class AdminCommandFailedError(AdminOperationError):
-    java_class = "kafka.common.AdminCommandFailedException"
+_FILTERS = (*PARTITION_FILTERS, "topics-with-overrides")
 
 
 def main(argv: list[str]) -> int:
@@ -43,22 +34,34 @@ def main(argv: list[str]) -> int:
             "--list, --describe, --create, --alter or --delete"
         )
     _check(parser, args)
-    client = ZkClient(
-        args.value("zookeeper"),
-        session_timeout_ms=_ZK_TIMEOUT_MS,
-        connection_timeout_ms=_ZK_TIMEOUT_MS,
-        create_chroot=False,
-    ).start()
+    if args.has("bootstrap-server"):
+        return _over_the_wire(parser, args)
+    client = admin_command.connect(args.value("zookeeper"))
     try:
-        _run(client, parser, args)
-    except (UsageError, BrokenPipeError):
+        topics_zookeeper.run(client, args)
+    except BrokenPipeError:
         raise
     except Exception as error:
         print(f"Error while executing topic command {error}")
-        print(_stack_trace(error))
-        return 1 if os.environ.get(STRICT_EXIT) == "1" else 0
+        print(admin_command.stack_trace(error))
+        return admin_command.failure_status()
     finally:
         client.close()
+    return 0
+
+
+def _over_the_wire(parser: OptionParser, args: Arguments) -> int:
+    """0, or 1 for a failure: what later releases exit with."""
+    endpoints = broker_list(parser, args.value("bootstrap-server"))
+    with topics_bootstrap.connect(endpoints, args) as client:
+        try:
+            topics_bootstrap.run(client, args)
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            print(f"Error while executing topic command : {error}")
+            logger.error("%s", admin_command.stack_trace(error))
+            return 1
     return 0
 
 
@@ -117,12 +120,44 @@ def _parser() -> OptionParser:
     parser.option("under-replicated-partitions", "Describe only partitions that miss replicas.")
     parser.option("unavailable-partitions", "Describe only partitions without a live leader.")
     parser.option("topics-with-overrides", "Describe only topics that have configs of their own.")
+    _later_options(parser)
     return parser
 
 
+def _later_options(parser: OptionParser) -> None:
+    """What 0.8.2.2 lacks; in full only, so that the prefixes it took keep their meaning."""
+    for name, doc in [
+        ("if-exists", "Alter, delete or describe a topic only if there is one."),
+        ("if-not-exists", "Create a topic only if there is none."),
+        ("exclude-internal", "List or describe no internal topics."),
+        ("under-min-isr-partitions", "Describe only partitions with too few in-sync replicas."),
+        ("at-min-isr-partitions", "Describe only partitions with just enough in-sync replicas."),
+        ("force", "Accepted; nothing is ever asked."),
+        ("disable-rack-aware", "Accepted; racks are not known."),
+    ]:
+        parser.option(name, doc, exact=True)
+    parser.option(
+        "bootstrap-server",
+        "The brokers to ask, in place of --zookeeper. Brokers of 0.8.2.2 list and describe topics "
+        "so, and create those without further options.",
+        arg="server to connect to",
+        exact=True,
+    )
+    parser.option(
+        "command-config",
+        "Properties for --bootstrap-server: client.id, request.timeout.ms.",
+        arg="command config property file",
+        exact=True,
+    )
+
+
 def _check(parser: OptionParser, args: Arguments) -> None:
-    """Which options may go together; the place for --bootstrap-server, once it is served."""
-    parser.check_required(args, "zookeeper")
+    """Which options may go together."""
+    over_the_wire = args.has("bootstrap-server")
+    if over_the_wire and args.has("zookeeper"):
+        parser.usage_and_exit("Only one of --bootstrap-server or --zookeeper must be specified")
+    if not over_the_wire:
+        parser.check_required(args, "zookeeper")
     if not args.has("list") and not args.has("describe"):
         parser.check_required(args, "topic")
 
@@ -135,202 +170,25 @@ def _check(parser: OptionParser, args: Arguments) -> None:
     only_with("partitions", "alter", "create")
     only_with("replication-factor", "create")
     only_with("replica-assignment", "alter", "create")
-    parser.check_invalid(args, "replica-assignment", "partitions", "replication-factor")
+    if not (over_the_wire and args.has("alter")):
+        parser.check_invalid(args, "replica-assignment", "partitions", "replication-factor")
     for option in _FILTERS:
         only_with(option, "describe")
         parser.check_invalid(args, option, *(other for other in _FILTERS if other != option))
+    _check_later_options(parser, args)
 
 
-def _run(client: ZkClient, parser: OptionParser, args: Arguments) -> None:
-    if args.has("create"):
-        create_topic(client, parser, args)
-    elif args.has("alter"):
-        alter_topics(client, args)
-    elif args.has("list"):
-        list_topics(client, args)
-    elif args.has("describe"):
-        describe_topics(client, args)
-    else:
-        delete_topics(client, args)
-
-
-def _topics(client: ZkClient, args: Arguments) -> list[str]:
-    """The topics --topic matches, all without it, sorted."""
-    topics = admin.list_topics(client)
-    if not args.has("topic"):
-        return topics
-    return Whitelist(args.value("topic")).select(topics, exclude_internal=False)
-
-
-def create_topic(client: ZkClient, parser: OptionParser, args: Arguments) -> None:
-    topic = args.value("topic")
-    config = _configs_to_add(args)
-    if args.has("replica-assignment"):
-        assignment = parse_replica_assignment(args.value("replica-assignment"))
-        admin.create_topic_with_assignment(client, topic, assignment, config)
-    else:
+def _check_later_options(parser: OptionParser, args: Arguments) -> None:
+    parser.check_invalid(args, "if-exists", "create", "list")
+    parser.check_invalid(args, "if-not-exists", "alter", "describe", "list", "delete")
+    parser.check_invalid(args, "exclude-internal", "alter", "create", "delete")
+    if args.has("describe") and args.has("if-exists"):
+        parser.check_required(args, "topic")
+    if args.has("bootstrap-server") and args.has("alter"):
+        if not args.has("config") and not args.has("delete-config"):
+            parser.check_required(args, "partitions")
+    elif args.has("zookeeper") and args.has("create") and not args.has("replica-assignment"):
         parser.check_required(args, "partitions", "replication-factor")
-        partitions, replicas = args.value("partitions"), args.value("replication-factor")
-        admin.create_topic(client, topic, partitions, replicas, config)
-    print(f'Created topic "{topic}".')
-
-
-def alter_topics(client: ZkClient, args: Arguments) -> None:
-    for topic in _topics(client, args):
-        if args.has("config") or args.has("delete-config"):
-            config = admin.fetch_topic_config(client, topic)
-            config.update(_configs_to_add(args))
-            for name in _configs_to_delete(args):
-                config.pop(name, None)
-            admin.change_topic_config(client, topic, config)
-            print(f'Updated config for topic "{topic}".')
-        if args.has("partitions"):
-            if topic == OFFSETS_TOPIC:
-                raise admin.InvalidArgumentError(
-                    "The number of partitions for the offsets topic cannot be changed."
-                )
-            print(
-                "WARNING: If partitions are increased for a topic that has a key, the partition "
-                "logic or ordering of the messages will be affected"
-            )
-            admin.add_partitions(client, topic, args.value("partitions"))
-            print("Adding partitions succeeded!")
-
-
-def list_topics(client: ZkClient, args: Arguments) -> None:
-    for topic in _topics(client, args):
-        marked = admin.is_marked_for_deletion(client, topic)
-        print(f"{topic} - marked for deletion" if marked else topic)
-
-
-def delete_topics(client: ZkClient, args: Arguments) -> None:
-    topics = _topics(client, args)
-    if not topics:
-        print(f"Topic {args.value('topic')} does not exist")
-    for topic in topics:
-        try:
-            admin.delete_topic(client, topic)
-        except NodeExistsError:
-            print(f"Topic {topic} is already marked for deletion.")
-            continue
-        print(f"Topic {topic} is marked for deletion.")
-        print("Note: This will have no impact if delete.topic.enable is not set to true.")
-
-
-def describe_topics(client: ZkClient, args: Arguments) -> None:
-    live = set(registry.broker_ids(client))
-    partition_filter = args.has("under-replicated-partitions") or args.has("unavailable-partitions")
-    overrides_only = args.has("topics-with-overrides")
-    for topic in _topics(client, args):
-        assignment = admin.fetch_assignment(client, topic)
-        if not assignment:
-            print(f"Topic {topic} doesn't exist!")
-            continue
-        if not partition_filter:
-            config = admin.fetch_topic_config(client, topic)
-            if config or not overrides_only:
-                _print_header(topic, assignment, config)
-        if not overrides_only:
-            for partition, replicas in assignment.items():
-                state = admin.fetch_partition_state(client, topic, partition)
-                if _is_wanted(args, state, replicas, live):
-                    _print_partition(topic, partition, replicas, state)
-
-
-def _is_wanted(
-    args: Arguments,
-    state: znodes.PartitionStateNode | None,
-    replicas: tuple[int, ...],
-    live: set[int],
-) -> bool:
-    if args.has("under-replicated-partitions"):
-        return len(state.isr if state else ()) < len(replicas)
-    if args.has("unavailable-partitions"):
-        return state is None or state.leader not in live
-    return True
-
-
-def _print_header(
-    topic: str, assignment: dict[int, tuple[int, ...]], config: dict[str, str]
-) -> None:
-    configs = ",".join(f"{key}={config[key]}" for key in znodes.java_properties_order(config))
-    factor = len(next(iter(assignment.values())))
-    print(
-        f"Topic:{topic}\tPartitionCount:{len(assignment)}\t"
-        f"ReplicationFactor:{factor}\tConfigs:{configs}"
-    )
-
-
-def _print_partition(
-    topic: str,
-    partition: int,
-    replicas: tuple[int, ...],
-    state: znodes.PartitionStateNode | None,
-) -> None:
-    leader = "none" if state is None else state.leader
-    isr = ",".join(map(str, state.isr)) if state else ""
-    print(
-        f"\tTopic: {topic}\tPartition: {partition}\tLeader: {leader}\t"
-        f"Replicas: {','.join(map(str, replicas))}\tIsr: {isr}"
-    )
-
-
-def _configs_to_add(args: Arguments) -> dict[str, str]:
-    """The --config options, checked."""
-    # Java drops empty pieces at the end: "a=" is one piece.
-    pairs = [re.split(r"\s*=\s*", text) for text in args.values("config")]
-    for pair in pairs:
-        while pair and not pair[-1]:
-            pair.pop()
-    if any(len(pair) != 2 for pair in pairs):
-        raise admin.InvalidArgumentError(
-            "requirement failed: Invalid topic config: all configs to be added must be in the "
-            'format "key=val".'
-        )
-    config = {key.strip(): value.strip() for key, value in pairs}
-    LogConfig.validate(config)
-    return config
-
-
-def _configs_to_delete(args: Arguments) -> list[str]:
-    """The --delete-config options; their names must be known."""
-    names = [name.strip() for name in args.values("delete-config")]
-    known = LogConfig.keys()
-    for name in names:
-        if name not in known:
-            raise admin.InvalidArgumentError(f'requirement failed: Unknown configuration "{name}".')
-    return names
-
-
-def parse_replica_assignment(text: str) -> dict[int, list[int]]:
-    """ "0:1,1:2" to partition and replicas. Raises AdminOperationError."""
-    assignment: dict[int, list[int]] = {}
-    for partition, entry in enumerate(text.rstrip(",").split(",")):
-        replicas = [admin.parse_broker_id(word) for word in entry.split(":")]
-        twice = sorted({broker for broker in replicas if replicas.count(broker) > 1})
-        if twice:
-            raise AdminCommandFailedError(
-                "Partition replica lists may not contain duplicate entries: "
-                + ",".join(map(str, twice))
-            )
-        assignment[partition] = replicas
-        if len(replicas) != len(assignment[0]):
-            raise AdminOperationError(
-                f"Partition {partition} has different replication factor: "
-                f"{','.join(map(str, replicas))}"
-            )
-    return assignment
-
-
-def _stack_trace(error: Exception) -> str:
-    """Like Throwable.printStackTrace: class, message, a frame per line, newline at the end."""
-    java_class = getattr(error, "java_class", type(error).__name__)
-    frames = [
-        f"\tat {os.path.basename(frame.filename).removesuffix('.py')}.{frame.name}"
-        f"({os.path.basename(frame.filename)}:{frame.lineno})\n"
-        for frame in reversed(traceback.extract_tb(error.__traceback__))
-    ]
-    return f"{java_class}: {error}\n{''.join(frames)}"
 
 
 if __name__ == "__main__":

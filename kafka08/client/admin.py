@@ -1,0 +1,238 @@
+"""Topics and their settings over the wire, for tools that shall not need ZooKeeper.
+
+Reading topics takes a Metadata request, which any broker answers. The rest takes APIs of later
+releases, which brokers of 0.8.2.2 close the connection over: the first broker of the cluster that
+answers them is used, and AdminNotServedError says that there is none.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from kafka08.client.cluster import ClusterClient, Endpoint, NoBrokerError
+from kafka08.errors import (
+    NO_ERROR,
+    AdminOperationError,
+    LeaderNotAvailableError,
+    ProtocolError,
+    RequestTimedOutError,
+    TopicExistsError,
+    for_code,
+    raise_for_code,
+)
+from kafka08.network.channel import Channel
+from kafka08.protocol import admin_schemas, schemas
+from kafka08.runtime import Runtime, ThreadRuntime
+
+_GRACE_MS = 5000
+_POLL_SECONDS = 0.1
+
+
+class AdminNotServedError(AdminOperationError):
+    """No broker of the cluster answers administrative requests."""
+
+    java_class = "org.apache.kafka.common.errors.UnsupportedVersionException"
+
+
+class RemoteError(AdminOperationError):
+    """What a broker refused, in its words. ``wire_code``: the code it gave."""
+
+    def __init__(self, wire_code: int, message: str | None, topic: str) -> None:
+        if not message:
+            name = admin_schemas.ERROR_NAMES.get(wire_code)
+            message = f"{name or for_code(wire_code).text}: topic {topic}"
+        super().__init__(message)
+        self.wire_code = wire_code
+
+
+class AdminClient:
+    """Administers the cluster of ``bootstrap``.
+
+    ``timeout_ms`` bounds what the cluster may take for one request. ``channel`` makes
+    connections, with Channel's signature. Every call may raise OSError, NoBrokerError or
+    ProtocolError. One task at a time.
+    """
+
+    def __init__(
+        self,
+        bootstrap: Sequence[Endpoint],
+        *,
+        client_id: str = "",
+        timeout_ms: int = 30000,
+        runtime: Runtime | None = None,
+        channel: Callable[..., Any] = Channel,
+        rng: random.Random | None = None,
+    ) -> None:
+        self._bootstrap = list(bootstrap)
+        self._client_id = client_id
+        self._timeout_ms = timeout_ms
+        self._runtime = runtime or ThreadRuntime()
+        self._make_channel = channel
+        self._cluster = ClusterClient(
+            self._bootstrap,
+            client_id=client_id,
+            timeout_ms=timeout_ms,
+            runtime=self._runtime,
+            channel=channel,
+            rng=rng,
+        )
+        self._serving: Any = None
+
+    def __enter__(self) -> AdminClient:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._cluster.close()
+        if self._serving is not None:
+            self._serving.close()
+
+    # --- what every broker answers
+
+    def metadata(self) -> schemas.MetadataResponse:
+        """All topics and live brokers. Creates no topic."""
+        return self._cluster.refresh()
+
+    def create_by_metadata(self, topic: str) -> None:
+        """Let a broker create ``topic`` with its own defaults, and wait until it has leaders.
+
+        Raises UnknownTopicOrPartitionError where auto.create.topics.enable is off, the error of
+        the topic, or RequestTimedOutError.
+        """
+        clock = self._runtime.clock
+        deadline = clock.monotonic() + self._timeout_ms / 1000
+        while True:
+            found = self._cluster.refresh([topic]).topics[0]
+            codes = {found.error, *(partition.error for partition in found.partitions)}
+            if LeaderNotAvailableError.code not in codes:
+                raise_for_code(found.error)
+                return
+            if clock.monotonic() >= deadline:
+                raise RequestTimedOutError(f"Topic {topic} was created, but has no leaders yet")
+            self._runtime.sleep(_POLL_SECONDS)
+
+    # --- what takes a broker of ours
+
+    def create_topic(
+        self,
+        topic: str,
+        partitions: int = admin_schemas.BROKER_DEFAULT,
+        replication_factor: int = admin_schemas.BROKER_DEFAULT,
+        assignment: Mapping[int, Sequence[int]] | None = None,
+        config: Mapping[str, str] | None = None,
+    ) -> None:
+        """Raises TopicExistsError, RemoteError, AdminNotServedError."""
+        new = admin_schemas.NewTopic(
+            topic,
+            partitions,
+            replication_factor,
+            [
+                admin_schemas.ReplicaAssignment(partition, list(replicas))
+                for partition, replicas in (assignment or {}).items()
+            ],
+            _entries(config or {}),
+        )
+        request = admin_schemas.CreateTopicsRequest([new], self._timeout_ms, False)
+        _raise_any((e.error, e.message, e.topic) for e in self._call(request).topics)
+
+    def delete_topics(self, topics: Iterable[str]) -> None:
+        """Raises RemoteError, AdminNotServedError."""
+        request = admin_schemas.DeleteTopicsRequest(list(topics), self._timeout_ms)
+        _raise_any(
+            (
+                entry.error,
+                # This layout has no text, and the code alone says too little.
+                "Topic deletion is disabled (delete.topic.enable)"
+                if entry.error == admin_schemas.INVALID_REQUEST
+                else None,
+                entry.topic,
+            )
+            for entry in self._call(request).topics
+        )
+
+    def create_partitions(
+        self, topic: str, total_count: int, new_replicas: Sequence[Sequence[int]] = ()
+    ) -> None:
+        """Grow to ``total_count``. Raises RemoteError, AdminNotServedError."""
+        more = admin_schemas.MorePartitions(topic, total_count, [list(r) for r in new_replicas])
+        request = admin_schemas.CreatePartitionsRequest([more], self._timeout_ms, False)
+        _raise_any((e.error, e.message, e.topic) for e in self._call(request).topics)
+
+    def describe_configs(
+        self, topics: Iterable[str]
+    ) -> dict[str, dict[str, admin_schemas.ConfigEntry]]:
+        """Every setting in force, by topic and name. Raises RemoteError, AdminNotServedError."""
+        asked = [
+            admin_schemas.DescribedResource(admin_schemas.TOPIC_RESOURCE, topic, [])
+            for topic in topics
+        ]
+        found = self._call(admin_schemas.DescribeConfigsRequest(asked)).resources
+        _raise_any((entry.error, entry.message, entry.resource_name) for entry in found)
+        return {
+            resource.resource_name: {entry.name: entry for entry in resource.entries}
+            for resource in found
+        }
+
+    def alter_config(self, topic: str, config: Mapping[str, str]) -> None:
+        """Replace a topic's own settings. Raises RemoteError, AdminNotServedError."""
+        altered = admin_schemas.AlteredResource(
+            admin_schemas.TOPIC_RESOURCE, topic, _entries(config)
+        )
+        found = self._call(admin_schemas.AlterConfigsRequest([altered], False)).resources
+        _raise_any((entry.error, entry.message, entry.resource_name) for entry in found)
+
+    def _call(self, request: Any) -> Any:
+        if self._serving is None:
+            self._serving = self._find_serving()
+        return self._serving.call(request)
+
+    def _find_serving(self) -> Any:
+        """A connection to a broker that answers these APIs.
+
+        Asked with a request that changes nothing: one cut off by the close of a connection could
+        not be repeated elsewhere.
+        """
+        brokers = [(b.host, b.port) for b in self.metadata().brokers] or self._bootstrap
+        closed, cause = [], "no broker is known"
+        for host, port in brokers:
+            channel = self._make_channel(
+                host,
+                port,
+                client_id=self._client_id,
+                timeout_ms=self._timeout_ms + _GRACE_MS,
+                runtime=self._runtime,
+            )
+            try:
+                channel.connect()
+            except OSError as error:
+                cause = f"{host}:{port}: {error}"
+                continue
+            try:
+                channel.call(admin_schemas.DescribeConfigsRequest([]))
+                return channel
+            except (OSError, ProtocolError):
+                channel.close()
+                closed.append(f"{host}:{port}")
+        if not closed:
+            raise NoBrokerError(f"No broker answers: {cause}")
+        raise AdminNotServedError(
+            f"{', '.join(closed)}: closed the connection over an administrative request, "
+            "as Kafka 0.8.2.2 does"
+        )
+
+
+def _entries(config: Mapping[str, str]) -> list[admin_schemas.TopicConfigEntry]:
+    return [admin_schemas.TopicConfigEntry(name, value) for name, value in config.items()]
+
+
+def _raise_any(results: Iterable[tuple[int, str | None, str]]) -> None:
+    """Raise the first failure; ``results`` holds code, text and topic."""
+    for code, message, topic in results:
+        if code == admin_schemas.TOPIC_ALREADY_EXISTS:
+            raise TopicExistsError(f"Topic '{topic}' already exists.")
+        if code != NO_ERROR:
+            raise RemoteError(code, message, topic)
