@@ -1,14 +1,20 @@
 """A broker that acknowledges before anything is replicated, to show that the checker notices.
 
+Its followers dawdle, too: harmless in itself, it gives a kill the time to hit.
 Run in the place of kafka.Kafka: ``python -m integration.faults.broken server.properties``.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
+from kafka08 import log4j
 from kafka08.cluster.partition import Partition
-from tools.run_class import main
+from kafka08.server.broker import main
+from kafka08.server.fetchers import ReplicaFetcher
+
+DAWDLE_S = 0.2
 
 
 def _acknowledged_at_once(partition: Partition, offset: int, acks: int) -> bool:
@@ -16,6 +22,16 @@ def _acknowledged_at_once(partition: Partition, offset: int, acks: int) -> bool:
     return True
 
 
+def _dawdling(step: Callable[[ReplicaFetcher], None]) -> Callable[[ReplicaFetcher], None]:
+    def slow_step(fetcher: ReplicaFetcher) -> None:
+        if not fetcher._loop.stopping.wait(DAWDLE_S):
+            step(fetcher)
+
+    return slow_step
+
+
 if __name__ == "__main__":
     Partition.acks_reached = _acknowledged_at_once  # type: ignore[method-assign]
-    sys.exit(main(["kafka.Kafka", *sys.argv[1:]]))
+    ReplicaFetcher.step = _dawdling(ReplicaFetcher.step)  # type: ignore[method-assign]
+    log4j.configure()
+    sys.exit(main(sys.argv[1:]))

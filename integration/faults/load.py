@@ -30,7 +30,7 @@ GZIP = 1
 # The only refusals after which nothing was stored: unknown partition, no leader known, isr too
 # small before the append. Not leader (6) may be said of a set that had been appended.
 NOT_STORED = {3, 5, 19}
-OUT_OF_RANGE = 1
+PATIENCE_S = 20.0
 
 
 class Leaders:
@@ -136,6 +136,8 @@ class Producer(Task):
         super().__init__(f"producer-{number}-{partition}", topic, partition, leaders)
         self.acknowledged = 0
         self.tries = 0
+        self.end_offset = 0
+        self._base_offset = -1
         self._number = number
         self._history = history
         self._pause_s = pause_s
@@ -158,6 +160,7 @@ class Producer(Task):
                 return
             self._look_around()
         self.acknowledged += count
+        self.end_offset = self._base_offset + count
         self.progress_at = time.monotonic()
         time.sleep(random.uniform(0, 2 * self._pause_s))
 
@@ -196,6 +199,7 @@ class Producer(Task):
             fields = {"why": answer.error}
             if answer.error == 0:
                 what, fields = "ack", {"o": answer.base_offset}
+                self._base_offset = answer.base_offset
             elif answer.error in NOT_STORED:
                 what = "refused"
         self._history.batch(what, self.partition, first, count, a=channel.port, **fields)
@@ -234,7 +238,7 @@ class Reader(Task):
             self._end = max(self._end, self._position)
             self.progress_at = time.monotonic()
         elif random.random() < 0.1:
-            self._position = random.randrange(max(1, self._end - 2000), self._end + 1)
+            self._position = random.randint(max(0, self._end - 2000), self._end)
         time.sleep(random.uniform(0.05, 0.2))
 
 
@@ -262,9 +266,14 @@ def fetch(
 
 
 def read_to_end(
-    leaders: Leaders, topic: str, partition: int, history: History, timeout_s: float
+    leaders: Leaders, topic: str, partition: int, history: History, wanted: int, timeout_s: float
 ) -> int:
-    """The final read, from offset 0 to the high watermark; that offset. TimeoutError."""
+    """The final read, from offset 0 to the high watermark; that offset.
+
+    A new leader may know too low a one at first: the read goes on for a while until it has
+    reached ``wanted``, the end of what was acknowledged. TimeoutError when nothing can be read.
+    """
+    patience = time.monotonic() + PATIENCE_S
     deadline = time.monotonic() + timeout_s
     offset = 0
     channel: Channel | None = None
@@ -288,7 +297,7 @@ def read_to_end(
         if found:
             history.records("final", partition, offset, found)
             offset += len(found)
-        elif offset >= hw:
+        elif offset >= hw and (offset >= wanted or time.monotonic() > patience):
             assert channel is not None
             channel.close()
             return offset

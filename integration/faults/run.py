@@ -147,7 +147,7 @@ class Run:
         )
         for broker in self._cluster.brokers.values():
             if options.broken:
-                module = [sys.executable, "-m", "integration.faults.broken"]
+                module = [sys.executable, "-u", "-m", "integration.faults.broken"]
                 broker.command = [*broker.host.prefix, *module, str(broker.config)]
         self._leaders = Leaders(
             TOPIC, [(b.host.address, b.port) for b in self._cluster.brokers.values()]
@@ -251,7 +251,10 @@ class Run:
             reader.join(30)
         for partition in range(options.partitions):
             try:
-                end = read_to_end(self._leaders, TOPIC, partition, self.history, FINAL_READ_S)
+                wanted = max(p.end_offset for p in self._producers if p.partition == partition)
+                end = read_to_end(
+                    self._leaders, TOPIC, partition, self.history, wanted, FINAL_READ_S
+                )
                 self._say(f"partition {partition}: {end} records")
             except TimeoutError as error:
                 self._stuck.append(str(error))

@@ -1,0 +1,48 @@
+"""What is acknowledged survives faults, and the checker would notice if it did not."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from integration.cluster.hosts import Hosts, Loopback, Namespaces
+from integration.faults.run import Options, Run
+
+SEED = 20150902
+
+
+def hosts_of(kind: str) -> Hosts:
+    if kind == "process":
+        return Loopback()
+    reason = Namespaces.missing()
+    if reason:
+        pytest.skip(reason)
+    return Namespaces()
+
+
+def test_twenty_faults(tmp_path: Path) -> None:
+    options = Options(20, SEED, tmp_path, brokers=4, partitions=3, producers=2)
+    outcome = Run(options, Loopback(), print).go()
+    assert outcome.sound, f"seed {SEED}\n{outcome.report()}"
+    assert outcome.verdict.acknowledged > 500
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["process", "netns"])
+def test_three_hundred_faults(kind: str, tmp_path: Path) -> None:
+    seed = random.randrange(1 << 31)
+    hosts = hosts_of(kind)
+    try:
+        outcome = Run(Options(300, seed, tmp_path), hosts, print).go()
+    finally:
+        hosts.close()
+    assert outcome.sound, f"seed {seed}\n{outcome.report()}"
+
+
+@pytest.mark.slow
+def test_a_broker_that_acknowledges_too_early_is_caught(tmp_path: Path) -> None:
+    options = Options(40, SEED, tmp_path, broken=True, stop_early=True)
+    outcome = Run(options, Loopback(), print).go()
+    assert outcome.verdict.counts.get("lost") or outcome.verdict.counts.get("changed")
