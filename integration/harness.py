@@ -47,14 +47,20 @@ log4j.appender.stdout.layout.ConversionPattern=[%d] %p %m (%c)%n
 TOOLS_LOG4J = BROKER_LOG4J.replace("INFO", "WARN") + "log4j.appender.stdout.target=System.err\n"
 
 
+# Ports handed out, by when: whoever got one may not listen yet.
+_given: dict[int, int] = {}
+
+
 def free_port() -> int:
-    """A port of the range on which nothing listens on loopback."""
+    """A port of the range on which nothing listens on loopback, the longest unused ones first."""
     ports = list(range(FIRST_PORT, LAST_PORT + 1))
     random.shuffle(ports)
+    ports.sort(key=lambda port: _given.get(port, 0))
     for port in ports:
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(("127.0.0.1", port))
+            _given[port] = max(_given.values(), default=0) + 1
             return port
     raise RuntimeError(f"no free port in {FIRST_PORT}-{LAST_PORT}")
 
