@@ -16,7 +16,7 @@ import re
 import socket
 import struct
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -43,7 +43,8 @@ SEED = int(os.environ.get("KAFKA08_FUZZ_SEED") or int.from_bytes(os.urandom(4), 
 GOLDEN = Path(__file__).parents[1] / "golden" / "vectors.json"
 
 PER_CONNECTION = 40
-CONNECTIONS_PER_CHECK = 10
+CONNECTIONS_PER_CHECK = 15
+AT_ONCE = 4
 LAST_EPOCH = 2**31 - 1  # whatever controller epoch a damaged request brings, ours is not stale
 FUZZ, CHECK = "fuzz", "check"
 KEPT = {FUZZ, CHECK, "__consumer_offsets"}
@@ -188,20 +189,20 @@ class Fuzz:
 
     def run(self) -> None:
         self.check()
-        waiting: tuple[socket.socket, list[Sent], bool] | None = None
+        under_way: deque[tuple[socket.socket, list[Sent], bool]] = deque()
         connections = 0
         while self.sent < FRAMES:
-            batch, lies = self.next_batch()
-            if waiting is not None:
-                self.finish(*waiting)
-            waiting = (self.open(batch, lies), batch, lies is not None)
+            batch, lie = self.next_batch()
+            under_way.append((self.open(batch, lie), batch, lie is not None))
             connections += 1
             if connections % CONNECTIONS_PER_CHECK == 0:
-                self.finish(*waiting)
-                waiting = None
+                while under_way:
+                    self.finish(*under_way.popleft())
                 self.check()
-        if waiting is not None:
-            self.finish(*waiting)
+            elif len(under_way) == AT_ONCE:
+                self.finish(*under_way.popleft())
+        while under_way:
+            self.finish(*under_way.popleft())
         self.check()
 
     # One connection
