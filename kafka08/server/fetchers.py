@@ -182,7 +182,9 @@ class ReplicaFetcher:
             logger.info("Truncating %s to the leader's end %d", log.directory, position.offset)
             self._truncate(position, position.offset)
             return
-        local = log.read(position.offset, len(data)).read()
+        # As much as a fetch may bring, for an entry of ours may be longer than all the leader has.
+        size = max(len(data), self._config.replica_fetch_max_bytes)
+        local = log.read(position.offset, size).read()
         compacted = log.config.cleanup_policy != "delete"
         agreement = compare(local, data, position.offset, compacted=compacted)
         if agreement.conflict:

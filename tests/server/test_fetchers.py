@@ -286,6 +286,15 @@ def test_a_tail_that_differs_is_cut_where_it_does(pair: Pair) -> None:
     assert pair.same()
 
 
+def test_an_entry_longer_than_all_the_leader_has_is_cut(pair: Pair) -> None:
+    pair.leader.append("a")
+    pair.leader.append("b")
+    pair.alone(message_set("a"), message_set("longer than that" * 10))
+    pair.follow()
+    pair.steps(2)
+    assert pair.same()
+
+
 def test_a_tail_beyond_the_leaders_end_is_cut(pair: Pair) -> None:
     pair.leader.append("a")
     pair.alone(message_set("a"), message_set("b"))
