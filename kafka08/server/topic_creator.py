@@ -7,7 +7,7 @@ import logging
 from kafka08 import admin
 from kafka08.common import OFFSETS_TOPIC, validate_topic
 from kafka08.config import BrokerConfig
-from kafka08.errors import TopicExistsError
+from kafka08.errors import AdminOperationError, TopicExistsError
 from zk.client import ZkClient
 from zk.registry import live_brokers
 
@@ -55,6 +55,11 @@ class TopicCreator:
             admin.create_topic(self._zk, topic, partitions, replicas, topic_config)
         except TopicExistsError:
             return
+        except AdminOperationError:
+            # It need not be possible now: too few brokers may live (0.8.2.2 answers -1 even then).
+            if admin.topic_exists(self._zk, topic):
+                return
+            raise
         logger.info(
             "[KafkaApi-%d] Auto creation of topic %s with %d partitions and replication factor %d "
             "is successful!", self._config.broker_id, topic, partitions, replicas,

@@ -33,6 +33,18 @@ def test_existing_already_is_success(rig: Rig) -> None:
     assert len(rig.zookeeper.writes) == writes
 
 
+def test_existing_already_is_success_with_too_few_brokers_alive(
+    make_rig: Callable[..., Rig],
+) -> None:
+    rig = make_rig(default_replication_factor=2)
+    rig.register(ME, PEER)
+    assert rig.creator.create_on_demand("t")
+    rig.zookeeper.nodes.pop(znodes.broker_path(PEER))
+    assert rig.creator.create_on_demand("t")
+    with pytest.raises(AdminOperationError):
+        rig.creator.create_on_demand("u")
+
+
 def test_not_allowed(make_rig: Callable[..., Rig]) -> None:
     rig = make_rig(auto_create_topics_enable="false")
     rig.register(ME)
