@@ -31,8 +31,9 @@ class SegmentFile:
     """An open file; the descriptor closes with the last reference to this object.
 
     Slices waiting in a socket's queue keep the file readable after its segment is deleted.
-    ``serial`` tells this file from every other ever opened. Below ``plain_until`` it is known
-    to hold only plain entries, no wrappers; readers that look may raise it.
+    ``serial`` tells these bytes from all others ever read: appending keeps it, cutting does not.
+    Below ``plain_until`` they are known to be plain entries, no wrappers; readers that look may
+    raise it.
     """
 
     __slots__ = ("fd", "plain_until", "serial")
@@ -50,6 +51,10 @@ class SegmentFile:
 
     def fileno(self) -> int:
         return self.fd
+
+    def renew(self) -> None:
+        """Take a new serial: what was known of the bytes by the old one no longer holds."""
+        self.serial = next(self._serials)
 
 
 class FileSlice:
@@ -295,6 +300,7 @@ class LogSegment:
         file = self.file
         os.ftruncate(file.fd, position)
         file.plain_until = min(file.plain_until, position)
+        file.renew()
         self.size = position
 
     def rename_deleted(self) -> list[str]:
