@@ -1,0 +1,136 @@
+"""A broker that administers topics, next to one of 0.8.2.2 that does not, without sockets.
+
+``AdminRig.channel`` stands in for kafka08.network.channel.Channel and carries bytes. The
+controller acts whenever somebody sleeps, unless ``controller_works`` is false.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kafka08 import admin
+from kafka08.cluster.metadata_cache import MetadataCache
+from kafka08.common import Broker
+from kafka08.errors import ProtocolError
+from kafka08.protocol.registry import api_of
+from kafka08.protocol.requests import decode_response, encode_request
+from kafka08.protocol.schemas import LEADER_DURING_DELETE, PartitionState
+from kafka08.server.apis.admin import (
+    AlterConfigsApi,
+    CreatePartitionsApi,
+    CreateTopicsApi,
+    DeleteTopicsApi,
+    DescribeConfigsApi,
+)
+from kafka08.server.apis.metadata import MetadataApi
+from kafka08.server.dispatch import Dispatcher
+from kafka08.server.topic_creator import TopicCreator
+from tests.client.fakes import FakeRuntime
+from tests.controller.fakes import FakeZookeeper
+from tests.server.support import Zk, broker_config
+from zk import znodes
+from zk.registry import ensure_common_paths, register_broker
+
+LAST_KEY_OF_0822 = 12
+
+
+class AdminRig:
+    """Brokers 1 and 2 at host1:9091 and host2:9092, whose replies are the same.
+
+    Those in ``originals`` close the connection over keys that 0.8.2.2 does not know, those in
+    ``down`` cannot be reached. ``asked`` holds (port, request).
+    """
+
+    def __init__(self, directory: Path, **settings: Any) -> None:
+        settings = {"delete_topic_enable": "true", "num_partitions": "2", **settings}
+        config = broker_config(directory, **settings)
+        self.zk: Any = Zk(FakeZookeeper())
+        ensure_common_paths(self.zk)
+        self.runtime = FakeRuntime()
+        self.runtime.on_sleep = lambda seconds: self.control() if self.controller_works else None
+        self.controller_works = True
+        self.originals: set[int] = set()
+        self.down: set[int] = set()
+        self.asked: list[tuple[int, Any]] = []
+        self.dead_replicas: set[int] = set()
+        self.cache = MetadataCache()
+        self.brokers = [Broker(number, f"host{number}", 9090 + number) for number in (1, 2)]
+        for broker in self.brokers:
+            register_broker(self.zk, *broker, clock=self.runtime.clock, wait=lambda s: None)
+        self.cache.update([], self.brokers)
+        self.dispatcher = Dispatcher(
+            [
+                MetadataApi(self.cache, TopicCreator(self.zk, config)),
+                CreateTopicsApi(self.zk, config, self.cache, self.runtime),
+                DeleteTopicsApi(self.zk, config, self.cache, self.runtime),
+                DescribeConfigsApi(self.zk, config),
+                AlterConfigsApi(self.zk),
+                CreatePartitionsApi(self.zk, self.cache, self.runtime),
+            ]
+        )
+
+    def control(self) -> None:
+        """What the controller does about topics."""
+        for topic in admin.list_topics(self.zk):
+            assignment = admin.fetch_assignment(self.zk, topic) or {}
+            leader = LEADER_DURING_DELETE
+            if admin.is_marked_for_deletion(self.zk, topic):
+                self.zk.delete_recursive(znodes.topic_path(topic))
+                self.zk.delete(znodes.delete_topic_path(topic))
+            else:
+                leader = 0
+            states = [
+                PartitionState(topic, p, 1, leader or replicas[0], 0, replicas, 0, replicas)
+                for p, replicas in assignment.items()
+            ]
+            self.cache.update(states, self.brokers)
+
+    def create(self, topic: str, *replicas: list[int], **config: str) -> None:
+        """A topic that has leaders."""
+        assignment = dict(enumerate(replicas))
+        dotted = {key.replace("_", "."): value for key, value in config.items()}
+        admin.create_topic_with_assignment(self.zk, topic, assignment, dotted)
+        self.control()
+
+    def config(self, topic: str) -> dict[str, str]:
+        return admin.fetch_topic_config(self.zk, topic)
+
+    def assignment(self, topic: str) -> dict[int, tuple[int, ...]] | None:
+        return admin.fetch_assignment(self.zk, topic)
+
+    def call(self, request: Any) -> Any:
+        """The response to a request, both as bytes."""
+        frame = bytearray(b"".join(encode_request(request, 5, "tests"))[4:])
+        reply = b"".join(self.dispatcher.handle(memoryview(frame), "127.0.0.1") or ())
+        correlation_id, response = decode_response(api_of(request)[2], reply[4:])
+        assert correlation_id == 5
+        return response
+
+    def channel(self, host: str, port: int, **options: Any) -> Connection:
+        return Connection(self, host, port)
+
+
+class Connection:
+    """kafka08.network.channel.Channel to a broker of the rig."""
+
+    def __init__(self, rig: AdminRig, host: str, port: int) -> None:
+        self._rig = rig
+        self._port = port
+        assert host == f"host{port - 9090}"
+
+    def connect(self) -> None:
+        if self._port in self._rig.down:
+            raise ConnectionRefusedError("Connection refused")
+
+    def call(self, request: Any) -> Any:
+        self.connect()
+        self._rig.asked.append((self._port, request))
+        if self._port in self._rig.originals and api_of(request)[0] > LAST_KEY_OF_0822:
+            raise ConnectionResetError("closed the connection")
+        try:
+            return self._rig.call(request)
+        except ProtocolError:
+            raise ConnectionResetError("closed the connection") from None
+
+    def close(self) -> None: ...

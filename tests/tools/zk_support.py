@@ -1,0 +1,38 @@
+"""The admin commands against a ZooKeeper in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.controller.fakes import FakeZookeeper
+from tests.server.support import Zk
+from tools import admin_command
+from zk import znodes
+
+
+class ClosableZk(Zk):
+    closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def fake_zookeeper(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What the command's --zookeeper leads to from now on."""
+    zk = ClosableZk(FakeZookeeper())
+    monkeypatch.setattr(admin_command, "connect", lambda urls: zk)
+    return zk
+
+
+def put_topic(zk: Any, topic: str, *replicas: list[int]) -> None:
+    data = znodes.encode_topic(dict(enumerate(replicas)))
+    zk.create(znodes.topic_path(topic), data, makepath=True)
+
+
+def failure_of(lines: list[str], first: str) -> list[str]:
+    """The lines of a failure told on stdout after ``first``, without frames."""
+    start = lines.index(first) + 1
+    assert lines[-1] == ""
+    return [line for line in lines[start:-1] if not line.startswith("\tat ")]
