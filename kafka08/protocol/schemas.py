@@ -345,7 +345,7 @@ class OffsetFetchRequest(NamedTuple):
     """Offsets committed with version 1, from the group's coordinator. Not version 0 is 1."""
 
     group: string
-    topics: Annotated[list[OffsetFetchTopic], Doc("empty = all of the group, but not in v0")]
+    topics: list[OffsetFetchTopic]
 
 
 class OffsetFetchRequestV0(OffsetFetchRequest):

@@ -120,16 +120,6 @@ class OffsetManager:
         cached = self._cached(key.group).get(key)
         return None if cached is None else cached.committed
 
-    def all_of(self, group: str) -> dict[GroupPartition, Committed]:
-        """Every commit of a group; empty unless this broker can answer for it."""
-        if self.check_coordinator(group):
-            return {}
-        return {
-            key: cached.committed
-            for key, cached in self._cached(group).items()
-            if key.group == group
-        }
-
     def _cached(self, group: str) -> dict[GroupPartition, _Cached]:
         return self._cache.setdefault(self.partition_for(group).partition, {})
 

@@ -166,11 +166,9 @@ def test_any_other_version_of_a_fetch_is_1(rig: Rig, version: int) -> None:
     assert fetch(rig, T, version=version) == {T: (42, "", 0)}
 
 
-def test_an_empty_fetch_is_for_all_of_the_group(rig: Rig) -> None:
+def test_an_empty_fetch_is_answered_empty(rig: Rig) -> None:
     coordinate(rig)
-    commit(rig, (*T, 42, "m"), ("u", 3, 7, ""))  # topics need not exist
-    assert fetch(rig) == {T: (42, "m", 0), ("u", 3): (7, "", 0)}
-    rig.follow(*OFFSETS)
+    commit(rig, (*T, 42, "m"))
     assert fetch(rig) == {}
 
 
@@ -257,7 +255,7 @@ def test_failures_name_each_partition(rig: Rig, monkeypatch: pytest.MonkeyPatch)
     def broken(*args: Any) -> None:
         raise RuntimeError("as told")
 
-    for name in ("commit", "fetch", "check_coordinator", "all_of"):
+    for name in ("commit", "fetch", "check_coordinator"):
         monkeypatch.setattr(rig.offsets, name, broken)
     rig.know(partition_state("t"))
     assert commit(rig, (*T, 1, "")) == {T: -1}

@@ -136,15 +136,6 @@ class OffsetFetchApi:
         keys = _asked(request)
         if header.api_version == 0:
             return _fetch_response({key: self._from_zookeeper(request.group, key) for key in keys})
-        if not request.topics:
-            return _fetch_response(
-                {
-                    TopicPartition(entry.topic, entry.partition): (
-                        committed.offset, committed.metadata, NO_ERROR,
-                    )
-                    for entry, committed in self._offsets.all_of(request.group).items()
-                }
-            )  # fmt: skip
         code = self._offsets.check_coordinator(request.group)
         return _fetch_response({key: self._from_kafka(request.group, key, code) for key in keys})
 
