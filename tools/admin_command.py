@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import traceback
 
+from kafka08.errors import KafkaError
 from zk.client import ZkClient
 
 STRICT_EXIT = "KAFKA_TOOLS_STRICT_EXIT"
@@ -42,7 +43,7 @@ def read_file(path: str) -> bytes:
 def stack_trace(error: BaseException) -> str:
     """Like Throwable.printStackTrace: class, message, a frame per line, newline at the end."""
     text = f"{java_class_of(error)}: {error}\n{_frames(error)}"
-    if error.__cause__ is not None:
+    if isinstance(error.__cause__, KafkaError):  # others are how Python found out
         text += f"Caused by: {stack_trace(error.__cause__)}"
     return text
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.fakes import FakeClock
 from tests.zk.conftest import chroot, client  # noqa: F401
-from tools import topics
+from tools import admin_command, topics
 from tools.options import OptionError, UsageError
 from zk import registry, znodes
 from zk.client import ZkClient
@@ -171,7 +171,7 @@ def test_refusals_in_the_originals_words(tool: Tool) -> None:
 
 
 def test_strict_exit(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(topics.STRICT_EXIT, "1")
+    monkeypatch.setenv(admin_command.STRICT_EXIT, "1")
     lines = tool.run("--alter", "--topic", "[", status=1)
     assert lines[0] == f"{FAILED}[ is an invalid regex."
 
@@ -208,9 +208,91 @@ def test_command_lines_refused_with_the_usage(words: list[str], first_line: str)
     assert "--replica-assignment" in str(caught.value)
 
 
-def test_options_of_later_releases_are_unknown() -> None:
-    with pytest.raises(OptionError, match="'if-not-exists' is not a recognized option"):
-        topics.main(["--zookeeper", "z", "--create", "--if-not-exists"])
+def test_options_of_later_releases(tool: Tool) -> None:
+    counts = ["--replication-factor", "1", "--partitions", "1"]
+    create(tool, "t", "--if-not-exists", "--force", "--disable-rack-aware")
+    assert tool.run("--create", "--topic", "t", "--if-not-exists", *counts) == []
+    assert tool.run("--delete", "--topic", "no", "--if-exists") == []
+    assert tool.run("--alter", "--topic", "no", "--if-exists", "--partitions", "9") == []
+    assert tool.run("--describe", "--topic", "no", "--if-exists") == []
+    create(tool, "__consumer_offsets")
+    assert tool.run("--list") == ["__consumer_offsets", "t"]
+    assert tool.run("--list", "--exclude-internal") == ["t"]
+    assert tool.run("--describe", "--exclude-internal", "--topic", "__.*") == []
+
+
+def test_partitions_by_min_isr(tool: Tool) -> None:
+    create(tool, "plain")
+    tool.elect("plain", 0, 1, 1)
+    tool.elect("plain", 1, -1)
+    create(tool, "two", "--config", "min.insync.replicas=2")
+    tool.elect("two", 0, 1, 1)
+    tool.elect("two", 1, 1, 1, 2)
+    assert tool.run("--describe", "--under-min-isr-partitions") == [
+        "\tTopic: plain\tPartition: 1\tLeader: -1\tReplicas: 2,0,1\tIsr: ",
+        "\tTopic: two\tPartition: 0\tLeader: 1\tReplicas: 1,2,0\tIsr: 1",
+    ]
+    assert tool.run("--describe", "--at-min-isr-partitions") == [
+        "\tTopic: plain\tPartition: 0\tLeader: 1\tReplicas: 1,2,0\tIsr: 1",
+        "\tTopic: two\tPartition: 1\tLeader: 1\tReplicas: 2,0,1\tIsr: 1,2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "first_line"),
+    [
+        (
+            ["--zookeeper", "z", "--bootstrap-server", "h:1", "--list"],
+            "Only one of --bootstrap-server or --zookeeper must be specified",
+        ),
+        (
+            ["--zookeeper", "z", "--create", "--topic", "t", "--if-exists"],
+            'Option "[if-exists]" can\'t be used with option"[create]"',
+        ),
+        (
+            ["--zookeeper", "z", "--delete", "--topic", "t", "--if-not-exists"],
+            'Option "[if-not-exists]" can\'t be used with option"[delete]"',
+        ),
+        (
+            ["--zookeeper", "z", "--delete", "--topic", "t", "--exclude-internal"],
+            'Option "[exclude-internal]" can\'t be used with option"[delete]"',
+        ),
+        (
+            ["--zookeeper", "z", "--describe", "--if-exists"],
+            'Missing required argument "[topic]"',
+        ),
+        (
+            ["--zookeeper", "z", "--list", "--at-min-isr-partitions"],
+            'Option "[at-min-isr-partitions]" can\'t be used with option"[list]"',
+        ),
+        (
+            ["--bootstrap-server", "h:1", "--alter", "--topic", "t"],
+            'Missing required argument "[partitions]"',
+        ),
+        (
+            ["--bootstrap-server", "h", "--list"],
+            "Please provide valid host:port like host1:9091,host2:9092",
+        ),
+    ],
+)
+def test_options_of_later_releases_refused_with_the_usage(
+    words: list[str], first_line: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        topics.main(words)
+    assert str(caught.value).splitlines()[0] == first_line
+
+
+def test_options_of_later_releases_take_no_prefix_away(tool: Tool) -> None:
+    create(tool, "t")
+    tool.elect("t", 0, 1, 1, 2, 0)
+    tool.elect("t", 1, 1, 1)
+    assert len(tool.run("--desc", "--und")) == 1
+    assert tool.run("--al", "--topic", "t", "--co", "flush.ms=1") == [
+        'Updated config for topic "t".'
+    ]
+    with pytest.raises(OptionError, match="'if-not' is not a recognized option"):
+        topics.main(["--zookeeper", "z", "--create", "--if-not"])
 
 
 def test_missing_counts_are_usage_too(tool: Tool) -> None:
