@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from kafka08.errors import code_of
+from kafka08.errors import KafkaError, code_of
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.requests import decode_request, encode_response
 from kafka08.protocol.schemas import RequestHeader
@@ -47,7 +47,11 @@ class Dispatcher:
         except ConnectionClosed:
             raise
         except Exception as error:
-            logger.exception("[KafkaApi] error when handling request %s", header)
+            # Any peer can provoke our own errors at will: those are worth a line, no traceback.
+            logger.error(
+                "[KafkaApi] error when handling request %s: %s",
+                header, error, exc_info=not isinstance(error, KafkaError),
+            )  # fmt: skip
             response = handler.failure(header, request, code_of(error))
         if response is None:
             return None

@@ -49,8 +49,6 @@ LAST_EPOCH = 2**31 - 1  # whatever controller epoch a damaged request brings, ou
 FUZZ, CHECK = "fuzz", "check"
 KEPT = {FUZZ, CHECK, "__consumer_offsets"}
 MEMORY_BOUND = 200 << 20
-# What handlers may raise over a request: each is an outcome of the protocol, not a fault.
-EXPECTED_ERRORS = {"StaleControllerEpochError", "UnknownError", "ControllerMovedError"}
 
 
 class Sent(NamedTuple):
@@ -394,12 +392,11 @@ def sockets(files: list[str]) -> int:
 
 
 def assert_no_faults(broker: LiveBroker) -> None:
-    """Nothing but expected errors went through the handlers, nothing at all past them."""
+    """No exception but those that are answers went through the handlers, none past them."""
     text = broker.told()
     assert not re.search(r"because of error \(", text), (SEED, text[-5000:])
     assert "Uncaught error" not in text, (SEED, text[-5000:])
-    raised = set(re.findall(r"^(?:[a-z0-9_]+\.)+([A-Za-z]\w+)(?::|$)", text, re.MULTILINE))
-    assert raised <= EXPECTED_ERRORS, (SEED, raised, text[-5000:])
+    assert "Traceback" not in text, (SEED, text[text.index("Traceback") - 500 :][:5000])
 
 
 def assert_logs_recover(broker: LiveBroker, written: int) -> None:

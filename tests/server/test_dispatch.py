@@ -104,10 +104,13 @@ class Failing:
 @pytest.mark.parametrize(
     ("error", "code"), [(ValueError("as told"), -1), (NotLeaderForPartitionError(), 6)]
 )
-def test_failures_are_answered_in_the_apis_own_words(error: Exception, code: int) -> None:
+def test_failures_are_answered_in_the_apis_own_words(
+    error: Exception, code: int, caplog: pytest.LogCaptureFixture
+) -> None:
     frame = header(12) + struct.pack(">hih", 0, 0, 0)
     reply = Dispatcher([Failing(error)]).handle(memoryview(frame), "")
     assert reply == [struct.pack(">iih", 6, 5, code)]
+    assert ("Traceback" in caplog.text) is (code == -1)  # peers can provoke the others at will
 
 
 def test_closing_is_no_failure() -> None:
