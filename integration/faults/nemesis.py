@@ -124,13 +124,17 @@ class Nemesis:
             return frozenset()
         if fault.target == CONTROLLER:
             node = self._read("/controller")
-            return frozenset({node["brokerid"] if node else fault.partition + 1})
+            return frozenset({node["brokerid"] if node else self._some_broker(fault)})
         if fault.target == LEADER:
             path = f"/brokers/topics/{self._topic}/partitions/{fault.partition}/state"
             node = self._read(path)
             leader = node["leader"] if node else -1
-            return frozenset({leader if leader > 0 else fault.partition + 1})
+            return frozenset({leader if leader > 0 else self._some_broker(fault)})
         return frozenset({int(fault.target)})
+
+    def _some_broker(self, fault: Fault) -> int:
+        """For a role that nobody has at the moment."""
+        return sorted(self._cluster.brokers)[fault.partition % len(self._cluster.brokers)]
 
     def _read(self, path: str) -> Any:
         """A node's JSON, or None; never waits long, for it is us who must mend ZooKeeper."""
