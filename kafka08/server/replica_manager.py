@@ -226,14 +226,20 @@ class ReplicaManager:
 
     def _missing_configs(self, request: LeaderAndIsrRequest) -> dict[str, LogConfig]:
         """The settings of topics for which a log has to be made."""
-        topics = {
+        configs: dict[str, LogConfig] = {}
+        # Once more after each wait: a log may have been deleted meanwhile.
+        while missing := self._without_log(request) - configs.keys():
+            configs.update({topic: self._log_config(topic) for topic in missing})
+        return configs
+
+    def _without_log(self, request: LeaderAndIsrRequest) -> set[str]:
+        return {
             state.topic
             for state in request.partitions
             if self.broker_id in state.replicas
             and _is_legal(state)
             and self.log_manager.get_log(TopicPartition(state.topic, state.partition)) is None
         }
-        return {topic: self._log_config(topic) for topic in topics}
 
     def _change_role(
         self,

@@ -164,6 +164,23 @@ def test_settings_are_read_only_where_a_log_is_made(rig: Rig) -> None:
     assert rig.asked_configs == ["t"]
 
 
+def test_a_log_deleted_while_settings_are_read_is_made_again(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.lead()
+    read = rig.replicas._log_config
+
+    def slowly(topic: str) -> Any:
+        if topic == "u":
+            stop(rig, T, delete=True)
+        return read(topic)
+
+    monkeypatch.setattr(rig.replicas, "_log_config", slowly)
+    again = partition_state("t", 0, leader_epoch=1)
+    assert roles(rig, again, partition_state("u", 0)) == (0, {T: 0, ("u", 0): 0})
+    assert rig.logs.get_log(T) is rig.replicas.partitions[T].log
+
+
 ILLEGAL = ["", ".", "..", "../evil", "../../evil", "a/../../evil", "a/b", "a\0b", "x" * 256, "ä"]
 
 
