@@ -275,7 +275,10 @@ class Cluster:
         self.elect(controller)
 
     def elect(self, wanted: int) -> None:
-        """Make `wanted` the controller by throwing the others out of office."""
+        """Make `wanted` the controller by throwing the others out of office.
+
+        Not with the original: after that two of its brokers may believe that they lead.
+        """
         deadline = time.monotonic() + TIMEOUT_S
         while self.controller() != wanted:
             assert time.monotonic() < deadline, f"broker {wanted} was never elected"

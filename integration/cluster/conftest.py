@@ -42,20 +42,19 @@ class Clusters:
         self._directory = directory
         self._running: dict[tuple[Any, ...], Cluster] = {}
 
-    def get(self, kind: str, **options: Any) -> Cluster:
-        """A cluster of this kind in good order, broker 2 its controller."""
-        options.setdefault("props", {})
-        key = (kind, *sorted((name, repr(value)) for name, value in options.items()))
+    def get(self, kind: str, *, controller: int = 2, **options: Any) -> Cluster:
+        """A cluster of this kind in good order, the named broker its controller."""
         if kind != "ours" and not original.available():
             pytest.skip(original.missing())
+        key = (kind, *sorted((name, repr(value)) for name, value in options.items()))
         cluster = self._running.get(key)
-        if cluster is not None:
-            cluster.restore()
+        if cluster is not None and (kind == "ours" or cluster.controller() == controller):
+            cluster.restore(controller)
             return cluster
         # At most one at a time: memory and cores are few.
         self.discard()
         cluster = self._running[key] = Cluster(self._hosts, self._directory(), kind, **options)
-        return cluster.start()
+        return cluster.start(controller)
 
     def discard(self) -> None:
         while self._running:

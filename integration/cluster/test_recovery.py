@@ -100,8 +100,7 @@ def test_32_new_leader_dies_at_once(clusters: Clusters, kind: str) -> None:
     records are gone for good (its loss window).
     """
     props = {**CLEAN, "zookeeper.session.timeout.ms": 9000, "replica.lag.time.max.ms": 60000}
-    cluster = clusters.get(kind, props=props)
-    cluster.elect(3)
+    cluster = clusters.get(kind, controller=3, props=props)
     topic = cluster.new_topic([1, 2, 3])
     cluster.put_records(topic, 10)
     # 1 answers no fetch after this one: the followers have the record but not its high watermark.
