@@ -70,7 +70,23 @@ class State(NamedTuple):
     version: int
 
 
-class ZooKeeperNode(Process):
+class HostedProcess(Process):
+    """A process on a host, started the way that host starts processes."""
+
+    host: Host
+
+    def spawn(self) -> None:
+        if self.host.popen is None:
+            super().spawn()
+            return
+        assert not self.alive, f"{self.name} is already running"
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.log_path.touch()
+        self._mark = self.log_path.stat().st_size
+        self._child = self.host.popen(self.command, self.directory, self.log_path)
+
+
+class ZooKeeperNode(HostedProcess):
     """One ZooKeeper, alone or of an ensemble."""
 
     def __init__(self, directory: Path, host: Host, number: int, ports: tuple[int, ...]) -> None:
@@ -107,7 +123,7 @@ class ZooKeeperNode(Process):
         self.command = [*self.host.prefix, script, str(self._config)]
 
 
-class BrokerNode(Process):
+class BrokerNode(HostedProcess):
     """One broker on its host. `start` waits until it serves, `spawn` does not."""
 
     def __init__(

@@ -1,9 +1,10 @@
 """Where the processes of a cluster run, and how a host is cut off from others.
 
-Two places so far behind one interface: `Namespaces`, network namespaces of our own, each with an
-address on a bridge that is itself in a namespace, so that nothing outside ever sees a packet; and
-`Loopback`, plain processes on 127.0.0.1, where nothing can be cut. `choose` takes the best this
-machine allows; KAFKA08_TEST_HOSTS names one. Knows nothing of brokers or pytest.
+Three places behind one interface: `Namespaces`, network namespaces of our own, each with an
+address on a bridge that is itself in a namespace, so that nothing outside ever sees a packet;
+`Loopback`, plain processes on 127.0.0.1, where nothing can be cut; and `containers.Containers`.
+`choose` takes namespaces where it can, else loopback; KAFKA08_TEST_HOSTS names one of the three.
+Knows nothing of brokers or pytest.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import ctypes
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from integration.harness import free_port
 
@@ -25,11 +26,15 @@ _NETWORK = "10.88"
 
 
 class Host(NamedTuple):
-    """A place for one process. `prefix` opens the command lines that run there."""
+    """A place for one process. `prefix` opens the command lines that run there.
+
+    Where that is not enough, `popen(command, directory, log file)` starts the process.
+    """
 
     name: str
     address: str
     prefix: tuple[str, ...] = ()
+    popen: Callable[[list[str], Path, Path], Any] | None = None
 
 
 class Hosts(Protocol):
@@ -103,16 +108,16 @@ class Namespaces:
 
     def __init__(self) -> None:
         self._prefix = f"k8-{os.getpid()}"
-        self._outer = f"{self._prefix}-net"
+        self.outer = f"{self._prefix}-net"
         self._number = 0
         self._cut: set[str] = set()
         self._hosts: set[str] = set()
-        _run("ip", "netns", "add", self._outer)
+        _run("ip", "netns", "add", self.outer)
         atexit.register(self.close)
-        self._ip(self._outer, "link", "set", "lo", "up")
-        self._ip(self._outer, "link", "add", "bridge", "type", "bridge")
-        self._ip(self._outer, "link", "set", "bridge", "up")
-        self._ip(self._outer, "addr", "add", f"{_NETWORK}.255.254/16", "dev", "bridge")
+        self._ip(self.outer, "link", "set", "lo", "up")
+        self._ip(self.outer, "link", "add", "bridge", "type", "bridge")
+        self._ip(self.outer, "link", "set", "bridge", "up")
+        self._ip(self.outer, "addr", "add", f"{_NETWORK}.255.254/16", "dev", "bridge")
 
     @staticmethod
     def missing() -> str:
@@ -144,9 +149,9 @@ class Namespaces:
         _run("ip", "netns", "add", name)
         self._hosts.add(name)
         self._ip(
-            self._outer, "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", name
+            self.outer, "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", name
         )
-        self._ip(self._outer, "link", "set", link, "master", "bridge", "up")
+        self._ip(self.outer, "link", "set", link, "master", "bridge", "up")
         self._ip(name, "link", "set", "lo", "up")
         self._ip(name, "addr", "add", f"{address}/16", "dev", "eth0")
         self._ip(name, "link", "set", "eth0", "up")
@@ -174,7 +179,7 @@ class Namespaces:
     @contextlib.contextmanager
     def inside(self) -> Iterator[None]:
         with Path("/proc/thread-self/ns/net").open() as before:
-            with Path("/var/run/netns", self._outer).open() as outer:
+            with Path("/var/run/netns", self.outer).open() as outer:
                 _enter(outer.fileno())
             try:
                 yield
@@ -182,7 +187,7 @@ class Namespaces:
                 _enter(before.fileno())
 
     def close(self) -> None:
-        for name in [*self._hosts, self._outer]:
+        for name in [*self._hosts, self.outer]:
             subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
         self._hosts.clear()
 
@@ -200,8 +205,12 @@ def _run(*command: str) -> None:
 
 
 def choose() -> Hosts:
-    """What KAFKA08_TEST_HOSTS asks for (namespaces, loopback), else the first that works."""
+    """What KAFKA08_TEST_HOSTS asks for, else namespaces if they work, else loopback."""
     wanted = os.environ.get("KAFKA08_TEST_HOSTS", "")
+    if wanted == "containers":
+        from integration.cluster.containers import Containers
+
+        return Containers()
     reason = Namespaces.missing() if wanted in ("", "namespaces") else "not wanted"
     if not reason:
         return Namespaces()
