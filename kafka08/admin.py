@@ -155,8 +155,14 @@ def fetch_topic_config(client: ZkClient, topic: str) -> dict[str, str]:
 
 
 def fetch_all_topic_configs(client: ZkClient) -> dict[str, dict[str, str]]:
-    """Topic to overrides. Raises MalformedNodeError."""
-    return {topic: fetch_topic_config(client, topic) for topic in list_topics(client)}
+    """Topic to overrides; a node that makes no sense counts as none, with an error logged."""
+    configs = {}
+    for topic in list_topics(client):
+        try:
+            configs[topic] = fetch_topic_config(client, topic)
+        except znodes.MalformedNodeError as error:
+            logger.error("Ignoring the configuration of topic %s: %s", topic, error)
+    return configs
 
 
 def is_marked_for_deletion(client: ZkClient, topic: str) -> bool:

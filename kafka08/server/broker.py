@@ -17,7 +17,7 @@ from typing import Any
 
 from kafka08 import admin, properties
 from kafka08.cluster.partition import Partition
-from kafka08.common import OFFSETS_TOPIC, Broker
+from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
 from kafka08.config import BrokerConfig, log_overrides
 from kafka08.controller.controller import Controller
 from kafka08.errors import ConfigError
@@ -63,6 +63,7 @@ from kafka08.server.topic_creator import TopicCreator
 from kafka08.server.zk_offsets import ZkOffsets
 from zk.client import ZkClient
 from zk.registry import ensure_common_paths, register_broker
+from zk.znodes import MalformedNodeError
 
 logger = logging.getLogger("kafka.server.KafkaServer")
 startable_logger = logging.getLogger("kafka.server.KafkaServerStartable")
@@ -288,8 +289,9 @@ class KafkaServer:
             self.config.zookeeper_session_timeout_ms,
             [
                 controller.session_expired,
-                replicas.session_renewed,
                 lambda: self._register(zk, me),
+                lambda: replicas.confirm_leaderships(partial(_stored_leader, zk)),
+                lambda: replicas.fence(False),
                 topic_configs.session_expired,
             ],
             replicas.fence,
@@ -313,6 +315,16 @@ class KafkaServer:
                 stop()
             except Exception:
                 logger.exception("Stopping %s failed", name)
+
+
+def _stored_leader(zk: ZkClient, key: TopicPartition) -> tuple[int, int] | None:
+    """Leader and leader epoch as ZooKeeper has them."""
+    try:
+        found = admin.fetch_partition_state(zk, *key)
+    except MalformedNodeError as error:
+        logger.error("%s", error)
+        return None
+    return None if found is None else (found.leader, found.leader_epoch)
 
 
 def _offsets_moved(offsets: OffsetManager, partition: Partition, leads: bool) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from kafka08.cluster.metadata_cache import MetadataCache
-from kafka08.cluster.partition import NO_EPOCH, LeaderState, Partition
+from kafka08.cluster.partition import NO_EPOCH, NO_LEADER, LeaderState, Partition
 from kafka08.common import Broker, TopicPartition, validate_topic
 from kafka08.config import BrokerConfig, LogConfig
 from kafka08.errors import (
@@ -98,7 +98,6 @@ class ReplicaManager:
         self.controller_epoch = 0
         # Set while ZooKeeper may have given our leaderships away: see ``fence``.
         self.fenced = False
-        self._fenced_until_roles = False
         self.fetchers: FetcherControl | None = None
         self._clock = runtime.clock
         self._runtime = runtime
@@ -219,9 +218,6 @@ class ReplicaManager:
             for state in sorted(request.partitions, key=lambda each: each.leader != self.broker_id)
             if self.broker_id in state.replicas
         ]
-        if self._fenced_until_roles:
-            self._fenced_until_roles = False
-            self.fence(False)
         return LeaderAndIsrResponse(NO_ERROR, answers)
 
     def _missing_configs(self, request: LeaderAndIsrRequest) -> dict[str, LogConfig]:
@@ -351,7 +347,7 @@ class ReplicaManager:
         Meanwhile partitions that may have got another leader take no writes (a partition
         with one replica cannot have).
         """
-        if fenced == self.fenced or (self._fenced_until_roles and not fenced):
+        if fenced == self.fenced:
             return
         self.fenced = fenced
         logger.warning("Writes to replicated partitions are %s", "fenced" if fenced else "on")
@@ -359,9 +355,24 @@ class ReplicaManager:
             for key in self.partitions:
                 self.produce_purgatory.notify(key)
 
-    def session_renewed(self) -> None:
-        """Our old session is over: stay fenced until the controller says who leads what."""
-        self._fenced_until_roles = True
+    def confirm_leaderships(
+        self, stored: Callable[[TopicPartition], tuple[int, int] | None]
+    ) -> None:
+        """After a new session: keep the leaderships that ZooKeeper records, give up the others.
+
+        ``stored`` reads (leader, leader epoch) of a partition. A leadership given up comes back
+        with the controller's next LeaderAndIsr, if it is still ours.
+        """
+        for key, partition in list(self.partitions.items()):
+            epoch = partition.leader_epoch
+            if not partition.is_leader or len(partition.replicas) == 1:
+                continue
+            if stored(key) == (self.broker_id, epoch) or partition.leader_epoch != epoch:
+                continue
+            logger.warning("Leadership of %s passed while the session was lost", key)
+            partition.leader_id = NO_LEADER
+            self._on_leader_change(partition, False)
+            self.hw_moved(key)
 
     def checkpoint_high_watermarks(self) -> None:
         """Write every high watermark to the checkpoint of the directory its log is in."""

@@ -23,7 +23,7 @@ _RETRY_SECONDS = 1.0
 class SessionKeeper:
     """Acts on what happens to the session, one event at a time, on a task of its own.
 
-    ``expired`` is called in order for every new session, and again until it succeeds;
+    ``expired`` are called in order for every new session, and again until it succeeds;
     ``fence(True)`` and ``fence(False)`` bracket the time in which leadership is in doubt.
     """
 

@@ -349,16 +349,29 @@ def test_deleted_partitions_leave_the_checkpoint(rig: Rig) -> None:
     assert OffsetCheckpoint(str(rig.directory / "replication-offset-checkpoint")).read() == {}
 
 
-def test_a_renewed_session_is_fenced_until_the_controller_speaks(rig: Rig) -> None:
-    rig.lead(replicas=[ME, PEER], isr=[ME])
+def test_leaderships_that_zookeeper_no_longer_records_are_given_up(rig: Rig) -> None:
+    kept = rig.lead(replicas=[ME, PEER], isr=[ME])
+    lost = rig.lead(partition=1, replicas=[ME, PEER], isr=[ME])
+    alone = rig.lead(partition=2)
+    stored = {kept.topic_partition: (ME, 0), lost.topic_partition: (PEER, 1)}
     rig.replicas.fence(True)
-    rig.replicas.session_renewed()
-    rig.replicas.fence(False)  # the connection went and came again: that says nothing of roles
     assert rig.produce(("t", 0, message_set("a"))) == {T: (6, -1)}
-    assert roles(rig, epoch=0) == (11, {})
-    assert rig.replicas.fenced
-    assert roles(rig, partition_state("u", 0)) == (0, {("u", 0): 0})
+    assert rig.produce(("t", 2, message_set("a"))) == {("t", 2): (0, 0)}
+    rig.replicas.confirm_leaderships(lambda key: stored.get(key))
+    rig.replicas.fence(False)
+    assert [each.is_leader for each in (kept, lost, alone)] == [True, False, True]
     assert rig.produce(("t", 0, message_set("a"))) == {T: (0, 0)}
+    assert rig.produce(("t", 1, message_set("a"))) == {("t", 1): (6, -1)}
+
+
+def test_a_role_told_while_zookeeper_is_asked_stands(rig: Rig) -> None:
+    partition = rig.lead(replicas=[ME, PEER], isr=[ME])
+
+    def told_meanwhile(key: TopicPartition) -> None:
+        rig.lead(replicas=[ME, PEER], isr=[ME])
+
+    rig.replicas.confirm_leaderships(told_meanwhile)
+    assert partition.is_leader
 
 
 def test_partitions_whose_isr_may_change(rig: Rig) -> None:
