@@ -12,6 +12,7 @@ import pytest
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import UnknownError
 from kafka08.log.checkpoint import OffsetCheckpoint
+from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.schemas import (
     ControlledShutdownRequest,
     LeaderAndIsrRequest,
@@ -146,15 +147,20 @@ def test_a_log_that_cannot_be_made_fails_its_partition_only(
     assert roles(rig, partition_state("t", 0)) == (0, {T: 0})  # the same epoch, tried again
 
 
-def test_settings_that_cannot_be_read_fail_each_partition(
+def test_settings_that_cannot_be_read_close_the_connection(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """An answer would be the last we hear of it: controllers resend only without one."""
+
     def away(topic: str) -> Any:
         raise ZkConnectionError()
 
     monkeypatch.setattr(rig.replicas, "_log_config", away)
-    answer = roles(rig, partition_state("t", 0), partition_state("u", 0))
-    assert answer == (0, {T: -1, ("u", 0): -1})
+    with pytest.raises(ConnectionClosed):
+        roles(rig, partition_state("t", 0), partition_state("u", 0))
+    assert not rig.replicas.partitions
+    monkeypatch.undo()
+    assert roles(rig, partition_state("t", 0), partition_state("u", 0)) == (0, {T: 0, ("u", 0): 0})
 
 
 def test_settings_are_read_only_where_a_log_is_made(rig: Rig) -> None:

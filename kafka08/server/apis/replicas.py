@@ -1,6 +1,7 @@
 """APIs 4 to 7, between brokers: LeaderAndIsr, StopReplica, UpdateMetadata, ControlledShutdown.
 
-All are idempotent, because controllers resend. A stale controller epoch is answered 11 with an
+All are idempotent, because controllers resend: also a LeaderAndIsr that could not be carried out
+while ZooKeeper was away, whose connection is closed without an answer. A stale controller epoch is answered 11 with an
 empty list on 4 and 5, -1 on 6. ControlledShutdown is answered by the controller only.
 """
 
@@ -10,6 +11,7 @@ from typing import Any, Protocol
 
 from kafka08.common import TopicPartition
 from kafka08.errors import NO_ERROR, StaleControllerEpochError, UnknownError
+from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.schemas import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
@@ -24,6 +26,7 @@ from kafka08.protocol.schemas import (
     UpdateMetadataResponse,
 )
 from kafka08.server.replica_manager import ReplicaManager
+from zk.errors import ZkError
 
 
 class LeaderAndIsrApi:
@@ -33,7 +36,12 @@ class LeaderAndIsrApi:
         self._replicas = replicas
 
     def handle(self, header: RequestHeader, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-        return self._replicas.become_leader_or_follower(request)
+        try:
+            return self._replicas.become_leader_or_follower(request)
+        except ZkError as error:
+            # The original waits for ZooKeeper. Controllers ignore errors in an answer, so one of
+            # ours would leave a replica out for good; without an answer they send again.
+            raise ConnectionClosed(f"the settings of a topic cannot be read: {error}") from error
 
     def failure(
         self, header: RequestHeader, request: LeaderAndIsrRequest, code: int
