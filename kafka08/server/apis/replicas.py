@@ -1,8 +1,9 @@
 """APIs 4 to 7, between brokers: LeaderAndIsr, StopReplica, UpdateMetadata, ControlledShutdown.
 
 All are idempotent, because controllers resend: also a LeaderAndIsr that could not be carried out
-while ZooKeeper was away, whose connection is closed without an answer. A stale controller epoch is answered 11 with an
-empty list on 4 and 5, -1 on 6. ControlledShutdown is answered by the controller only.
+while ZooKeeper was away, whose connection is closed without an answer. A stale controller epoch
+is answered 11 with an empty list on 4 and 5, -1 on 6. ControlledShutdown is answered by the
+controller only.
 """
 
 from __future__ import annotations
