@@ -251,6 +251,12 @@ def test_45_delete_during_reassignment(clusters: Clusters, kind: str) -> None:
     cluster.reassign(topic, [1, 3])
     eventually("the union", lambda: set((cluster.assignment(topic) or {})["0"]) == {1, 2, 3})
     _delete(cluster, topic)
+    if kind == "original":  # it marks the topic before the topic is on the list: no effect
+        cluster.resume(3)
+        _await_deleted(cluster, topic)
+        assert cluster.zk.exists("/admin/reassign_partitions")
+        clusters.discard()
+        return
     cluster.put_records(topic, 10)
     assert cluster.zk.exists(f"/admin/delete_topics/{topic}")
     cluster.resume(3)
