@@ -13,7 +13,7 @@ import signal
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from kafka08 import admin, properties
 from kafka08.cluster.partition import Partition
@@ -62,13 +62,17 @@ from kafka08.server.topic_configs import TopicConfigs
 from kafka08.server.topic_creator import TopicCreator
 from kafka08.server.zk_offsets import ZkOffsets
 from zk.client import ZkClient
+from zk.errors import SessionExpiredError, ZkConnectionError
 from zk.registry import ensure_common_paths, register_broker
 from zk.znodes import MalformedNodeError
 
 logger = logging.getLogger("kafka.server.KafkaServer")
 startable_logger = logging.getLogger("kafka.server.KafkaServerStartable")
 
+T = TypeVar("T")
+
 _IDLE_FETCHER_CHECK_MS = 5_000
+_ZOOKEEPER_RETRY_SECONDS = 0.5
 
 
 class KafkaServer:
@@ -149,15 +153,28 @@ class KafkaServer:
         server.start()
         self._started("the socket server", server.stop)
         self._started("waiting requests", replicas.close)
-        topic_configs.start()
+        # From here on watches and nodes depend on the session; what ends it must be noticed.
+        keeper = self._session_keeper(zk, me, replicas, controller, topic_configs)
+        self._patiently(topic_configs.start)
         self._started("topic configs", topic_configs.stop)
         controller.start()
         self._started("the controller", controller.stop)
-        self._register(zk, me)
-        self._keep_session(zk, me, replicas, controller, topic_configs)
+        keeper.start()
+        self._started("the session keeper", keeper.stop)
+        self._patiently(lambda: self._register(zk, me))
 
     def _started(self, name: str, stop: Callable[[], Any]) -> None:
         self._stops.append((name, stop))
+
+    def _patiently(self, act: Callable[[], T]) -> T:
+        """``act()``, once ZooKeeper is there for it: the original waits without limit."""
+        while True:
+            try:
+                return act()
+            except (ZkConnectionError, SessionExpiredError) as error:
+                logger.warning("Waiting for ZooKeeper: %s", error)
+                if self._stopping.wait(_ZOOKEEPER_RETRY_SECONDS):
+                    raise
 
     def _connect_zookeeper(self) -> ZkClient:
         config = self.config
@@ -169,14 +186,14 @@ class KafkaServer:
             gevent=True,
         ).start()
         self._started("zookeeper", self.zk.close)
-        ensure_common_paths(self.zk)
+        self._patiently(lambda: ensure_common_paths(self.zk))
         return self.zk
 
     def _load_logs(self, zk: ZkClient) -> LogManager:
         log_manager = LogManager(
             self.config,
             clock=self._runtime.clock,
-            topic_configs=admin.fetch_all_topic_configs(zk),
+            topic_configs=self._patiently(lambda: admin.fetch_all_topic_configs(zk)),
         )
         self._runtime.blocking(log_manager.load)
         return log_manager
@@ -275,15 +292,15 @@ class KafkaServer:
             jmx_port=int(os.environ.get("JMX_PORT") or -1),
         )
 
-    def _keep_session(
+    def _session_keeper(
         self,
         zk: ZkClient,
         me: Broker,
         replicas: ReplicaManager,
         controller: Controller,
         topic_configs: TopicConfigs,
-    ) -> None:
-        keeper = SessionKeeper(
+    ) -> SessionKeeper:
+        return SessionKeeper(
             self._runtime,
             zk,
             self.config.zookeeper_session_timeout_ms,
@@ -296,8 +313,6 @@ class KafkaServer:
             ],
             replicas.fence,
         )
-        keeper.start()
-        self._started("the session keeper", keeper.stop)
 
     def shutdown(self) -> None:
         """Hand leaderships over, stop everything, leave the logs clean."""

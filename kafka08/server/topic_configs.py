@@ -25,6 +25,7 @@ logger = logging.getLogger("kafka.server.TopicConfigManager")
 
 NOTIFICATION_EXPIRY_MS = 15 * 60 * 1000
 _CHANGED, _STOP = "changed", "stop"
+_RETRY_SECONDS = 1.0
 
 
 class TopicConfigs:
@@ -75,7 +76,13 @@ class TopicConfigs:
 
     def step(self) -> None:
         if self._queue.get() == _CHANGED:
-            self._apply_changes()
+            try:
+                self._apply_changes()
+            except ZkError as error:
+                # No watch may be armed now, so nobody else would have us look again.
+                logger.warning("Topic configs not read: %s", error)
+                self._queue.put(_CHANGED)
+                self._loop.stopping.wait(_RETRY_SECONDS)
 
     def _apply_changes(self) -> None:
         names = self._watches.children(znodes.TOPIC_CONFIG_CHANGES, _CHANGED) or []
