@@ -265,3 +265,24 @@ def test_19_expired_session(clusters: Clusters, kind: str, victim: int) -> None:
         cluster.await_leader(topic, state.leader)
         recorder.verify()
     cluster.await_identical(topic)
+
+
+@pytest.mark.parametrize("kind", PURE + MIXED)
+def test_19_expired_session_nobody_noticed(clusters: Clusters, kind: str) -> None:
+    """The controller looks again only when the id is back: an original sees no change at all."""
+    cluster = clusters.get(kind, props=LONG_SESSION)
+    topic = cluster.new_topic([1, 3])
+    with Recorder(cluster, topic) as recorder:
+        path = "/brokers/ids/1"
+        node = cluster.zk.exists(path)
+        cluster.pause(2)
+        expire(cluster.connect, node.ephemeralOwner)
+        eventually(
+            "a new registration",
+            lambda: cluster.zk.exists(path) and cluster.zk.exists(path).czxid > node.czxid,
+        )
+        cluster.resume(2)
+        recorder.await_more()
+        cluster.await_isr(topic, {1, 3})
+        recorder.verify()
+    cluster.await_identical(topic)
