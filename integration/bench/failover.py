@@ -1,6 +1,7 @@
 """How long partitions are without a leader, ours beside the original: `make bench-failover`.
 
-Three brokers, one topic with three replicas of every partition. Per kind and round:
+Three brokers, three replicas of every partition, topics of 50 (0.8.2.2 takes minutes to create
+one of a thousand). Per kind and round:
 
 - kill -9 of a broker that leads a third, once an ordinary one and once the controller. Counted
   from the kill until a survivor's metadata shows another leader for the last of its partitions,
@@ -26,7 +27,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +36,7 @@ from integration import original
 from integration.cluster.cluster import Cluster, eventually
 from integration.cluster.hosts import Loopback
 from integration.harness import kill_everything
+from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
 from kafka08.message.message_set import encode_set, iter_messages
 from kafka08.network.channel import Channel
@@ -44,7 +47,7 @@ from kafka08.producer.producer import Producer
 from kafka08.protocol import schemas
 from zk import znodes
 
-TOPIC = "failover"
+PER_TOPIC = 50
 SESSION_MS = 6000
 POLL_S = 0.05
 PATIENCE_S = 120
@@ -77,12 +80,19 @@ UNITS = {
 }
 
 
+Leaders = dict[TopicPartition, int]
+
+
 class Failover:
     """One cluster of one kind; what was measured gathers in `numbers` by name."""
 
     def __init__(self, kind: str, partitions: int, directory: Path) -> None:
         self.kind = kind
-        self.partitions = partitions
+        self.preferred = {
+            TopicPartition(f"failover{number // PER_TOPIC}", number % PER_TOPIC): number % 3 + 1
+            for number in range(partitions)
+        }
+        self.topics = list(dict.fromkeys(key.topic for key in self.preferred))
         self.numbers: dict[str, list[float]] = {}
         self.cluster = Cluster(Loopback(), directory, kind, props=PROPS)
 
@@ -95,46 +105,56 @@ class Failover:
 
     def start(self) -> None:
         self.cluster.start()
-        rings = [(1, 2, 3), (2, 3, 1), (3, 1, 2)]
+        rings = {1: (1, 2, 3), 2: (2, 3, 1), 3: (3, 1, 2)}
         begin = time.monotonic()
-        self.cluster.new_topic(
-            *(rings[number % 3] for number in range(self.partitions)), wait=False, name=TOPIC
-        )
+        for topic in self.topics:
+            lists = [rings[first] for key, first in self.preferred.items() if key.topic == topic]
+            self.cluster.new_topic(*lists, wait=False, name=topic)
         self._await_healthy()
-        _say(f"{self.kind}: {self.partitions} partitions in {time.monotonic() - begin:.1f} s")
-
-    def _states(self) -> list[dict[str, list[int]]]:
-        paths = [znodes.partition_state_path(TOPIC, n) for n in range(self.partitions)]
-        asked = [self.cluster.zk.get_async(path) for path in paths]
-        return [json.loads(each.get(timeout=PATIENCE_S)[0]) for each in asked]
-
-    def _full(self) -> bool:
-        return all(len(state["isr"]) == 3 for state in self._states())
+        _say(f"{self.kind}: partitions created in {time.monotonic() - begin:.1f} s")
 
     def _await_healthy(self) -> None:
         """Full isrs, and every broker's metadata agrees with ZooKeeper on the leaders."""
-        eventually("full isrs", self._full, PATIENCE_S)
-        wanted = {number: state["leader"] for number, state in enumerate(self._states())}
+        wanted = {}
+        for topic, number in self.preferred:  # one look each where all is well
+            state = self.cluster.await_state(topic, lambda s: len(s.isr) == 3, number, "full isr")
+            wanted[topic, number] = state.leader
         for broker_id in self.cluster.brokers:
-            eventually(
-                f"metadata of broker {broker_id}",
-                lambda b=broker_id: self._leaders(b) == wanted,
-                PATIENCE_S,
-            )
+            self._await_leaders(broker_id, lambda found: found == wanted)
 
-    def _leaders(self, broker_id: int) -> dict[int, int]:
+    def _leaders(self, channel: Channel) -> Leaders:
         """Leader by partition as a broker's metadata shows it; -1 for none."""
-        found = self.cluster.metadata(broker_id, TOPIC).topics[0].partitions
-        return {each.partition: each.leader for each in found}
+        topics = channel.call(schemas.MetadataRequest(self.topics)).topics
+        return {
+            TopicPartition(topic.topic, each.partition): each.leader
+            for topic in topics
+            for each in topic.partitions
+        }
+
+    def _await_leaders(self, broker_id: int, wanted: Callable[[Leaders], bool]) -> Leaders:
+        """Until a broker's metadata shows leaders as wanted."""
+        deadline = time.monotonic() + PATIENCE_S
+        with self._connected(broker_id) as channel:
+            while not wanted(found := self._leaders(channel)):
+                if time.monotonic() > deadline:
+                    raise AssertionError(
+                        f"broker {broker_id} still shows {Counter(found.values())}"
+                    )
+                time.sleep(POLL_S)
+        return found
+
+    @contextlib.contextmanager
+    def _connected(self, broker_id: int) -> Iterator[Channel]:
+        broker = self.cluster.brokers[broker_id]
+        with Channel(broker.host.address, broker.port, timeout_ms=30000) as channel:
+            yield channel
 
     def _elect_preferred(self) -> None:
         """Back to a third each; also timed."""
-        listed = [{"topic": TOPIC, "partition": number} for number in range(self.partitions)]
+        listed = [{"topic": topic, "partition": number} for topic, number in self.preferred]
         begin = time.monotonic()
         self.cluster.put("/admin/preferred_replica_election", {"version": 1, "partitions": listed})
-        survivor = next(iter(self.cluster.brokers))
-        wanted = {number: number % 3 + 1 for number in range(self.partitions)}
-        eventually("preferred leaders", lambda: self._leaders(survivor) == wanted, PATIENCE_S)
+        self._await_leaders(1, lambda found: found == self.preferred)
         self._note("preferred election", time.monotonic() - begin)
         self.cluster.await_no_node("/admin/preferred_replica_election")
         self._await_healthy()
@@ -143,19 +163,21 @@ class Failover:
 
     def kill(self, name: str, victim: int) -> None:
         """Kill a broker and wait until all it led is led by others; then bring it back."""
-        led = {number for number in range(self.partitions) if number % 3 + 1 == victim}
+        led = [key for key, leader in self.preferred.items() if leader == victim]
         survivor = next(each for each in self.cluster.brokers if each != victim)
         ended: list[float] = []
         self.cluster.zk.exists(znodes.broker_path(victim), lambda _: ended.append(time.monotonic()))
         begin = time.monotonic()
         self.cluster.kill(victim)
-        with self._connected(survivor) as channel:
-            leaders = self._await_leaders(channel, led, victim)
-            self._timed(f"{name}: new leaders", time.monotonic() - begin)
-        self._await_acknowledged({number: leaders[number] for number in led})
+        leaders = self._await_leaders(
+            survivor, lambda found: all(found.get(key, -1) not in (-1, victim) for key in led)
+        )
+        self._timed(f"{name}: new leaders", time.monotonic() - begin)
+        self._await_acknowledged({key: leaders[key] for key in led})
         end = time.monotonic()
         self._timed(f"{name}: acknowledged", end - begin)
         self._note(f"{name}: acknowledged, after the session ended", end - ended[0])
+        self.cluster.await_gone(victim)
         self.cluster.brokers[victim].start()
         self._await_healthy()
         self._elect_preferred()
@@ -164,39 +186,19 @@ class Failover:
         self._note(name, seconds)
         self._note(f"{name}, after the session timeout", seconds - SESSION_MS / 1000)
 
-    @contextlib.contextmanager
-    def _connected(self, broker_id: int) -> Iterator[Channel]:
-        broker = self.cluster.brokers[broker_id]
-        with Channel(broker.host.address, broker.port, timeout_ms=30000) as channel:
-            yield channel
-
-    def _await_leaders(self, channel: Channel, led: set[int], victim: int) -> dict[int, int]:
-        deadline = time.monotonic() + PATIENCE_S
-        while True:
-            found = channel.call(schemas.MetadataRequest([TOPIC])).topics[0].partitions
-            leaders = {each.partition: each.leader for each in found}
-            left = [number for number in led if leaders.get(number, -1) in (-1, victim)]
-            if not left:
-                return leaders
-            if time.monotonic() > deadline:
-                raise AssertionError(f"no new leader for {len(left)} partitions: {left[:5]}")
-            time.sleep(POLL_S)
-
-    def _await_acknowledged(self, leaders: dict[int, int]) -> None:
+    def _await_acknowledged(self, leaders: Leaders) -> None:
         """A record into each partition, all of one leader's in one request, until it takes it."""
-        data = memoryview(encode_set([(None, b"x")]))
         deadline = time.monotonic() + PATIENCE_S
         waiting = dict(leaders)
         while waiting:
             for leader in set(waiting.values()):
-                mine = [number for number, each in waiting.items() if each == leader]
-                records = [schemas.ProducePartition(n, memoryview(bytearray(data))) for n in mine]
-                request = schemas.ProduceRequest(-1, 1000, [schemas.ProduceTopic(TOPIC, records)])
+                mine = [key for key, each in waiting.items() if each == leader]
                 with self._connected(leader) as channel:
-                    answer = channel.call(request)
-                for each in answer.topics[0].partitions:
-                    if each.error == 0:
-                        del waiting[each.partition]
+                    answer = channel.call(_produce_request(mine))
+                for topic in answer.topics:
+                    for each in topic.partitions:
+                        if each.error == 0:
+                            del waiting[TopicPartition(topic.topic, each.partition)]
             if waiting and time.monotonic() > deadline:
                 raise AssertionError(f"{len(waiting)} partitions take no record")
 
@@ -205,7 +207,7 @@ class Failover:
     def roll(self) -> None:
         """Restart every broker in turn while a producer runs."""
         addresses = [f"{b.host.address}:{b.port}" for b in self.cluster.brokers.values()]
-        with Load(addresses) as load:
+        with Load(addresses, list(self.preferred)) as load:
             load.await_more()
             for broker_id, broker in self.cluster.brokers.items():
                 begin = time.monotonic()
@@ -225,30 +227,38 @@ class Failover:
     def _read_all(self) -> set[bytes]:
         """Every value a consumer can see."""
         found: set[bytes] = set()
-        leaders = self._leaders(1)
+        with self._connected(1) as channel:
+            leaders = self._leaders(channel)
         for leader in set(leaders.values()):
-            mine = [number for number, each in leaders.items() if each == leader]
             with self._connected(leader) as channel:
-                for number in mine:
-                    found.update(_values(channel, number))
+                for key, each in leaders.items():
+                    if each == leader:
+                        found.update(_values(channel, key))
         return found
 
     def stop(self) -> None:
         self.cluster.stop()
 
 
-def _values(channel: Channel, partition: int) -> Iterable[bytes]:
+def _produce_request(keys: Iterable[TopicPartition]) -> schemas.ProduceRequest:
+    """One record for each, to be acknowledged by the whole isr within a second."""
+    topics: dict[str, list[schemas.ProducePartition]] = {}
+    for topic, number in keys:
+        data = memoryview(encode_set([(None, b"x")]))
+        topics.setdefault(topic, []).append(schemas.ProducePartition(number, data))
+    return schemas.ProduceRequest(
+        -1, 1000, [schemas.ProduceTopic(*each) for each in topics.items()]
+    )
+
+
+def _values(channel: Channel, key: TopicPartition) -> Iterable[bytes]:
     offset = 0
     while True:
-        request = schemas.FetchRequest(
-            -1,
-            0,
-            0,
-            [schemas.FetchTopic(TOPIC, [schemas.FetchPartition(partition, offset, 1 << 20)])],
-        )
+        wanted = schemas.FetchPartition(key.partition, offset, 1 << 20)
+        request = schemas.FetchRequest(-1, 0, 0, [schemas.FetchTopic(key.topic, [wanted])])
         answer = channel.call(request).topics[0].partitions[0]
         if answer.error:
-            raise OSError(f"fetch of {partition} at {offset}: error {answer.error}")
+            raise OSError(f"fetch of {key} at {offset}: error {answer.error}")
         messages = list(iter_messages(answer.message_set))
         for message in messages:
             if message.value is not None:
@@ -264,7 +274,8 @@ class Load:
     `acked`: values of batches that went through; `failed`: batches given up after all retries.
     """
 
-    def __init__(self, addresses: list[str]) -> None:
+    def __init__(self, addresses: list[str], keys: list[TopicPartition]) -> None:
+        self._keys = keys
         self.acked: set[bytes] = set()
         self.failed = 0
         self.longest_s = 0.0
@@ -315,7 +326,11 @@ class Load:
             raise
 
     def _send(self, numbers: range) -> None:
-        messages = [KeyedMessage(TOPIC, b"%d" % n, part_key=n) for n in numbers]
+        places = [self._keys[n % len(self._keys)] for n in numbers]
+        messages = [
+            KeyedMessage(topic, b"%d" % n, part_key=number)
+            for n, (topic, number) in zip(numbers, places, strict=True)
+        ]
         begin = time.monotonic()
         try:
             self._producer.send(*messages)
