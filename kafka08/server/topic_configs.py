@@ -18,7 +18,7 @@ from kafka08.log.log import Log
 from kafka08.runtime import Loop, Runtime
 from zk import znodes
 from zk.client import ZkClient
-from zk.errors import NoNodeError, ZkError
+from zk.errors import NoNodeError, SessionExpiredError, ZkError
 from zk.watches import WatchSet
 
 logger = logging.getLogger("kafka.server.TopicConfigManager")
@@ -65,9 +65,15 @@ class TopicConfigs:
         self._queue.put(_CHANGED)
 
     def log_config(self, topic: str) -> LogConfig:
-        """The settings of a topic's logs; the defaults where its own make no sense."""
+        """The settings of a topic's logs; the defaults where its own make no sense.
+
+        A session that ends meanwhile is no obstacle: whoever asks is in the middle of a
+        LeaderAndIsr, which a controller that saw no change of ours will not send again.
+        """
         try:
             return self._default.override(admin.fetch_topic_config(self._zk, topic))
+        except SessionExpiredError:
+            return self.log_config(topic)
         except (KafkaError, ValueError) as error:
             if isinstance(error, ZkError):
                 raise

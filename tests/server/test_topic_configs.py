@@ -8,7 +8,7 @@ from kafka08.common import TopicPartition
 from kafka08.server.topic_configs import NOTIFICATION_EXPIRY_MS, TopicConfigs
 from tests.server.support import Rig
 from zk import znodes
-from zk.errors import ZkConnectionError
+from zk.errors import SessionExpiredError, ZkConnectionError
 
 
 class Followed:
@@ -146,6 +146,13 @@ def test_what_an_outage_interrupted_is_taken_up_again(followed: Followed) -> Non
     followed.change("t", retention_ms="6")
     followed.configs.step()
     assert followed.retention() == 6
+
+
+def test_a_session_that_ends_meanwhile_is_no_obstacle(followed: Followed) -> None:
+    followed.change("t", retention_ms="5")
+    path = znodes.topic_config_path("t")
+    followed.rig.zk.fails[path] = SessionExpiredError(path=path)
+    assert followed.configs.log_config("t").retention_ms == 5
 
 
 def test_settings_that_cannot_be_read_are_not_taken_for_none(followed: Followed) -> None:
