@@ -8,6 +8,7 @@ request at least once and in order. Knows nothing of what the requests say.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
@@ -168,16 +169,20 @@ class ControllerChannelManager:
 
     def send(self, requests: Iterable[Outgoing]) -> None:
         """Queue requests; those for unknown brokers are dropped."""
+        dropped: Counter[tuple[str, int]] = Counter()
         for outgoing in requests:
             sender = self._senders.get(outgoing.broker_id)
             if sender is not None:
                 sender.put(outgoing)
             else:
-                manager_logger.warning(
-                    "[Channel manager on controller %d]: Not sending request %s to broker %d, "
-                    "since it is offline.",
-                    *(self._id, type(outgoing.request).__name__, outgoing.broker_id),
-                )
+                dropped[type(outgoing.request).__name__, outgoing.broker_id] += 1
+        # One line for all of a kind: a dead broker may have had thousands of replicas.
+        for (name, broker_id), count in dropped.items():
+            manager_logger.warning(
+                "[Channel manager on controller %d]: Not sending request %s to broker %d, "
+                "since it is offline (%d times).",
+                *(self._id, name, broker_id, count),
+            )
 
     def halt(self) -> None:
         """Stop every sender without waiting; nothing is sent after this returns."""

@@ -170,25 +170,51 @@ class PartitionStateMachine:
     # Online, Offline -> Online
 
     def _elect(self, partitions: Iterable[TopicPartition], rule: Rule) -> None:
-        """Read, decide, write; whatever was changed by somebody else meanwhile, once more."""
+        """Decide and write; whatever was changed by somebody else meanwhile, once more.
+
+        The first decision is made from what was last seen: mostly it still holds, and then
+        nothing has to be read, as the conditional write proves. Only successes count there.
+        """
         pending = list(partitions)
+        remembered = self._remembered(pending)
+        states: dict[TopicPartition, LeaderAndIsr] = {}
         while pending:
+            unknown = [p for p in pending if p not in remembered and p not in states]
+            states.update(self._store.states(unknown))
             outcomes = {}
-            states = self._store.states(pending)
+            again = []
             for partition in pending:
                 try:
-                    outcomes[partition] = rule(partition, self._current(partition, states))
-                except elections.LeaderElectionNotNeededError:
-                    self._context.leadership[partition] = states[partition]
-                    self._mark(partition, PartitionState.ONLINE)
+                    current = remembered.get(partition) or self._current(partition, states)
+                    outcomes[partition] = rule(partition, current)
                 except StateChangeFailedError as error:
-                    self._failed(partition, PartitionState.ONLINE, error)
-            written = self._store.write_states(
+                    if partition in remembered:
+                        again.append(partition)
+                    elif isinstance(error, elections.LeaderElectionNotNeededError):
+                        self._context.leadership[partition] = states[partition]
+                        self._mark(partition, PartitionState.ONLINE)
+                    else:
+                        self._failed(partition, PartitionState.ONLINE, error)
+            written, states = self._store.write_states(
                 {partition: outcome.state for partition, outcome in outcomes.items()}
             )
             for partition, state in written.items():
                 self._elected(partition, state, outcomes[partition])
-            pending = [partition for partition in outcomes if partition not in written]
+            pending = [*again, *(p for p in outcomes if p not in written)]
+            remembered = {}
+
+    def _remembered(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, LeaderAndIsr]:
+        """States as last seen, where they promise a clean election."""
+        context = self._context
+        live = context.live
+        return {
+            partition: context.leadership[partition]
+            for partition in partitions
+            if partition in context.leadership
+            and not live.isdisjoint(context.leadership[partition].isr)
+        }
 
     def _elected(
         self, partition: TopicPartition, state: LeaderAndIsr, outcome: elections.Election

@@ -247,7 +247,7 @@ class Reassignment:
                 )
             check_epoch(partition, current, context.epoch)
             wanted = elections.same_leader(current, context.epoch)
-            written = self._store.write_states({partition: wanted}).get(partition)
+            written = self._store.write_states({partition: wanted})[0].get(partition)
         logger.info("Updated leader epoch for partition %s to %d", partition, written.leader_epoch)
         context.leadership[partition] = written
         self._batch.clear()

@@ -166,15 +166,23 @@ class ReplicaStateMachine:
     def _leave_isr(
         self, gone: Mapping[TopicPartition, Collection[int]]
     ) -> dict[TopicPartition, LeaderAndIsr]:
-        """Write each isr without ``gone``; the states now valid (removeReplicaFromIsr)."""
+        """Write each isr without ``gone``; the states now valid (removeReplicaFromIsr).
+
+        Begins with the states as last seen, as elections do; "not in the isr" is believed of
+        a state just read only.
+        """
         context = self._context
         settled: dict[TopicPartition, LeaderAndIsr] = {}
         pending = list(gone)
+        remembered = {partition: context.leadership[partition] for partition in pending}
+        states: dict[TopicPartition, LeaderAndIsr] = {}
         while pending:
-            states = self._store.states(pending)
+            unknown = [p for p in pending if p not in remembered and p not in states]
+            states.update(self._store.states(unknown))
             wanted: dict[TopicPartition, LeaderAndIsr] = {}
+            again = []
             for partition in pending:
-                current = states.get(partition)
+                current = remembered.get(partition) or states.get(partition)
                 try:
                     if current is None:
                         raise StateChangeFailedError("leaderAndIsr is empty")
@@ -183,12 +191,16 @@ class ReplicaStateMachine:
                     self._cannot_leave(partition, gone[partition], error)
                     continue
                 state = elections.without_replicas(current, gone[partition], context.epoch)
-                if state is None:
-                    settled[partition] = current
-                else:
+                if state is not None:
                     wanted[partition] = state
-            settled.update(self._store.write_states(wanted))
-            pending = [partition for partition in wanted if partition not in settled]
+                elif partition in remembered:
+                    again.append(partition)
+                else:
+                    settled[partition] = current
+            written, states = self._store.write_states(wanted)
+            settled.update(written)
+            pending = [*again, *(p for p in wanted if p not in written)]
+            remembered = {}
         for partition, state in settled.items():
             context.leadership[partition] = state
             logger.info("New leader and ISR for partition %s is %s", partition, state)

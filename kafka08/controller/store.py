@@ -134,34 +134,47 @@ class ControllerStore:
 
     def write_states(
         self, states: Mapping[TopicPartition, LeaderAndIsr]
-    ) -> dict[TopicPartition, LeaderAndIsr]:
+    ) -> tuple[dict[TopicPartition, LeaderAndIsr], dict[TopicPartition, LeaderAndIsr]]:
         """Set each state if its node still has version ``zk_version - 1``.
 
-        Returned are the states as written, with the version they got. A partition missing there
-        was changed or deleted by somebody else: read it again.
+        Returned are the states as written, with the version they got, and of the others what
+        somebody else has put there meanwhile; a partition in neither has no (readable) node.
         """
-
-        def write(chunk: Sequence[tuple[TopicPartition, LeaderAndIsr]]) -> list[LeaderAndIsr]:
-            stats = self._fenced([_set_state(partition, state) for partition, state in chunk])
-            return [
-                state._replace(zk_version=stat.version)
-                for (_, state), stat in zip(chunk, stats, strict=True)
-            ]
-
         written: dict[TopicPartition, LeaderAndIsr] = {}
+        changed: dict[TopicPartition, LeaderAndIsr] = {}
         for chunk in _chunks(list(states.items()), WRITES):
-            try:
-                done = write(chunk)
-                written.update(zip((partition for partition, _ in chunk), done, strict=True))
-            except (BadVersionError, NoNodeError):
-                for partition, state in chunk:
-                    try:
-                        written[partition] = write([(partition, state)])[0]
-                    except (BadVersionError, NoNodeError):
-                        adopted = self._written_before(partition, state)
-                        if adopted is not None:
-                            written[partition] = adopted
-        return written
+            left = dict(chunk)
+            while left:
+                try:
+                    stats = self._fenced([_set_state(*item) for item in left.items()])
+                except (BadVersionError, NoNodeError):
+                    left = self._still_due(left, written, changed)
+                    continue
+                for (partition, state), stat in zip(left.items(), stats, strict=True):
+                    written[partition] = state._replace(zk_version=stat.version)
+                break
+        return written, changed
+
+    def _still_due(
+        self,
+        states: Mapping[TopicPartition, LeaderAndIsr],
+        written: dict[TopicPartition, LeaderAndIsr],
+        changed: dict[TopicPartition, LeaderAndIsr],
+    ) -> dict[TopicPartition, LeaderAndIsr]:
+        """Of ``states`` refused together those whose nodes are still as they were.
+
+        The rest goes to ``written``, where an earlier try had got through, or to ``changed``.
+        """
+        due: dict[TopicPartition, LeaderAndIsr] = {}
+        for partition, stored in self.states(list(states)).items():
+            state = states[partition]
+            if stored.zk_version == state.zk_version - 1:
+                due[partition] = state
+            elif stored[:-1] == state[:-1]:
+                written[partition] = stored
+            else:
+                changed[partition] = stored
+        return due
 
     def _written_before(
         self, partition: TopicPartition, state: LeaderAndIsr

@@ -517,6 +517,63 @@ def test_a_state_changed_by_its_leader_meanwhile_is_read_again() -> None:
     assert cluster.state(T1) == node(1, 1, 1, 1)
 
 
+def test_elections_read_nothing_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = three()
+    cluster.create_topic("t", [2, 3, 1], [3, 2, 1])
+    read: list[str] = []
+    session = cluster.sessions[1]
+    original = session.get_if_exists
+
+    def noted(path: str) -> Any:
+        read.append(path)
+        return original(path)
+
+    monkeypatch.setattr(session, "get_if_exists", noted)
+    cluster.kill(2)
+    assert cluster.state(T0) == node(3, 1, 1, 3, 1)
+    assert cluster.state(T1) == node(3, 1, 1, 3, 1)
+    # Only of the partition it has just left by an election is it asked once more.
+    assert [path for path in read if "/state" in path] == [znodes.partition_state_path(*T0)]
+
+
+def test_elections_do_not_trust_an_isr_that_has_changed_since() -> None:
+    cluster = three()
+    cluster.create_topic("t", [2, 3, 1], [2, 3], [1, 3])
+    t2 = TopicPartition("t", 2)
+    cluster.kill(3)
+    cluster.start(3)
+    # Unknown to the controller, a follower has left and others are back.
+    cluster.write_isr(T0, 2)
+    cluster.write_isr(T0, 2, 3)
+    cluster.write_isr(T1, 2, 3)
+    cluster.write_isr(t2, 1, 3)
+    cluster.kill(2)
+    assert (cluster.state(T0).leader, cluster.state(T0).isr) == (3, (3,))
+    assert (cluster.state(T1).leader, cluster.state(T1).isr) == (3, (3,))
+    cluster.kill(3)
+    assert (cluster.state(t2).leader, cluster.state(t2).isr) == (1, (1,))
+
+
+def test_a_changed_state_among_many_costs_few_transactions() -> None:
+    cluster = three()
+    cluster.create_topic("t", *([2, 3] for _ in range(250)))
+    for number in (7, 120, 249):
+        partition = TopicPartition("t", number)
+        cluster.write_isr(partition, 2)
+        cluster.write_isr(partition, 2, 3)
+    transactions = []
+    apply = cluster.server.apply
+
+    def counted(ops: Any, session: int) -> Any:
+        transactions.append(len(ops))
+        return apply(ops, session)
+
+    cluster.server.apply = counted  # type: ignore[method-assign]
+    cluster.kill(2)
+    assert len(cluster.brokers[3].leads()) == 250
+    assert len(transactions) < 15
+
+
 # Controlled shutdown
 
 
