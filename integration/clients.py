@@ -16,6 +16,10 @@ from typing import NamedTuple, Protocol
 from integration.harness import Broker, Tools, properties, zookeeper_text
 
 CODECS = ("none", "gzip", "snappy", "lz4")
+WRITERS = ("kafka-python", "librdkafka", "kcat", "ours-console", "ours-console-new")
+WRITERS += ("original-console", "original-console-new")
+READERS = ("kafka-python", "librdkafka", "kcat", "ours-high-level", "ours-shell")
+READERS += ("original-high-level", "original-shell")
 TIMEOUT_S = 60
 KAFKA_08 = {"api.version.request": False, "broker.version.fallback": "0.8.2.2"}
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from integration import original
+from integration.clients import CODECS, READERS, WRITERS
 from integration.harness import Broker, Process, Tools, ZooKeeper, kill_everything
 
 # Ids in the reports; the original's cases skip with the reason when it cannot run.
@@ -73,6 +74,45 @@ def launch() -> Iterator[Callable[[Process], None]]:
     yield launched.append
     for process in launched:
         process.kill()
+
+
+# What `--quick` keeps of the cluster scenarios.
+QUICK_MODULES = {"test_acks", "test_elections", "test_failover"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--quick",
+        action="store_true",
+        help="minutes instead of an hour: our own brokers as the servers, a Latin square of "
+        "writers, codecs and readers, some of the cluster scenarios, nothing slow",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--quick"):
+        return
+    kept = [item for item in items if _is_quick(item)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = kept
+
+
+def _is_quick(item: pytest.Item) -> bool:
+    if item.get_closest_marker("slow"):
+        return False
+    module = item.path.stem
+    if item.path.parent.name == "cluster" and module not in QUICK_MODULES:
+        return False
+    params: dict[str, object] = item.callspec.params if hasattr(item, "callspec") else {}
+    if params.get("kind", "ours") not in ("ours", "process"):
+        return False
+    if {"written", "codec", "reader"} <= params.keys():
+        writer, codec, reader = (
+            sorted(known).index(str(params[name]))
+            for name, known in (("written", WRITERS), ("codec", CODECS), ("reader", READERS))
+        )
+        return (writer + reader) % len(CODECS) == codec
+    return True
 
 
 def pytest_configure(config: pytest.Config) -> None:

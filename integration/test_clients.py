@@ -15,6 +15,8 @@ import pytest
 from integration import clients, original
 from integration.clients import (
     CODECS,
+    READERS,
+    WRITERS,
     Confluent,
     Console,
     HighLevel,
@@ -30,10 +32,6 @@ from integration.clients import (
 from integration.harness import Broker, Tools, zookeeper_text
 from integration.wire import Wire, entry, frame, string
 
-WRITERS = ("kafka-python", "librdkafka", "kcat", "ours-console", "ours-console-new")
-WRITERS += ("original-console", "original-console-new")
-READERS = ("kafka-python", "librdkafka", "kcat", "ours-high-level", "ours-shell")
-READERS += ("original-high-level", "original-shell")
 # Tools of the original's that have no twin of ours.
 ORIGINAL_TOOLS = pytest.mark.parametrize(
     "tools", [pytest.param("original", marks=pytest.mark.original)], indirect=True
