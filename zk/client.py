@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 import logging
+import select
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -107,7 +108,27 @@ def _handler(gevent: bool) -> Any:
     if gevent:
         from kazoo.handlers.gevent import SequentialGeventHandler
 
-        return SequentialGeventHandler()
+        class Handler(SequentialGeventHandler):  # type: ignore[misc]
+            """Asks the kernel first what is ready.
+
+            kazoo selects twice per request, and gevent makes a new selector each time: half the
+            time of reading many nodes. What is ready is bounded by the requests under way, so
+            others get their turn.
+            """
+
+            def select(
+                self, rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None
+            ) -> Any:
+                if not wlist and not xlist:
+                    poll = select.poll()
+                    for each in rlist:
+                        poll.register(each, select.POLLIN)
+                    ready = {fd for fd, _ in poll.poll(0)}
+                    if ready:
+                        return [each for each in rlist if each.fileno() in ready], [], []
+                return super().select(rlist, wlist, xlist, timeout)
+
+        return Handler()
     from kazoo.handlers.threading import SequentialThreadingHandler
 
     return SequentialThreadingHandler()

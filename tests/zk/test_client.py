@@ -20,6 +20,7 @@ from zk.client import (
     SessionState,
     SetOp,
     ZkClient,
+    _handler,
 )
 from zk.errors import (
     BadVersionError,
@@ -58,6 +59,18 @@ def lose_answers(client: ZkClient, monkeypatch: pytest.MonkeyPatch, name: str) -
         return lost
 
     monkeypatch.setattr(client._zk, name, once)
+
+
+def test_what_is_ready_costs_no_selector(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kazoo.handlers.gevent import SequentialGeventHandler
+
+    handler = _handler(gevent=True)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        assert handler.select([ours, theirs], [], [], 0.001) == ([], [], [])
+        theirs.send(b"x")
+        monkeypatch.setattr(SequentialGeventHandler, "select", None)
+        assert handler.select([ours, theirs], [], [], 0.001) == ([ours], [], [])
 
 
 @pytest.mark.parametrize("gevent", [False, True])
