@@ -187,15 +187,23 @@ class ControllerBrokerRequestBatch:
             yield info
 
     def _stop_replica_requests(self) -> Iterable[Outgoing]:
+        """One per replica to delete, since each answer counts; the others of a broker in one."""
         for broker_id, stops in self._stop.items():
+            kept = [replica for replica, delete in stops if not delete]
+            if kept:
+                yield self._stop_replica(broker_id, False, kept)
             for replica, delete in stops:
-                request = schemas.StopReplicaRequest(
-                    self._controller_id,
-                    self._context.epoch,
-                    delete,
-                    [schemas.StopReplicaPartition(replica.topic, replica.partition)],
-                )
-                yield Outgoing(broker_id, request, "")
+                if delete:
+                    yield self._stop_replica(broker_id, True, [replica])
+
+    def _stop_replica(
+        self, broker_id: int, delete: bool, replicas: Iterable[PartitionAndReplica]
+    ) -> Outgoing:
+        partitions = [schemas.StopReplicaPartition(each.topic, each.partition) for each in replicas]
+        request = schemas.StopReplicaRequest(
+            self._controller_id, self._context.epoch, delete, partitions
+        )
+        return Outgoing(broker_id, request, "")
 
 
 def _partition_state(

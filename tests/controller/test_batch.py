@@ -116,15 +116,18 @@ def test_every_round_names_the_partitions_being_deleted(
     assert len(states) == 2
 
 
-def test_stop_replica_is_one_request_per_replica_without_client_id(
+def test_stop_replica_is_one_request_per_replica_to_delete_without_client_id(
     batch: ControllerBrokerRequestBatch,
 ) -> None:
     batch.add_stop_replica(PartitionAndReplica("t", 0, 2), delete=False)
     batch.add_stop_replica(PartitionAndReplica("t", 1, 2), delete=True)
+    batch.add_stop_replica(PartitionAndReplica("t", 2, 2), delete=True)
     batch.add_stop_replica(PartitionAndReplica("t", 0, 2), delete=False)
+    batch.add_stop_replica(PartitionAndReplica("t", 3, 2), delete=False)
     assert batch.drain() == [
-        Outgoing(2, schemas.StopReplicaRequest(9, 4, False, [("t", 0)]), ""),  # type: ignore[list-item]
+        Outgoing(2, schemas.StopReplicaRequest(9, 4, False, [("t", 0), ("t", 3)]), ""),  # type: ignore[list-item]
         Outgoing(2, schemas.StopReplicaRequest(9, 4, True, [("t", 1)]), ""),  # type: ignore[list-item]
+        Outgoing(2, schemas.StopReplicaRequest(9, 4, True, [("t", 2)]), ""),  # type: ignore[list-item]
     ]
 
 
