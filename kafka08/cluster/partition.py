@@ -255,11 +255,14 @@ class Partition:
         remote.fetched_at = now
         return FollowerProgress(moved, moved and self.advance_hw())
 
-    def expansion(self) -> tuple[int, ...] | None:
+    def expansion(
+        self, now: float, max_lag_seconds: float, max_lag_messages: int
+    ) -> tuple[int, ...] | None:
         """The isr with every replica that has caught up, if that differs.
 
         Caught up means: all that is committed, and all this leader had when it began
-        (a new leader may know too low a hw; see docs/architecture.md, loss window L3).
+        (a new leader may know too low a hw; see docs/architecture.md, loss window L3); and
+        nothing for which ``shrinkage`` would put it out again.
         """
         if not self.is_leader or self.log is None or self.pending_isr is not None:
             return None
@@ -267,7 +270,9 @@ class Partition:
         joining = [
             broker_id
             for broker_id in self.replicas
-            if broker_id not in self.isr and self._remote_leo(broker_id) >= needed
+            if broker_id not in self.isr
+            and self._remote_leo(broker_id) >= needed
+            and self._keeps_up(broker_id, now, max_lag_seconds, max_lag_messages)
         ]
         return (*self.isr, *joining) if joining else None
 
@@ -277,19 +282,23 @@ class Partition:
         """The isr without members that are silent or too far behind, if that differs."""
         if not self.is_leader or self.log is None or self.pending_isr is not None:
             return None
-        leo = self.log.log_end_offset
-
-        def keeps_up(broker_id: int) -> bool:
-            remote = self.remote.get(broker_id)
-            if remote is None:
-                return broker_id == self.broker_id
-            if now - remote.fetched_at > max_lag_seconds:
-                return False
-            known = remote.log_end_offset
-            return known == UNKNOWN_OFFSET or leo - known <= max_lag_messages
-
-        kept = tuple(broker_id for broker_id in self.isr if keeps_up(broker_id))
+        kept = tuple(
+            broker_id
+            for broker_id in self.isr
+            if self._keeps_up(broker_id, now, max_lag_seconds, max_lag_messages)
+        )
         return kept if kept != self.isr and kept else None
+
+    def _keeps_up(
+        self, broker_id: int, now: float, max_lag_seconds: float, max_lag_messages: int
+    ) -> bool:
+        remote = self.remote.get(broker_id)
+        if remote is None:
+            return broker_id == self.broker_id
+        if now - remote.fetched_at > max_lag_seconds:
+            return False
+        known = remote.log_end_offset
+        return known == UNKNOWN_OFFSET or self.any_log().log_end_offset - known <= max_lag_messages
 
     def propose_isr(self, isr: tuple[int, ...]) -> IsrChange:
         """Open a change of isr; the caller writes it to ZooKeeper."""

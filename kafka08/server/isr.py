@@ -88,7 +88,7 @@ class IsrMaintenance:
                 ",".join(map(str, partition.isr)), ",".join(map(str, shrunk)),
             )  # fmt: skip
             self._change(partition, shrunk)
-        grown = partition.expansion()
+        grown = partition.expansion(*self._lag_limits())
         if grown:
             logger.info(
                 "Partition %s on broker %d: Expanding ISR for partition %s from %s to %s",
@@ -98,8 +98,11 @@ class IsrMaintenance:
             self._change(partition, grown)
 
     def _shrinkage(self, partition: Partition) -> tuple[int, ...] | None:
-        now = self._runtime.clock.monotonic()
-        return partition.shrinkage(now, self._max_lag_seconds, self._max_lag_messages)
+        return partition.shrinkage(*self._lag_limits())
+
+    def _lag_limits(self) -> tuple[float, float, int]:
+        """Now, and how far behind that or the log's end an isr member may be."""
+        return self._runtime.clock.monotonic(), self._max_lag_seconds, self._max_lag_messages
 
     def _change(self, partition: Partition, isr: tuple[int, ...]) -> None:
         """Write the change; stay with it until its fate is known or the role has changed."""

@@ -177,12 +177,15 @@ class ReplicaManager:
         return ReadResult(data, partition.high_watermark, older)
 
     def _record_follower(self, partition: Partition, broker_id: int, offset: int) -> None:
-        progress = partition.record_follower(broker_id, offset, self._clock.monotonic())
+        now, config = self._clock.monotonic(), self.config
+        progress = partition.record_follower(broker_id, offset, now)
         if progress.hw_moved:
             self.hw_moved(partition.topic_partition)
         elif progress.leo_moved:
             self.produce_purgatory.notify(partition.topic_partition)
-        if broker_id not in partition.isr and partition.expansion():
+        if broker_id not in partition.isr and partition.expansion(
+            now, config.replica_lag_time_max_ms / 1000, config.replica_lag_max_messages
+        ):
             self._on_caught_up(partition)
 
     def hw_moved(self, topic_partition: TopicPartition) -> None:

@@ -135,6 +135,22 @@ def test_silent_and_lagging_followers_leave_the_isr(partition: Partition) -> Non
     assert partition.shrinkage(NOW + 16, 10, 4000) == (1,)
 
 
+def test_who_is_put_out_for_silence_or_lag_is_not_let_in_again_at_once(
+    partition: Partition,
+) -> None:
+    partition.make_leader(state(isr=(1, 2)), NOW)
+    partition.append_as_leader(message_set(*"abcdef"), 1)
+    partition.record_follower(2, 6, NOW)
+    partition.record_follower(3, 6, NOW + 11)
+    silent = partition.propose_isr((1,))
+    partition.commit_isr(silent, 1)
+    assert partition.expansion(NOW + 11, 10, 4000) == (1, 3)
+    assert partition.expansion(NOW + 9, 10, 4000) == (1, 2, 3)
+    partition.append_as_leader(message_set(*"ghij"), 1)
+    partition.high_watermark = 6
+    assert partition.expansion(NOW + 9, 10, 3) is None
+
+
 def test_a_change_under_way_holds_the_high_watermark_for_both_sets(partition: Partition) -> None:
     partition.make_leader(state(), NOW)
     partition.append_as_leader(message_set("a", "b"), 1)
@@ -149,11 +165,11 @@ def test_a_joining_follower_counts_before_zookeeper_has_answered(partition: Part
     partition.make_leader(state(isr=(1,)), NOW)
     partition.append_as_leader(message_set("a"), 1)
     partition.record_follower(2, 1, NOW)
-    assert partition.expansion() == (1, 2)
+    assert partition.expansion(NOW, 10, 4000) == (1, 2)
     change = partition.propose_isr((1, 2))
     _, moved = partition.append_as_leader(message_set("b"), 1)
     assert not moved and partition.high_watermark == 1
-    assert partition.expansion() is None  # one change at a time
+    assert partition.expansion(NOW, 10, 4000) is None  # one change at a time
     assert partition.abandon_isr(change)
     assert partition.high_watermark == 2
 
@@ -184,9 +200,9 @@ def test_entering_the_isr_needs_all_the_leader_began_with(partition: Partition) 
     partition.make_leader(state(epoch=2, isr=(1, 3)), NOW)
     assert partition.high_watermark == 1
     partition.record_follower(2, 1, NOW)  # as far as the hw, behind what may be acknowledged
-    assert partition.expansion() is None
+    assert partition.expansion(NOW, 10, 4000) is None
     partition.record_follower(2, 4, NOW)
-    assert partition.expansion() == (1, 3, 2)
+    assert partition.expansion(NOW, 10, 4000) == (1, 3, 2)
 
 
 def test_the_high_watermark_never_goes_back_for_a_leader(partition: Partition) -> None:
