@@ -121,21 +121,26 @@ class Connection:
                 self._write(held)
 
     def _write(self, parts: list[Any]) -> None:
-        send = self._sock.sendall
-        if len(parts) == 1:
-            send(parts[0])
-            return
         gathered: list[Any] = []
         for part in parts:
             if isinstance(part, (bytes, bytearray, memoryview)):
                 gathered.append(part)
                 continue
             if gathered:
-                send(b"".join(gathered), MSG_MORE)
+                self._sock.sendall(b"".join(gathered), MSG_MORE)
                 gathered.clear()
             self._send_file(part)
         if gathered:
-            send(b"".join(gathered))
+            self._send(gathered[0] if len(gathered) == 1 else b"".join(gathered))
+
+    def _send(self, data: Any) -> None:
+        """Most replies fit the socket's buffer: one call that need not wait sends them."""
+        try:
+            sent = os.write(self._sock.fileno(), data)
+        except BlockingIOError:
+            sent = 0
+        if sent < len(data):
+            self._sock.sendall(memoryview(data)[sent:])
 
     def _send_file(self, part: Any) -> None:
         source, position, left = part.fileno(), part.position, len(part)
