@@ -1,0 +1,32 @@
+"""The state diagrams of docs/architecture.md show what the tables of the controller allow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka08.controller.states import PARTITION_PREDECESSORS, REPLICA_PREDECESSORS
+
+PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
+
+
+def drawn() -> list[set[tuple[str, str]]]:
+    """The arrows of each diagram, by the states' names."""
+    diagrams = []
+    for text in re.findall(r"```mermaid\nstateDiagram-v2\n(.*?)```", PAGE.read_text(), re.DOTALL):
+        names = {short: name for name, short in re.findall(r'state "(\w+)" as (\w+)', text)}
+        arrows = re.findall(r"^ *(\w+) --> (\w+)$", text, re.MULTILINE)
+        diagrams.append({(names[start], names[end]) for start, end in arrows})
+    return diagrams
+
+
+@pytest.mark.parametrize(
+    ("number", "table"), [(0, PARTITION_PREDECESSORS), (1, REPLICA_PREDECESSORS)]
+)
+def test_diagrams_and_tables_agree(number: int, table: Mapping[Any, Sequence[Any]]) -> None:
+    legal = {(start.value, end.value) for end, starts in table.items() for start in starts}
+    assert drawn()[number] == legal
