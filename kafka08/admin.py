@@ -18,6 +18,7 @@ from kafka08.settings import NumberFormatError
 from zk import znodes
 from zk.client import CreateOp, Op, SetOp, ZkClient
 from zk.errors import BadVersionError, NodeExistsError, NoNodeError
+from zk.registry import live_brokers
 
 logger = logging.getLogger("kafka.admin.AdminUtils$")
 
@@ -124,7 +125,8 @@ def list_topics(client: ZkClient) -> list[str]:
 
 def live_broker_ids(client: ZkClient) -> list[int]:
     """The ids of the live brokers, sorted. Raises NoNodeError before the first broker's start."""
-    return sorted(int(name) for name in client.children(znodes.BROKER_IDS))
+    client.children(znodes.BROKER_IDS)
+    return [broker.id for broker in live_brokers(client)]
 
 
 def topic_exists(client: ZkClient, topic: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 
 from kafka08.common import Broker
@@ -10,11 +11,12 @@ from kafka08.runtime import Clock
 from zk import znodes
 from zk.client import ZkClient
 from zk.errors import DuplicateBrokerError, NodeExistsError, ZkClosedError
-from zk.znodes import BrokerRegistration
+from zk.znodes import BrokerRegistration, MalformedNodeError
 
 logger = logging.getLogger("kafka.utils.ZkUtils$")
 
 _RETRY_SECONDS = 1.0
+_BROKER_ID = re.compile(r"0|[1-9][0-9]{0,9}")
 
 
 def ensure_common_paths(client: ZkClient) -> None:
@@ -95,8 +97,10 @@ def unregister_broker(client: ZkClient, broker_id: int) -> None:
 
 
 def broker_ids(client: ZkClient) -> list[int]:
-    """The ids of the live brokers, sorted; none without the parent node."""
-    return sorted(int(name) for name in client.children_if_exists(znodes.BROKER_IDS))
+    """The ids of the live brokers, sorted; none without the parent node. Names that are no
+    broker id are passed over."""
+    names = client.children_if_exists(znodes.BROKER_IDS)
+    return sorted(int(name) for name in names if _BROKER_ID.fullmatch(name))
 
 
 def read_broker(client: ZkClient, broker_id: int) -> Broker | None:
@@ -110,6 +114,14 @@ def read_broker(client: ZkClient, broker_id: int) -> Broker | None:
 
 
 def live_brokers(client: ZkClient) -> list[Broker]:
-    """The live brokers by id. Raises MalformedNodeError."""
-    found = (read_broker(client, broker_id) for broker_id in broker_ids(client))
-    return [broker for broker in found if broker is not None]
+    """The live brokers by id; a node that makes no sense is no broker, with a warning logged."""
+    brokers = []
+    for broker_id in broker_ids(client):
+        try:
+            broker = read_broker(client, broker_id)
+        except MalformedNodeError as error:
+            logger.warning("Passing over a broker: %s", error)
+            continue
+        if broker is not None:
+            brokers.append(broker)
+    return brokers

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kafka08 import admin
 from kafka08.common import Broker
 from tests.fakes import FakeClock
 from tests.zk import server
@@ -93,3 +94,12 @@ def test_live_brokers_by_id(client: ZkClient) -> None:
     assert registry.live_brokers(client) == [Broker(9, "h", 1), Broker(10, "h", 1)]
     assert registry.read_broker(client, 3) is None
     assert client.exists(znodes.broker_path(9)) is not None
+
+
+def test_nodes_that_are_no_brokers_are_passed_over(client: ZkClient) -> None:
+    registry.register_broker(client, 1, "h", 1, clock=FakeClock(), wait=never)
+    for name in ("abc", "-1", "07", "99"):
+        client.create(f"/brokers/ids/{name}", b"{")
+    assert registry.broker_ids(client) == [1, 99]
+    assert registry.live_brokers(client) == [Broker(1, "h", 1)]
+    assert admin.live_broker_ids(client) == [1]
