@@ -325,7 +325,7 @@ def decode_topic(path: str, data: bytes) -> dict[int, tuple[int, ...]]:
     partitions = _object(path, decode_json(path, data)).get("partitions", {})
     assignment: dict[int, tuple[int, ...]] = {}
     for key, replicas in _object(path, partitions).items():
-        if not key.isdecimal():
+        if not (key.isascii() and key.isdecimal() and len(key) <= 10 and int(key) <= INT32_MAX):
             raise MalformedNodeError(path, f"{key!r} is not a partition")
         assignment[int(key)] = _ids(path, f"partition {key}", replicas)
     return dict(sorted(assignment.items()))

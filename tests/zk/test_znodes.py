@@ -119,6 +119,8 @@ def test_readers_tolerate_what_the_original_tolerates() -> None:
         (znodes.decode_broker, b'{"host":1,"port":1}'),
         (znodes.decode_broker, b"\xff"),
         (znodes.decode_topic, b'{"partitions":{"x":[1]}}'),
+        (znodes.decode_topic, b'{"partitions":{"99999999999":[1]}}'),
+        (znodes.decode_topic, b'{"partitions":{"2147483648":[1]}}'),
         (znodes.decode_topic, b'{"partitions":{"0":["1"]}}'),
         (znodes.decode_topic, b'{"partitions":[1]}'),
         (znodes.decode_partition_state, b'{"leader":1,"leader_epoch":0,"isr":[1]}'),
