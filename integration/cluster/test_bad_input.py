@@ -22,6 +22,7 @@ HW_FILE = "replication-offset-checkpoint"
 RECOVERY_FILE = "recovery-point-offset-checkpoint"
 STALE_CONTROLLER_EPOCH = 11
 STALE_LEADER_EPOCH = 13
+NOT_LEADER = 6
 GARBAGE = [
     b"",
     b"{",
@@ -215,6 +216,32 @@ def test_node_of_a_topic_in_use(cluster: Cluster) -> None:
     cluster.brokers[3].start()
     cluster.await_isr(topic, {1, 2, 3})
     assert len(cluster.read(topic)) == 20
+
+
+@pytest.mark.parametrize(
+    "data", [GARBAGE[0], GARBAGE[1], GARBAGE[-1]], ids=["empty", "cut", "types"]
+)
+def test_state_node(cluster: Cluster, data: bytes) -> None:
+    """The leader goes on; once it is dead nobody is elected, until the node is mended."""
+    topic = cluster.new_topic([1, 2, 3])
+    cluster.put_records(topic, 10)
+    path = f"/brokers/topics/{topic}/partitions/0/state"
+    good = cluster.zk.get(path)[0]
+    cluster.zk.set(path, data)
+    assert cluster.produce(topic, [b"one more"] * 10, broker=1)[0] == 0
+    works(cluster)
+    cluster.kill(1)
+    cluster.await_gone(1)
+    other = cluster.new_topic([2, 3])
+    cluster.put_records(other, 5)
+    for broker_id in (2, 3):
+        assert cluster.produce(topic, [b"too many"], broker=broker_id)[0] == NOT_LEADER
+    assert cluster.zk.get(path)[0] == data
+    cluster.zk.set(path, good)
+    cluster.brokers[1].start()
+    cluster.await_isr(topic, {1, 2, 3})
+    cluster.put_records(topic, 10)
+    assert len(cluster.read(topic)) == 30
 
 
 def test_controller_node(cluster: Cluster) -> None:
