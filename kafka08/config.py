@@ -677,7 +677,7 @@ class LogConfig(Settings):
         "retention.ms",
         604800000,
         LONG,
-        doc="Age at which a closed segment is deleted. -1 is no exception: all is too old.",
+        doc="Age at which a closed segment is deleted; negative: never.",
     )
     max_message_bytes: int = setting(
         "max.message.bytes",

@@ -373,7 +373,8 @@ class Log:
         """
         now, config = self._clock.millis(), self.config
         deleted = self._delete_while(
-            lambda segment: now - segment.last_modified_ms > config.retention_ms
+            # with a negative age 0.8.2.2 deletes everything; who sets -1 means to keep it
+            lambda segment: 0 <= config.retention_ms < now - segment.last_modified_ms
         )
         excess = self.size - config.retention_bytes
         if config.retention_bytes < 0 or excess < 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import os
 import threading
@@ -438,6 +439,15 @@ def test_retention_by_time(tmp_path: Path) -> None:
     assert log.delete_old_segments() == 1
     assert bases(log) == [2, 4]
     assert (log.log_start_offset, log.recovery_point) == (2, 2)
+
+
+def test_a_negative_retention_keeps_for_ever(tmp_path: Path) -> None:
+    clock = ManualClock()
+    log = three_segments(tmp_path, clock, retention_ms=-1)
+    aged(log, [10**10, 10**9, 5000], clock.now)
+    assert log.delete_old_segments() == 0
+    log.config = dataclasses.replace(log.config, retention_ms=0)
+    assert log.delete_old_segments() == 3
 
 
 def test_retention_may_take_all_but_not_an_empty_active_segment(tmp_path: Path) -> None:
