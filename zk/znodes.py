@@ -128,7 +128,8 @@ def config_change_path(name: str) -> str:
 def config_change_number(name: str) -> int:
     """The sequence number in the name of a child of /config/changes. Raises MalformedNodeError."""
     digits = name[len(CONFIG_CHANGE_PREFIX) :]
-    if not name.startswith(CONFIG_CHANGE_PREFIX) or not digits.isdecimal():
+    is_number = digits.isdecimal() and len(digits) < 20
+    if not name.startswith(CONFIG_CHANGE_PREFIX) or not is_number:
         raise MalformedNodeError(config_change_path(name), "not a change notification")
     return int(digits)
 
@@ -507,6 +508,8 @@ def _utf8(path: str, data: bytes) -> str:
 def _decimal(path: str, data: bytes, bits: int) -> int:
     text = _utf8(path, data)
     digits = text[1:] if text[:1] in ("-", "+") else text
-    if not digits.isdecimal() or not -(1 << bits - 1) <= int(text) < 1 << bits - 1:
-        raise MalformedNodeError(path, f"{text!r} is not an integer of {bits} bits")
+    # Python refuses to convert thousands of digits
+    is_number = digits.isdecimal() and len(digits) <= bits
+    if not is_number or not -(1 << bits - 1) <= int(text) < 1 << bits - 1:
+        raise MalformedNodeError(path, f"{text[:50]!r} is not an integer of {bits} bits")
     return int(text)

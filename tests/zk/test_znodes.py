@@ -138,6 +138,7 @@ def test_readers_tolerate_what_the_original_tolerates() -> None:
         (znodes.decode_consumer, b'{"subscription":{"t":"1"},"pattern":"static"}'),
         (znodes.decode_offset, b""),
         (znodes.decode_offset, b"9223372036854775808"),
+        (znodes.decode_offset, b"9" * 5000),
         (znodes.decode_offset, b"1_0"),
     ],
 )
