@@ -18,6 +18,7 @@ from kafka08.errors import KafkaError
 from kafka08.runtime import Event
 from zk import znodes
 from zk.errors import NodeExistsError, NoNodeError
+from zk.registry import broker_ids
 from zk.watches import WatchSet
 from zk.znodes import ConsumerRegistration
 
@@ -76,12 +77,12 @@ class GroupNodes:
     def brokers(self) -> list[Broker]:
         """The live brokers; those that vanish while being read are left out."""
         brokers = []
-        for name in self._zk.children_if_exists(znodes.BROKER_IDS):
-            path = f"{znodes.BROKER_IDS}/{name}"
+        for broker_id in broker_ids(self._zk):
+            path = znodes.broker_path(broker_id)
             found = self._zk.get_if_exists(path)
             if found is not None:
                 broker = znodes.decode_broker(path, found[0])
-                brokers.append(Broker(int(name), broker.host, broker.port))
+                brokers.append(Broker(broker_id, broker.host, broker.port))
         return brokers
 
     def watch_brokers(self) -> bool:
