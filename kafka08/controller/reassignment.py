@@ -55,7 +55,7 @@ class Reassignment:
         """At failover: take up what is listed, drop what is finished or has vanished."""
         assignment = self._context.assignment
         over = [tp for tp, new in listed.items() if assignment.get(tp) in (None, new)]
-        if over:
+        if over or not listed:
             self._store.finish_reassignments(over)
         self._context.reassigned = {tp: new for tp, new in listed.items() if tp not in over}
         logger.info("Resuming reassignment of partitions: %s", self._context.reassigned)
@@ -68,7 +68,10 @@ class Reassignment:
             self._initiate(partition, new, resumed=begun)
 
     def request(self, listed: Mapping[TopicPartition, tuple[int, ...]]) -> None:
-        """The node changed: begin what is not under way."""
+        """The node changed: begin what is not under way. A node that lists nothing is deleted:
+        while it is there no tool would write another."""
+        if not listed:
+            self._store.finish_reassignments(())
         for partition, new in listed.items():
             if partition in self._context.reassigned:
                 continue

@@ -272,7 +272,7 @@ class ControllerStore:
     # Administrative requests
 
     def finish_reassignments(self, partitions: Collection[TopicPartition]) -> None:
-        """Take ``partitions`` off the reassignment node; delete it when nothing is left."""
+        """Take ``partitions`` off the reassignment node; delete it when nothing is left on it."""
         path = znodes.REASSIGN_PARTITIONS
         while True:
             found = self._zk.get_if_exists(path)

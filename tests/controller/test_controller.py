@@ -787,6 +787,16 @@ def test_reassignment_refused(partition: TopicPartition, replicas: list[int]) ->
     assert cluster.assignment("t") == before
 
 
+def test_a_request_that_lists_nothing_does_not_block_the_next() -> None:
+    cluster = six()
+    cluster.reassign()
+    assert not cluster.exists(znodes.REASSIGN_PARTITIONS)
+    cluster.reassign(settle=False)
+    cluster.admin.delete("/controller")
+    cluster.settle()
+    assert not cluster.exists(znodes.REASSIGN_PARTITIONS)
+
+
 def test_refused_ones_leave_the_others_on_the_node() -> None:
     cluster = six()
     cluster.reassign((T1, [9, 3]), (T0, [4, 5]))
