@@ -14,15 +14,18 @@ from tools.options import run_tool
 
 MODULES = {
     "kafka.Kafka": "kafka08.server.broker",
+    "kafka.admin.ConsumerGroupCommand": "tools.consumer_groups",
     "kafka.admin.PreferredReplicaLeaderElectionCommand": "tools.preferred_replica_election",
     "kafka.admin.ReassignPartitionsCommand": "tools.reassign_partitions",
     "kafka.admin.TopicCommand": "tools.topics",
     "kafka.tools.ConsoleConsumer": "tools.console_consumer",
     "kafka.tools.ConsoleProducer": "tools.console_producer",
+    "kafka.tools.ConsumerOffsetChecker": "tools.consumer_offset_checker",
     "kafka.tools.DumpLogSegments": "tools.dump_log_segments",
     "kafka.tools.GetOffsetShell": "tools.get_offset_shell",
     "kafka.tools.ReplicaVerificationTool": "tools.replica_verification",
     "kafka.tools.SimpleConsumerShell": "tools.simple_consumer_shell",
+    "kafka.tools.VerifyConsumerRebalance": "tools.verify_consumer_rebalance",
     "kafka.tools.ZooKeeperMainWrapper": "tools.zookeeper_shell",
     "org.apache.zookeeper.ZooKeeperMain": "tools.zookeeper_shell",
     "org.apache.zookeeper.server.quorum.QuorumPeerMain": "tools.zookeeper_server",

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from kafka08.client import shapes
 from kafka08.client.cluster import find_coordinator
+from kafka08.client.shapes import StoredOffset
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import (
     ConsumerCoordinatorNotAvailableError,
@@ -161,6 +162,13 @@ class CoordinatorOffsets:
                     return {tp: stored.offset for tp, stored in found.items()}
             self._stopping.wait(self._backoff)
         return None
+
+    def fetch_once(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, StoredOffset]:
+        """One try, with the error code of each partition. Raises OSError or KafkaError."""
+        request = shapes.offset_fetch_request(self._group, partitions)
+        return shapes.offset_fetch_results(self._call(request))
 
     def _call(self, request: Any) -> Any:
         self.connect_once()

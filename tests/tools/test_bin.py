@@ -24,6 +24,8 @@ CLASSES = {
     "kafka-topics": ["kafka.admin.TopicCommand"],
     "kafka-console-producer": ["kafka.tools.ConsoleProducer"],
     "kafka-console-consumer": ["kafka.tools.ConsoleConsumer"],
+    "kafka-consumer-groups": ["kafka.admin.ConsumerGroupCommand"],
+    "kafka-consumer-offset-checker": ["kafka.tools.ConsumerOffsetChecker"],
     "kafka-simple-consumer-shell": ["kafka.tools.SimpleConsumerShell"],
     "zookeeper-shell": ["org.apache.zookeeper.ZooKeeperMain", "-server"],
     "kafka-server-start": ["kafka.Kafka"],

@@ -1,0 +1,334 @@
+"""kafka-consumer-groups: see how far groups are, and put them elsewhere.
+
+A tool of later releases (kafka.admin.ConsumerGroupCommand of Kafka 1.1, with --all-groups and
+--delete-offsets of 2.4), for groups of 0.8: their members are in ZooKeeper, their offsets there
+or in Kafka. --zookeeper sees everything; --bootstrap-server sees and sets offsets. Failures are
+told on stdout and exit 0, see admin_command.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from kafka08 import properties
+from kafka08.errors import AdminOperationError, ConfigError, KafkaError
+from kafka08.settings import INT
+from tools import admin_command, group_reset, group_tables
+from tools.broker_list import broker_list
+from tools.group_reset import SCENARIOS
+from tools.group_service import CLIENT_ID, GroupService
+from tools.options import LONG, Arguments, OptionError, OptionParser, UsageError, run_tool
+
+logger = logging.getLogger("kafka.admin.ConsumerGroupCommand$")
+
+ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
+VIEWS = ("members", "offsets", "state")
+_REQUEST_TIMEOUT_MS = 30000
+
+
+def main(argv: list[str]) -> int:
+    """Exit status; raises UsageError and OptionError for run_tool to print."""
+    parser = _parser()
+    args = parser.parse(argv)
+    if not argv:
+        parser.usage_and_exit()
+    if sum(args.has(action) for action in ACTIONS) != 1:
+        parser.usage_and_exit(
+            "Command must include exactly one action: --list, --describe, --delete, "
+            "--reset-offsets, --delete-offsets"
+        )
+    _check(parser, args)
+    try:
+        with _connect(parser, args) as service:
+            return _run(service, args)
+    except (BrokenPipeError, UsageError, OptionError):
+        raise
+    except (OSError, KafkaError) as error:
+        print(f"Error: Executing consumer group command failed due to {error}")
+        logger.debug("Exception in consumer group command", exc_info=True)
+        return admin_command.failure_status()
+
+
+def _connect(parser: OptionParser, args: Arguments) -> GroupService:
+    config = properties.load(args.value("command-config")) if args.has("command-config") else {}
+    protocol = config.get("security.protocol", "PLAINTEXT")
+    if protocol != "PLAINTEXT":
+        raise ConfigError(f"security.protocol {protocol} is not supported, only PLAINTEXT")
+    over_the_wire = args.has("bootstrap-server")
+    return GroupService(
+        None if over_the_wire else args.value("zookeeper"),
+        broker_list(parser, args.value("bootstrap-server")) if over_the_wire else (),
+        timeout_ms=args.value("timeout"),
+        request_timeout_ms=INT.parse(config.get("request.timeout.ms", str(_REQUEST_TIMEOUT_MS))),
+        client_id=config.get("client.id", CLIENT_ID),
+    )
+
+
+def _parser() -> OptionParser:
+    parser = OptionParser(
+        "List all consumer groups, describe a consumer group, delete consumer group info, or reset "
+        "consumer group offsets."
+    )
+
+    def option(name: str, doc: str, **more: object) -> None:
+        # Later releases take no prefixes.
+        parser.option(name, doc, exact=True, **more)  # type: ignore[arg-type]
+
+    option(
+        "zookeeper",
+        "Where ZooKeeper is: host:port, several separated by commas, a chroot at the end. Either "
+        "this or --bootstrap-server is required.",
+        arg="urls",
+    )
+    option(
+        "bootstrap-server",
+        "The brokers to ask in place of ZooKeeper. They tell offsets, but not who the members are.",
+        arg="server to connect to",
+    )
+    option("list", "List all groups.")
+    option("describe", "Show the offsets and the lag of a group.")
+    option(
+        "delete",
+        "Delete groups without live members: --group, repeatable; with --topic only what they have "
+        "of that topic; --topic alone means all such groups. --topic needs --zookeeper.",
+    )
+    option(
+        "reset-offsets",
+        "Put groups without live members elsewhere: one scenario (--to-earliest, --to-latest, "
+        "--to-current, --to-offset, --shift-by, --to-datetime, --by-duration, --from-file), one "
+        "scope (--topic, --all-topics; --from-file has its own), and --dry-run or --execute.",
+    )
+    option("delete-offsets", "Delete the offsets a group has of the topics given.")
+    option("group", "The group to act on.", arg="consumer group", repeatable=True)
+    option("all-groups", "Act on every group.")
+    option(
+        "topic",
+        "A topic to reset or delete; topic:0,1,2 means these partitions. Repeatable.",
+        arg="topic",
+        repeatable=True,
+    )
+    option("all-topics", "Reset every partition the group has an offset for.")
+    option("members", "Describe the members. Needs --zookeeper.")
+    option("offsets", "Describe the offsets, as --describe alone does.")
+    option("state", "Describe the group as a whole. Needs --zookeeper.")
+    option("verbose", "With --members: which partitions each one owns.")
+    option("dry-run", "Only show what a reset would set.")
+    option("execute", "Do reset.")
+    option("export", "Print a reset as lines for --from-file.")
+    option("to-earliest", "Reset to where the logs begin.")
+    option("to-latest", "Reset to where the logs end.")
+    option("to-current", "Reset to the present offsets; to the end where there is none.")
+    option("to-offset", "Reset to an offset.", arg="offset", kind=LONG)
+    option("shift-by", "Reset by so many, negative for back.", arg="number-of-offsets", kind=LONG)
+    option(
+        "to-datetime",
+        "Reset to a time, in whole segments: yyyy-MM-ddTHH:mm:ss.SSS, UTC or with a zone.",
+        arg="datetime",
+    )
+    option("by-duration", "Reset to so long ago, in whole segments: PnDTnHnMnS.", arg="duration")
+    option("from-file", "Reset to what a file from --export says.", arg="path to CSV file")
+    option(
+        "timeout",
+        "How long to wait for a coordinator.",
+        arg="timeout (ms)",
+        kind=LONG,
+        default=5000,
+    )
+    option(
+        "command-config",
+        "Properties: client.id, request.timeout.ms.",
+        arg="command config property file",
+    )
+    option("new-consumer", "Accepted, without effect.")
+    return parser
+
+
+# --- which options may go together
+
+
+def _check(parser: OptionParser, args: Arguments) -> None:
+    if args.has("zookeeper"):
+        if args.has("bootstrap-server"):
+            parser.usage_and_exit("Option [bootstrap-server] is not valid with [zookeeper].")
+    else:
+        parser.check_required(args, "bootstrap-server")
+    if args.has("new-consumer"):
+        print("The [new-consumer] option is deprecated.", file=sys.stderr)
+    parser.check_invalid(args, "all-groups", "group", "list", "delete-offsets")
+    for other in ("list",):
+        parser.check_invalid(args, "group", other)
+    parser.check_invalid(args, "topic", "list", "describe")
+    for view in (*VIEWS, "verbose"):
+        parser.check_invalid(args, view, *(a for a in ACTIONS if a != "describe"))
+    for view in VIEWS:
+        parser.check_invalid(args, view, *(other for other in VIEWS if other != view))
+    if args.has("describe") and not args.has("all-groups"):
+        parser.check_required(args, "group")
+    if args.has("delete"):
+        _check_delete(parser, args)
+    if args.has("reset-offsets"):
+        _check_reset(parser, args)
+    if args.has("delete-offsets"):
+        parser.check_required(args, "group", "topic")
+
+
+def _check_delete(parser: OptionParser, args: Arguments) -> None:
+    if args.has("topic") and args.has("bootstrap-server"):
+        parser.usage_and_exit(
+            "When deleting a consumer group the option [topic] is only valid with [zookeeper]. "
+            "Use --delete-offsets instead."
+        )
+    if not any(args.has(name) for name in ("group", "topic", "all-groups")):
+        parser.usage_and_exit("Option [delete] either takes [group], [topic], or both")
+
+
+def _check_reset(parser: OptionParser, args: Arguments) -> None:
+    if not args.has("dry-run") and not args.has("execute"):
+        print(
+            "WARN: Nothing will be changed, as with --dry-run: say --execute to reset.",
+            file=sys.stderr,
+        )
+    if args.has("dry-run") and args.has("execute"):
+        parser.usage_and_exit("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
+    if not args.has("all-groups"):
+        parser.check_required(args, "group")
+    given = [name for name in SCENARIOS if args.has(name)]
+    for name in given:
+        parser.check_invalid(args, name, *(other for other in SCENARIOS if other != name))
+    if not given:
+        parser.usage_and_exit(
+            "Option [reset-offsets] requires one of the following scenarios: "
+            f"{', '.join(f'[{name}]' for name in SCENARIOS)}"
+        )
+    parser.check_invalid(args, "all-topics", "topic")
+    if not args.has("from-file") and not args.has("topic") and not args.has("all-topics"):
+        parser.usage_and_exit("One of the reset scopes should be defined: --all-topics, --topic.")
+
+
+# --- actions
+
+
+def _run(service: GroupService, args: Arguments) -> int:
+    if args.has("list"):
+        for group in service.groups():
+            print(group)
+    elif args.has("describe"):
+        _describe(service, args)
+    elif args.has("reset-offsets"):
+        _reset(service, args)
+    elif args.has("delete-offsets"):
+        return _delete_offsets(service, args)
+    elif args.has("zookeeper"):
+        return _delete_by_zookeeper(service, args)
+    else:
+        return _delete_by_brokers(service, args)
+    return 0
+
+
+def _groups(service: GroupService, args: Arguments) -> list[str]:
+    return service.groups() if args.has("all-groups") else list(dict.fromkeys(args.values("group")))
+
+
+def _describe(service: GroupService, args: Arguments) -> None:
+    groups = _groups(service, args)
+    for group in groups:
+        lead = group if args.has("all-groups") or len(groups) > 1 else None
+        if args.has("members"):
+            service.describe_members(group, lead, verbose=args.has("verbose"))
+        elif args.has("state"):
+            service.describe_state(group, lead)
+        else:
+            service.describe_offsets(group, lead)
+
+
+def _reset(service: GroupService, args: Arguments) -> None:
+    groups = _groups(service, args)
+    with_group = args.has("all-groups") or len(groups) > 1
+    plan = service.plan_reset(groups, args)
+    if args.has("execute"):
+        service.execute(plan)
+    if args.has("export"):
+        group_tables.print_export(plan, with_group=with_group)
+    else:
+        group_tables.print_new_offsets(plan, with_group=with_group)
+
+
+def _delete_offsets(service: GroupService, args: Arguments) -> int:
+    words = args.values("topic")
+    partitions = group_reset.parse_partitions(words, service.storage.partitions)
+    failed = False
+    for group in _groups(service, args):
+        results = service.delete_offsets(group, partitions)
+        if all(result == "Successful" for result in results.values()):
+            print(
+                f"Request succeed for deleting offsets with topic {', '.join(words)} group {group}"
+            )
+        else:
+            failed = True
+            print("Error: Encounter some partition level error, see the follow-up details:")
+        group_tables.print_deleted_offsets(results)
+    return admin_command.failure_status() if failed else 0
+
+
+_WHY = {
+    "NON_EMPTY_GROUP": "its consumers are still active.",
+    "GROUP_ID_NOT_FOUND": "group does not exist.",
+}
+
+
+def _delete_by_zookeeper(service: GroupService, args: Arguments) -> int:
+    """The forms and words of --zookeeper in Kafka 1.1."""
+    topic = args.value("topic")
+    all_groups = not args.has("group")
+    failed = False
+    for group in service.groups() if all_groups else _groups(service, args):
+        of_topic = "" if topic is None else f" topic '{topic}'"
+        try:
+            if topic is None:
+                service.delete(group)
+            else:
+                service.delete_topic(group, topic)
+        except AdminOperationError as error:
+            if not all_groups or topic is None:
+                failed = True
+                why = _WHY.get(str(error), f"{error}.")
+                print(f"Error: Delete for group '{group}'{of_topic} failed because {why}")
+            continue
+        if not all_groups or topic is None:
+            scope = " all" if topic is None else ""
+            print(
+                f"Deleted{scope} consumer group information for group '{group}'{of_topic} in "
+                "zookeeper."
+            )
+    if all_groups and topic is not None:
+        print(
+            "Deleted consumer group information for all inactive consumer groups for topic "
+            f"'{topic}' in zookeeper."
+        )
+    return admin_command.failure_status() if failed else 0
+
+
+def _delete_by_brokers(service: GroupService, args: Arguments) -> int:
+    """The words of --bootstrap-server in Kafka 1.1."""
+    deleted, failures = [], {}
+    for group in _groups(service, args):
+        try:
+            service.delete(group)
+            deleted.append(group)
+        except AdminOperationError as error:
+            failures[group] = str(error)
+    names = ", ".join(f"'{group}'" for group in deleted)
+    if not failures:
+        print(f"Deletion of requested consumer groups ({names}) was successful.")
+        return 0
+    print("Error: Deletion of some consumer groups failed:")
+    for group, why in failures.items():
+        print(f"* Group '{group}' could not be deleted due to: {why}")
+    if deleted:
+        print(f"\nThese consumer groups were deleted successfully: {names}")
+    return admin_command.failure_status()
+
+
+if __name__ == "__main__":
+    sys.exit(run_tool(main))

@@ -1,0 +1,306 @@
+"""What groups committed, in both storages, and where the logs they read begin and end.
+
+A group of 0.8 keeps its offsets in ZooKeeper, in ``__consumer_offsets``, or in both; the tools
+read and write them wherever they are. Brokers are asked over the wire; a ZooKeeper client, where
+the tool has one, serves the nodes. Who the members are is ``group_members``'.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from kafka08 import admin
+from kafka08.client import shapes
+from kafka08.client.cluster import ClusterClient
+from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
+from kafka08.errors import (
+    NO_ERROR,
+    ConsumerCoordinatorNotAvailableError,
+    KafkaError,
+    NotCoordinatorForConsumerError,
+    OffsetsLoadInProgressError,
+    for_code,
+    raise_for_code,
+)
+from kafka08.message.message_set import iter_messages
+from kafka08.protocol import schemas
+from kafka08.protocol.codec import decode
+from kafka08.runtime import Runtime, ThreadRuntime
+from zk.client import ZkClient
+from zk.znodes import MalformedNodeError
+
+logger = logging.getLogger("kafka.admin.ConsumerGroupCommand$")
+
+NO_OFFSET = shapes.NO_OFFSET
+# A commit this old has outlived any offsets.retention.minutes: brokers forget it.
+_LONG_AGO_MS = 1
+_RETRY_S = 0.1
+_FETCH_BYTES = 1 << 20
+_NOT_NOW = (
+    ConsumerCoordinatorNotAvailableError.code,
+    NotCoordinatorForConsumerError.code,
+    OffsetsLoadInProgressError.code,
+)
+T = TypeVar("T")
+
+
+class Committed(NamedTuple):
+    """The next offset a group stored for a partition, by storage; None where there is none."""
+
+    in_zookeeper: int | None = None
+    in_kafka: int | None = None
+
+    @property
+    def offset(self) -> int | None:
+        """The one the original's tools show: Kafka's, where there is one."""
+        return self.in_zookeeper if self.in_kafka is None else self.in_kafka
+
+
+class Where(NamedTuple):
+    """Storages."""
+
+    zookeeper: bool
+    kafka: bool
+
+
+class GroupStorage:
+    """Both storages of every group of a cluster, and its logs' ends.
+
+    Without ``zk`` the brokers read and write ZooKeeper's offsets (requests of version 0), which
+    cannot remove any. ``timeout_ms`` bounds the wait for a coordinator. Calls raise OSError or
+    KafkaError.
+    """
+
+    def __init__(
+        self,
+        cluster: ClusterClient,
+        zk: ZkClient | None = None,
+        *,
+        timeout_ms: int = 5000,
+        runtime: Runtime | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._zk = zk
+        self._timeout_ms = timeout_ms
+        self._runtime = runtime or ThreadRuntime()
+
+    def partitions(self, topics: Iterable[str] | None = None) -> list[TopicPartition]:
+        """Of the topics named that exist, or of all topics but the internal one; sorted."""
+        # Naming topics in the request would create those that are missing.
+        wanted = None if topics is None else set(topics)
+        return sorted(
+            TopicPartition(found.topic, partition.partition)
+            for found in self._cluster.refresh().topics
+            for partition in found.partitions
+            if (found.topic != OFFSETS_TOPIC if wanted is None else found.topic in wanted)
+        )
+
+    # --- reading
+
+    def committed(
+        self, group: str, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, Committed]:
+        """What is stored, by partition; partitions without anything are left out."""
+        wanted = list(partitions)
+        in_zookeeper = self._fetch_from_zookeeper(group, wanted)
+        in_kafka = self._fetch_from_kafka(group, wanted)
+        found = {
+            tp: Committed(in_zookeeper.get(tp), in_kafka.get(tp)) for tp in dict.fromkeys(wanted)
+        }
+        return {tp: stored for tp, stored in found.items() if stored.offset is not None}
+
+    def _fetch_from_zookeeper(
+        self, group: str, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        if self._zk is None:
+            request = shapes.offset_fetch_request(group, partitions, version=0)
+            return _stored(self._any_broker(request)) if partitions else {}
+        found = {}
+        for tp in partitions:
+            try:
+                offset = admin.fetch_consumer_offset(self._zk, group, *tp)
+            except MalformedNodeError as error:
+                logger.warning("%s; --reset-offsets writes a good one", error)
+                continue
+            if offset is not None and offset >= 0:
+                found[tp] = offset
+        return found
+
+    def _fetch_from_kafka(
+        self, group: str, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        if not partitions:
+            return {}
+        return _stored(self._coordinator(group, shapes.offset_fetch_request(group, partitions)))
+
+    def groups_in_kafka(self) -> dict[str, set[TopicPartition]]:
+        """Every group with offsets in Kafka, out of the offsets topic itself."""
+        live: dict[schemas.OffsetKey, bool] = {}
+        topics = self._cluster.refresh().topics
+        for partition in (p for t in topics if t.topic == OFFSETS_TOPIC for p in t.partitions):
+            tp = TopicPartition(OFFSETS_TOPIC, partition.partition)
+            self._read_offsets_log(tp, live)
+        groups: dict[str, set[TopicPartition]] = {}
+        for key, stored in live.items():
+            if stored:
+                groups.setdefault(key.group, set()).add(TopicPartition(key.topic, key.partition))
+        return groups
+
+    def _read_offsets_log(self, tp: TopicPartition, live: dict[schemas.OffsetKey, bool]) -> None:
+        position = self._ask_leader(tp, shapes.EARLIEST_TIME)
+        end = self._ask_leader(tp, shapes.LATEST_TIME)
+        while position is not None and end is not None and position < end:
+            request = shapes.fetch_request({tp: position}, _FETCH_BYTES)
+            entry = shapes.flatten(self._cluster.call_leader(tp, request).topics)[tp]
+            raise_for_code(entry.error)
+            before = position
+            for message in iter_messages(entry.message_set):
+                position = message.offset + 1
+                _note(message.key, message.value, live)
+            if position == before:
+                return
+
+    # --- writing
+
+    def commit(self, group: str, offsets: Mapping[TopicPartition, int], where: Where) -> None:
+        """Store next offsets. Raises the error of the first that is refused."""
+        if not offsets:
+            return
+        if where.zookeeper:
+            self._commit_to_zookeeper(group, offsets)
+        if where.kafka:
+            request = shapes.commit_request_v1(group, offsets)
+            _raise_any(self._coordinator(group, request))
+
+    def _commit_to_zookeeper(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        if self._zk is None:
+            _raise_any(self._any_broker(shapes.commit_request_v0(group, offsets)))
+            return
+        for tp, offset in offsets.items():
+            admin.store_consumer_offset(self._zk, group, *tp, offset)
+
+    def forget_in_kafka(self, group: str, partitions: Iterable[TopicPartition]) -> None:
+        """Have brokers forget what is in Kafka.
+
+        The protocol of 0.8 knows no deletion. A commit of -1 reads as nothing stored at once, and
+        its old timestamp has the broker remove it at its next look for expired offsets.
+        """
+        topics = [
+            schemas.OffsetCommitTopicV1(
+                topic,
+                [
+                    schemas.OffsetCommitPartitionV1(number, NO_OFFSET, _LONG_AGO_MS, "")
+                    for number, _ in listed
+                ],
+            )
+            for topic, listed in shapes.by_topic(dict.fromkeys(partitions)).items()
+        ]
+        if topics:
+            request = schemas.OffsetCommitRequestV1(group, -1, "", topics)
+            _raise_any(self._coordinator(group, request))
+
+    # --- logs
+
+    def log_starts(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return self._log_offsets(partitions, shapes.EARLIEST_TIME)
+
+    def log_ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return self._log_offsets(partitions, shapes.LATEST_TIME)
+
+    def offsets_at(
+        self, partitions: Iterable[TopicPartition], time_ms: int
+    ) -> dict[TopicPartition, int]:
+        """An offset at or before the first message after a time.
+
+        0.8 knows the age of whole segments only: this is the start of the last segment that was
+        complete by then, or of the log.
+        """
+        wanted = list(partitions)
+        return {**self.log_starts(wanted), **self._log_offsets(wanted, time_ms)}
+
+    def _log_offsets(
+        self, partitions: Iterable[TopicPartition], time: int
+    ) -> dict[TopicPartition, int]:
+        asked = {tp: self._ask_leader(tp, time) for tp in partitions}
+        return {tp: offset for tp, offset in asked.items() if offset is not None}
+
+    def _ask_leader(self, tp: TopicPartition, time: int) -> int | None:
+        """None when there is no such offset, or no leader that tells."""
+        try:
+            response = self._cluster.call_leader(tp, shapes.offsets_request({tp: time}))
+            entry = shapes.flatten(response.topics)[tp]
+            raise_for_code(entry.error)
+        except (OSError, KafkaError, LookupError) as error:
+            logger.warning("The leader of %s does not tell its offsets: %s", tp, error)
+            return None
+        return entry.offsets[0] if entry.offsets else None
+
+    # --- requests
+
+    def coordinator(self, group: str) -> Broker:
+        """Waits while the offsets topic is being created."""
+        return self._until_answered(lambda: self._cluster.coordinator(group))
+
+    def _any_broker(self, request: Any) -> Any:
+        failure: Exception | None = None
+        for entry in self._cluster.refresh().brokers:
+            try:
+                return self._cluster.call(Broker(*entry), request)
+            except (OSError, KafkaError) as error:
+                failure = error
+        raise failure or KafkaError("No broker is known")
+
+    def _coordinator(self, group: str, request: Any) -> Any:
+        """The coordinator's answer, once it is one and has loaded the group's offsets."""
+
+        def ask() -> Any:
+            response = self._cluster.call(self._cluster.coordinator(group), request)
+            for entry in shapes.flatten(response.topics).values():
+                if entry.error in _NOT_NOW:
+                    raise_for_code(entry.error)
+            return response
+
+        return self._until_answered(ask)
+
+    def _until_answered(self, ask: Callable[[], T]) -> T:
+        deadline = self._runtime.clock.monotonic() + self._timeout_ms / 1000
+        while True:
+            try:
+                return ask()
+            except (OSError, KafkaError) as error:
+                passing = isinstance(error, OSError) or getattr(error, "code", None) in _NOT_NOW
+                if not passing or self._runtime.clock.monotonic() >= deadline:
+                    raise
+            self._runtime.sleep(_RETRY_S)
+
+
+def _stored(response: Any) -> dict[TopicPartition, int]:
+    return {
+        tp: stored.offset
+        for tp, stored in shapes.offset_fetch_results(response).items()
+        if stored.error == NO_ERROR and stored.offset >= 0
+    }
+
+
+def _raise_any(response: Any) -> None:
+    for tp, code in shapes.commit_results(response).items():
+        if code != NO_ERROR:
+            raise_for_code(code, f"The offset of {tp} was not stored: {for_code(code)}")
+
+
+def _note(key: bytes | None, value: bytes | None, live: dict[schemas.OffsetKey, bool]) -> None:
+    """Replay one message of the offsets topic; those of other versions are none of ours."""
+    if key is None:
+        return
+    try:
+        parsed, _ = decode(schemas.OffsetKey, memoryview(key))
+        stored = bool(value)
+        if value:
+            stored = decode(schemas.OffsetValue, memoryview(value))[0].offset >= 0
+    except KafkaError as error:
+        logger.debug("Skipped a message of %s: %s", OFFSETS_TOPIC, error)
+        return
+    if parsed.version == 0:
+        live[parsed] = stored

@@ -1,0 +1,86 @@
+"""VerifyConsumerRebalance: does every partition a group subscribed to have a live owner?
+
+Mirrors kafka.tools.VerifyConsumerRebalance, but for its two comparisons of text with something
+else, which let it report a failure for every live group. What is wrong is logged; the verdict is
+printed. Exits 0 for either, or 1 for a failure with KAFKA_TOOLS_STRICT_EXIT=1.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from tools import admin_command
+from tools.group_members import GroupMembers, read_group
+from tools.options import OptionParser, run_tool
+from zk import znodes
+from zk.client import ZkClient
+
+logger = logging.getLogger("kafka.tools.VerifyConsumerRebalance$")
+
+
+def main(argv: list[str]) -> int:
+    """Exit status; raises UsageError and OptionError for run_tool to print."""
+    parser = _parser()
+    if not argv:
+        parser.usage_and_exit()
+    args = parser.parse(argv)
+    if args.has("help"):
+        print(parser.usage(), end="")
+        return 0
+    parser.check_required(args, "group")
+    client = admin_command.connect(args.value("zookeeper.connect"))
+    try:
+        successful = verify(client, args.value("group"))
+    except Exception:
+        logger.exception("Error while verifying current rebalancing operation")
+        return admin_command.failure_status()
+    finally:
+        client.close()
+    print(f"Rebalance operation {'successful' if successful else 'failed'} !")
+    return 0 if successful else admin_command.failure_status()
+
+
+def _parser() -> OptionParser:
+    parser = OptionParser(
+        "Validate that all partitions have a consumer for a given consumer group."
+    )
+    parser.option(
+        "zookeeper.connect", "ZooKeeper connect string.", kind=str, default="localhost:2181"
+    )
+    parser.option("group", "Consumer group.", kind=str)
+    parser.option("help", "Print this message.")
+    return parser
+
+
+def verify(client: ZkClient, group: str) -> bool:
+    """Whether the group is at rest with an owner for each partition; what is not is logged.
+
+    Raises NoNodeError for a group that never had members.
+    """
+    client.children(znodes.consumer_ids_path(group))
+    found = read_group(client, group, exclude_internal=False)
+    for tp in found.misplaced():
+        owner = found.owners.get(tp)
+        if owner is None:
+            logger.error("No owner for partition %s", tp)
+        else:
+            logger.error(
+                "Owner %s for partition %s is not a valid member of consumer group %s",
+                owner,
+                tp,
+                group,
+            )
+    _log_idle_topics(found)
+    return not found.misplaced()
+
+
+def _log_idle_topics(found: GroupMembers) -> None:
+    owned = {tp.topic for tp in found.owners}
+    for topic, partitions in found.partitions.items():
+        if partitions and topic not in owned:
+            logger.error("No owners for any partitions for topic %s", topic)
+
+
+if __name__ == "__main__":
+    sys.exit(run_tool(main))
