@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kafka08.common import TopicPartition
-from kafka08.errors import NO_ERROR, KafkaError, RequestTimedOutError
+from kafka08.errors import (
+    NO_ERROR,
+    KafkaError,
+    NotLeaderForPartitionError,
+    RequestTimedOutError,
+    UnknownTopicOrPartitionError,
+)
 from kafka08.server.replica_manager import ReplicaManager
 
 
@@ -24,6 +30,10 @@ def await_acks(
         try:
             reached = replicas.writable(key).acks_reached(required[key], acks)
             codes[key] = NO_ERROR
+        except UnknownTopicOrPartitionError:
+            # Moved away meanwhile, stored all the same: 0.8.2.2's 3 says that there is nothing.
+            reached = True
+            codes[key] = NotLeaderForPartitionError.code
         except KafkaError as error:
             reached = True
             codes[key] = error.code
