@@ -154,7 +154,9 @@ class Log:
             info = message_set.assign_offsets(buffer, leo, config.max_message_bytes)
             data = buffer[: info.valid_bytes]
             if info.codec and config.compressed_sets == "normalised":
-                data = _normalise(data, leo, config.max_message_bytes)
+                first = info.last_offset - info.count + 1
+                info = info._replace(first_offset=first)
+                data = _normalise(data, first, config.max_message_bytes)
         else:
             info = message_set.check_follower_set(buffer, config.max_message_bytes)
             data = buffer[: info.valid_bytes]

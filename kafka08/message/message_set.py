@@ -19,7 +19,7 @@ from typing import NamedTuple
 from kafka08.errors import InvalidMessageError, MessageSizeTooLargeError, UnknownError
 from kafka08.message.compression import MAX_INFLATED, NAMES, NONE, compress
 from kafka08.message.crc import crc32
-from kafka08.message.inner import leaves
+from kafka08.message.inner import leaves, looks_true_with_gaps, numbered_from
 from kafka08.message.message import (
     CODEC_MASK,
     CRC_START,
@@ -77,7 +77,9 @@ def assign_offsets(
 
     ``buffer`` must be writable. A cut last entry is left out of ``valid_bytes``. A wrapper that
     holds no message has no legal offset: it is taken out, what follows moves up, and a set of
-    nothing else counts 0. After an error the offsets in the buffer are undefined.
+    nothing else counts 0. One whose inner offsets would pass for true ones with gaps (see
+    ``inner``) is moved on by one, so that they do not: ``first_offset`` may then be above
+    ``base_offset``. After an error the offsets in the buffer are undefined.
 
     Raises InvalidMessageError (wrong crc, impossible size, nested too deep),
     MessageSizeTooLargeError (an entry above ``max_message_bytes``, or one that inflates past
@@ -86,6 +88,8 @@ def assign_offsets(
     view = memoryview(buffer)
     end = len(view)
     offset = base_offset
+    skipped = 0  # offsets that no message got
+    first = -1
     position = entries = last_codec = retry_at = 0
     last_try = end - MIN_RUN_BYTES
     limit = max_message_bytes - ENTRY_OVERHEAD
@@ -101,6 +105,7 @@ def assign_offsets(
             if table is not None:
                 write_offsets(table, size, offset)
                 view[position : position + len(table)] = table
+                first = first if entries else offset
                 rows = len(table) // (ENTRY_OVERHEAD + size)
                 offset += rows
                 entries += rows
@@ -115,16 +120,19 @@ def assign_offsets(
         codec = attributes & CODEC_MASK
         if codec:
             last_codec = codec
-            count = leaves(
-                view, position, stop, codec, max_inflated=max_inflated, check_crc=True
-            ).count
+            found = leaves(view, position, stop, codec, max_inflated=max_inflated, check_crc=True)
+            count = found.count
             if not count:
                 empty.append((position, stop))
                 position = stop
                 continue
-            offset += count
+            if looks_true_with_gaps(found, offset + count - 1):
+                offset += 1
+                skipped += 1
         else:
-            offset += 1
+            count = 1
+        first = first if entries else offset
+        offset += count
         put(view, position, offset - 1)
         entries += 1
         position = stop
@@ -132,7 +140,8 @@ def assign_offsets(
     valid_bytes = _close_gaps(view, empty, position) if empty else position
     if not entries:
         return Appended(0, 0, -1, -1, 0, last_codec)
-    return Appended(offset - base_offset, valid_bytes, base_offset, offset - 1, entries, last_codec)
+    count = offset - base_offset - skipped
+    return Appended(count, valid_bytes, first, offset - 1, entries, last_codec)
 
 
 def check_follower_set(buffer: BytesLike, max_message_bytes: int) -> Appended:
@@ -204,8 +213,8 @@ def iter_messages(
 ) -> Iterator[Message]:
     """All whole messages, those inside wrappers included, with their true offsets.
 
-    Messages of a wrapper are numbered back from its offset; what a producer stored as their
-    offsets does not matter. Raises as ``assign_offsets`` does, without a limit of size.
+    Messages of a wrapper are numbered back from its offset unless those they carry are true
+    (``inner.numbered_from``). Raises as ``assign_offsets`` does, without a limit of size.
     """
     data = bytes(buffer)
     start = 0
@@ -218,7 +227,7 @@ def iter_messages(
         found = leaves(
             data, entry.position, stop, entry.codec, max_inflated=max_inflated, check_crc=check_crc
         )
-        first = entry.offset - found.count + 1
+        first = numbered_from(found, entry.offset)
         yield from _plain_messages(found.data, 0, len(found.data), False, first, entry.codec)
     yield from _plain_messages(data, start, len(data), check_crc)
 

@@ -1,8 +1,8 @@
 """Wrappers whose inner offsets are not the true ones, put right.
 
 Sets are stored as producers sent them, so the messages inside a wrapper mostly carry offsets such
-as 0 to n-1. The true offset of message i of n in a wrapper with offset W is W - (n - 1) + i, and
-0.8.2.2 clients take the stored ones at face value: consumers must be sent rebuilt wrappers.
+as 0 to n-1 (``inner.numbered_from`` tells the true ones), and 0.8.2.2 clients take the stored
+ones at face value: consumers must be sent rebuilt wrappers.
 Replicas get what is stored. ``normalise`` is what 0.8.2.2 does at append instead
 (kafka.message.ByteBufferMessageSet.assignOffsets). Knows no log: positions are the caller's.
 """
@@ -11,18 +11,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
-from itertools import count
 
 from kafka08.errors import InvalidMessageError, KafkaError
 from kafka08.message.compression import FASTEST, MAX_INFLATED, NONE, compress
-from kafka08.message.inner import Leaves, leaves
+from kafka08.message.inner import Leaves, leaves, numbered_from
 from kafka08.message.message import (
     CODEC_MASK,
     ENTRY_OVERHEAD,
     HEADER,
     MIN_MESSAGE_SIZE,
     OFFSET,
-    OFFSET_AND_SIZE,
     SIZE,
     BytesLike,
     encode_entry,
@@ -216,18 +214,7 @@ def _leaves_of(entry: BytesLike, max_inflated: int) -> Leaves:
 
 
 def _is_right(entry: BytesLike, found: Leaves) -> bool:
-    if not found.exact:
-        return False
-    last = OFFSET.unpack_from(entry)[0]
-    expected = count(last - found.count + 1)
-    data = found.data
-    position = 0
-    while position < len(data):
-        offset, size = OFFSET_AND_SIZE.unpack_from(data, position)
-        if offset != next(expected):
-            return False
-        position += ENTRY_OVERHEAD + size
-    return True
+    return found.exact and numbered_from(found, OFFSET.unpack_from(entry)[0]) is None
 
 
 def _rebuild(entry: BytesLike, found: Leaves) -> bytes:
@@ -236,7 +223,9 @@ def _rebuild(entry: BytesLike, found: Leaves) -> bytes:
     last = OFFSET.unpack_from(entry)[0]
     codec = entry[17] & CODEC_MASK
     table = bytearray(found.data)
-    _number(table, last - found.count + 1)
+    first = numbered_from(found, last)
+    if first is not None:
+        _number(table, first)
     span, _ = key_and_value(entry, 0, len(entry))
     key = None if span is None else bytes(entry[span[0] : span[1]])
     return encode_entry(key, compress(codec, table, level=FASTEST), last, codec)
