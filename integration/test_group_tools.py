@@ -182,11 +182,9 @@ def test_command_lines_end_alike(ours: Tools, theirs: Tools, tool: str, words: l
 
 def test_verifier_says_what_the_original_cannot(scene: Scene, theirs: Tools) -> None:
     where = ["--zookeeper.connect", scene.broker.zookeeper, "--group", scene.group]
-    mine, his = scene.tools.run(VERIFIER, *where), theirs.run(VERIFIER, *where)
-    assert mine.code == his.code == 0
-    assert (mine.out, his.out) == ("", "")
-    for done in (mine, his):
-        assert "Error while verifying current rebalancing operation" in done.err
+    for tools in (scene.tools, theirs):
+        # No such group: nobody subscribed, so nothing is missing.
+        assert tools.run(VERIFIER, *where).lines == ["Rebalance operation successful !"]
     live = scene.consume()
     try:
         wait_until(
@@ -304,7 +302,7 @@ def test_every_scenario(scene: Scene, by: str, storage: str, tmp_path: Path) -> 
     words = ["--reset-offsets", "--group", group, *everything]
     exported = scene.run(*words, "--to-latest", "--export", by=by)
     assert exported.lines == [f"{topic},0,10", f"{topic},1,20", f"{topic},2,30", ""]
-    plan.write_text(exported.out.replace("30", "29"))
+    plan.write_text(exported.out.replace(",30", ",29"))
     assert scene.progress(by)[2][0] == "0", "a dry run wrote"
     assert reset("--from-file", str(plan)) == [10, 20, 29]
     with nodes(scene.broker) as client, scene.broker.wire() as wire:

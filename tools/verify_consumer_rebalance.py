@@ -13,7 +13,6 @@ import sys
 from tools import admin_command
 from tools.group_members import GroupMembers, read_group
 from tools.options import OptionParser, run_tool
-from zk import znodes
 from zk.client import ZkClient
 
 logger = logging.getLogger("kafka.tools.VerifyConsumerRebalance$")
@@ -54,11 +53,7 @@ def _parser() -> OptionParser:
 
 
 def verify(client: ZkClient, group: str) -> bool:
-    """Whether the group is at rest with an owner for each partition; what is not is logged.
-
-    Raises NoNodeError for a group that never had members.
-    """
-    client.children(znodes.consumer_ids_path(group))
+    """Whether the group is at rest with an owner for each partition; what is not is logged."""
     found = read_group(client, group, exclude_internal=False)
     for tp in found.misplaced():
         owner = found.owners.get(tp)

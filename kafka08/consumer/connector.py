@@ -103,6 +103,7 @@ class ConsumerConnector:
         self._streams: dict[str, dict[str | None, KafkaStream]] = {}
         self._registration: ConsumerRegistration | None = None
         self._registry: Registry = {}
+        self._claimed: Assignment = {}
         self._view: GroupView | None = None
         self._worker: Loop | None = None
         self._scheduler = Scheduler(self._runtime)
@@ -235,6 +236,8 @@ class ConsumerConnector:
             self._rebalance()
         except ConsumerRebalanceFailedError:
             logger.exception("error during syncedRebalance")
+            # The original waits for the next event, which may never come.
+            self._changed.set()
 
     def _rejoin(self) -> None:
         logger.info(
@@ -260,13 +263,12 @@ class ConsumerConnector:
         cause: Exception | None = None
         with self._lock:
             for attempt in range(self.config.rebalance_max_retries):
-                if self._stopping.is_set():
-                    return
+                if self._stopping.is_set() or self._session_lost:
+                    return  # the worker registers anew first
                 logger.info("begin rebalancing consumer %s try #%d", self.consumer_id, attempt)
                 try:
                     if self._attempt():
                         return
-                    cause = None
                 except Exception as error:
                     logger.info("exception during rebalance", exc_info=True)
                     cause = error
@@ -281,9 +283,12 @@ class ConsumerConnector:
         raise ConsumerRebalanceFailedError(f"{text}: {cause}" if cause else text) from cause
 
     def _attempt(self) -> bool:
-        """One attempt; False when another member still holds a partition of ours."""
+        """One attempt; False when the connector is closing.
+
+        Raises PartitionOwnedError when another member still holds a partition of ours.
+        """
         view = self._group.view()
-        if view == self._view:
+        if view == self._view and self._group.owns(self._claimed):
             return True
         if not self._group.brokers() and not self._group.watch_brokers():
             logger.warning("no brokers found when trying to rebalance.")
@@ -292,8 +297,10 @@ class ConsumerConnector:
         self._let_go()
         share = self._share(view)
         offsets = self._store.fetch(share)
-        if offsets is None or not self._group.claim(share):
+        if offsets is None:
             return False
+        self._group.claim(share)
+        self._claimed = share
         self._registry = {
             tp: self._position(tp, thread, offsets[tp], before.get(tp))
             for tp, thread in share.items()
@@ -343,6 +350,7 @@ class ConsumerConnector:
         for position in self._registry.values():
             position.owned = False
         self._registry = {}
+        self._claimed = {}
         self._view = None
 
     def _owned(self) -> str:

@@ -18,6 +18,10 @@ class ConsumerRebalanceFailedError(KafkaError):
     java_class = "kafka.common.ConsumerRebalanceFailedException"
 
 
+class PartitionOwnedError(KafkaError):
+    """Another member still owns a partition that is ours by the assignment."""
+
+
 class MessageStreamsExistError(KafkaError):
     """Streams were asked of a connector twice."""
 

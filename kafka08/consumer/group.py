@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.assignors import Assignment, thread_ids
+from kafka08.consumer.errors import PartitionOwnedError
 from kafka08.consumer.filters import STATIC, filter_for
 from kafka08.errors import KafkaError
 from kafka08.runtime import Event
-from zk import znodes
+from zk import registry, znodes
 from zk.errors import NodeExistsError, NoNodeError
-from zk.registry import broker_ids
 from zk.watches import WatchSet
-from zk.znodes import ConsumerRegistration
+from zk.znodes import ConsumerRegistration, MalformedNodeError
 
 logger = logging.getLogger("kafka.consumer.ZookeeperConsumerConnector")
 
@@ -75,15 +75,8 @@ class GroupNodes:
     # --- brokers
 
     def brokers(self) -> list[Broker]:
-        """The live brokers; those that vanish while being read are left out."""
-        brokers = []
-        for broker_id in broker_ids(self._zk):
-            path = znodes.broker_path(broker_id)
-            found = self._zk.get_if_exists(path)
-            if found is not None:
-                broker = znodes.decode_broker(path, found[0])
-                brokers.append(Broker(broker_id, broker.host, broker.port))
-        return brokers
+        """The live brokers; those that vanish while being read, or make no sense, are left out."""
+        return registry.live_brokers(self._zk)
 
     def watch_brokers(self) -> bool:
         """Arm a watch for brokers to come; whether some are there already."""
@@ -127,8 +120,7 @@ class GroupNodes:
         """
         members = self._members()
         registrations = {
-            consumer: znodes.decode_consumer(znodes.consumer_id_path(self._group, consumer), data)
-            for consumer, data in members.items()
+            consumer: self._registration(consumer, data) for consumer, data in members.items()
         }
         if self._consumer_id not in registrations:
             raise KafkaError(f"{self._consumer_id} is not registered in group {self._group}")
@@ -155,6 +147,17 @@ class GroupNodes:
                 members[consumer] = found[0]
         return members
 
+    def _registration(self, consumer: str, data: bytes) -> ConsumerRegistration:
+        path = znodes.consumer_id_path(self._group, consumer)
+        try:
+            return znodes.decode_consumer(path, data)
+        except MalformedNodeError as error:
+            raise MalformedNodeError(
+                path,
+                f"{error.reason}. No member of the group can tell its share while this "
+                "registration is there: stop the consumer that wrote it, or delete the node",
+            ) from None
+
     def _partitions(self, topic: str) -> list[int]:
         path = znodes.topic_path(topic)
         found = self._watches.data(path, "topic")
@@ -162,8 +165,11 @@ class GroupNodes:
 
     # --- ownership
 
-    def claim(self, assignment: Assignment) -> bool:
-        """Own all of these or none; False when another member still owns one."""
+    def claim(self, assignment: Assignment) -> None:
+        """Own all of these or none, and hear of it when an owner node goes.
+
+        Raises PartitionOwnedError when another member still owns one.
+        """
         claimed = []
         try:
             for tp, thread in sorted(assignment.items()):
@@ -172,7 +178,7 @@ class GroupNodes:
                     logger.info(
                         "waiting for the partition ownership to be deleted: %d", tp.partition
                     )
-                    break
+                    raise PartitionOwnedError(self._owned_text(tp, path))
                 logger.info(
                     "%s successfully owned partition %d for topic %s",
                     thread,
@@ -180,13 +186,28 @@ class GroupNodes:
                     tp.topic,
                 )
                 claimed.append(tp)
-            else:
-                return True
+            if not self.owns(assignment):
+                raise PartitionOwnedError("A partition just claimed was taken away again")
         except BaseException:
             self._give_up(claimed)
             raise
-        self.release(claimed)
-        return False
+
+    def _owned_text(self, tp: TopicPartition, path: str) -> str:
+        found = self._zk.get_if_exists(path)
+        owner = "nobody any more" if found is None else found[0].decode(errors="replace")
+        return (
+            f"{tp} is still owned by {owner}; if there is no such member in "
+            f"{znodes.consumer_ids_path(self._group)}, delete {path}"
+        )
+
+    def owns(self, assignment: Assignment) -> bool:
+        """Whether all owner nodes are still there as claimed; watches them."""
+        for tp, thread in assignment.items():
+            path = znodes.consumer_owner_path(self._group, *tp)
+            found = self._watches.data(path, "owner")
+            if found is None or found[0] != znodes.encode_owner(thread):
+                return False
+        return True
 
     def _give_up(self, partitions: Iterable[TopicPartition]) -> None:
         try:
@@ -195,10 +216,19 @@ class GroupNodes:
             logger.warning("Partitions claimed in vain were not released: %s", error)
 
     def release(self, partitions: Iterable[TopicPartition]) -> None:
-        """Remove owner nodes; those that are gone do not matter."""
+        """Remove those owner nodes that are ours.
+
+        After the end of a session they are gone, and another member may have made new ones: the
+        original deletes those.
+        """
         for tp in partitions:
+            path = znodes.consumer_owner_path(self._group, *tp)
+            self._watches.forget(path)
+            found = self._zk.get_if_exists(path)
+            if found is None or found[1].ephemeral_owner != self._zk.session_id:
+                continue
             try:
-                self._zk.delete(znodes.consumer_owner_path(self._group, *tp))
+                self._zk.delete(path)
             except NoNodeError:
                 pass
 
