@@ -102,6 +102,12 @@ class ConsumerConfig(Settings):
     auto_commit_interval_ms: int = setting(
         "auto.commit.interval.ms", 60000, doc="time between two background commits"
     )
+    commit_handed_out: bool = setting(
+        "commit.handed.out",
+        False,
+        doc="count a message as consumed when it is handed out, as 0.8.2.2 does, instead of when "
+        "the next one is asked for",
+    )
     auto_offset_reset: str = setting(
         "auto.offset.reset",
         LARGEST,

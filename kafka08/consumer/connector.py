@@ -5,8 +5,9 @@ looks like is ``group``'s, who gets what ``assignors``', fetching ``fetcher``'s 
 offsets ``offset_store``'s; here they are put in order, under one lock.
 
 Differences from the original: a message counts as processed only when the next one is asked for
-(see ``stream``), a partition kept through a rebalance goes on where it was, and an event after
-which the group is as it was causes no rebalance.
+(see ``stream``), a partition kept through a rebalance goes on where it was, an event after which
+the group is as it was causes no rebalance, an owner node of ours that vanishes does, and a failed
+rebalance is tried again.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from kafka08.consumer.offset_store import OffsetStore
 from kafka08.consumer.stream import Decoder, KafkaStream, PartitionPosition
 from kafka08.errors import ConfigError
 from kafka08.network.channel import Channel
-from kafka08.runtime import Loop, Runtime, Scheduler, ThreadRuntime
+from kafka08.runtime import GeventRuntime, Loop, Runtime, Scheduler, ThreadRuntime
 from zk.client import SessionState, ZkClient
 from zk.znodes import ConsumerRegistration
 
@@ -122,6 +123,7 @@ class ConsumerConnector:
             config.zookeeper_connect,
             session_timeout_ms=config.zookeeper_session_timeout_ms,
             connection_timeout_ms=config.zookeeper_connection_timeout_ms,
+            gevent=isinstance(self._runtime, GeventRuntime),
         ).start()
 
     # --- streams
@@ -186,6 +188,7 @@ class ConsumerConnector:
             timeout_ms=self.config.consumer_timeout_ms,
             key_decoder=key_decoder,
             value_decoder=value_decoder,
+            commit_handed_out=self.config.commit_handed_out,
         )
 
     def _stream_of(self, tp: TopicPartition, thread: str) -> KafkaStream:

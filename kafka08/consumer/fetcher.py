@@ -117,7 +117,7 @@ class Fetcher:
 
     def _drop(self, failed: Iterable[TopicPartition]) -> None:
         with self._lock:
-            dropped = [self._positions.pop(tp) for tp in failed if tp in self._positions]
+            dropped = [self._positions.pop(tp) for tp in sorted(failed) if tp in self._positions]
         self._give_back(dropped)
 
     def _reset_unknown(self, positions: dict[TopicPartition, PartitionPosition]) -> set[Any]:

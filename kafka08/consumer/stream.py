@@ -6,7 +6,7 @@ out one by one. It knows no broker and no store of offsets.
 
 A position is safe to commit once the caller asked for the message after it: until then the
 caller may still be working on the one it holds. The original counts a message as consumed the
-moment it is handed out, and loses it when the process dies.
+moment it is handed out, and loses it when the process dies; so do streams that are told to.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class KafkaStream:
     ``timeout_ms`` < 0 waits for ever; else ConsumerTimeoutError is raised after an idle wait and
     the stream stays usable. After any other error it raises StreamFailedError for good: a bad
     crc, or MessageSizeTooLargeError for a message above the fetch size. Iteration ends when the
-    connector is closed.
+    connector is closed. ``commit_handed_out``: count a message as processed at once.
     """
 
     def __init__(
@@ -130,8 +130,10 @@ class KafkaStream:
         timeout_ms: int = -1,
         key_decoder: Decoder | None = None,
         value_decoder: Decoder | None = None,
+        commit_handed_out: bool = False,
     ) -> None:
         self._queue = queue
+        self._commit_handed_out = commit_handed_out
         self._timeout = None if timeout_ms < 0 else timeout_ms / 1000
         self._key_decoder = key_decoder
         self._value_decoder = value_decoder
@@ -168,6 +170,8 @@ class KafkaStream:
         (position, message), self._ready = self._ready, None
         position.consumed_offset = message.offset + 1
         self._held = (position, message.offset + 1)
+        if self._commit_handed_out:
+            self._release_held()
         return Message(position.tp, message, self._key_decoder, self._value_decoder)
 
     def _release_held(self) -> None:

@@ -301,12 +301,100 @@ def test_worker_recovers_with_the_next_event(world: World, caplog: Any) -> None:
     assert len(world.owners()) == 3
 
 
+def test_worker_tries_again_without_an_event(world: World, caplog: Any) -> None:
+    member = Member(world).join()
+    world.ensemble.put("/consumers/g/owners/t/2", b"g_other-0")
+    world.topic("t", 3)
+    member.handle_events()
+    assert "[t,2] is still owned by g_other-0" in caplog.text
+    assert "delete /consumers/g/owners/t/2" in caplog.text
+    # Nobody watches the node of another owner.
+    del world.ensemble.nodes["/consumers/g/owners/t/2"]
+    member.handle_events()
+    assert len(world.owners()) == 3
+
+
+def test_owner_nodes_of_others_are_left_alone_after_the_session(world: World) -> None:
+    """The one who slept through its session's end must not take from who took over."""
+    member = Member(world).join()
+    world.ensemble.end_session(member.zk.session_id)
+    other = Member(world, "b").join()
+    owners = world.owners()
+    assert set(owners.values()) == {"g_b-0"}
+    # Its client has a new session already; the news of that is still on its way.
+    member.zk._new_session()
+    member.handle_events()
+    assert world.owners() == owners
+    member.zk.expire()
+    settle(member, other)
+    assert sorted(world.owners().values()) == ["g_b-0", "g_c-0"]
+
+
+def test_session_lost_during_a_rebalance_ends_it(world: World, caplog: Any) -> None:
+    member = Member(world).join()
+    world.ensemble.put("/consumers/g/owners/t/2", b"g_other-0")
+    world.topic("t", 3)
+    world.runtime.on_sleep = lambda seconds: member.zk.expire() if seconds == 2.0 else None
+    member.handle_events()
+    assert world.runtime.slept == [2.0]
+    world.runtime.on_sleep = None
+    del world.ensemble.nodes["/consumers/g/owners/t/2"]
+    member.handle_events()
+    assert set(world.owners()) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("stolen", [False, True])
+def test_an_owner_node_that_somebody_deletes_is_claimed_again(world: World, stolen: bool) -> None:
+    member = Member(world).join()
+    world.ensemble.remove("/consumers/g/owners/t/1")
+    if stolen:
+        world.ensemble.put("/consumers/g/owners/t/1", b"g_other-0")
+        del world.ensemble.nodes["/consumers/g/owners/t/1"]
+    member.handle_events()
+    assert world.owners() == {0: "g_c-0", 1: "g_c-0"}
+
+
+def test_malformed_offset_is_named_and_its_mending_noticed(world: World, caplog: Any) -> None:
+    world.ensemble.put("/consumers/g/offsets/t/1", b"seven")
+    member = Member(world)
+    with pytest.raises(ConsumerRebalanceFailedError, match="/consumers/g/offsets/t/1: 'seven'"):
+        member.join()
+    assert world.owners() == {}
+    member.connector.close()
+    second = Member(world, "d")
+    world.ensemble.put("/consumers/g/offsets/t/1", b"0")
+    second.join()
+    world.ensemble.put("/consumers/g/offsets/t/1", b"")
+    world.topic("t", 3)
+    second.handle_events()
+    assert "can't rebalance" in caplog.text
+    world.ensemble.put("/consumers/g/offsets/t/1", b"1")
+    second.handle_events()
+    assert len(world.owners()) == 3
+
+
+def test_brokers_that_are_none_are_passed_over(world: World) -> None:
+    world.ensemble.put("/brokers/ids/1", b"{")
+    world.ensemble.put("/brokers/ids/x", b"{}")
+    world.cluster.append("t", 0, b"a")
+    assert Member(world).join().read() == [("t", 0, 0)]
+
+
+def test_handed_out_is_committed_when_told_so(world: World) -> None:
+    world.cluster.append("t", 0, b"a", b"b")
+    member = Member(world, commit_handed_out=True).join()
+    member.read(maximum=1)
+    member.connector.close()
+    assert world.offset("t", 0) == "1"
+
+
 def test_malformed_foreign_registration_fails_clearly(world: World) -> None:
     bad = b'{"version":1,"subscription":{"t":1},"pattern":"static","timestamp":1440000000000}'
     world.ensemble.put("/consumers/g/ids/g_bad", bad)
     member = Member(world)
-    with pytest.raises(ConsumerRebalanceFailedError, match="/consumers/g/ids/g_bad"):
+    with pytest.raises(ConsumerRebalanceFailedError, match="/consumers/g/ids/g_bad") as found:
         member.join()
+    assert "stop the consumer that wrote it, or delete the node" in str(found.value)
     member.connector.close()
     world.ensemble.remove("/consumers/g/ids/g_bad")
     Member(world).join()
