@@ -166,7 +166,6 @@ def test_get_offset_shell(broker: Broker, tools: Tools) -> None:
     assert sorted(earliest.lines) == [f"{topic}:0:0", f"{topic}:1:0"], earliest.err
 
 
-@ORIGINAL_TOOLS
 def test_offset_checker_shows_the_lag(broker: Broker, tools: Tools, tmp_path: Path) -> None:
     topic, group = unique("lag"), unique("group")
     broker.create_topic(topic)

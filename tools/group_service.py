@@ -7,12 +7,14 @@ members stay unseen. The command line is ``consumer_groups``', printing ``group_
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from kafka08.admin import InvalidArgumentError
 from kafka08.client.cluster import ClusterClient, Endpoint, endpoints_of
 from kafka08.common import TopicPartition
 from kafka08.errors import AdminOperationError, KafkaError
+from kafka08.network.channel import Channel
 from kafka08.runtime import Runtime, ThreadRuntime
 from tools import admin_command, group_members, group_reset, group_tables
 from tools.group_members import DEAD, EMPTY, REBALANCING, GroupMembers, host_of
@@ -49,21 +51,17 @@ class GroupService:
         request_timeout_ms: int = 30000,
         client_id: str = CLIENT_ID,
         runtime: Runtime | None = None,
+        channel: Callable[..., Any] = Channel,
     ) -> None:
         self._runtime = runtime or ThreadRuntime()
-        self.zk: ZkClient | None = None
-        if zookeeper is not None:
-            self.zk = client = admin_command.connect(zookeeper)
-            self._cluster = ClusterClient(
-                lambda: endpoints_of(registry.live_brokers(client)),
-                client_id=client_id,
-                timeout_ms=request_timeout_ms,
-                runtime=self._runtime,
-            )
-        else:
-            self._cluster = ClusterClient(
-                bootstrap, client_id=client_id, timeout_ms=request_timeout_ms, runtime=self._runtime
-            )
+        self.zk = client = None if zookeeper is None else admin_command.connect(zookeeper)
+        self._cluster = ClusterClient(
+            bootstrap if client is None else lambda: endpoints_of(registry.live_brokers(client)),
+            client_id=client_id,
+            timeout_ms=request_timeout_ms,
+            runtime=self._runtime,
+            channel=channel,
+        )
         self.storage = GroupStorage(
             self._cluster, self.zk, timeout_ms=timeout_ms, runtime=self._runtime
         )

@@ -25,6 +25,7 @@ from kafka08.errors import (
 from kafka08.network.channel import Channel
 from kafka08.runtime import Event, Runtime, ThreadRuntime
 from zk import znodes
+from zk.znodes import MalformedNodeError
 
 logger = logging.getLogger("kafka.client.ClientUtils$")
 
@@ -54,7 +55,11 @@ class ZooKeeperOffsets:
     def _read(self, tp: TopicPartition) -> int:
         path = znodes.consumer_offset_path(self._group, *tp)
         found = self._zk.get_if_exists(path)
-        return -1 if found is None else znodes.decode_offset(path, found[0])
+        try:
+            return -1 if found is None else znodes.decode_offset(path, found[0])
+        except MalformedNodeError as error:
+            advice = "kafka-consumer-groups --reset-offsets writes a good one"
+            raise MalformedNodeError(path, f"{error.reason}; {advice}") from None
 
     def adopt(self, offsets: Mapping[TopicPartition, int]) -> None:
         """These are known to be stored, or need not be."""

@@ -11,7 +11,7 @@ from kafka08.message.message_set import encode_set, iter_messages
 from kafka08.protocol import schemas
 from kafka08.runtime import Empty, Full
 from zk.client import SessionState, Stat
-from zk.errors import NodeExistsError, NoNodeError
+from zk.errors import NodeExistsError, NoNodeError, NotEmptyError
 
 
 class FakeClock:
@@ -459,6 +459,8 @@ class FakeZkClient:
     def delete(self, path: str, version: int = -1) -> None:
         if path not in self.ensemble.nodes:
             raise NoNodeError(path=path)
+        if self.ensemble.below(path):
+            raise NotEmptyError(path=path)
         self.ensemble.remove(path)
 
     def delete_recursive(self, path: str) -> None:
