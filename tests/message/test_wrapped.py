@@ -180,6 +180,7 @@ def test_damage_is_passed_on():
     assert absolute_slice(bomb, max_bytes=10**6, max_inflated=100) is bomb
 
 
+@pytest.mark.interpreted
 def test_cache_saves_the_second_rebuild(monkeypatch):
     calls = []
     monkeypatch.setattr(wrapped, "leaves", lambda *a, **k: calls.append(a) or leaves(*a, **k))

@@ -315,6 +315,7 @@ def test_plain_entries_among_wrappers(rig: Rig) -> None:
 # Trouble
 
 
+@pytest.mark.interpreted
 def test_an_error_of_ours_is_minus_1(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.lead()
     partition = rig.replicas.partitions[TopicPartition(*T)]

@@ -187,6 +187,7 @@ def test_other_groups_stay_when_one_partition_goes(led: Rig) -> None:
     assert led.offsets.fetch(KEY._replace(group=other)) is not None
 
 
+@pytest.mark.interpreted
 def test_a_broken_log_ends_the_load_and_the_refusals(
     led: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +226,7 @@ def test_old_commits_leave_a_tombstone(led: Rig) -> None:
     assert len(records(led)) == 4
 
 
+@pytest.mark.interpreted
 def test_a_tombstone_that_cannot_be_written_is_not_the_end(
     led: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:

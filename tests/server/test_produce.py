@@ -294,6 +294,7 @@ def test_a_fence_ends_the_wait(rig: Rig) -> None:
     assert rig.produce((*T, message_set("a")), acks=-1) == {T: (6, 0)}
 
 
+@pytest.mark.interpreted
 def test_an_error_of_ours_is_minus_1(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.lead()
 

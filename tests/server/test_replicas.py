@@ -296,6 +296,7 @@ def test_a_log_that_cannot_be_deleted_fails_its_partition_only(
 # Failures of whole requests
 
 
+@pytest.mark.interpreted
 def test_failures_name_each_partition(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*args: Any) -> None:
         raise RuntimeError("as told")

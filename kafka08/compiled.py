@@ -1,0 +1,150 @@
+"""The hot modules as machine code, where a C compiler is found: the same sources through mypyc.
+
+``python -m kafka08.compiled`` builds them into ``_compiled`` beside this file, ``activate`` lets
+imports find them there. What was built from other sources than those on disk is never loaded, so
+an edited module simply runs interpreted until the next build. Nothing depends on either: without
+a compiler, or with KAFKA08_INTERPRETED set, everything runs from the sources.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
+from pathlib import Path
+from types import ModuleType
+
+MODULES = (
+    "kafka08.cluster.partition",
+    "kafka08.cluster.replica",
+    "kafka08.log.index",
+    "kafka08.log.log",
+    "kafka08.log.segment",
+    "kafka08.message.inner",
+    "kafka08.message.message",
+    "kafka08.message.message_set",
+    "kafka08.message.runs",
+    "kafka08.message.wrapped",
+    "kafka08.network.connection",
+    "kafka08.protocol.framing",
+    "kafka08.protocol.registry",
+    "kafka08.protocol.requests",
+    "kafka08.server.acks",
+    "kafka08.server.apis.fetch",
+    "kafka08.server.apis.produce",
+    "kafka08.server.dispatch",
+    "kafka08.server.purgatory",
+    "kafka08.server.replica_manager",
+)
+SWITCH = "KAFKA08_INTERPRETED"
+
+_HERE = Path(__file__).resolve().parent
+_BUILDS = _HERE / "_compiled"
+_SUFFIX = EXTENSION_SUFFIXES[0]
+
+logger = logging.getLogger("kafka.utils.Compiled")
+
+
+class _Finder:
+    """Finds the modules of one build by their full names."""
+
+    def __init__(self, build: Path) -> None:
+        self._files = {path.name[: -len(_SUFFIX)]: path for path in build.glob(f"*{_SUFFIX}")}
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        file = self._files.get(name)
+        return None if file is None else importlib.util.spec_from_file_location(name, file)
+
+
+def activate() -> bool:
+    """Whether a build of today's sources is there; from now on imports take it.
+
+    To be called before any of the modules is imported.
+    """
+    build = _directory()
+    if os.environ.get(SWITCH) or not build.is_dir():
+        return False
+    sys.meta_path.insert(0, _Finder(build))
+    return True
+
+
+def build() -> Path:
+    """Compile and keep only this build. Raises ImportError (no mypyc) and
+    CalledProcessError (no compiler, no Python headers)."""
+    if importlib.util.find_spec("mypyc") is None:
+        raise ImportError("mypyc is not installed")
+    target = _directory()
+    with tempfile.TemporaryDirectory(prefix="kafka08-build-") as scratch:
+        subprocess.run(
+            [sys.executable, "-c", _BUILDER, scratch, *map(_source, MODULES)],
+            cwd=_HERE.parent,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        made = Path(scratch) / "made"
+        found = {
+            ".".join(path.relative_to(made).parts)[: -len(_SUFFIX)]: path
+            for path in made.rglob(f"*{_SUFFIX}")
+        }
+        shutil.rmtree(_BUILDS, ignore_errors=True)
+        _BUILDS.mkdir()
+        unfinished = target.with_suffix(".tmp")
+        unfinished.mkdir()
+        for name, path in found.items():
+            shutil.copy(path, unfinished / f"{name}{_SUFFIX}")
+        unfinished.rename(target)  # a build is there as a whole or not at all
+    return target
+
+
+_BUILDER = """
+import os, sys
+from mypyc.build import mypycify
+from setuptools import Distribution
+from setuptools.command.build_ext import build_ext
+scratch, *sources = sys.argv[1:]
+extensions = mypycify(sources, opt_level="3", target_dir=os.path.join(scratch, "c"))
+command = build_ext(Distribution({"name": "kafka08", "ext_modules": extensions}))
+command.build_temp = os.path.join(scratch, "objects")
+command.build_lib = os.path.join(scratch, "made")
+command.ensure_finalized()
+command.run()
+"""
+
+
+def _source(module: str) -> str:
+    return module.replace(".", os.sep) + ".py"
+
+
+def _directory() -> Path:
+    """Named after what went into it: a build of other sources has another name. All sources
+    count, as compiled code relies on the types in the modules it imports."""
+    digest = hashlib.sha256(_SUFFIX.encode())
+    for source in sorted(_HERE.rglob("*.py")):
+        digest.update(source.read_bytes())
+    return _BUILDS / digest.hexdigest()[:20]
+
+
+def main() -> int:
+    logging.basicConfig(format="%(message)s", level=logging.INFO)
+    try:
+        build()
+    except (ImportError, OSError, subprocess.CalledProcessError) as error:
+        reason = str(getattr(error, "stderr", None) or error).strip().rpartition("\n")[2]
+        logger.warning("Not compiled, the sources run as they are: %s", reason)
+        return 1
+    logger.info("%d modules compiled.", len(MODULES))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
