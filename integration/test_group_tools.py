@@ -193,23 +193,31 @@ def test_verifier_says_what_the_original_cannot(scene: Scene, theirs: Tools) -> 
             lambda: scene.tools.run(VERIFIER, *where).lines == ["Rebalance operation successful !"],
         )
         assert theirs.run(VERIFIER, *where).lines == ["Rebalance operation failed !"]
-        with nodes(scene.broker) as client:
-            client.delete(f"/consumers/{scene.group}/owners/{scene.topic}/1")
-            failed = scene.tools.run(VERIFIER, *where)
-            assert failed.lines == ["Rebalance operation failed !"]
-            assert f"No owner for partition [{scene.topic},1]" in failed.err
-            assert f"No owner for partition [{scene.topic},1]" in theirs.run(VERIFIER, *where).err
-            client.create(f"/consumers/{scene.group}/owners/{scene.topic}/1", b"stranger-0")
-            failed = scene.tools.run(VERIFIER, *where)
-            assert (
-                f"Owner stranger-0 for partition [{scene.topic},1] is not a valid member of "
-                f"consumer group {scene.group}" in failed.err
-            )
     finally:
         live.stop()
     # Nobody subscribed: nothing is missing.
-    assert scene.tools.run(VERIFIER, *where).lines == ["Rebalance operation successful !"]
-    assert theirs.run(VERIFIER, *where).lines == ["Rebalance operation successful !"]
+    for tools in (scene.tools, theirs):
+        assert tools.run(VERIFIER, *where).lines == ["Rebalance operation successful !"]
+    with nodes(scene.broker) as client:
+        # Members that do not act on what they see.
+        base = f"/consumers/{scene.group}"
+        node = {"version": 1, "subscription": {scene.topic: 1}, "pattern": "static"}
+        client.create(
+            f"{base}/ids/{scene.group}_m", json.dumps({**node, "timestamp": "1"}).encode()
+        )
+        client.create(f"{base}/owners/{scene.topic}/0", f"{scene.group}_m-0".encode())
+        client.create(f"{base}/owners/{scene.topic}/1", b"stranger-0")
+    failed, his = scene.tools.run(VERIFIER, *where), theirs.run(VERIFIER, *where)
+    assert failed.lines == his.lines == ["Rebalance operation failed !"]
+    for text in (
+        f"No owner for partition [{scene.topic},2]",
+        f"Owner stranger-0 for partition [{scene.topic},1] is not a valid member of consumer "
+        f"group {scene.group}",
+    ):
+        assert text in failed.err
+        assert text in his.err
+    assert f"[{scene.topic},0]" not in failed.err
+    assert f"[{scene.topic},0]" in his.err
 
 
 # --- kafka-consumer-groups

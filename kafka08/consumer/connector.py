@@ -290,6 +290,9 @@ class ConsumerConnector:
 
         Raises PartitionOwnedError when another member still holds a partition of ours.
         """
+        if not self._group.is_registered():
+            # kafka-console-consumer --delete-consumer-offsets deletes a group with all its members.
+            self._register()
         view = self._group.view()
         if view == self._view and self._group.owns(self._claimed):
             return True

@@ -98,6 +98,10 @@ class GroupNodes:
             stopping.wait(self._zk.session_timeout_ms / 1000)
         return False
 
+    def is_registered(self) -> bool:
+        """Whether the registration is there, ours or that of another with our id."""
+        return self._zk.exists(znodes.consumer_id_path(self._group, self._consumer_id)) is not None
+
     def _create_ephemeral(self, path: str, data: bytes) -> bool:
         """Whether the node is there with our data, and ends with our session."""
         while True:
@@ -106,9 +110,14 @@ class GroupNodes:
                 return True
             except NodeExistsError:
                 found = self._zk.get_if_exists(path)
-            if found is not None:
-                ours: bool = found[1].ephemeral_owner == self._zk.session_id
-                return ours and found[0] == data
+            if found is None:
+                continue
+            if found[1].ephemeral_owner != self._zk.session_id:
+                return False
+            if found[0] == data:
+                return True
+            # Ours, of an attempt that could not clean up behind itself.
+            self._zk.delete_if_exists(path)
 
     # --- the view
 

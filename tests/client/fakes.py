@@ -463,6 +463,12 @@ class FakeZkClient:
             raise NotEmptyError(path=path)
         self.ensemble.remove(path)
 
+    def delete_if_exists(self, path: str) -> bool:
+        found = path in self.ensemble.nodes
+        if found:
+            self.delete(path)
+        return found
+
     def delete_recursive(self, path: str) -> None:
         for child in self.ensemble.below(path):
             self.delete_recursive(f"{path}/{child}")

@@ -373,6 +373,26 @@ def test_malformed_offset_is_named_and_its_mending_noticed(world: World, caplog:
     assert len(world.owners()) == 3
 
 
+def test_a_group_that_is_deleted_under_its_members_forms_again(world: World) -> None:
+    """As kafka-console-consumer --delete-consumer-offsets and the perf test do."""
+    member = Member(world).join()
+    for path in sorted(world.ensemble.nodes, reverse=True):
+        if path.startswith("/consumers/g"):
+            world.ensemble.remove(path)
+    member.handle_events()
+    assert world.ensemble.below("/consumers/g/ids") == ["g_c"]
+    assert world.owners() == {0: "g_c-0", 1: "g_c-0"}
+
+
+def test_an_owner_node_an_attempt_left_behind_is_replaced(world: World) -> None:
+    member = Member(world)
+    for path in ("/consumers", "/consumers/g", "/consumers/g/owners", "/consumers/g/owners/t"):
+        world.ensemble.put(path)
+    world.ensemble.add("/consumers/g/owners/t/0", b"g_c-7", member.zk.session_id)
+    member.join()
+    assert world.owners() == {0: "g_c-0", 1: "g_c-0"}
+
+
 def test_brokers_that_are_none_are_passed_over(world: World) -> None:
     world.ensemble.put("/brokers/ids/1", b"{")
     world.ensemble.put("/brokers/ids/x", b"{}")
