@@ -19,7 +19,7 @@ import random
 import shutil
 import threading
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, NoReturn, Protocol
 
 from kafka08.common import TopicPartition
@@ -31,7 +31,8 @@ from kafka08.errors import (
     UnknownError,
 )
 from kafka08.log import recovery
-from kafka08.log.directory import parse_log_name
+from kafka08.log.directory import parse_log_name, sync_directory
+from kafka08.log.recovery import CLEANED_SUFFIX, SWAP_SUFFIX
 from kafka08.log.segment import FileSlice, LogSegment
 from kafka08.message import message_set, wrapped
 
@@ -92,7 +93,13 @@ class Log:
         self._clock = clock
         self._lock = threading.Lock()
         self._truncations = 0
+        # Counts changes of the directory's names; flush makes them durable, and at first the
+        # directory itself.
+        self._layout = 1
+        self._synced_layout = 0
+        self._lowest_truncation: int | None = None
         self._is_deleted = False
+        self._swap: tuple[int, ...] = ()  # the bases of a group whose .swap files are in place
         self._due: list[tuple[int, str]] = []
         now = clock.millis()
         self.last_flush_ms = now
@@ -128,6 +135,18 @@ class Log:
     def segments(self) -> tuple[LogSegment, ...]:
         """From oldest to newest; the last is the active one. Not to be changed by callers."""
         return tuple(self._segments)
+
+    @property
+    def truncations(self) -> int:
+        """How often the log was cut or deleted; who works on its files looks for a change."""
+        return self._truncations
+
+    def take_lowest_truncation(self) -> int | None:
+        """The lowest offset truncated to since the last call; None if none was. Safe on any
+        thread."""
+        with self._lock:
+            lowest, self._lowest_truncation = self._lowest_truncation, None
+            return lowest
 
     @property
     def unflushed_messages(self) -> int:
@@ -223,6 +242,7 @@ class Log:
         with self._lock:
             self._segments.append(segment)
             self._bases.append(base)
+            self._layout += 1
         old.index.trim()
         logger.info("Rolled new log segment for '%s' at offset %d.", self.name, base)
         return True
@@ -305,7 +325,7 @@ class Log:
         Safe on any thread (see the module). Raises OSError, and the recovery point stays.
         """
         with self._lock:
-            truncations = self._truncations
+            truncations, layout = self._truncations, self._layout
             if up_to is None:
                 up_to = self.log_end_offset
             if up_to <= self.recovery_point or self._is_deleted:
@@ -319,7 +339,12 @@ class Log:
             ]
         for file in files:
             os.fsync(file.fd)
+        if layout != self._synced_layout:
+            sync_directory(self.directory)
+            if not self._synced_layout:
+                sync_directory(os.path.dirname(self.directory))
         with self._lock:
+            self._synced_layout = max(self._synced_layout, layout)
             if truncations == self._truncations and up_to > self.recovery_point:
                 self.recovery_point = up_to
                 self.last_flush_ms = self._clock.millis()
@@ -347,9 +372,11 @@ class Log:
         if self.log_start_offset > offset:
             self.truncate_fully_and_start_at(offset)
             return
+        self.abandon_swap()
         with self._lock:
-            self._truncations += 1
-            self._drop(self._segments[bisect_right(self._bases, offset) :])
+            self._note_truncation(offset)
+            # the newest first: a crash in between leaves a log that ends earlier, without a hole
+            self._drop(self._segments[: bisect_right(self._bases, offset) - 1 : -1])
             self._active.truncate_to(offset, self.config.segment_index_bytes, self._clock.millis())
             self.log_end_offset = offset
             self.recovery_point = min(offset, self.recovery_point)
@@ -357,13 +384,83 @@ class Log:
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop everything; the log is empty and begins at ``offset``."""
         logger.debug("Truncate and start log '%s' to %d", self.name, offset)
+        self.abandon_swap()
         with self._lock:
-            self._truncations += 1
-            self._drop(self._segments[:])
+            # what was known of the old content holds for nothing in the new one
+            self._note_truncation(0)
+            self._drop(self._segments[::-1])
             self._segments.append(self._new_segment(offset))
             self._bases.append(offset)
             self.log_end_offset = offset
             self.recovery_point = min(offset, self.recovery_point)
+
+    def _note_truncation(self, offset: int) -> None:
+        self._truncations += 1
+        if self._lowest_truncation is None or offset < self._lowest_truncation:
+            self._lowest_truncation = offset
+
+    # Swap: cleaned segments take the place of those they were made from
+
+    def prepare_swap(self, bases: Sequence[int]) -> None:
+        """Step 1: the cleaned files of the group of segments with these bases are whole and on
+        disk; from here on a crash completes the swap. The caller then syncs the directory, for
+        the old files must not go while the new name might be lost.
+
+        Raises KafkaError when the segments are not (or no longer) sealed neighbours, OSError.
+        """
+        self._group_at(bases)
+        stem = os.path.join(self.directory, f"{bases[0]:020d}")
+        for suffix in (".index", ".log"):  # the log last: its .swap is what recovery goes by
+            os.replace(stem + suffix + CLEANED_SUFFIX, stem + suffix + SWAP_SUFFIX)
+        self._swap = tuple(bases)
+
+    def replace_segments(self) -> list[str]:
+        """Step 2: the segments of the prepared group give way to the cleaned one.
+
+        Old files are renamed oldest first, so that a crash leaves the newest of them. Returns
+        their new names, for ``delete_files`` once the caller has synced the directory again.
+        The cleaned segment is complete on disk and has no side files yet.
+        Raises KafkaError if a truncation has taken the swap back, and OSError.
+        """
+        bases, self._swap = self._swap, ()
+        if not bases:
+            raise KafkaError(f"There are no cleaned segments to swap into {self.name}")
+        number = self._group_at(bases)
+        stem = os.path.join(self.directory, f"{bases[0]:020d}")
+        with self._lock:
+            renamed = []
+            for segment in self._segments[number : number + len(bases)]:
+                renamed += segment.rename_deleted()
+            for suffix in (".log", ".index"):
+                os.replace(stem + suffix + SWAP_SUFFIX, stem + suffix)
+            cleaned = LogSegment(self.directory, bases[0], self._clock.millis())
+            self._segments[number : number + len(bases)] = [cleaned]
+            self._bases[number : number + len(bases)] = [bases[0]]
+            self._layout += 1
+        return renamed
+
+    def abandon_swap(self) -> None:
+        """Take back ``prepare_swap`` if it was not completed."""
+        bases, self._swap = self._swap, ()
+        if bases:
+            stem = os.path.join(self.directory, f"{bases[0]:020d}")
+            for suffix in (".log", ".index"):  # the log first, see prepare_swap
+                os.unlink(stem + suffix + SWAP_SUFFIX)
+
+    def _group_at(self, bases: Sequence[int]) -> int:
+        """Where in the list the group begins."""
+        number = bisect_right(self._bases, bases[0]) - 1
+        if number < 0 or self._bases[number : number + len(bases)] != list(bases):
+            raise KafkaError(f"The segments {list(bases)} of {self.name} are not there any more")
+        if number + len(bases) >= len(self._bases):
+            raise KafkaError(f"The active segment of {self.name} cannot be replaced")
+        return number
+
+    def delete_files(self, paths: Sequence[str]) -> None:
+        """Have ``delete_due_files`` remove these once file.delete.delay.ms have passed."""
+        due = self._clock.millis() + self.config.file_delete_delay_ms
+        with self._lock:
+            self._due += [(due, path) for path in paths]
 
     # Delete
 
@@ -373,6 +470,7 @@ class Log:
         The active segment may go too if it is not empty. Files get the suffix .deleted now and
         are removed by ``delete_due_files`` once file.delete.delay.ms have passed.
         """
+        self.abandon_swap()
         now, config = self._clock.millis(), self.config
         deleted = self._delete_while(
             # with a negative age 0.8.2.2 deletes everything; who sets -1 means to keep it
@@ -406,6 +504,7 @@ class Log:
 
     def _drop(self, segments: list[LogSegment]) -> None:
         """Take segments out of the log; the caller holds the lock."""
+        self._layout += 1
         for segment in segments:
             number = self._segments.index(segment)
             del self._segments[number], self._bases[number]
@@ -444,6 +543,7 @@ class Log:
             for segment in self._segments:
                 segment.release()
             self._due = []
+            self._swap = ()
         shutil.rmtree(self.directory)
 
 
