@@ -17,9 +17,11 @@ from struct import Struct
 from typing import NamedTuple
 
 from kafka08.config import LogConfig
+from kafka08.log.directory import sync_directory
 from kafka08.log.index import ENTRY, ENTRY_SIZE, MAX_RELATIVE_OFFSET
 from kafka08.log.segment import (
     DELETED_SUFFIX,
+    HEADER,
     HEADER_SIZE,
     INDEX_SUFFIX,
     LOG_SUFFIX,
@@ -37,6 +39,7 @@ _CHECKED_HEADER = Struct(">qiI")
 _checked_header_at = _CHECKED_HEADER.unpack_from
 _CRC_END = _CHECKED_HEADER.size
 _CHUNK = 4 << 20
+_HEADERS = 64 << 10
 
 
 class Loaded(NamedTuple):
@@ -55,9 +58,8 @@ def load(directory: str, config: LogConfig, recovery_point: int, clean: bool, no
     Otherwise every segment from the one that holds ``recovery_point`` on is.
     """
     os.makedirs(directory, exist_ok=True)
-    swapped = _finish_interrupted(directory)
+    _finish_interrupted(directory)
     segments = [LogSegment(directory, base, now) for base in _bases(directory)]
-    _drop_replaced(segments, swapped)
     dropped: list[LogSegment] = []
     if segments and not clean:
         dropped = _recover_from(segments, config, recovery_point)
@@ -147,22 +149,63 @@ def _crc_of(fd: int, position: int, end: int) -> int:
     return crc
 
 
-def _finish_interrupted(directory: str) -> list[int]:
-    """Remove .deleted and .cleaned files, complete swaps; the bases swapped in."""
-    swapped = []
+def _finish_interrupted(directory: str) -> None:
+    """Remove .deleted and .cleaned files, complete swaps."""
     for name in os.listdir(directory):
         path = os.path.join(directory, name)
-        stem, suffix = os.path.splitext(path)
+        suffix = os.path.splitext(path)[1]
         if suffix in (DELETED_SUFFIX, CLEANED_SUFFIX) or path.endswith(INDEX_SUFFIX + SWAP_SUFFIX):
             os.unlink(path)
         elif path.endswith(LOG_SUFFIX + SWAP_SUFFIX):
-            _unlink_if_there(stem[: -len(LOG_SUFFIX)] + INDEX_SUFFIX)
-            os.replace(path, stem)
-            logger.info("Found log file %s from interrupted swap operation, repairing.", path)
-            base = _base_of(os.path.basename(stem))
-            if base is not None:
-                swapped.append(base)
-    return swapped
+            _complete_swap(directory, name[: -len(SWAP_SUFFIX)])
+
+
+def _complete_swap(directory: str, name: str) -> None:
+    """Put a cleaned segment, which was whole before it got the suffix .swap, in its place.
+
+    First go the segments it replaces that are still there: under its own name, and those that
+    begin inside it. They are the last of their group, which was renamed oldest first. Those that
+    begin behind its last entry, if any, hold nothing but superseded messages and may stay.
+    Until the last step the .swap file is there to do all of this again.
+    """
+    base = _base_of(name)
+    swap = os.path.join(directory, name + SWAP_SUFFIX)
+    logger.info("Found log file %s from interrupted swap operation, repairing.", swap)
+    if base is None:
+        logger.warning("Skipping %s: its name is not that of a segment.", swap)
+        return
+    following = _end_of(swap, base)
+    for other in _bases(directory):
+        if base < other < following:
+            path = os.path.join(directory, f"{other:020d}{LOG_SUFFIX}")
+            logger.info("Segment %s was replaced by %s, removing it.", path, name)
+            _remove_side_files(path)
+            os.unlink(path)
+    path = os.path.join(directory, name)
+    _remove_side_files(path)
+    os.replace(swap, path)
+    sync_directory(directory)
+
+
+def _end_of(path: str, base: int) -> int:
+    """The offset after the last entry of a log file that may have no index."""
+    following, position = base, 0
+    with open(path, "rb", buffering=0) as file:
+        while len(chunk := os.pread(file.fileno(), _HEADERS, position)) >= HEADER_SIZE:
+            at = 0
+            while at <= len(chunk) - HEADER_SIZE:
+                offset, size = HEADER.unpack_from(chunk, at)
+                if size < MIN_MESSAGE_SIZE or offset < following:
+                    return following
+                following = offset + 1
+                at += HEADER_SIZE + size
+            position += at
+    return following
+
+
+def _remove_side_files(path: str) -> None:
+    """Remove what was derived from a log file: it says nothing about the one to come."""
+    _unlink_if_there(path[: -len(LOG_SUFFIX)] + INDEX_SUFFIX)
 
 
 def _bases(directory: str) -> list[int]:
@@ -192,18 +235,6 @@ def _base_of(name: str) -> int | None:
         return None
     base = int(digits)
     return base if base < 1 << 63 else None
-
-
-def _drop_replaced(segments: list[LogSegment], swapped: list[int]) -> None:
-    """Remove segments whose offsets lie within one that was just swapped in."""
-    for base in swapped:
-        merged = next(segment for segment in segments if segment.base_offset == base)
-        following, _ = merged.next_offset()
-        for segment in [s for s in segments if base < s.base_offset < following]:
-            logger.info("Segment %s was replaced by %s, removing it.", segment.path, merged.path)
-            segments.remove(segment)
-            for path in segment.rename_deleted():
-                os.unlink(path)
 
 
 def _recover_from(

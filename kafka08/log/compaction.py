@@ -1,0 +1,525 @@
+"""Compaction as work on files: the sealed segments of one log in, cleaned ones beside them out.
+
+Mirrors kafka.log.Cleaner, and ends where that swaps: a group of segments becomes
+``<first base>.log.cleaned`` and ``.index.cleaned``, on disk, and is told to the caller; nothing
+that exists is touched. The broker runs this module as a child process (``main``), since the
+interpreter's lock would hold up every request meanwhile.
+
+Differences from the original, all faults there: wrappers are read by their own sizes and what
+survives of one stays compressed; messages without a key survive; the checkpoint need not be a
+segment's base, and a map that is full ends a pass anywhere; damage ends the cleaning of this one
+log with an error. Knows no Log, no checkpoint and no schedule.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from kafka08.errors import InvalidMessageError, KafkaError
+from kafka08.log.key_map import (
+    DIGEST_BYTES,
+    KEY_AT,
+    MIN_ENTRY,
+    KeyMap,
+    fields_at,
+    leaves_of,
+    out_of_order,
+    short_entry,
+    wrapper_leaves,
+    wrong_crc,
+)
+from kafka08.log.throttler import Throttler
+from kafka08.message.compression import compress
+from kafka08.message.crc import crc32
+from kafka08.message.message import (
+    CODEC_MASK,
+    CRC_START,
+    ENTRY_OVERHEAD,
+    MIN_MESSAGE_SIZE,
+    OFFSET,
+    encode_entry,
+    impossible_lengths,
+    key_and_value,
+)
+
+CLEANED_SUFFIX = ".cleaned"
+MAX_RELATIVE_OFFSET = (1 << 31) - 1
+MAX_SEGMENT_BYTES = (1 << 31) - 1
+NICENESS = 10
+
+_MIN_BUFFER = 4096
+_INDEX_ENTRY_BYTES = 8
+_PLAIN_KEY_LENGTH_AT = 18
+
+
+class Source(NamedTuple):
+    """A sealed segment: its base offset, the base of the next one, sizes of its files."""
+
+    base_offset: int
+    next_base_offset: int
+    size: int
+    index_size: int
+
+
+class Job(NamedTuple):
+    """One pass over one log.
+
+    ``sources``: its sealed segments that may be cleaned, from the log's start. Everything below
+    ``first_dirty_offset`` has been in a map before; tombstones go by the age of the last segment
+    that begins below ``horizon_offset``, which is the same in the first pass. ``max_entries``
+    bounds the map, ``throttle_fd`` is what Throttler shares (-1: no limit).
+    """
+
+    directory: str
+    sources: Sequence[Source]
+    first_dirty_offset: int
+    horizon_offset: int
+    max_entries: int
+    io_buffer_bytes: int
+    segment_bytes: int
+    segment_index_bytes: int
+    index_interval_bytes: int
+    max_message_bytes: int
+    delete_retention_ms: int
+    rate: float = float("inf")
+    throttle_fd: int = -1
+
+    def path(self, base_offset: int) -> str:
+        return os.path.join(self.directory, f"{base_offset:020d}.log")
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(self.directory)
+
+
+class Stats(NamedTuple):
+    """What a pass did (kafka.log.CleanerStats); times in seconds, messages are entries."""
+
+    map_bytes_read: int = 0
+    map_messages_read: int = 0
+    index_seconds: float = 0.0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    messages_read: int = 0
+    messages_written: int = 0
+    seconds: float = 0.0
+    buffer_utilization: float = 0.0
+
+
+class Group(NamedTuple):
+    """A group of segments that was cleaned; ``changed`` says that cleaned files are waiting."""
+
+    bases: tuple[int, ...]
+    changed: bool
+    size: int
+
+
+Say = Callable[[str], None]
+Done = Callable[[Group], None]
+
+
+def clean(job: Job, say: Say, done: Done, throttler: Throttler) -> tuple[int, Stats]:
+    """Clean one log as far as one map reaches: the first offset not cleaned, and what was done.
+
+    ``say`` gets the lines of the original's log, ``done`` each group once its files are on disk.
+    Raises KafkaError (damage in the log) and OSError.
+    """
+    started = time.monotonic()
+    say(f"Beginning cleaning of log {job.name}.")
+    say(f"Building offset map for {job.name}...")
+    reader = Reader(job.io_buffer_bytes, throttler)
+    key_map = KeyMap(job.max_entries)
+    end_offset = build_offset_map(job, key_map, reader, say)
+    map_bytes, map_seconds = reader.bytes_read, time.monotonic() - started
+    horizon = delete_horizon_ms(job)
+    say(f"Cleaning log {job.name} (discarding tombstones prior to {_date(horizon)})...")
+    writers = [
+        _clean_group(job, group, key_map, horizon, reader, say, done)
+        for group in group_segments(job, end_offset)
+    ]
+    return end_offset, Stats(
+        map_bytes,
+        key_map.messages,
+        map_seconds,
+        reader.bytes_read - map_bytes,
+        sum([writer.size for writer in writers]),
+        sum([writer.messages_read for writer in writers]),
+        sum([writer.messages_written for writer in writers]),
+        time.monotonic() - started,
+        len(key_map) / job.max_entries,
+    )
+
+
+class Reader:
+    """Reads log files in pieces of whole entries, of any size, and pays for them."""
+
+    def __init__(self, buffer_bytes: int, throttler: Throttler) -> None:
+        self.buffer_bytes = max(buffer_bytes, _MIN_BUFFER)
+        self.throttler = throttler
+        self.bytes_read = 0
+
+    def walk(self, path: str, size: int, take: Callable[[bytes], int | None]) -> None:
+        """Hand the first ``size`` bytes of a file to ``take``, which says how many it used:
+        0 if it needs more to see a whole entry, None to stop."""
+        with open(path, "rb", buffering=0) as file:
+            position, want = 0, self.buffer_bytes
+            while position < size:
+                data = os.pread(file.fileno(), min(want, size - position), position)
+                used = take(data)
+                if used is None:
+                    return
+                self.bytes_read += used
+                self.throttler.maybe_throttle(used)
+                position += used
+                if used:
+                    want = self.buffer_bytes
+                elif len(data) < min(want, size - position) or position + len(data) >= size:
+                    raise InvalidMessageError(f"{path} ends inside an entry at {position}")
+                else:
+                    want = len(data) * 2
+
+
+def build_offset_map(job: Job, key_map: KeyMap, reader: Reader, say: Say) -> int:
+    """Map the dirty part, or as much as there is room for; the first offset not mapped.
+
+    That is the base of a segment wherever one fits into the map as a whole, as the original's
+    checkpoint must be, and lies within the first dirty segment where it alone does not.
+    """
+    dirty = [s for s in job.sources if s.next_base_offset > job.first_dirty_offset]
+    start, end = job.first_dirty_offset, job.first_dirty_offset
+    say(
+        f"Building offset map for log {job.name} for {len(dirty)} segments in offset range "
+        f"[{start}, {dirty[-1].next_base_offset if dirty else start})."
+    )
+
+    def take(data: bytes) -> int | None:
+        used = key_map.add(data, start)
+        return None if key_map.is_full else used
+
+    for source in dirty:
+        if key_map.is_full:
+            break
+        reader.walk(job.path(source.base_offset), source.size, take)
+        if not key_map.is_full:
+            end = source.next_base_offset
+    if end == start and key_map.last_offset >= start:
+        end = key_map.last_offset + 1
+    say(f"Offset map for log {job.name} complete.")
+    return end
+
+
+def delete_horizon_ms(job: Job) -> int:
+    """Tombstones in segments last modified up to then go (ms; 0 when nothing is clean yet)."""
+    clean = [s for s in job.sources if s.base_offset < job.horizon_offset]
+    if not clean:
+        return 0
+    return _modified_ms(job.path(clean[-1].base_offset)) - job.delete_retention_ms
+
+
+def group_segments(job: Job, end_offset: int) -> list[list[Source]]:
+    """The segments below ``end_offset``, in runs that fit one segment (groupSegmentsBySize).
+
+    Sizes count as before the cleaning. A run spans no more offsets than an index can tell.
+    """
+    groups: list[list[Source]] = []
+    size = index_size = 0
+    for source in job.sources:
+        if source.base_offset >= end_offset:
+            break
+        if (
+            groups
+            and size + source.size < job.segment_bytes
+            and index_size + source.index_size < job.segment_index_bytes
+            and source.next_base_offset - 1 - groups[-1][0].base_offset <= MAX_RELATIVE_OFFSET
+        ):
+            groups[-1].append(source)
+            size += source.size
+            index_size += source.index_size
+        else:
+            groups.append([source])
+            size, index_size = source.size, source.index_size
+    return groups
+
+
+def _clean_group(
+    job: Job,
+    group: list[Source],
+    key_map: KeyMap,
+    horizon_ms: int,
+    reader: Reader,
+    say: Say,
+    done: Done,
+) -> Writer:
+    base = group[0].base_offset
+    writer = Writer(job, base, key_map)
+    try:
+        for source in group:
+            path = job.path(source.base_offset)
+            modified = _modified_ms(path)
+            retain = modified > horizon_ms
+            say(
+                f"Cleaning segment {source.base_offset} in log {job.name} (last modified "
+                f"{_date(modified)}) into {base}, "
+                f"{'retaining' if retain else 'discarding'} deletes."
+            )
+            # Not the last mapped message: its offset shows followers how far the log reaches.
+            writer.tombstones_below = -1 if retain else key_map.last_offset
+            reader.walk(path, source.size, writer.take)
+        changed = writer.dropped or len(group) > 1
+        if changed:
+            writer.finish(os.stat(job.path(group[-1].base_offset)).st_mtime_ns)
+    finally:
+        writer.close()
+    if not changed:
+        remove_cleaned(job.directory, base)
+    done(Group(tuple([s.base_offset for s in group]), changed, writer.size))
+    return writer
+
+
+class Writer:
+    """The cleaned segment of a group, being written.
+
+    Stretches of the source in which everything survives go out as they are. ``dropped`` says
+    that the content differs from the source's.
+    """
+
+    def __init__(self, job: Job, base_offset: int, key_map: KeyMap) -> None:
+        self._job = job
+        self._base_offset = base_offset
+        self._key_map = key_map
+        self._path = job.path(base_offset) + CLEANED_SUFFIX
+        self._index_path = _index_path(job.path(base_offset)) + CLEANED_SUFFIX
+        self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        self._index = bytearray()
+        self._index_room = max(job.segment_index_bytes // _INDEX_ENTRY_BYTES, 1) * (
+            _INDEX_ENTRY_BYTES
+        )
+        self._indexed = 0  # position of the last index entry
+        self._last = base_offset - 1  # offset of the last entry read
+        self._last_kept = base_offset - 1
+        self.tombstones_below = -1
+        self.size = 0
+        self.messages_read = 0
+        self.messages_written = 0
+        self.dropped = False
+
+    def take(self, data: bytes) -> int:
+        """Write what survives of the whole entries of ``data``; bytes walked over.
+
+        Raises InvalidMessageError (crc, sizes, order) and what ``inner.leaves`` raises.
+        """
+        view = memoryview(data)
+        end = len(data)
+        parts: list[bytes | memoryview] = []
+        position = start = 0  # start: of the stretch that survives so far
+        read = lost = 0
+        shift = self.size  # where the byte at position would go, less position
+        last, last_kept, indexed = self._last, self._last_kept, self._indexed
+        latest, digest, crc_of = self._key_map.latest, self._key_map.digest, crc32
+        interval, tombstones_below = self._job.index_interval_bytes, self.tombstones_below
+        while position + MIN_ENTRY <= end:
+            offset, size, crc, _, attributes, key_length = fields_at(data, position)
+            stop = position + ENTRY_OVERHEAD + size
+            if size < MIN_MESSAGE_SIZE:
+                raise short_entry(offset, size)
+            if stop > end:
+                break
+            if crc_of(view[position + CRC_START : stop]) != crc:
+                raise wrong_crc(offset)
+            if offset <= last:
+                raise out_of_order(offset, last)
+            last = offset
+            read += 1
+            instead = None
+            if attributes & CODEC_MASK:
+                instead = self._wrapper(data, position, stop, offset)
+            elif key_length >= 0:
+                key_end = position + KEY_AT + key_length
+                if key_end + 4 > stop:
+                    raise impossible_lengths(position)
+                key = data[position + KEY_AT : key_end]
+                if latest(key if key_length <= DIGEST_BYTES else digest(key), -1) > offset or (
+                    offset < tombstones_below and data[key_end] >= 0x80
+                ):
+                    instead = b""
+            if instead is not None:
+                parts += (view[start:position], instead)
+                shift += len(instead) - (stop - position)
+                start = stop
+                if not instead:
+                    lost += 1
+                    position = stop
+                    continue
+                place = stop + shift - len(instead)
+                offset = OFFSET.unpack_from(instead)[0]
+            else:
+                place = position + shift
+            if place - indexed > interval:
+                self._add_index_entry(last_kept + 1, place)
+                indexed = place
+            last_kept = offset
+            position = stop
+        self.dropped = self.dropped or bool(parts)
+        self._last, self._last_kept, self._indexed = last, last_kept, indexed
+        self.messages_read += read
+        self.messages_written += read - lost
+        parts.append(view[start:position])
+        self._write(parts[0] if len(parts) == 1 else b"".join(parts))
+        return position
+
+    def _add_index_entry(self, offset: int, position: int) -> None:
+        """One above the previous entry's offset is right for plain entries and wrappers alike."""
+        if len(self._index) < self._index_room:
+            relative = offset - self._base_offset
+            self._index += relative.to_bytes(4, "big") + position.to_bytes(4, "big")
+
+    def _wrapper(self, data: bytes, position: int, stop: int, offset: int) -> bytes | None:
+        """What to write instead of a wrapper: nothing, a smaller one, or None: it stays."""
+        found = wrapper_leaves(data, position, stop)
+        is_superseded, tombstones_below = self._key_map.is_superseded, self.tombstones_below
+        table = bytearray()
+        kept = 0
+        last = -1
+        stored_true = found.exact
+        for start, end, at, key, is_null in leaves_of(found, offset):
+            if key is not None and (is_superseded(key, at) or (is_null and at < tombstones_below)):
+                continue
+            here = len(table)
+            table += found.data[start:end]
+            stored_true = stored_true and OFFSET.unpack_from(table, here)[0] == at
+            OFFSET.pack_into(table, here, at)
+            kept += 1
+            last = at
+        if not kept:
+            return b""
+        if kept == found.count and stored_true:
+            return None
+        span, _ = key_and_value(data, position, stop)
+        key = None if span is None else data[span[0] : span[1]]
+        codec = data[position + 17] & CODEC_MASK
+        instead = encode_entry(key, compress(codec, table), last, codec)
+        # What got larger than a message may be would hang consumers; duplicates do no harm.
+        limit = max(stop - position, self._job.max_message_bytes)
+        return instead if len(instead) <= limit else None
+
+    def _write(self, data: bytes | memoryview) -> None:
+        if self.size + len(data) > MAX_SEGMENT_BYTES:
+            raise KafkaError(f"{self._path} would not fit a segment")
+        view = memoryview(data)
+        while len(view):
+            written = os.write(self._fd, view)
+            view = view[written:]
+            self.size += written
+
+    def finish(self, modified_ns: int) -> None:
+        """Bring both files to the disk, with the time of the group's last segment."""
+        os.utime(self._fd, ns=(modified_ns, modified_ns))
+        os.fsync(self._fd)
+        index_fd = os.open(self._index_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        try:
+            with open(index_fd, "wb", buffering=0, closefd=False) as file:
+                file.write(self._index)
+            os.utime(index_fd, ns=(modified_ns, modified_ns))
+            os.fsync(index_fd)
+        finally:
+            os.close(index_fd)
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+def remove_cleaned(directory: str, base_offset: int) -> None:
+    """Remove the cleaned files of a group, if they are there."""
+    stem = os.path.join(directory, f"{base_offset:020d}")
+    for path in (stem + ".log" + CLEANED_SUFFIX, stem + ".index" + CLEANED_SUFFIX):
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            continue
+
+
+def _index_path(path: str) -> str:
+    return path[: -len(".log")] + ".index"
+
+
+def _modified_ms(path: str) -> int:
+    return os.stat(path).st_mtime_ns // 1_000_000
+
+
+def _date(millis: int) -> str:
+    """As Java prints a Date."""
+    return time.strftime("%a %b %d %H:%M:%S %Z %Y", time.localtime(millis / 1000))
+
+
+# The child process
+
+
+def encode_job(job: Job) -> bytes:
+    """One line of JSON, ``decode_job``'s counterpart."""
+    return json.dumps(job._asdict()).encode() + b"\n"
+
+
+def decode_job(line: bytes) -> Job:
+    found = json.loads(line)
+    found["sources"] = [Source(*source) for source in found["sources"]]
+    return Job(**found)
+
+
+def events(job: Job, emit: Callable[[dict[str, Any]], None], throttler: Throttler) -> None:
+    """``clean`` told in events: {"say": line}, {"group": Group}, then {"end": offset, "stats":
+    Stats}, or {"error": text}."""
+    try:
+        end, stats = clean(
+            job,
+            lambda text: emit({"say": text}),
+            lambda group: emit({"group": group}),
+            throttler,
+        )
+    except (KafkaError, OSError) as error:
+        emit({"error": str(error) or type(error).__name__})
+    else:
+        emit({"end": end, "stats": stats})
+
+
+def main() -> None:
+    """Do the job read from the standard input, telling events as lines of JSON.
+
+    Ends at once when that input ends: then the broker is gone, and its successor may be about
+    to write the same files.
+    """
+    job = decode_job(sys.stdin.buffer.readline())
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    os.nice(NICENESS)
+    rate = job.rate if job.throttle_fd >= 0 else float("inf")
+    events(job, _print_event, Throttler(rate, job.throttle_fd))
+
+
+def _die_with_parent() -> None:
+    sys.stdin.buffer.read()
+    os._exit(1)
+
+
+def _print_event(event: dict[str, Any]) -> None:
+    print(json.dumps(event), flush=True)
+
+
+def parse_events(lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:
+    """The events that ``main`` printed."""
+    for line in lines:
+        event = json.loads(line)
+        if "group" in event:
+            bases, changed, size = event["group"]
+            event["group"] = Group(tuple(bases), changed, size)
+        elif "stats" in event:
+            event["stats"] = Stats(*event["stats"])
+        yield event
+
+
+if __name__ == "__main__":
+    main()
