@@ -12,6 +12,7 @@ import threading
 from collections.abc import Mapping
 
 from kafka08.common import TopicPartition
+from kafka08.log.directory import sync_directory
 
 VERSION = 0
 
@@ -40,6 +41,8 @@ class OffsetCheckpoint:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(self._temporary, self.path)
+            # offsets from before a truncation would vouch for what was written after it
+            sync_directory(os.path.dirname(self.path) or ".")
 
     def read(self) -> dict[TopicPartition, int]:
         """The entries. A file that is not to be understood counts as empty, with a warning

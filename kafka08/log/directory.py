@@ -27,6 +27,15 @@ _owned: set[str] = set()
 _owned_guard = threading.Lock()
 
 
+def sync_directory(path: str) -> None:
+    """Make the names in a directory durable: POSIX promises a synced file only its content."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
 def parse_log_name(name: str) -> TopicPartition | None:
     """The partition that a directory of this name holds; None for a name that is not ours."""
     topic, _, digits = name.rpartition("-")
@@ -100,7 +109,9 @@ class LogDirectory:
         try:
             os.unlink(self.file(CLEAN_SHUTDOWN_FILE))
         except FileNotFoundError:
-            pass
+            return
+        # a marker that came back after a power cut would vouch for what was never checked
+        sync_directory(self.path)
 
     def partitions(self) -> dict[TopicPartition, str]:
         """The partitions kept here, with their directories. Others are skipped with a warning

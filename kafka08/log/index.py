@@ -133,10 +133,11 @@ class OffsetIndex:
         self.entries = self.allocated = len(entries) // ENTRY_SIZE
         self.last_offset, self.last_position = self._read_last_entry()
 
-    def truncate_to(self, offset: int) -> None:
-        """Drop every entry at or above ``offset``."""
+    def truncate_to(self, offset: int, log_size: int) -> None:
+        """Drop every entry at or above ``offset``, and those that point past ``log_size``: a
+        wrapper that is cut whole is indexed below its own offset."""
         slot = self._slot(offset)
-        if slot >= 0 and self.entry(slot)[0] == offset:
+        while slot >= 0 and (self.entry(slot)[0] >= offset or self.entry(slot)[1] >= log_size):
             slot -= 1
         self.entries = slot + 1
         self.last_offset, self.last_position = self._read_last_entry()

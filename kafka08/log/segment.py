@@ -286,7 +286,7 @@ class LogSegment:
         position = self.position_of(offset)
         cut = 0
         if position is not None:
-            self.index.truncate_to(offset)
+            self.index.truncate_to(offset, position)
             cut = self.size - position
             self.cut(position)
             self.bytes_since_index_entry = 0

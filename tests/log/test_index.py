@@ -78,7 +78,7 @@ def test_lookup_and_truncate(offsets: set[int], target: int, cut: int) -> None:
         for _ in range(2):
             below = [position for offset, position in entries if offset <= 1000 + target]
             assert index.lookup(1000 + target) == (below[-1] if below else 0)
-            index.truncate_to(1000 + cut)
+            index.truncate_to(1000 + cut, 1 << 30)
             entries = [entry for entry in entries if entry[0] < 1000 + cut]
             assert index.entries == len(entries)
             assert index.last_offset == (entries[-1][0] if entries else 1000)
@@ -88,7 +88,7 @@ def test_truncated_entries_do_not_come_back(tmp_path: Path) -> None:
     index = new_index(tmp_path)
     for i in range(1, 4):
         index.append(i, i)
-    index.truncate_to(2)
+    index.truncate_to(2, 1 << 30)
     index.preallocate(64)
     assert Path(index.path).read_bytes() == bytes.fromhex("0000000100000001") + bytes(56)
 

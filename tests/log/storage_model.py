@@ -1,0 +1,804 @@
+"""A broker's logs driven at random, with crashes at any file operation, against lists.
+
+``Driver`` owns a LogManager on ``FaultyFiles`` and, per partition, what must be in its log: units
+(a plain entry, or a wrapper with its messages) in order. After each death it opens the files that
+are left and holds them against what the promises allow:
+
+- a killed process loses nothing of what was done; the call that it died in is done, not done, or
+  done in front part;
+- a power cut loses nothing below the recovery point, and what else is found was once appended
+  with that very offset.
+
+Deterministic for a seed: the clock is the driver's, and threads are replaced by calls.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from struct import Struct
+from typing import Any, NamedTuple
+
+from kafka08.common import TopicPartition
+from kafka08.config import BrokerConfig
+from kafka08.errors import KafkaError, MessageSetSizeTooLargeError, OffsetOutOfRangeError
+from kafka08.log import manager as manager_module
+from kafka08.log.log import Log
+from kafka08.log.manager import LogManager
+from kafka08.message.compression import compress
+from kafka08.message.message import encode_entry
+from kafka08.message.message_set import iter_messages
+from tests.log.faulty_files import Crash, FaultyFiles
+from tests.log.support import ManualClock, writable
+
+SEGMENT_BYTES = 600
+INDEX_ENTRIES = 4
+PARTITIONS = [TopicPartition("plain", 0), TopicPartition("mixed", 0), TopicPartition("mixed", 1)]
+
+_header_at = Struct(">qi").unpack_from
+_index_entry_at = Struct(">ii").unpack_from
+
+Pair = tuple[bytes | None, bytes | None]
+
+
+class Unit(NamedTuple):
+    """Messages (offset, key, value) that are stored as one entry: all of them or none."""
+
+    last: int
+    messages: tuple[tuple[int, bytes | None, bytes | None], ...]
+
+
+class Stored(NamedTuple):
+    """A segment as its files show it: entries as (offset, position, end)."""
+
+    base: int
+    data: bytes
+    entries: list[tuple[int, int, int]]
+
+
+class Expected:
+    """What the model knows of one partition.
+
+    ``pending`` holds what the call in flight adds; ``first`` and ``final`` bound what of
+    units + pending may be left, as (lowest, highest) counts, if the process dies in the call.
+    """
+
+    def __init__(self) -> None:
+        self.units: list[Unit] = []
+        self.start = self.leo = 0
+        self.durable = 0
+        self.history: set[Unit] = set()
+        self.being_deleted = False
+        self.settle()
+
+    def settle(self) -> None:
+        """No call is in flight."""
+        self.pending: list[Unit] = []
+        self.front = (0, 0)
+        self.back = (len(self.units), len(self.units))
+
+    def claim(self, recovery_point: int) -> None:
+        self.durable = max(self.durable, recovery_point)
+
+
+class InlineExecutor:
+    """ThreadPoolExecutor without threads, so that a seed always gives the same order."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+    def submit(self, function: Callable[..., Any], *args: Any, **more: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*args, **more))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+    def shutdown(self, *_: object, **__: object) -> None:
+        pass
+
+
+class Driver:
+    """One run below ``directory`` (empty). ``run`` raises AssertionError with the last steps."""
+
+    def __init__(self, directory: Path, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.seed = seed
+        self.clock = ManualClock()
+        root = str(directory / f"s{seed}")
+        os.mkdir(root)
+        self.files = FaultyFiles(root, self.clock.millis, random.Random(seed + 1))
+        self.dirs = [f"{root}/one", f"{root}/two"]
+        self.expected: dict[TopicPartition, Expected] = {}
+        self.configs: dict[str, dict[str, str]] = {"plain": {}, "mixed": {}}
+        self.counts: Counter[str] = Counter()
+        self.trail: list[str] = []
+        self.manager = LogManager(self._broker_config(), clock=self.clock, topic_configs={})
+        self.actions = [name for name, weight in WEIGHTS.items() for _ in range(weight)]
+
+    def _broker_config(self) -> BrokerConfig:
+        return BrokerConfig.from_properties(
+            {
+                "zookeeper.connect": "unused",
+                "broker.id": "0",
+                "log.dirs": ",".join(self.dirs),
+                "log.segment.bytes": str(SEGMENT_BYTES),
+                "log.index.size.max.bytes": str(8 * INDEX_ENTRIES),
+                "log.index.interval.bytes": "60",
+                "log.roll.ms": "100000",
+                "log.retention.ms": "1000000",
+                "log.retention.bytes": str(5 * SEGMENT_BYTES),
+                "log.segment.delete.delay.ms": "1000",
+            }
+        )
+
+    # Running
+
+    def run(self, steps: int) -> Counter[str]:
+        """Take this many steps, then look at everything once more."""
+        executor = manager_module.ThreadPoolExecutor
+        manager_module.ThreadPoolExecutor = InlineExecutor  # type: ignore[assignment,misc]
+        try:
+            with self.files:
+                for directory in self.dirs:
+                    os.mkdir(directory)
+                self.files.sync_everything()
+                self._survivably(self._start)
+                for number in range(steps):
+                    self.step(number)
+                self._survivably(self._reopen)
+                self.manager.close()
+        except Exception as error:
+            lines = "\n".join(self.trail[-60:])
+            raise AssertionError(f"seed {self.seed}: {error!r} after\n{lines}") from error
+        finally:
+            manager_module.ThreadPoolExecutor = executor  # type: ignore[misc]
+            self.manager._unlock()
+        return self.counts
+
+    def step(self, number: int) -> None:
+        self.clock.now += self.rng.randint(0, 300)
+        if self.files.crash_at < 0 and self.rng.random() < 0.07:
+            ahead = self.rng.choice((1, 2, 3, 4, 6, 8, 12, 20, 40))
+            self.files.crash_at = self.files.calls + self.rng.randint(1, ahead)
+        name = self.rng.choice(self.actions)
+        self.counts[name] += 1
+        self._note(f"{number}: {name}")
+        self._survivably(getattr(self, name))
+
+    def _note(self, text: str) -> None:
+        self.trail.append(text)
+        del self.trail[:-200]
+
+    def _survivably(self, action: Callable[[], object]) -> None:
+        """Do it; after a death start again, and again if that is the death of the next."""
+        while True:
+            try:
+                action()
+                return
+            except Crash as crash:
+                power_cut = self.rng.random() < 0.5
+                self.counts["power cut" if power_cut else "kill"] += 1
+                self._note(f"  {'power cut' if power_cut else 'kill'} {crash}")
+                self._die(power_cut)
+                action = self._start
+
+    def _die(self, power_cut: bool) -> None:
+        self.files.on_fsync = None
+        self.manager._unlock()
+        self.files.revive(power_cut=power_cut)
+        if power_cut:
+            for expected in self.expected.values():
+                self._open_to_loss(expected)
+        if self.rng.random() < 0.3:  # and again while it recovers
+            self.files.crash_at = self.files.calls + self.rng.randint(1, 20)
+
+    def _open_to_loss(self, expected: Expected) -> None:
+        """From now on, until looked at, only the promise of durability holds."""
+        expected.power_cut = True  # type: ignore[attr-defined]
+
+    # Starting, and what is found then
+
+    def _start(self) -> None:
+        self.manager = LogManager(
+            self._broker_config(), clock=self.clock, topic_configs=self.configs
+        )
+        self.manager.load()
+        for partition, log in self.manager.logs.items():
+            assert partition in self.expected, f"{partition} was never made"
+            self._found(partition, log)
+        for partition in list(self.expected):
+            if partition not in self.manager.logs:
+                lost = self.expected.pop(partition)
+                durable = [u for u in lost.units if u.last < lost.durable]
+                assert lost.being_deleted or (lost.__dict__.get("power_cut") and not durable), (
+                    f"{partition} is gone"
+                )
+        for partition, expected in list(self.expected.items()):
+            if expected.being_deleted:
+                self._delete(partition)
+
+    def _found(self, partition: TopicPartition, log: Log) -> None:
+        expected = self.expected[partition]
+        segments = self.inspect(log, whole=not expected.being_deleted)
+        units = list(stored_units(segments))
+        if not expected.being_deleted:
+            if expected.__dict__.pop("power_cut", False):
+                self._check_durable(expected, units, log)
+                # what is left was read from the disk
+                expected.durable = log.log_end_offset
+            else:
+                self._check_kept(expected, units, log)
+        end = max(units[-1].last + 1 if units else 0, log.segments[-1].base_offset)
+        assert log.log_end_offset == end
+        expected.units, expected.start, expected.leo = units, log.log_start_offset, end
+        expected.durable = min(expected.durable, end)
+        assert log.recovery_point <= expected.durable, "a recovery point that nothing backs"
+        expected.settle()
+        if not expected.being_deleted:
+            self._check_reads(log, segments, expected)
+
+    def _check_kept(self, expected: Expected, units: list[Unit], log: Log) -> None:
+        """After a kill: all that was done, and of the call in flight a front part."""
+        everything = expected.units + expected.pending
+        for first in range(expected.front[0], expected.front[1] + 1):
+            last = first + len(units)
+            if everything[first:last] == units and (
+                expected.back[0] <= last <= expected.back[1] or not units
+            ):
+                break
+        else:
+            raise AssertionError(
+                f"{log.name}: found {shown(units)}, expected {shown(everything)}, of which "
+                f"from {expected.front} up to {expected.back}"
+            )
+        assert units or expected.back[0] <= expected.front[1], f"{log.name}: nothing is left"
+        assert log.log_end_offset <= max(
+            [expected.leo, *(unit.last + 1 for unit in expected.pending)]
+        )
+        if expected.front == (0, 0) and units:
+            assert log.log_start_offset == expected.start
+
+    def _check_durable(self, expected: Expected, units: list[Unit], log: Log) -> None:
+        """After a power cut: all below the recovery point, nothing that never was."""
+        durable = expected.durable
+        must = [u for u in expected.units[expected.front[1] :] if u.last < durable]
+        may = {u for u in expected.units[: expected.front[1]] if u.last < durable}
+        low = min((u.last for u in expected.units), default=expected.start)
+        have = [u for u in units if low <= u.last < durable and u not in may]
+        assert have == must, (
+            f"{log.name}: below {durable} found {shown(have)}, expected {shown(must)}"
+        )
+        strange = set(units) - expected.history
+        assert not strange, f"{log.name}: never appended {shown(sorted(strange))}"
+        assert log.log_end_offset >= durable or not must
+
+    # Files against themselves
+
+    def inspect(self, log: Log, *, whole: bool = True) -> list[Stored]:
+        """Read every file of a log; entries and indexes must fit each other and the log."""
+        found = []
+        segments = log.segments
+        assert [s.base_offset for s in segments] == sorted({s.base_offset for s in segments})
+        for number, segment in enumerate(segments):
+            active = number == len(segments) - 1
+            data = Path(segment.path).read_bytes()
+            assert len(data) == segment.size, segment.path
+            stored = Stored(segment.base_offset, data, list(entries_of(data)))
+            assert not data or stored.entries[-1][2] == len(data), f"{segment.path}: torn"
+            offsets = [segment.base_offset - 1, *(offset for offset, _, _ in stored.entries)]
+            assert all(a < b for a, b in zip(offsets, offsets[1:], strict=False)), segment.path
+            limit = log.log_end_offset if active else segments[number + 1].base_offset
+            assert offsets[-1] < limit, f"{segment.path} reaches {offsets[-1]}, past {limit}"
+            check_index(Path(segment.index.path).read_bytes(), segment.index.entries, stored)
+            if not active:
+                assert os.path.getsize(segment.index.path) == 8 * segment.index.entries
+            found.append(stored)
+        if whole:
+            kept = {os.path.basename(s.path) for s in segments}
+            names = {name for name in os.listdir(log.directory) if name.endswith(".log")}
+            assert names == kept, f"{log.directory}: {names ^ kept} astray"
+        assert log.recovery_point <= log.log_end_offset
+        return found
+
+    def _check_reads(self, log: Log, segments: list[Stored], expected: Expected) -> None:
+        """Every offset leads to the first entry at or above it."""
+        bases = [s.base for s in segments]
+        assert log.log_start_offset == bases[0]
+        flat = [(offset, s.base, position) for s in segments for offset, position, _ in s.entries]
+        offsets = [offset for offset, _, _ in flat]
+        for offset in range(max(bases[0], expected.leo - 150), expected.leo):
+            at = bisect_left(offsets, offset)
+            slice_ = log.read(offset, 1)
+            if at == len(flat):
+                assert not len(slice_), f"{log.name}: something at {offset}"
+            else:
+                assert (slice_.base_offset, slice_.position) == flat[at][1:], (
+                    f"{log.name}: reading at {offset}"
+                )
+
+    # Steps: writing
+
+    def _pick(self) -> tuple[TopicPartition, Log, Expected]:
+        partition = self.rng.choice(PARTITIONS)
+        log = self.manager.get_log(partition)
+        if log is None:
+            expected = self.expected[partition] = Expected()
+            expected.power_cut = False  # type: ignore[attr-defined]
+            expected.being_deleted = True  # if it dies now there may be one or not
+            log = self.manager.create_log(partition, self.manager.config_for(partition.topic))
+            expected.being_deleted = False
+        return partition, log, self.expected[partition]
+
+    def produce(self) -> None:
+        partition, log, expected = self._pick()
+        self._produce(partition, log, expected)
+
+    def produce_more(self) -> None:
+        partition, log, expected = self._pick()
+        for _ in range(self.rng.randint(2, 6)):
+            self._produce(partition, log, expected)
+
+    def _produce(self, partition: TopicPartition, log: Log, expected: Expected) -> None:
+        sets = SetMaker(self.rng, log.log_end_offset, plain=partition.topic == "plain")
+        data, units = sets.make()
+        if log.config.compressed_sets == "normalised" and sets.codec:
+            units = [joined(units)] if units else []
+        self._append(log, expected, data, units, assign=True)
+
+    def follow(self) -> None:
+        """What a follower appends: offsets given, wrappers as they are, now and then a gap."""
+        partition, log, expected = self._pick()
+        gap = self.rng.choice((0, 0, 0, 0, 2)) if log.log_end_offset == expected.leo else 0
+        sets = SetMaker(self.rng, log.log_end_offset + gap, plain=partition.topic == "plain")
+        data, units = sets.make(numbered=True)
+        self._append(log, expected, data, units, assign=False)
+
+    def _append(
+        self, log: Log, expected: Expected, data: bytes, units: list[Unit], *, assign: bool
+    ) -> None:
+        expected.pending = units
+        expected.back = (len(expected.units), len(expected.units) + len(units))
+        expected.history.update(units)
+        failing = self.rng.random() < 0.05 and self.files.crash_at < 0
+        if failing:
+            self.files.error = OSError(errno.ENOSPC, "No space left on device")
+        leo = log.log_end_offset
+        try:
+            info = log.append(writable(data), assign_offsets=assign)
+        except MessageSetSizeTooLargeError:
+            assert len(data) > log.config.segment_bytes or log.config.compressed_sets == "normalised"
+            units = []
+        except OSError:
+            assert failing
+            self._note("  failed")
+            units = []
+        else:
+            if units:
+                assert info.last_offset == units[-1].last
+                assert info.first_offset == (units[0].messages[0][0] if assign else units[0].last)
+            else:
+                assert info.count == 0
+        self.files.error = None
+        expected.units += units
+        expected.settle()
+        if units:
+            expected.leo = units[-1].last + 1
+        assert log.log_end_offset == expected.leo, (leo, log.log_end_offset, expected.leo)
+        expected.claim(log.recovery_point)
+
+    def roll(self) -> None:
+        self._pick()[1].roll()
+
+    # Steps: cutting
+
+    def truncate(self) -> None:
+        partition, log, expected = self._pick()
+        if self.rng.random() < 0.3:
+            to = self.rng.randint(0, expected.leo + 3)
+        else:
+            to = max(expected.leo - self.rng.randint(0, 12), 0)
+        self._truncate(log, expected, to)
+        self.manager.truncate_to({partition: to})
+        self._truncated(log, expected, to)
+
+    def _truncate(self, log: Log, expected: Expected, to: int) -> None:
+        if to > expected.leo:
+            return
+        kept = sum([u.last < to for u in expected.units]) if to >= expected.start else 0
+        expected.back = (kept, len(expected.units))
+        cut = expected.units[kept:]
+        expected.durable = min([expected.durable, to, *(u.messages[0][0] for u in cut[:1])])
+
+    def _truncated(self, log: Log, expected: Expected, to: int) -> None:
+        if to > expected.leo:
+            assert log.log_end_offset == expected.leo
+            return
+        expected.units = expected.units[: expected.back[0]]
+        expected.settle()
+        expected.leo = to
+        expected.start = min(expected.start, to)
+        assert log.log_end_offset == to
+        assert log.log_start_offset == expected.start
+        assert log.recovery_point <= to
+
+    def truncate_fully(self) -> None:
+        partition, log, expected = self._pick()
+        to = max(expected.leo + self.rng.randint(-20, 20), 0)
+        expected.back = (0, len(expected.units))
+        expected.durable = 0
+        expected.leo = max(expected.leo, to)
+        self.manager.truncate_fully_and_start_at(partition, to)
+        expected.units = []
+        expected.settle()
+        expected.leo = expected.start = to
+        assert (log.log_start_offset, log.log_end_offset) == (to, to)
+
+    def retain(self) -> None:
+        if self.rng.random() < 0.3:
+            self.clock.now += self.rng.randint(100_000, 1_200_000)
+        starts = {}
+        for partition, log in self.manager.logs.items():
+            expected = self.expected[partition]
+            starts[partition] = start = self._start_after_retention(log)
+            gone = sum([u.last < start for u in expected.units])
+            expected.front = (0, gone)
+            expected.back = (len(expected.units), len(expected.units))
+        self.manager.cleanup()
+        for partition, log in self.manager.logs.items():
+            expected = self.expected[partition]
+            assert log.log_start_offset == starts[partition]
+            assert log.log_end_offset == expected.leo
+            expected.units = [u for u in expected.units if u.last >= starts[partition]]
+            expected.start = starts[partition]
+            expected.settle()
+
+    def _start_after_retention(self, log: Log) -> int:
+        """By the rules of Kafka: time from the oldest on, then size while a whole one is over."""
+        known = [(s.base_offset, s.size, s.last_modified_ms) for s in log.segments]
+        bases = [base for base, _, _ in known] + [log.log_end_offset]
+        sizes = [size for _, size, _ in known]
+        gone = 0
+        while gone < len(known) and self.clock.now - known[gone][2] > log.config.retention_ms:
+            if gone == len(known) - 1 and not sizes[gone]:
+                break
+            gone += 1
+        over = sum(sizes[gone:]) - log.config.retention_bytes
+        if log.config.retention_bytes >= 0:
+            while gone < len(known) and over - sizes[gone] >= 0 and over >= 0:
+                if gone == len(known) - 1 and not sizes[gone]:
+                    break
+                over -= sizes[gone]
+                gone += 1
+        return bases[gone]
+
+    def delete(self) -> None:
+        if self.rng.random() < 0.3:
+            self._delete(self._pick()[0])
+
+    def _delete(self, partition: TopicPartition) -> None:
+        self.expected[partition].being_deleted = True
+        self.manager.delete_log(partition)
+        if self.rng.random() < 0.5:
+            # what a power cut may bring back is for the broker to delete again
+            os_fsync_directories(self.dirs)
+            del self.expected[partition]
+        else:
+            history = self.expected[partition].history
+            fresh = self.expected[partition] = Expected()
+            fresh.history = history
+            fresh.being_deleted = True
+            self._note(f"  {partition} may come back")
+            self._recreate(partition, fresh)
+
+    def _recreate(self, partition: TopicPartition, expected: Expected) -> None:
+        self.manager.create_log(partition, self.manager.config_for(partition.topic))
+        self.manager.logs[partition].flush()
+        expected.being_deleted = False
+
+    # Steps: chores
+
+    def flush(self) -> None:
+        partition, log, expected = self._pick()
+        busy = self.rng.random() < 0.4
+        if busy:
+            self.files.on_fsync = lambda: self._meanwhile(partition, log, expected)
+        up_to = None
+        if self.rng.random() < 0.3:
+            up_to = self.rng.choice([s.base_offset for s in log.segments])
+        before = log.recovery_point
+        log.flush(up_to)
+        self.files.on_fsync = None
+        expected.claim(log.recovery_point)
+        if not busy:
+            assert log.recovery_point == max(before, expected.leo if up_to is None else up_to)
+
+    def _meanwhile(self, partition: TopicPartition, log: Log, expected: Expected) -> None:
+        """On the loop's thread, while another one is in fsync."""
+        self.files.on_fsync = None
+        what = self.rng.randrange(5)
+        self._note(f"  meanwhile {what}")
+        if what < 2:
+            self._produce(partition, log, expected)
+        elif what == 2:
+            log.roll()
+        elif what == 3:
+            to = max(expected.leo - self.rng.randint(0, 12), 0)
+            self._truncate(log, expected, to)
+            log.truncate_to(to)
+            self._truncated(log, expected, to)
+            self.manager.checkpoint_recovery_points()
+        else:
+            self.retain()
+
+    def checkpoint(self) -> None:
+        self.manager.checkpoint_recovery_points()
+
+    def delete_files(self) -> None:
+        self.clock.now += self.rng.randint(0, 2000)
+        self.manager.delete_due_files()
+
+    def reconfigure(self) -> None:
+        topic = self.rng.choice(list(self.configs))
+        self.configs[topic] = {
+            "segment.bytes": str(self.rng.choice((SEGMENT_BYTES, SEGMENT_BYTES, 300))),
+            "index.interval.bytes": str(self.rng.choice((0, 60, 200))),
+            "segment.index.bytes": str(8 * self.rng.choice((1, 2, INDEX_ENTRIES, 40))),
+            "retention.bytes": str(self.rng.choice((-1, 0, 500, 2000, 3000))),
+            "retention.ms": str(self.rng.choice((1000, 500_000, 10_000_000))),
+            "flush.messages": str(self.rng.choice((1, 7, 1 << 40, 1 << 40))),
+            "compressed.sets": self.rng.choice(("verbatim", "verbatim", "normalised")),
+        }
+        for partition, log in self.manager.logs.items():
+            if partition.topic == topic:
+                log.config = self.manager.config_for(topic)
+
+    def reopen(self) -> None:
+        self._reopen()
+
+    def _reopen(self) -> None:
+        self.manager.close()
+        for expected in self.expected.values():
+            expected.claim(expected.leo)
+        self.counts["clean stop"] += 1
+        self._start()
+
+    def die(self) -> None:
+        raise Crash("between two calls")
+
+    # Steps: reading
+
+    def read(self) -> None:
+        _, log, expected = self._pick()
+        segments = self.inspect(log)
+        assert list(stored_units(segments)) == expected.units
+        for _ in range(4):
+            self._read(log, segments, expected)
+
+    def _read(self, log: Log, segments: list[Stored], expected: Expected) -> None:
+        offset = self.rng.randint(expected.start - 2, expected.leo + 2)
+        max_bytes = self.rng.choice((0, 5, 40, 100, 300, 1 << 20))
+        hw = self.rng.choice((None, None, self.rng.randint(0, expected.leo)))
+        if not expected.start <= offset <= expected.leo:
+            try:
+                log.read(offset, max_bytes, hw)
+            except OffsetOutOfRangeError:
+                return
+            raise AssertionError(f"{log.name}: {offset} is out of range")
+        got = log.read(offset, max_bytes, hw)
+        assert got.read() == wanted(segments, offset, max_bytes, hw, expected.leo), (
+            f"{log.name}: read({offset}, {max_bytes}, {hw})"
+        )
+
+    def offsets_before(self) -> None:
+        _, log, expected = self._pick()
+        known = [(s.base_offset, s.last_modified_ms) for s in log.segments]
+        if log.segments[-1].size:
+            known.append((expected.leo, self.clock.now))
+        at = self.clock.now - self.rng.choice((0, 0, 500, 5000, 1_000_000))
+        count = max((i for i, (_, time) in enumerate(known, 1) if time <= at), default=0)
+        best = [offset for offset, _ in known[:count]][::-1]
+        assert log.offsets_before(at, 100) == best
+        assert log.offsets_before(at, 2) == best[:2]
+        assert log.offsets_before(-1, 1) == [expected.leo]
+        assert log.offsets_before(-2, 1) == [expected.start]
+
+
+WEIGHTS = {
+    "produce": 14,
+    "produce_more": 10,
+    "follow": 6,
+    "roll": 3,
+    "truncate": 5,
+    "truncate_fully": 1,
+    "retain": 3,
+    "delete": 1,
+    "flush": 8,
+    "checkpoint": 4,
+    "delete_files": 2,
+    "reconfigure": 2,
+    "reopen": 2,
+    "die": 2,
+    "read": 8,
+    "offsets_before": 2,
+}
+
+
+class SetMaker:
+    """Random message sets as producers and leaders send them, and the units they are.
+
+    ``offset`` is what the next message gets; ``codec`` the last one used.
+    """
+
+    def __init__(self, rng: random.Random, offset: int, *, plain: bool) -> None:
+        self.rng = rng
+        self.offset = offset
+        self.plain = plain
+        self.codec = 0
+
+    def make(self, *, numbered: bool = False) -> tuple[bytes, list[Unit]]:
+        """The bytes, and the units they become. ``numbered`` sets carry their offsets."""
+        parts: list[bytes] = []
+        units: list[Unit] = []
+        for _ in range(self.rng.choice((1, 1, 2, 3))):
+            if self.plain or self.rng.random() < 0.5:
+                key, value = self._pair()
+                parts.append(encode_entry(key, value, self.offset if numbered else 0))
+                units.append(Unit(self.offset, ((self.offset, key, value),)))
+                self.offset += 1
+            else:
+                entry, unit = self._wrapper(numbered)
+                parts.append(entry)
+                units += [unit] if unit else []
+        if not numbered and self.rng.random() < 0.15:
+            parts.append(encode_entry(None, b"cut")[: self.rng.randint(1, 20)])
+        return b"".join(parts), units
+
+    def _pair(self) -> Pair:
+        rng = self.rng
+        key = rng.choice((None, b"", b"k%d" % rng.randrange(9), b"k%d" % rng.randrange(9)))
+        value = rng.choice((None, b"", rng.randbytes(rng.randint(0, 12)) * 2, b"v" * 30))
+        return key, value
+
+    def _wrapper(self, numbered: bool) -> tuple[bytes, Unit | None]:
+        rng = self.rng
+        count = rng.choice((0, 1, 1, 2, 3, 5)) if not numbered else rng.randint(1, 5)
+        codec = rng.choice((1, 2, 3))
+        pairs = [self._pair() for _ in range(count)]
+        stored = self._inner_offsets(count)
+        last = self.offset + count - 1
+        truths = list(range(self.offset, last + 1))
+        if count and rises(stored) and stored[-1] == last and stored != truths:
+            # would be taken for true offsets with gaps
+            if numbered:
+                stored = truths
+            else:
+                truths = [offset + 1 for offset in truths]
+                last += 1
+        leaves = [encode_entry(k, v, at) for (k, v), at in zip(pairs, stored, strict=True)]
+        inner = b"".join(leaves)
+        if count > 1 and rng.random() < 0.15:
+            nested = b"".join(leaves[: count // 2])
+            inner = encode_entry(None, compress(1, nested), 0, 1) + b"".join(leaves[count // 2 :])
+        key = rng.choice((None, None, b"wk"))
+        entry = encode_entry(key, compress(codec, inner), last if numbered else 7, codec)
+        self.codec = codec
+        if not count:
+            return entry, None
+        self.offset = last + 1
+        return entry, Unit(
+            last, tuple((at, k, v) for at, (k, v) in zip(truths, pairs, strict=True))
+        )
+
+    def _inner_offsets(self, count: int) -> list[int]:
+        """Right ones, and every way of wrong ones that producers have."""
+        rng, first = self.rng, self.offset
+        how = rng.randrange(7)
+        if how < 2:
+            return list(range(count))
+        if how == 2:
+            return list(range(first, first + count))
+        if how == 3:
+            return [rng.choice((0, -1, first))] * count
+        if how == 4:  # rising with gaps up to the wrapper's own
+            gaps = sorted(rng.sample(range(2 * count + 1), count))
+            return [first + count - 1 - (gaps[-1] - gap) for gap in gaps] if count else []
+        return [rng.randint(-3, first + 9) for _ in range(count)]
+
+
+def rises(offsets: list[int]) -> bool:
+    return all(a < b for a, b in zip(offsets, offsets[1:], strict=False))
+
+
+def joined(units: list[Unit]) -> Unit:
+    """What a set becomes when it is stored as one wrapper, its messages numbered anew."""
+    messages = [message for unit in units for message in unit.messages]
+    first = units[-1].last - len(messages) + 1
+    return Unit(
+        units[-1].last, tuple((first + i, key, value) for i, (_, key, value) in enumerate(messages))
+    )
+
+
+def entries_of(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """(offset, position, end) of the whole entries; stops at what is none."""
+    position = 0
+    while position + 26 <= len(data):
+        offset, size = _header_at(data, position)
+        end = position + 12 + size
+        if size < 14 or end > len(data):
+            return
+        yield offset, position, end
+        position = end
+
+
+def stored_units(segments: list[Stored]) -> Iterator[Unit]:
+    """The messages of each stored entry, crcs checked."""
+    for _, data, entries in segments:
+        for offset, position, end in entries:
+            messages = tuple(
+                [(m.offset, m.key, m.value) for m in iter_messages(data[position:end])]
+            )
+            yield Unit(offset, messages)
+
+
+def check_index(content: bytes, count: int, stored: Stored) -> None:
+    """Each index entry names an offset above the previous log entry's, at most its target's."""
+    before = {position: offset for offset, _, position in stored.entries}
+    targets = {position: offset for offset, position, _ in stored.entries}
+    last = (-1, -1)
+    for at in range(0, count * 8, 8):
+        relative, position = _index_entry_at(content, at)
+        offset = stored.base + relative
+        assert relative > last[0] and position > last[1], f"{stored.base}: index does not rise"
+        assert position in targets, f"{stored.base}: index points at {position}, no entry"
+        assert before.get(position, stored.base - 1) < offset <= targets[position], (
+            f"{stored.base}: index has {offset} at {position}, of {targets[position]}"
+        )
+        last = (relative, position)
+
+
+def wanted(
+    segments: list[Stored], offset: int, max_bytes: int, hw: int | None, leo: int
+) -> bytes:
+    """The bytes that a read must give."""
+    if offset == leo:
+        return b""
+    if hw is not None and hw < offset:
+        hw = offset
+    if hw is not None and hw >= leo:
+        hw = None
+    first = max(i for i, s in enumerate(segments) if s.base <= offset)
+    for _, data, entries in segments[first:]:
+        start = next((position for at, position, _ in entries if at >= offset), None)
+        if start is None:
+            continue
+        end = len(data)
+        if hw is not None:
+            end = next((p for at, p, _ in entries if at >= hw and p >= start), end)
+        return data[start : min(end, start + max_bytes)]
+    return b""
+
+
+def os_fsync_directories(paths: list[str]) -> None:
+    for path in paths:
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def shown(units: list[Unit]) -> str:
+    """Offsets only: first-last of each unit."""
+    return " ".join(
+        f"{u.messages[0][0]}-{u.last}" if len(u.messages) > 1 else str(u.last) for u in units
+    )
+
+
