@@ -266,6 +266,19 @@ def test_a_live_group_is_described_and_not_steered(scene: Scene) -> None:
             "but the current state is Stable."
         )
         assert len(refused.lines) == 3
+        by_brokers = scene.run(*words, "--execute", by="bootstrap-server")
+        if scene.broker.kind == "ours":
+            assert by_brokers.out == refused.out
+            view = ["--describe", "--group", group, "--members", "--verbose"]
+            assert scene.rows(*view, by="bootstrap-server") == [member]
+            told = scene.run("--delete", "--group", group, by="bootstrap-server")
+            assert "could not be deleted due to" in told.out
+        else:
+            assert f"Whether group '{group}' has members was not checked" in by_brokers.err
+            words = ["--describe", "--group", group, "--members"]
+            told = scene.run(*words, by="bootstrap-server")
+            assert "Brokers of 0.8.2.2 do not tell the members of a group" in told.out
+            return
         refused = scene.run("--delete", "--group", group)
         assert refused.out == (
             f"Error: Delete for group '{group}' failed because its consumers are still active.\n"

@@ -6,6 +6,7 @@ warning and counts as a member without streams. Knows no offsets.
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Mapping
@@ -15,7 +16,8 @@ from kafka08 import admin
 from kafka08.common import TopicPartition
 from kafka08.consumer.assignors import thread_ids
 from kafka08.consumer.group import topics_of
-from kafka08.errors import KafkaError
+from kafka08.errors import KafkaError, ProtocolError
+from kafka08.protocol.admin_schemas import DescribedGroup
 from zk import znodes
 from zk.client import ZkClient
 from zk.znodes import ConsumerRegistration, MalformedNodeError
@@ -78,28 +80,59 @@ def list_groups(client: ZkClient) -> list[str]:
 
 def read_group(client: ZkClient, group: str, *, exclude_internal: bool = True) -> GroupMembers:
     """All there is about a group, one node after the other: not of one instant."""
-    names = sorted(client.children_if_exists(znodes.consumer_ids_path(group)))
-    registrations = {name: _registration(client, group, name) for name in names}
-    topics = admin.list_topics(client)
+    base = znodes.consumer_ids_path(group)
+    registrations = {}
+    for name in sorted(client.children_if_exists(base)):
+        found = client.get_if_exists(f"{base}/{name}")
+        if found is not None:
+            registrations[name] = found[0]
+    threads = _threads(group, registrations, admin.list_topics(client), exclude_internal)
+    exists = client.exists(znodes.group_path(group)) is not None
+    partitions = {topic: topic_partitions(client, topic) for topic in threads}
+    return GroupMembers(exists, list(registrations), threads, _owners(client, group), partitions)
+
+
+def from_described(described: DescribedGroup, partitions: Mapping[str, list[int]]) -> GroupMembers:
+    """The same out of a broker's answer; ``partitions`` of all topics. Raises ProtocolError."""
+    registrations = {m.member_id: bytes(m.metadata) for m in described.members if len(m.metadata)}
+    threads = _threads(described.group, registrations, list(partitions), True)
+    owners = {}
+    try:
+        for member in described.members:
+            for topic, owned in json.loads(bytes(member.assignment)).items():
+                for name, thread in owned.items():
+                    if name.isascii() and name.isdecimal():
+                        owners[TopicPartition(topic, int(name))] = str(thread)
+    except (ValueError, AttributeError) as error:
+        raise ProtocolError(f"Group {described.group} is described in other words") from error
+    return GroupMembers(
+        described.state != DEAD,
+        list(registrations),
+        threads,
+        owners,
+        {topic: partitions.get(topic, []) for topic in threads},
+    )
+
+
+def _threads(
+    group: str, registrations: Mapping[str, bytes], topics: list[str], exclude_internal: bool
+) -> dict[str, list[str]]:
+    """Topic -> the thread ids subscribed to it."""
     threads: dict[str, list[str]] = {}
-    for consumer, registration in registrations.items():
+    for consumer, data in registrations.items():
+        registration = _registration(group, consumer, data)
         if registration is None:
             continue
         subscribed = _topics(consumer, registration, topics, exclude_internal)
         for topic, streams in subscribed.items():
             threads.setdefault(topic, []).extend(thread_ids(consumer, streams))
-    exists = client.exists(znodes.group_path(group)) is not None
-    partitions = {topic: topic_partitions(client, topic) for topic in threads}
-    return GroupMembers(exists, names, threads, _owners(client, group), partitions)
+    return threads
 
 
-def _registration(client: ZkClient, group: str, consumer: str) -> ConsumerRegistration | None:
+def _registration(group: str, consumer: str, data: bytes) -> ConsumerRegistration | None:
     path = znodes.consumer_id_path(group, consumer)
-    found = client.get_if_exists(path)
-    if found is None:
-        return None
     try:
-        return znodes.decode_consumer(path, found[0])
+        return znodes.decode_consumer(path, data)
     except MalformedNodeError as error:
         logger.warning("%s; no member of the group can rebalance while it is there", error)
         return None

@@ -1,7 +1,7 @@
 """What kafka-consumer-groups does: list, describe, reset and delete groups.
 
-Members are seen in ZooKeeper; offsets are found in either storage. Connected by brokers alone,
-members stay unseen. The command line is ``consumer_groups``', printing ``group_tables``'.
+Members are seen in ZooKeeper, or through a broker of ours; offsets are found in either storage.
+The command line is ``consumer_groups``', printing ``group_tables``'.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kafka08.admin import InvalidArgumentError
+from kafka08.client.admin import AdminClient, AdminNotServedError
 from kafka08.client.cluster import ClusterClient, Endpoint, endpoints_of
 from kafka08.common import TopicPartition
 from kafka08.errors import AdminOperationError, KafkaError
@@ -27,7 +28,7 @@ from zk.client import ZkClient
 from zk.errors import NoNodeError, NotEmptyError
 
 CLIENT_ID = "ConsumerGroupCommand"
-UNSEEN = "Members of a group are seen in ZooKeeper only. Use --zookeeper instead."
+UNSEEN = "Brokers of 0.8.2.2 do not tell the members of a group. Use --zookeeper instead."
 
 
 class MembersUnseenError(AdminOperationError):
@@ -62,6 +63,14 @@ class GroupService:
             runtime=self._runtime,
             channel=channel,
         )
+        self._admin = AdminClient(
+            list(bootstrap),
+            client_id=client_id,
+            timeout_ms=request_timeout_ms,
+            runtime=self._runtime,
+            channel=channel,
+        )
+        self._brokers_tell = True
         self.storage = GroupStorage(
             self._cluster, self.zk, timeout_ms=timeout_ms, runtime=self._runtime
         )
@@ -71,6 +80,7 @@ class GroupService:
 
     def __exit__(self, *exc_info: object) -> None:
         self._cluster.close()
+        self._admin.close()
         if self.zk is not None:
             self.zk.close()
 
@@ -82,8 +92,20 @@ class GroupService:
         return sorted(nodes | set(self.storage.groups_in_kafka()))
 
     def members(self, group: str) -> GroupMembers | None:
-        """None where they cannot be seen."""
-        return None if self.zk is None else group_members.read_group(self.zk, group)
+        """None where they cannot be seen: brokers of 0.8.2.2 do not tell them."""
+        if self.zk is not None:
+            return group_members.read_group(self.zk, group)
+        if not self._brokers_tell:
+            return None
+        try:
+            described = self._admin.describe_group(group)
+        except AdminNotServedError:
+            self._brokers_tell = False
+            return None
+        partitions: dict[str, list[int]] = {}
+        for topic, partition in self.storage.partitions():
+            partitions.setdefault(topic, []).append(partition)
+        return group_members.from_described(described, partitions)
 
     def seen_members(self, group: str) -> GroupMembers:
         """Raises MembersUnseenError."""
@@ -200,14 +222,14 @@ class GroupService:
         could not be set back.
         """
         for group, offsets in plan.items():
-            if self.zk is None:
+            if not self._may_be_reset(group):
+                continue
+            if self.zk is None and not self._brokers_tell:
                 print(
-                    f"WARN: Whether group '{group}' has members was not checked: they are seen "
-                    "with --zookeeper only.",
+                    f"WARN: Whether group '{group}' has members was not checked: brokers of "
+                    "0.8.2.2 do not tell, --zookeeper does.",
                     file=sys.stderr,
                 )
-            elif not self._may_be_reset(group):
-                continue
             self.storage.commit(group, offsets, self._where(group))
 
     def _where(self, group: str) -> Where:
@@ -226,6 +248,9 @@ class GroupService:
         if self.zk is None:
             if any(stored.in_zookeeper is not None for stored in committed.values()):
                 raise AdminOperationError("it is in ZooKeeper. Use --zookeeper instead.")
+            members = self.members(group)
+            if members is not None and members.members:
+                raise AdminOperationError("NON_EMPTY_GROUP")
             if not committed:
                 raise AdminOperationError("GROUP_ID_NOT_FOUND")
         else:

@@ -117,6 +117,15 @@ class AdminClient:
 
     # --- what takes a broker of ours
 
+    def describe_group(self, group: str) -> admin_schemas.DescribedGroup:
+        """Who is in a group of consumers. Raises RemoteError, AdminNotServedError."""
+        [found] = self._call(admin_schemas.DescribeGroupsRequest([group])).groups
+        if found.error != NO_ERROR:
+            name = for_code(found.error).text
+            raise RemoteError(found.error, f"Group {group} was not described: {name}", "")
+        described: admin_schemas.DescribedGroup = found
+        return described
+
     def create_topic(
         self,
         topic: str,

@@ -1,16 +1,27 @@
-"""Administrative requests that 0.8.2.2 does not know: five APIs of later releases.
+"""Administrative requests that 0.8.2.2 does not know: six APIs of later releases.
 
-Their keys, layouts and error codes are those that Kafka gave them later (19 and 20 in 0.10.1, 32
-and 33 in 0.11, 37 in 1.0), in the versions below. Null arrays are read, and written, as empty
-ones. An original broker closes the connection over any of these keys; so does ours over the
-keys that clients probe versions with (16, 18).
+Their keys, layouts and error codes are those that Kafka gave them later (15 in 0.9, 19 and 20 in
+0.10.1, 32 and 33 in 0.11, 37 in 1.0), in the versions below. Null arrays are read, and written,
+as empty ones. An original broker closes the connection over any of these keys; so does ours over
+the keys that clients probe versions with (16, 18).
 """
 
 from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-from kafka08.protocol.types import Doc, boolean, int8, int16, int32, nullable_string, string
+from kafka08.protocol.types import (
+    Doc,
+    Records,
+    boolean,
+    int8,
+    int16,
+    int32,
+    nullable_string,
+    string,
+)
+
+blob = Annotated[bytes | memoryview, Records("bytes")]
 
 TOPIC_RESOURCE = 2
 BROKER_DEFAULT = -1
@@ -31,6 +42,36 @@ ERROR_NAMES = {
     INVALID_REQUEST: "InvalidRequest",
 }
 """Codes that 0.8.2.2 does not have, for these APIs alone."""
+
+
+# 15 DescribeGroups
+
+
+class DescribeGroupsRequest(NamedTuple):
+    """Who is in groups of consumers, as their nodes in ZooKeeper have it."""
+
+    groups: list[string]
+
+
+class GroupMember(NamedTuple):
+    member_id: Annotated[string, Doc("the consumer id")]
+    client_id: Annotated[string, Doc("always empty")]
+    client_host: Annotated[string, Doc("always empty")]
+    metadata: Annotated[blob, Doc("its registration; empty: it owns, but is no member")]
+    assignment: Annotated[blob, Doc('JSON, {"topic":{"0":"<thread id>"}}')]
+
+
+class DescribedGroup(NamedTuple):
+    error: int16
+    group: string
+    state: Annotated[string, Doc('"Stable"; "Empty" without members; "Dead" without any node')]
+    protocol_type: Annotated[string, Doc('"zookeeper"')]
+    protocol: Annotated[string, Doc("always empty: members do not tell their strategy")]
+    members: list[GroupMember]
+
+
+class DescribeGroupsResponse(NamedTuple):
+    groups: list[DescribedGroup]
 
 
 # 19 CreateTopics

@@ -30,6 +30,7 @@ the request's correlation id (int32) and a body. Responses come in the order of 
 | string | int16 length in bytes, then UTF-8; a null is read as empty |
 | nullable string | the same; a negative length is null |
 | message set | int32 length in bytes, then messages back to back |
+| bytes | the same as a message set, of anything |
 | array of X | int32 count, then the elements; a negative count is read as 0 |
 
 *Strict* marks strings and arrays whose negative length closes the connection. So do a size word
@@ -37,7 +38,7 @@ that is not between 1 and `socket.request.max.bytes`, an unknown API key, a body
 says, and a version of OffsetCommit other than 0 and 1. Other versions are not checked: they are
 read and answered as the highest one known. Bytes behind the body are ignored.
 
-APIs 19 and up are not of 0.8.2.2, which closes the connection over them: see
+APIs 15 and up are not of 0.8.2.2, which closes the connection over them: see
 [ADR 9](adr/0009-admin-over-the-wire.md). Their versions are checked.
 """
 
@@ -56,6 +57,7 @@ ERRORS: dict[int, tuple[int, ...]] = {
     10: (15,),
     11: (-1,),
     12: (-1,),
+    15: (-1,),
     19: (-1, 7, 17, 36, 37, 38, 39, 40, 42),
     20: (-1, 3, 7, 42),
     32: (-1, 3, 42),

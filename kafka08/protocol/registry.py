@@ -64,6 +64,12 @@ APIS: dict[int, Api] = {
         Api(11, "JoinGroup", {0: (s.JoinGroupRequest, s.JoinGroupResponse)}),
         Api(12, "Heartbeat", {0: (s.HeartbeatRequest, s.HeartbeatResponse)}),
         Api(
+            15,
+            "DescribeGroups",
+            {0: (a.DescribeGroupsRequest, a.DescribeGroupsResponse)},
+            checks_version=True,
+        ),
+        Api(
             19,
             "CreateTopics",
             {

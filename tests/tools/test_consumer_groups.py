@@ -9,11 +9,20 @@ import pytest
 from kafka08.client.cluster import NoBrokerError
 from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
 from kafka08.consumer.assignors import thread_ids
+from kafka08.errors import ProtocolError
 from kafka08.message.message_set import encode_set
+from kafka08.protocol import admin_schemas as a
 from kafka08.protocol import schemas
 from kafka08.protocol.codec import encode
+from kafka08.server.apis.group_members import DescribeGroupsApi
 from tests.client.fakes import FakeCluster, FakeEnsemble, FakeRuntime, FakeZkClient
-from tools import admin_command, consumer_groups, consumer_offset_checker, group_service
+from tools import (
+    admin_command,
+    consumer_groups,
+    consumer_offset_checker,
+    group_members,
+    group_service,
+)
 from tools import verify_consumer_rebalance as verifier
 from tools.options import OptionError, UsageError
 from zk import znodes
@@ -274,6 +283,20 @@ def test_failures_are_told(world: World, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("KAFKA_TOOLS_STRICT_EXIT", "1")
     assert consumer_groups.main(["--zookeeper", "z", "--list"]) == 1
     assert issubclass(NoBrokerError, OSError)
+
+
+def test_what_a_broker_tells_of_members_reads_as_zookeeper_does(world: World) -> None:
+    world.member("a", T0, streams=2)
+    world.member("b")
+    world.put("/consumers/g/owners/t/1", b"stranger-0")
+    client: Any = FakeZkClient(world.ensemble)
+    seen = group_members.read_group(client, "g")
+    described = DescribeGroupsApi(client)._describe("g")
+    assert group_members.from_described(described, {"t": [0, 1], "u": [0]}) == seen
+    assert seen.misplaced() == [T1]
+    other = described._replace(members=[a.GroupMember("x", "", "", b"{}", b"\0\0")])
+    with pytest.raises(ProtocolError, match="in other words"):
+        group_members.from_described(other, {})
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,91 @@
+"""API 15, DescribeGroups of later releases: the members of groups, for those without ZooKeeper.
+
+Not of 0.8.2.2. Groups of consumers live in ZooKeeper; any broker tells what is there: each member's
+registration as it is, and the owner nodes, by consumer id. What follows from these (who should
+own what, whether the group is at rest) is the asker's to work out. Left out: groups that brokers
+coordinate, which 0.8 does not have. Changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+
+from kafka08.errors import NO_ERROR, UnknownError
+from kafka08.protocol import admin_schemas as a
+from kafka08.protocol.schemas import RequestHeader
+from kafka08.server.zk_offsets import check_path
+from zk import znodes
+from zk.client import ZkClient
+from zk.errors import ZkError
+
+logger = logging.getLogger("kafka.server.KafkaApis")
+
+PROTOCOL_TYPE = "zookeeper"
+DEAD, EMPTY, STABLE = "Dead", "Empty", "Stable"
+
+
+class DescribeGroupsApi:
+    key = 15
+
+    def __init__(self, zk: ZkClient) -> None:
+        self._zk = zk
+
+    def handle(
+        self, header: RequestHeader, request: a.DescribeGroupsRequest
+    ) -> a.DescribeGroupsResponse:
+        return a.DescribeGroupsResponse([self._describe(group) for group in request.groups])
+
+    def failure(
+        self, header: RequestHeader, request: a.DescribeGroupsRequest, code: int
+    ) -> a.DescribeGroupsResponse:
+        return a.DescribeGroupsResponse([_failed(group, code) for group in request.groups])
+
+    def _describe(self, group: str) -> a.DescribedGroup:
+        try:
+            check_path(znodes.consumer_ids_path(group))
+            members = self._members(group)
+            alive = any(len(member.metadata) for member in members)
+            known = alive or self._zk.exists(znodes.group_path(group)) is not None
+        except (ZkError, ValueError) as error:
+            logger.warning("Could not describe group %r: %s", group, error)
+            return _failed(group, UnknownError.code)
+        state = STABLE if alive else EMPTY if known else DEAD
+        return a.DescribedGroup(NO_ERROR, group, state, PROTOCOL_TYPE, "", members)
+
+    def _members(self, group: str) -> list[a.GroupMember]:
+        registrations: dict[str, bytes] = {}
+        base = znodes.consumer_ids_path(group)
+        for consumer in self._zk.children_if_exists(base):
+            found = self._zk.get_if_exists(f"{base}/{consumer}")
+            if found is not None:
+                # An empty one would read as none.
+                registrations[consumer] = found[0] or b" "
+        owned = self._owned(group)
+        return [
+            a.GroupMember(
+                consumer,
+                "",
+                "",
+                registrations.get(consumer, b""),
+                json.dumps(owned.get(consumer, {})).encode(),
+            )
+            for consumer in sorted(registrations.keys() | owned.keys())
+        ]
+
+    def _owned(self, group: str) -> dict[str, dict[str, dict[str, str]]]:
+        """Consumer id -> topic -> name of the node (a partition) -> thread id."""
+        owned: dict[str, dict[str, dict[str, str]]] = {}
+        for topic in self._zk.children_if_exists(znodes.consumer_owners_path(group)):
+            base = znodes.consumer_topic_owners_path(group, topic)
+            for partition in self._zk.children_if_exists(base):
+                found = self._zk.get_if_exists(f"{base}/{partition}")
+                if found is not None:
+                    thread = found[0].decode(errors="replace")
+                    consumer = thread.rpartition("-")[0] or thread
+                    owned.setdefault(consumer, {}).setdefault(topic, {})[partition] = thread
+        return owned
+
+
+def _failed(group: str, code: int) -> a.DescribedGroup:
+    return a.DescribedGroup(code, group, "", "", "", [])
