@@ -108,6 +108,9 @@ class Log:
         self._bases = [segment.base_offset for segment in self._segments]
         self.log_end_offset = loaded.log_end_offset
         self.recovery_point = loaded.recovery_point
+        # The first segment that was cut since the last flush: until it is synced its old end may
+        # come back, also below the recovery point.
+        self._first_cut = self._bases[-1]
         for segment in loaded.dropped:
             self._delete_later(segment)
         self._active.jitter_ms = self._random_jitter()
@@ -330,7 +333,8 @@ class Log:
                 up_to = self.log_end_offset
             if up_to <= self.recovery_point or self._is_deleted:
                 return
-            first = max(bisect_right(self._bases, self.recovery_point) - 1, 0)
+            unsynced = min(self.recovery_point, self._first_cut)
+            first = max(bisect_right(self._bases, unsynced) - 1, 0)
             files = [
                 file
                 for segment in self._segments[first:]
@@ -346,7 +350,7 @@ class Log:
         with self._lock:
             self._synced_layout = max(self._synced_layout, layout)
             if truncations == self._truncations and up_to > self.recovery_point:
-                self.recovery_point = up_to
+                self.recovery_point = self._first_cut = up_to
                 self.last_flush_ms = self._clock.millis()
 
     # Truncate
@@ -378,6 +382,7 @@ class Log:
             # the newest first: a crash in between leaves a log that ends earlier, without a hole
             self._drop(self._segments[: bisect_right(self._bases, offset) - 1 : -1])
             self._active.truncate_to(offset, self.config.segment_index_bytes, self._clock.millis())
+            self._first_cut = min(self._active.base_offset, self._first_cut)
             self.log_end_offset = offset
             self.recovery_point = min(offset, self.recovery_point)
 

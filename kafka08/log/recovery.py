@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import os
+from itertools import pairwise
 from struct import Struct
 from typing import NamedTuple
 
@@ -65,6 +66,9 @@ def load(directory: str, config: LogConfig, recovery_point: int, clean: bool, no
         dropped = _recover_from(segments, config, recovery_point)
     for segment in segments:
         _ensure_index(segment, config, thorough=not clean)
+    if not clean:
+        dropped = _drop_overtaken(segments) + dropped
+    for segment in segments:
         segment.release()
     if not segments:
         segments = [LogSegment(directory, 0, now)]
@@ -253,6 +257,27 @@ def _recover_from(
                 "Corruption found in %s, truncating to offset %d.",
                 segment.path,
                 segment.next_offset()[0],
+            )
+            dropped = segments[number + 1 :]
+            del segments[number + 1 :]
+            return dropped
+    return []
+
+
+def _drop_overtaken(segments: list[LogSegment]) -> list[LogSegment]:
+    """Take out what follows a segment that reaches into the next one.
+
+    A power cut undoes what was not synced in any order: an old end of a segment can come back
+    beside what was written after its truncation, or the other way round. Neither was flushed
+    since, or the other would not be there.
+    """
+    for number, (segment, following) in enumerate(pairwise(segments)):
+        end, _ = segment.next_offset()
+        if end > following.base_offset:
+            logger.warning(
+                "Segment %s reaches %d, into the next one: dropping all that follows.",
+                segment.path,
+                end,
             )
             dropped = segments[number + 1 :]
             del segments[number + 1 :]
