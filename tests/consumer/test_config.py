@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.errors import ConfigError
+from kafka08.settings_docs import _table
 
 BASE = {"group.id": "g", "zookeeper.connect": "z:2181/chroot"}
 
@@ -53,3 +56,9 @@ def test_required() -> None:
 
 def test_any_other_strategy_is_accepted() -> None:
     assert config(partition_assignment_strategy="sticky").partition_assignment_strategy == "sticky"
+
+
+def test_the_guide_lists_every_setting() -> None:
+    """Replace the table in docs/consumer.md with this one when settings change."""
+    table = _table(ConsumerConfig, ["Key", "Type", "Default", "Range", "Meaning"])
+    assert table in (Path(__file__).parents[2] / "docs" / "consumer.md").read_text()
