@@ -305,8 +305,8 @@ class BrokerConfig(Settings):
     )
     log_cleaner_enable: bool = setting(
         "log.cleaner.enable",
-        False,
-        doc="Compact logs. Without it a log to be compacted just grows.",
+        True,
+        doc="Compact logs. Without it, the original's default, a log to be compacted just grows.",
     )
     log_cleaner_delete_retention_ms: int = setting(
         "log.cleaner.delete.retention.ms",

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -257,7 +258,7 @@ def _clean_group(
     done: Done,
 ) -> Writer:
     base = group[0].base_offset
-    writer = Writer(job, base, key_map)
+    writer = Writer(job, base, key_map, reader.throttler)
     try:
         for source in group:
             path = job.path(source.base_offset)
@@ -289,8 +290,9 @@ class Writer:
     that the content differs from the source's.
     """
 
-    def __init__(self, job: Job, base_offset: int, key_map: KeyMap) -> None:
+    def __init__(self, job: Job, base_offset: int, key_map: KeyMap, throttler: Throttler) -> None:
         self._job = job
+        self._throttler = throttler
         self._base_offset = base_offset
         self._key_map = key_map
         self._path = job.path(base_offset) + CLEANED_SUFFIX
@@ -416,6 +418,7 @@ class Writer:
             written = os.write(self._fd, view)
             view = view[written:]
             self.size += written
+        self._throttler.maybe_throttle(len(data))
 
     def finish(self, modified_ns: int) -> None:
         """Bring both files to the disk, with the time of the group's last segment."""
@@ -496,6 +499,7 @@ def main() -> None:
     job = decode_job(sys.stdin.buffer.readline())
     threading.Thread(target=_die_with_parent, daemon=True).start()
     os.nice(NICENESS)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # from the terminal it is the broker's to handle
     rate = job.rate if job.throttle_fd >= 0 else float("inf")
     events(job, _print_event, Throttler(rate, job.throttle_fd))
 

@@ -20,6 +20,7 @@ from kafka08.common import TopicPartition
 from kafka08.config import BrokerConfig, LogConfig
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.log.checkpoint import OffsetCheckpoint
+from kafka08.log.cleaner import LogCleaner
 from kafka08.log.directory import RECOVERY_POINT_CHECKPOINT_FILE, LogDirectory
 from kafka08.log.log import Clock, Log
 
@@ -47,6 +48,8 @@ class LogManager:
         self.default_config = LogConfig.from_broker(broker_config)
         self._topic_configs = topic_configs
         self._clock = clock
+        self.cleaner: LogCleaner | None = None  # once loaded, if there is to be one
+        self._broker_config = broker_config
         self._threads = broker_config.num_recovery_threads_per_data_dir
         self._directories: list[LogDirectory] = []
         self._recovery_points: dict[str, OffsetCheckpoint] = {}
@@ -68,7 +71,12 @@ class LogManager:
             for loaded in _run(self._threads, jobs):
                 for future in loaded:
                     self._add(future.result())
+            if self._broker_config.log_cleaner_enable:
+                self.cleaner = LogCleaner(
+                    self._broker_config, self.log_dirs, self.logs, clock=self._clock
+                )
             for directory in self._directories:
+                self._lower_recovery_points(directory.path)
                 directory.unmark_clean()
         except BaseException:
             self._unlock()
@@ -104,6 +112,14 @@ class LogManager:
             )
             for topic_partition, path in directory.partitions().items()
         ]
+
+    def _lower_recovery_points(self, path: str) -> None:
+        """Points on disk above a log's end would vouch for what is appended up to them."""
+        points = self._recovery_points[path].read()
+        for log in self._logs_in(path):
+            if points.get(log.topic_partition, 0) > log.recovery_point:
+                self._checkpoint(path)
+                return
 
     def _add(self, log: Log) -> None:
         other = self.logs.setdefault(log.topic_partition, log)
@@ -184,6 +200,8 @@ class LogManager:
         log = self.logs.pop(topic_partition, None)
         if log is not None:
             self._deleted.add(topic_partition)
+            if self.cleaner is not None:
+                self.cleaner.deleted(log)
             log.delete()
             logger.info("Deleted log for partition %s in %s.", topic_partition, log.directory)
 
@@ -205,7 +223,12 @@ class LogManager:
     # Chores
 
     def checkpoint_recovery_points(self) -> None:
-        """Write every log's recovery point, so that a restart need not check all of it."""
+        """Write every log's recovery point, so that a restart need not check all of it.
+
+        Logs that were truncated are also dirty for the cleaner from there on.
+        """
+        if self.cleaner is not None:
+            self.cleaner.truncated()
         deleted = set(self._deleted)
         for directory in self._directories:
             self._checkpoint(directory.path)

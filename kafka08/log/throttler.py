@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import tempfile
 import time
 from collections.abc import Callable
 from struct import Struct
@@ -16,6 +17,19 @@ from struct import Struct
 _TIME = Struct("=d")
 # Above this nobody could tell: the default of log.cleaner.io.max.bytes.per.second is 1.8e308.
 _UNLIMITED = 1e15
+
+
+class SharedTime:
+    """A nameless file for Throttlers to share; it closes with the last reference."""
+
+    def __init__(self) -> None:
+        self.fd = -1
+        with tempfile.TemporaryFile() as file:
+            self.fd = os.dup(file.fileno())
+
+    def __del__(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
 
 
 class Throttler:

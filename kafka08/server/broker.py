@@ -49,6 +49,7 @@ from kafka08.server.apis.replicas import (
     StopReplicaApi,
     UpdateMetadataApi,
 )
+from kafka08.server.cleaner_tasks import CleanerTasks
 from kafka08.server.controlled_shutdown import controlled_shutdown
 from kafka08.server.dispatch import Dispatcher
 from kafka08.server.fetchers import FetcherManager
@@ -145,6 +146,7 @@ class KafkaServer:
         self._started("the high watermarks", replicas.checkpoint_high_watermarks)
         log_tasks.start(scheduler)
         self._started("log tasks", log_tasks.stop)
+        self._start_cleaner(log_manager, replicas)
         self._started("fetchers", fetchers.stop)
         isr.start()
         self._started("isr maintenance", isr.stop)
@@ -198,6 +200,20 @@ class KafkaServer:
         )
         self._runtime.blocking(log_manager.load)
         return log_manager
+
+    def _start_cleaner(self, log_manager: LogManager, replicas: ReplicaManager) -> None:
+        cleaner = log_manager.cleaner
+        if cleaner is None:
+            return
+
+        def committed(key: TopicPartition) -> int:
+            partition = replicas.partitions.get(key)
+            return 0 if partition is None else partition.high_watermark
+
+        cleaner.clean_until = committed
+        tasks = CleanerTasks(self.config, self._runtime, cleaner)
+        tasks.start()
+        self._started("the log cleaner", tasks.stop)
 
     def _bind(self, handle: Callable[[memoryview, str], list[Any] | None]) -> Server:
         config = self.config

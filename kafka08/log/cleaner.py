@@ -1,0 +1,424 @@
+"""Which compacted log to clean next, and the cleaning of it, step by step (kafka.log.LogCleaner).
+
+The work on files is done by a child process (``compaction``), one per cleaner thread at most and
+only while there is something to clean; here it is started, watched, and killed when its log is
+truncated, deleted or no longer compacted. Each group of segments it has finished is swapped into
+the Log at once. How far a log is clean is kept per data directory in cleaner-offset-checkpoint,
+in the original's format.
+
+A log is cleaned up to a segment base that its caller vouches for (``clean_until``: committed, so
+that no truncation takes the message that superseded another) and that is on disk.
+
+Like Log, this belongs to one thread and never switches greenlets; ``clean`` yields what is to be
+waited for. ``truncated`` alone may be called on any thread. Knows no tasks and no replicas.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Generator, Mapping
+from enum import Enum
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from kafka08.common import TopicPartition
+from kafka08.config import BrokerConfig
+from kafka08.errors import KafkaError
+from kafka08.log.checkpoint import OffsetCheckpoint
+from kafka08.log.cleaner_process import CleanerProcess
+from kafka08.log.compaction import Group, Job, Source, Stats, remove_cleaned
+from kafka08.log.directory import CLEANER_CHECKPOINT_FILE, sync_directory
+from kafka08.log.key_map import max_entries
+from kafka08.log.log import Clock, Log
+from kafka08.log.segment import LogSegment
+from kafka08.log.throttler import SharedTime
+
+POLL_SECONDS = 0.05
+# A log that cannot be cleaned is left alone for a minute, then for twice as long, and so on.
+FIRST_RETRY_MS = 60_000
+LAST_RETRY_MS = 3_600_000
+
+logger = logging.getLogger("kafka.log.LogCleaner")
+
+# What ``clean`` yields: seconds to wait, or a call that may block.
+Wish: TypeAlias = "float | Callable[[], Any]"
+
+
+class State(Enum):
+    """Of a partition (kafka.log.LogCleaningState)."""
+
+    IDLE = "idle"
+    IN_PROGRESS = "in progress"
+    ABORTED = "aborted"
+    PAUSED = "paused"
+
+
+# An aborted one is still being given up: its process may not have ended.
+LEGAL_NEXT = {
+    State.IDLE: {State.IN_PROGRESS, State.PAUSED},
+    State.IN_PROGRESS: {State.IDLE, State.ABORTED},
+    State.ABORTED: {State.IDLE, State.PAUSED},
+    State.PAUSED: {State.IDLE},
+}
+
+
+class Process(Protocol):
+    """A compaction under way elsewhere."""
+
+    def poll(self) -> list[dict[str, Any]]:
+        """The events since the last call (``compaction.events``), without waiting."""
+
+    @property
+    def exit_status(self) -> int | None:
+        """None while it runs."""
+
+    def kill(self) -> None:
+        """End it; it writes nothing more when this returns. Harmless when it has ended."""
+
+
+Start = Callable[[Job], Process]
+
+
+class LogToClean(NamedTuple):
+    """A log that may be cleaned from ``first_dirty_offset`` to ``end_offset``, segment bases."""
+
+    topic_partition: TopicPartition
+    log: Log
+    first_dirty_offset: int
+    end_offset: int
+    clean_bytes: int
+    dirty_bytes: int
+
+    @property
+    def cleanable_ratio(self) -> float:
+        total = self.clean_bytes + self.dirty_bytes
+        return self.dirty_bytes / total if total else 0.0
+
+
+class LogCleaner:
+    """Cleans the logs of the live mapping ``logs``; ``clean_until`` bounds how far (see module).
+
+    ``start`` starts a compaction, by default in a process of its own.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        log_dirs: list[str],
+        logs: Mapping[TopicPartition, Log],
+        *,
+        clock: Clock,
+        clean_until: Callable[[TopicPartition], int] | None = None,
+        start: Start | None = None,
+    ) -> None:
+        self._config = config
+        self._logs = logs
+        self._clock = clock
+        self.clean_until = clean_until or (lambda key: logs[key].log_end_offset)
+        self._throttle = SharedTime()
+        self._start = start or CleanerProcess
+        self._states: dict[TopicPartition, State] = {}
+        self._pausing: set[TopicPartition] = set()  # aborted, to be paused then
+        self._processes: dict[TopicPartition, Process] = {}
+        self._set_aside: dict[TopicPartition, tuple[int, int]] = {}  # (until, for how long), ms
+        self._lock = threading.Lock()
+        self._checkpoints = {
+            path: OffsetCheckpoint(os.path.join(path, CLEANER_CHECKPOINT_FILE)) for path in log_dirs
+        }
+        self._cleaned = {path: file.read() for path, file in self._checkpoints.items()}
+
+        for log in list(logs.values()):
+            self._check_against(log)
+
+    # How far logs are clean
+
+    def _check_against(self, log: Log) -> None:
+        """A checkpoint behind the log's end is from before a crash cut the log, and is void."""
+        cleaned = self.checkpoint(log)
+        if cleaned is not None and cleaned > log.log_end_offset:
+            logger.warning(
+                "Resetting the cleaner checkpoint of %s from %d to the log's start: it ends at %d",
+                log.name, cleaned, log.log_end_offset,
+            )  # fmt: skip
+            self._record(log, log.log_start_offset)
+
+    def checkpoint(self, log: Log) -> int | None:
+        """What is recorded for a log; None if it has never been cleaned."""
+        return self._cleaned.get(os.path.dirname(log.directory), {}).get(log.topic_partition)
+
+    def _record(self, log: Log, offset: int | None) -> None:
+        """Write a log's checkpoint, or with None its absence. Raises OSError."""
+        path = os.path.dirname(log.directory)
+        with self._lock:
+            known = self._cleaned[path]
+            known.pop(log.topic_partition, None)
+            if offset is not None:
+                known[log.topic_partition] = offset
+            self._checkpoints[path].write({k: v for k, v in known.items() if k in self._logs})
+
+    def truncated(self) -> None:
+        """Lower the checkpoints of logs that were truncated below them. To be called after each
+        truncation: what is appended then is dirty again. Safe on any thread; raises OSError."""
+        for log in list(self._logs.values()):
+            lowest = log.take_lowest_truncation()
+            cleaned = self.checkpoint(log)
+            if lowest is not None and cleaned is not None and lowest < cleaned:
+                self._record(log, max(lowest, log.log_start_offset))
+
+    def deleted(self, log: Log) -> None:
+        """Forget a log: to be called with its directory still there. Raises OSError."""
+        self.abort(log.topic_partition)
+        self._set_aside.pop(log.topic_partition, None)
+        if self.checkpoint(log) is not None:
+            self._record(log, None)
+
+    # States
+
+    def state(self, key: TopicPartition) -> State:
+        return self._states.get(key, State.IDLE)
+
+    def _enter(self, key: TopicPartition, state: State) -> None:
+        now = self.state(key)
+        if state not in LEGAL_NEXT[now]:
+            raise KafkaError(
+                f"Compaction for partition {key} cannot become {state.value}: it is {now.value}."
+            )
+        if state is State.IDLE:
+            del self._states[key]
+        else:
+            self._states[key] = state
+
+    def abort(self, key: TopicPartition) -> None:
+        """End the cleaning of a partition if there is one: its process is dead on return."""
+        if self.state(key) is State.IN_PROGRESS:
+            self._enter(key, State.ABORTED)
+            process = self._processes.get(key)
+            if process is not None:
+                process.kill()
+            logger.info("The cleaning for partition %s is aborted", key)
+
+    def abort_and_pause(self, key: TopicPartition) -> None:
+        """End the cleaning of a partition, and begin none until ``resume``."""
+        self.abort(key)
+        if self.state(key) is State.ABORTED:
+            self._pausing.add(key)
+        else:
+            self._enter(key, State.PAUSED)
+        logger.info("The cleaning for partition %s is aborted and paused", key)
+
+    def resume(self, key: TopicPartition) -> None:
+        if key in self._pausing:
+            self._pausing.discard(key)
+        else:
+            self._enter(key, State.IDLE)
+        logger.info("Compaction for partition %s is resumed", key)
+
+    # Selection
+
+    def grab_filthiest_log(self) -> LogToClean | None:
+        """The log to clean next, now in progress; None when none is dirty enough."""
+        now = self._clock.millis()
+        cleanable = [
+            self._to_clean(log)
+            for key, log in list(self._logs.items())
+            if log.config.compact
+            and self.state(key) is State.IDLE
+            and self._set_aside.get(key, (0, 0))[0] <= now
+        ]
+        cleanable = [
+            found
+            for found in cleanable
+            if found.cleanable_ratio > found.log.config.min_cleanable_dirty_ratio
+        ]
+        if not cleanable:
+            return None
+        filthiest = max(cleanable, key=lambda found: found.cleanable_ratio)
+        self._enter(filthiest.topic_partition, State.IN_PROGRESS)
+        return filthiest
+
+    def _to_clean(self, log: Log) -> LogToClean:
+        key = log.topic_partition
+        segments = log.segments
+        bases = [segment.base_offset for segment in segments]
+        first = self._first_dirty(log, bases)
+        # A segment may go in when all of it, up to the next one's base, is vouched for.
+        known = bisect_right(bases, min(self.clean_until(key), log.log_end_offset)) - 1
+        end = bases[max(known, 0)]
+        clean = sum([s.size for s in segments if s.base_offset < first])
+        dirty = sum([s.size for s in segments if first <= s.base_offset < end])
+        return LogToClean(key, log, first, end, clean, dirty)
+
+    def _first_dirty(self, log: Log, bases: list[int]) -> int:
+        """The checkpoint, if it makes sense for the log as it is, moved down to a segment base."""
+        cleaned = self.checkpoint(log)
+        if cleaned is None or not bases[0] <= cleaned <= log.log_end_offset:
+            return bases[0]
+        return bases[bisect_right(bases, cleaned) - 1]
+
+    # Cleaning
+
+    def clean(self, found: LogToClean, thread: int = 0) -> Generator[Wish, None, None]:
+        """Clean a grabbed log. Yields seconds to wait and calls that block; what these raise is
+        to be thrown in. Closing the iterator ends the cleaning. The last thing it does is to
+        make the partition idle again, whatever happened."""
+        key, log = found.topic_partition, found.log
+        truncations = log.truncations
+        is_valid = partial(self._is_valid, found, truncations)
+        try:
+            yield partial(log.flush, found.end_offset)
+            first = found.first_dirty_offset
+            while is_valid() and first < found.end_offset:
+                first = yield from self._pass(found, first, thread, is_valid)
+            if is_valid():
+                self._record(log, first)  # here and now: no truncation may come in between
+                self._set_aside.pop(key, None)
+        except (KafkaError, OSError) as error:
+            if is_valid():
+                self._failed(key, error)
+        finally:
+            self._enter(key, State.PAUSED if key in self._pausing else State.IDLE)
+            self._pausing.discard(key)
+
+    def _is_valid(self, found: LogToClean, truncations: int) -> bool:
+        """Whether the log is still as it was when its cleaning began."""
+        return (
+            self._states.get(found.topic_partition) is State.IN_PROGRESS
+            and self._logs.get(found.topic_partition) is found.log
+            and found.log.truncations == truncations
+            and found.log.config.compact
+        )
+
+    def _failed(self, key: TopicPartition, error: Exception) -> None:
+        pause = min(self._set_aside.get(key, (0, FIRST_RETRY_MS // 2))[1] * 2, LAST_RETRY_MS)
+        self._set_aside[key] = (self._clock.millis() + pause, pause)
+        logger.error(
+            "Cleaning of %s failed, the next try is in %d s: %s", key, pause // 1000, error
+        )
+
+    def _pass(
+        self, found: LogToClean, first: int, thread: int, is_valid: Callable[[], bool]
+    ) -> Generator[Wish, None, int]:
+        """One map and one copy; returns the first offset not cleaned.
+
+        Raises KafkaError when the process fails, and OSError.
+        """
+        key, log = found.topic_partition, found.log
+        job = self._job(found, first)
+        process = self._start(job)
+        self._processes[key] = process
+        try:
+            while is_valid():
+                ended = process.exit_status is not None
+                for event in process.poll():
+                    if "say" in event:
+                        logger.info("Cleaner %d: %s", thread, event["say"])
+                    elif "group" in event:
+                        yield from self._swap(log, event["group"], thread, is_valid)
+                    elif "error" in event:
+                        raise KafkaError(event["error"])
+                    else:
+                        _record_stats(thread, log.name, first, event["end"], event["stats"])
+                        end: int = event["end"]
+                        return end
+                    if not is_valid():
+                        break
+                if ended:
+                    raise KafkaError(f"The cleaner process ended with {process.exit_status}")
+                yield POLL_SECONDS
+            return first
+        finally:
+            del self._processes[key]
+            process.kill()
+            self._remove_cleaned(job)
+
+    def _job(self, found: LogToClean, first: int) -> Job:
+        log, config = found.log, self._config
+        threads = config.log_cleaner_threads
+        segments = [s for s in log.segments if s.base_offset < found.end_offset]
+        nexts = [s.base_offset for s in segments[1:]] + [found.end_offset]
+        return Job(
+            directory=log.directory,
+            sources=list(map(_source, segments, nexts)),
+            first_dirty_offset=first,
+            horizon_offset=found.first_dirty_offset,
+            max_entries=max_entries(
+                config.log_cleaner_dedupe_buffer_size // threads,
+                config.log_cleaner_io_buffer_load_factor,
+            ),
+            io_buffer_bytes=config.log_cleaner_io_buffer_size // threads // 2,
+            segment_bytes=log.config.segment_bytes,
+            segment_index_bytes=log.config.segment_index_bytes,
+            index_interval_bytes=log.config.index_interval_bytes,
+            max_message_bytes=log.config.max_message_bytes,
+            delete_retention_ms=log.config.delete_retention_ms,
+            rate=config.log_cleaner_io_max_bytes_per_second,
+            throttle_fd=self._throttle.fd,
+        )
+
+    def _swap(
+        self, log: Log, group: Group, thread: int, is_valid: Callable[[], bool]
+    ) -> Generator[Wish, None, None]:
+        if not group.changed:
+            return
+        logger.info(
+            "Cleaner %d: Swapping in cleaned segment %d for segment(s) %s in log %s.",
+            thread, group.bases[0], ",".join(map(str, group.bases)), log.name,
+        )  # fmt: skip
+        log.prepare_swap(group.bases)
+        try:
+            yield partial(sync_directory, log.directory)
+        except BaseException:
+            log.abandon_swap()
+            raise
+        if not is_valid():  # a truncation has taken the swap back already
+            log.abandon_swap()
+            return
+        old = log.replace_segments()
+        yield partial(sync_directory, log.directory)
+        log.delete_files(old)
+
+    def _remove_cleaned(self, job: Job) -> None:
+        """Remove what a process left behind."""
+        for source in job.sources:
+            remove_cleaned(job.directory, source.base_offset)
+
+
+def _source(segment: LogSegment, following: int) -> Source:
+    return Source(segment.base_offset, following, segment.size, segment.index.entries * 8)
+
+
+def _record_stats(thread: int, name: str, first: int, end: int, stats: Stats) -> None:
+    """The lines of LogCleaner.CleanerThread.recordStats."""
+
+    def mb(count: float) -> float:
+        return count / (1024 * 1024)
+
+    seconds = max(stats.seconds, 0.001)
+    indexing = max(stats.index_seconds, 0.001)
+    cleaning = max(stats.seconds - stats.index_seconds, 0.001)
+    read, written = max(stats.bytes_read, 1), stats.bytes_written
+    messages = max(stats.messages_read, 1)
+    logger.info(
+        "\n\tLog cleaner thread %d cleaned log %s (dirty section = [%d, %d])\n"
+        "\t%s MB of log processed in %s seconds (%s MB/sec).\n"
+        "\tIndexed %s MB in %.1f seconds (%s Mb/sec, %.1f%% of total time)\n"
+        "\tBuffer utilization: %.1f%%\n"
+        "\tCleaned %s MB in %.1f seconds (%s Mb/sec, %.1f%% of total time)\n"
+        "\tStart size: %s MB (%s messages)\n"
+        "\tEnd size: %s MB (%s messages)\n"
+        "\t%.1f%% size reduction (%.1f%% fewer messages)\n",
+        thread, name, first, end,
+        f"{mb(stats.bytes_read):,.1f}", f"{stats.seconds:,.1f}",
+        f"{mb(stats.bytes_read) / seconds:,.1f}",
+        f"{mb(stats.map_bytes_read):,.1f}", stats.index_seconds,
+        f"{mb(stats.map_bytes_read) / indexing:,.1f}", 100 * stats.index_seconds / seconds,
+        100 * stats.buffer_utilization,
+        f"{mb(stats.bytes_read):,.1f}", stats.seconds - stats.index_seconds,
+        f"{mb(stats.bytes_read) / cleaning:,.1f}", 100 * cleaning / seconds,
+        f"{mb(stats.bytes_read):,.1f}", f"{stats.messages_read:,d}",
+        f"{mb(written):,.1f}", f"{stats.messages_written:,d}",
+        100 * (1 - written / read), 100 * (1 - stats.messages_written / messages),
+    )  # fmt: skip

@@ -1,0 +1,412 @@
+"""Compaction of files against a plain reading of what it means."""
+
+from __future__ import annotations
+
+import os
+import random
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kafka08.errors import KafkaError
+from kafka08.log import compaction, key_map
+from kafka08.log.compaction import Job, Source, clean, group_segments
+from kafka08.log.key_map import KeyMap, max_entries
+from kafka08.log.log import Log
+from kafka08.log.throttler import SharedTime, Throttler
+from kafka08.message.compression import compress
+from kafka08.message.message import encode_entry
+from kafka08.message.message_set import encode_set, iter_entries, iter_messages
+from kafka08.message.wrapped import has_absolute_offsets
+from tests.log.cleaning import (
+    Found,
+    clean_once,
+    cleaner_of,
+    compacted_log,
+    contents,
+    keys,
+    put,
+    put_keys,
+    survivors,
+)
+from tests.log.support import ManualClock, open_log, writable
+
+NO_LIMIT = Throttler(float("inf"), -1)
+
+# A key of each kind: short, as long as a digest, longer, missing.
+some_keys = st.sampled_from([b"", b"a", b"b", b"c", b"d" * 16, b"e" * 17, b"f" * 100, None])
+some_values = st.none() | st.binary(max_size=12) | st.just(b"long" * 30)
+some_messages = st.lists(st.tuples(some_keys, some_values), min_size=1, max_size=6)
+
+
+@st.composite
+def produced(draw: st.DrawFn) -> bytes:
+    """A set as producers send them: plain, wrapped, nested, several of these."""
+    parts = []
+    for _ in range(draw(st.integers(1, 3))):
+        messages = draw(some_messages)
+        codec = draw(st.sampled_from([0, 0, 1, 2, 3]))
+        data = encode_set(messages, codec)
+        if codec and draw(st.integers(0, 3)) == 0:
+            data = encode_entry(b"outer", compress(2, data + encode_set(messages)), 0, 2)
+        parts.append(data)
+    return b"".join(parts)
+
+
+@given(
+    batches=st.lists(produced(), min_size=1, max_size=12),
+    later=st.lists(produced(), max_size=4),
+    segment_bytes=st.sampled_from([150, 600, 5000]),
+    buffer_size=st.sampled_from([0, 9000, 524288]),
+    room=st.sampled_from([1, 3, 1000]),
+)
+@settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow])
+def test_the_last_message_of_each_key_survives(batches, later, segment_bytes, buffer_size, room):
+    with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kafka08.log.cleaner.max_entries", lambda *_: room)
+        log = compacted_log(directory, segment_bytes=max(segment_bytes, 5000))
+        cleaner = cleaner_of(log, log_cleaner_io_buffer_size=buffer_size)
+        for round_ in (batches, later):
+            for data in round_:
+                log.config = log.config.override({"cleanup.policy": "delete"})  # keys may miss
+                log.append(writable(data))
+                log.config = log.config.override({"cleanup.policy": "compact"})
+                if log.segments[-1].size > segment_bytes:
+                    log.roll()
+            before, end = contents(log), log.segments[-1].base_offset
+            size = log.size
+            while clean_once(cleaner):
+                pass
+            assert contents(log) == survivors(before, end)
+            assert end == log.log_start_offset or cleaner.checkpoint(log) == end
+            assert log.size <= size + 200 * len(log.segments)  # rewritten wrappers
+            check_files(log)
+        reopened = open_log(directory, config=log.config)
+        assert contents(reopened) == contents(log)
+        assert reopened.log_end_offset == log.log_end_offset
+
+
+def check_files(log: Log) -> None:
+    """Indexes are true, wrappers say their offsets, nothing is left over."""
+    for segment in log.segments:
+        data = Path(segment.path).read_bytes()
+        positions = {}
+        previous = segment.base_offset - 1
+        for entry in iter_entries(data):
+            positions[entry.position] = (previous, entry.offset)
+            previous = entry.offset
+        for slot in range(segment.index.entries):
+            offset, position = segment.index.entry(slot)
+            low, high = positions[position]
+            assert low < offset <= high and offset > segment.base_offset
+    names = {path.name.split(".", 1)[1] for path in Path(log.directory).iterdir()}
+    assert names <= {"log", "index", "log.deleted", "index.deleted"}
+
+
+@pytest.mark.parametrize("codec", [1, 2, 3])
+def test_survivors_of_a_wrapper_stay_wrapped(tmp_path, codec):
+    log = compacted_log(tmp_path)
+    inner = encode_set([(k, b"v" * 30) for k in (b"a", b"b", b"a", b"c", b"d")])
+    log.append(writable(encode_entry(b"outer", compress(codec, inner), 0, codec)))
+    put_keys(log, "d")
+    log.roll()
+    put_keys(log, "x")
+    assert clean_once(cleaner_of(log))
+    data = Path(log.segments[0].path).read_bytes()
+    wrapper, plain = iter_entries(data)
+    # b, a and c; d came again later. The wrapper has the offset of c.
+    assert (wrapper.codec, wrapper.offset, plain.offset) == (codec, 3, 5)
+    assert has_absolute_offsets(data[: wrapper.size_total])
+    assert [m[:2] for m in contents(log)] == [(1, b"b"), (2, b"a"), (3, b"c"), (5, b"d"), (6, b"x")]
+    assert data[18:27] == b"\0\0\0\5outer"
+
+
+def test_what_survives_as_a_whole_is_not_touched(tmp_path):
+    log = compacted_log(tmp_path)
+    log.append(writable(encode_set([(b"a", b"1"), (b"b", b"2")], 1, 0)))
+    log.append(writable(encode_set([(b"c", b"3"), (b"d", b"4")], 2, 2)))
+    log.append(writable(encode_set([(b"x", b"5")])))
+    log.roll()
+    put_keys(log, "y")
+    path = Path(log.segments[0].path)
+    before, node = path.read_bytes(), os.stat(path).st_ino
+    assert clean_once(cleaner_of(log))
+    # not even copied
+    assert (path.read_bytes(), os.stat(path).st_ino) == (before, node)
+    put_keys(log, "x")
+    log.roll()
+    put_keys(log, "y")
+    assert clean_once(cleaner_of(log))
+    assert path.read_bytes()[: len(before) - 28] == before[:-28]  # all but the plain x
+
+
+def test_wrong_inner_offsets_are_put_right_on_the_way(tmp_path):
+    log = compacted_log(tmp_path)
+    put_keys(log, "z")
+    log.append(writable(encode_set([(b"a", b"1"), (b"b", b"2")], 2)))
+    log.roll()
+    put_keys(log, "y")
+    before = contents(log)
+    assert clean_once(cleaner_of(log))
+    assert contents(log) == before
+    data = Path(log.segments[0].path).read_bytes()
+    _, wrapper = iter_entries(data)
+    assert has_absolute_offsets(data[wrapper.position :])
+
+
+def test_a_wrapper_that_would_get_too_large_stays_as_it_is(tmp_path):
+    log = compacted_log(tmp_path, segment_bytes=10**6)
+    rng = random.Random(7)
+    pairs = [(b"k", rng.randbytes(50)) for _ in range(100)]
+    inner = encode_set(pairs)
+    # all messages the same length, offsets all 0: compresses better than rising ones
+    same = b"".join(
+        [bytes(8) + inner[e.position + 8 : e.position + e.size_total] for e in iter_entries(inner)]
+    )
+    log.append(writable(encode_entry(None, compress(1, same), 0, 1)))
+    log.roll()
+    put_keys(log, "y")
+    log.config = log.config.override({"max.message.bytes": "100"})
+    cleaner = cleaner_of(log)
+    assert clean_once(cleaner)
+    assert [m[0] for m in contents(log)] == [99, 100]
+
+
+class TestTombstones:
+    DAY = 86_400_000
+
+    def log(self, tmp_path: Path, clock: ManualClock) -> Log:
+        return compacted_log(tmp_path, clock, delete_retention_ms=self.DAY, segment_bytes=200)
+
+    def age(self, log: Log, now: int) -> None:
+        for segment in log.segments:
+            os.utime(segment.path, ns=(now * 10**6, now * 10**6))
+
+    def test_they_outlive_the_cleaning_that_meets_them_first(self, tmp_path):
+        clock = ManualClock()
+        log = self.log(tmp_path, clock)
+        cleaner = cleaner_of(log, clock)
+        put_keys(log, "abAcd")
+        log.roll()
+        put_keys(log, "x")
+        self.age(log, clock.now)
+        assert clean_once(cleaner)
+        assert keys(log) == "bacdx" and contents(log)[1] == (2, b"a", None)
+        # the next cleaning: what was clean then is not a day older than itself
+        put_keys(log, "cc")
+        log.roll()
+        put_keys(log, "y")
+        assert clean_once(cleaner)
+        assert b"a" in [key for _, key, value in contents(log) if value is None]
+
+    def test_they_go_once_the_clean_part_has_grown_older_than_the_retention(self, tmp_path):
+        clock = ManualClock()
+        log = self.log(tmp_path, clock)
+        cleaner = cleaner_of(log, clock)
+        put_keys(log, "abA")
+        log.roll()
+        self.age(log, clock.now - 2 * self.DAY)
+        put_keys(log, "cdef")
+        log.roll()
+        put_keys(log, "x")
+        clock.now += 1
+        os.utime(log.segments[-2].path, ns=(clock.now * 10**6,) * 2)
+        assert clean_once(cleaner)
+        assert "a" in keys(log)
+        put_keys(log, "cd")
+        log.roll()
+        put_keys(log, "y")
+        assert clean_once(cleaner)
+        assert "a" not in keys(log)
+
+    def test_the_last_message_stays_even_so(self, tmp_path):
+        # a follower could never reach the log's end otherwise
+        log = compacted_log(tmp_path, delete_retention_ms=-(10**15), segment_bytes=200)
+        put_keys(log, "ab")
+        log.roll()
+        put_keys(log, "cAB")
+        log.roll()
+        cleaner = cleaner_of(log)
+        cleaner._record(log, 2)
+        log.config = log.config.override({})
+        assert clean_once(cleaner)
+        assert keys(log) == "cb"
+
+    def test_mtime_is_kept(self, tmp_path):
+        log = compacted_log(tmp_path, segment_bytes=10**5)
+        put_keys(log, "aab")
+        log.roll()
+        put_keys(log, "bcc")
+        log.roll()
+        put_keys(log, "x")
+        times = [1_300_000_000_123_000_000, 1_350_000_000_456_000_000]
+        for segment, at in zip(log.segments, times, strict=False):
+            os.utime(segment.path, ns=(at, at))
+        assert clean_once(cleaner_of(log))
+        assert [s.base_offset for s in log.segments] == [0, 6]
+        assert os.stat(log.segments[0].path).st_mtime_ns == times[1]
+
+
+def job(directory: Path, sources: list[Source], **changes: object) -> Job:
+    given = {
+        "directory": str(directory),
+        "sources": sources,
+        "first_dirty_offset": 0,
+        "horizon_offset": 0,
+        "max_entries": 1000,
+        "io_buffer_bytes": 4096,
+        "segment_bytes": 1000,
+        "segment_index_bytes": 80,
+        "index_interval_bytes": 100,
+        "max_message_bytes": 10**6,
+        "delete_retention_ms": 0,
+    }
+    return Job(**{**given, **changes})  # type: ignore[arg-type]
+
+
+def test_groups_fit_a_segment_its_index_and_32_bits(tmp_path):
+    def bases(sources: list[Source], end: int = 1 << 40) -> list[list[int]]:
+        return [[s.base_offset for s in g] for g in group_segments(job(tmp_path, sources), end)]
+
+    small = [Source(i * 10, i * 10 + 10, 300, 8) for i in range(7)]
+    assert bases(small) == [[0, 10, 20], [30, 40, 50], [60]]
+    assert bases(small, 30) == [[0, 10, 20]]
+    assert bases(small, 31) == [[0, 10, 20], [30]]
+    assert bases([s._replace(size=500) for s in small[:2]]) == [[0], [10]]  # 1000 is no more
+    indexed = [s._replace(size=0, index_size=40) for s in small[:3]]
+    assert bases(indexed) == [[0], [10], [20]]
+    far = [Source(0, 10, 1, 0), Source(10, 1 << 31, 1, 0), Source(1 << 31, (1 << 31) + 1, 1, 0)]
+    assert bases(far) == [[0, 10], [1 << 31]]
+    assert bases([Source(0, 1, 5000, 0), Source(1, 2, 5000, 0)]) == [[0], [1]]
+
+
+@pytest.mark.parametrize("size", [10, 5000, 300_000])
+def test_entries_of_any_size_whatever_the_buffer(tmp_path, size):
+    log = compacted_log(tmp_path, segment_bytes=10**7)
+    for key in (b"a", b"b" * size, b"a", b"b" * size):
+        put(log, (key, b"v" * size))
+    log.roll()
+    put_keys(log, "x")
+    assert clean_once(cleaner_of(log, log_cleaner_io_buffer_size=0))
+    assert [m[0] for m in contents(log)] == [2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda data: data[:-1] + b"?", id="crc"),
+        pytest.param(lambda data: data[:-1], id="cut"),
+        pytest.param(lambda data: data + b"\0" * 40, id="size"),
+        pytest.param(lambda data: data + data, id="order"),
+        pytest.param(
+            lambda data: data + encode_entry(None, b"no gzip", 50, 1), id="undecodable wrapper"
+        ),
+    ],
+)
+@pytest.mark.parametrize("first_dirty", [0, 3])
+def test_damage_ends_the_cleaning_with_an_error(tmp_path, damage, first_dirty):
+    """Whether the map meets it or only the copy."""
+    data = damage(encode_set([(b"a", b"1"), (b"b", b"2"), (b"a", b"3")]))
+    more = encode_set([(b"a", b"1"), (b"b", b"2")], base_offset=60)
+    (tmp_path / f"{0:020d}.log").write_bytes(data)
+    (tmp_path / f"{60:020d}.log").write_bytes(more)
+    sources = [Source(0, 60, len(data), 0), Source(60, 62, len(more), 0)]
+    first = 60 if first_dirty else 0
+    names = sorted(os.listdir(tmp_path))
+    with pytest.raises(KafkaError):
+        clean(job(tmp_path, sources, first_dirty_offset=first), lambda _: None, print, NO_LIMIT)
+    assert (tmp_path / names[0]).read_bytes() == data
+
+
+def test_a_map_that_is_full_ends_at_a_segment_base_if_it_can(tmp_path):
+    data = [encode_set([(b"%d" % i, b"")], base_offset=i) for i in range(6)]
+    sources = []
+    for base in (0, 2, 4):
+        (tmp_path / f"{base:020d}.log").write_bytes(data[base] + data[base + 1])
+        sources.append(Source(base, base + 2, len(data[base]) * 2, 0))
+    ends = []
+    for room in range(1, 9):
+        found = clean(
+            job(tmp_path, sources, max_entries=room), lambda _: None, lambda _: None, NO_LIMIT
+        )
+        ends.append(found[0])
+    assert ends == [1, 2, 2, 2, 4, 4, 6, 6] or ends == [1, 2, 2, 4, 4, 6, 6, 6]
+
+
+def test_the_map_costs_what_it_says():
+    import tracemalloc
+
+    count = 100_000
+    found = KeyMap(count)
+    data = b"".join([encode_entry(b"%016d" % i, b"", 10**9 + i) for i in range(count)])
+    tracemalloc.start()
+    try:
+        assert found.add(data, 0) == len(data)
+        assert tracemalloc.get_traced_memory()[1] < count * key_map.ENTRY_BYTES
+    finally:
+        tracemalloc.stop()
+    assert len(found) == count and found.is_full
+    assert max_entries(1000 * key_map.ENTRY_BYTES, 0.9) == 900
+    assert max_entries(0, 0.9) == max_entries(10**6, -1.0) == 1
+
+
+def test_long_keys_are_kept_as_digests_nobody_can_foresee():
+    long, other = b"k" * 17, b"o" * 17
+    found, again = KeyMap(10), KeyMap(10)
+    found.add(encode_set([(long, b""), (b"s" * 16, b""), (long, b"")]), 0)
+    assert len(found) == 2
+    assert found.is_superseded(long, 1) and not found.is_superseded(long, 2)
+    assert not found.is_superseded(other, -1)
+    assert found.digest(long) != again.digest(long)
+    assert len(found.digest(long)) == 16
+
+
+def test_throttle_holds_all_who_share_the_file_to_one_rate():
+    now, sleeps = [100.0], []
+
+    def sleep(seconds: float) -> None:
+        sleeps.append(seconds)
+        now[0] += seconds
+
+    shared = SharedTime()
+    one = Throttler(1000, shared.fd, monotonic=lambda: now[0], sleep=sleep)
+    other = Throttler(1000, shared.fd, monotonic=lambda: now[0], sleep=sleeps.append)
+    one.maybe_throttle(500)
+    assert sleeps == [0.5]
+    other.maybe_throttle(300)  # it does not sleep here, so the next one pays as well
+    one.maybe_throttle(200)
+    assert sleeps[1:] == pytest.approx([0.3, 0.5])
+    now[0] += 60  # what was not used is not saved up
+    one.maybe_throttle(1000)
+    assert sleeps[-1] == 1.0
+
+
+def test_reads_and_writes_are_paid_for(tmp_path):
+    paid: list[int] = []
+
+    class Paid(Throttler):
+        def maybe_throttle(self, observed: int) -> None:
+            paid.append(observed)
+
+    data = encode_set([(b"%d" % (i % 50), b"v" * 50) for i in range(1000)])
+    (tmp_path / f"{0:020d}.log").write_bytes(data)
+    found = job(tmp_path, [Source(0, 1000, len(data), 0)])
+    _, stats = clean(found, lambda _: None, lambda _: None, Paid(1, -1))
+    assert sum(paid) == 2 * len(data) + stats.bytes_written
+    assert max(paid) <= 4096
+    assert (stats.messages_read, stats.messages_written) == (1000, 50)
+    assert stats.map_bytes_read == stats.bytes_read == len(data)
+
+
+def test_a_job_survives_the_way_to_the_child():
+    sent = job(Path("/d/t-0"), [Source(0, 5, 10, 8)], rate=float("inf"), throttle_fd=7)
+    assert compaction.decode_job(compaction.encode_job(sent)) == sent
+
+
+def test_messages_of_the_model_are_what_is_meant():
+    messages: list[Found] = [(0, b"a", b""), (1, None, b""), (2, b"a", b""), (3, b"a", b"")]
+    assert survivors(messages, 3) == messages[1:]
+    assert list(iter_messages(b"")) == []
