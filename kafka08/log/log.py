@@ -380,7 +380,10 @@ class Log:
         with self._lock:
             self._note_truncation(offset)
             # the newest first: a crash in between leaves a log that ends earlier, without a hole
-            self._drop(self._segments[: bisect_right(self._bases, offset) - 1 : -1])
+            above = self._segments[: bisect_right(self._bases, offset) - 1 : -1]
+            self._drop(above)
+            if above:
+                sync_directory(self.directory)
             self._active.truncate_to(offset, self.config.segment_index_bytes, self._clock.millis())
             self._first_cut = min(self._active.base_offset, self._first_cut)
             self.log_end_offset = offset
