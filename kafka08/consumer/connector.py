@@ -240,6 +240,7 @@ class ConsumerConnector:
         except ConsumerRebalanceFailedError:
             logger.exception("error during syncedRebalance")
             # The original waits for the next event, which may never come.
+            self._stopping.wait(WAKE_UP_S)
             self._changed.set()
 
     def _rejoin(self) -> None:
