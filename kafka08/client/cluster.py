@@ -141,6 +141,10 @@ class ClusterClient:
             raise_for_code(metadata.error, f"No metadata for topic {topic}: code {metadata.error}")
         return sorted(metadata.partitions, key=lambda p: p.partition)
 
+    def known_endpoints(self) -> list[Endpoint]:
+        """Where the brokers of the last metadata are."""
+        return endpoints_of(list(self._brokers.values()))
+
     def broker(self, node_id: int) -> Broker | None:
         return self._brokers.get(node_id)
 

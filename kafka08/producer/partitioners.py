@@ -7,8 +7,10 @@ here knows which partitions have a leader.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import random
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Protocol
 
 from kafka08.common import java_bytes_hash, java_string_hash, scala_abs
 
@@ -65,6 +67,50 @@ def murmur2(data: bytes) -> int:
     return _signed(value ^ value >> 15)
 
 
+@lru_cache(maxsize=8192)
 def murmur2_partitioner(key: bytes, num_partitions: int) -> int:
     """org.apache.kafka.clients.producer.internals.Partitioner for a keyed record."""
     return (murmur2(key) & 0x7FFFFFFF) % num_partitions
+
+
+class Unkeyed(Protocol):
+    """Where records without a key go.
+
+    ``available``: the partitions that have a leader, all of them if none has; never empty.
+    """
+
+    def choose(self, available: Sequence[int]) -> int: ...
+
+    def refreshed(self) -> None:
+        """Metadata is new."""
+
+
+class RoundRobin:
+    """One partition after the other, from a random one on: the new Java producer."""
+
+    def __init__(self, rng: random.Random | None = None) -> None:
+        self._next = (rng or random.Random()).randrange(1 << 31)
+
+    def choose(self, available: Sequence[int]) -> int:
+        self._next = number = self._next + 1
+        return available[number % len(available)]
+
+    def refreshed(self) -> None:
+        """Changes nothing."""
+
+
+class StickyRandom:
+    """The same random partition until metadata is refreshed: the Scala producer."""
+
+    def __init__(self, rng: random.Random | None = None) -> None:
+        self._random = rng or random.Random()
+        self._chosen: int | None = None
+
+    def choose(self, available: Sequence[int]) -> int:
+        chosen = self._chosen
+        if chosen is None or chosen not in available:
+            chosen = self._chosen = self._random.choice(available)
+        return chosen
+
+    def refreshed(self) -> None:
+        self._chosen = None

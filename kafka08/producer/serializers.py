@@ -59,6 +59,8 @@ def encoder_named(name: str, encoding: str = "UTF8") -> Encoder:
     known: Mapping[str, Encoder] = {
         "kafka.serializer.DefaultEncoder": identity,
         "kafka.serializer.NullEncoder": null,
+        "org.apache.kafka.common.serialization.ByteArraySerializer": identity,
+        "org.apache.kafka.common.serialization.StringSerializer": string_encoder(encoding),
     }
     found: Encoder = known.get(name) or load(name)
     return found

@@ -1,0 +1,307 @@
+"""Records on their way: a queue of batches per partition, and the memory they may take.
+
+Mirrors org.apache.kafka.clients.producer.internals.RecordAccumulator. Pure: no socket, no task;
+times are monotonic seconds handed in. Every method is called with ``lock`` held, and what ended
+comes back as a list, to be finished without it.
+
+Unlike the original, which sends at most one batch of a partition per request, a request takes as
+many as it has room for: the sets of several batches back to back are one set. A set that a broker
+refuses for its size is then sent again batch by batch.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from kafka08.common import TopicPartition
+from kafka08.errors import (
+    KafkaError,
+    MessageSetSizeTooLargeError,
+    MessageSizeTooLargeError,
+)
+from kafka08.producer.batch import Batch, Callback, RecordFuture
+from kafka08.producer.encoding import RECORD_OVERHEAD
+from kafka08.producer.errors import DeliveryTimeoutError
+from kafka08.protocol.schemas import NO_LEADER
+from kafka08.runtime import Event, Lock
+
+# A broker that packs a compressed set anew makes one message of it, which has a limit of its own.
+COMPRESSED_SET_BYTES = 512 * 1024
+_TOO_LARGE = (MessageSizeTooLargeError.code, MessageSetSizeTooLargeError.code)
+
+
+class PartitionQueue:
+    """Batches of one partition, oldest first; ``open`` is the last one while it may grow.
+
+    ``in_flight`` counts requests. ``not_before``: monotonic seconds, after an error. ``one_by_one``
+    is how many batches are to be sent alone.
+    """
+
+    __slots__ = (
+        "batches",
+        "codec",
+        "in_flight",
+        "leader",
+        "not_before",
+        "one_by_one",
+        "open",
+        "tp",
+    )
+
+    def __init__(self, tp: TopicPartition, codec: int = 0) -> None:
+        self.tp = tp
+        self.codec = codec
+        self.leader = NO_LEADER
+        self.batches: deque[Batch] = deque()
+        self.open: Batch | None = None
+        self.in_flight = 0
+        self.not_before = 0.0
+        self.one_by_one = 0
+
+
+class Part(NamedTuple):
+    """What a request carries for one partition."""
+
+    queue: PartitionQueue
+    batches: list[Batch]
+
+
+class Drained(NamedTuple):
+    """``wait``: seconds until there may be more, None when only a new record can tell."""
+
+    parts: list[Part]
+    wait: float | None
+
+
+class Accumulator:
+    """``retries`` > 0 with ``ordered`` keeps a partition to one request at a time."""
+
+    def __init__(
+        self,
+        *,
+        lock: Lock,
+        make_event: Callable[[], Event],
+        batch_size: int,
+        linger: float,
+        buffer_memory: int,
+        max_request_size: int,
+        retries: int,
+        retry_backoff: float,
+        ordered: bool,
+    ) -> None:
+        self.lock = lock
+        self.used = 0
+        self.buffer_memory = buffer_memory
+        self.waiting = 0  # tasks in want of memory
+        self.flushing = 0  # tasks that want everything sent
+        self.unfinished: dict[Batch, None] = {}
+        self._make_event = make_event
+        self._batch_size = batch_size
+        self._linger = linger
+        self._max_request_size = max_request_size
+        self._retries = retries
+        self._retry_backoff = retry_backoff
+        self._one_at_a_time = ordered and retries > 0
+        self._queues: dict[TopicPartition, PartitionQueue] = {}
+        self._led: dict[int, list[PartitionQueue]] = {}
+        self._turn = 0
+        self._number = 0
+
+    # --- partitions
+
+    def queue(self, tp: TopicPartition, codec: int = 0) -> PartitionQueue:
+        if tp not in self._queues:
+            self._queues[tp] = PartitionQueue(tp, codec)
+        return self._queues[tp]
+
+    def set_leaders(self, leaders: dict[TopicPartition, int]) -> None:
+        for tp, leader in leaders.items():
+            self.queue(tp).leader = leader
+        self._led = {}
+        for queue in self._queues.values():
+            self._led.setdefault(queue.leader, []).append(queue)
+
+    def leaderless(self) -> bool:
+        """Whether records wait for partitions without a leader."""
+        return any(queue.batches for queue in self._led.get(NO_LEADER, ()))
+
+    # --- in
+
+    def has_room(self, size: int) -> bool:
+        return self.used + size <= self.buffer_memory
+
+    def append(
+        self,
+        queue: PartitionQueue,
+        key: bytes | None,
+        value: bytes | None,
+        size: int,
+        callback: Callback | None,
+        now: Callable[[], float],
+    ) -> tuple[RecordFuture, bool]:
+        """Also whether the leader's task is to be told: a batch began, or is full."""
+        self.used += size
+        batch = queue.open
+        news = False
+        if batch is None or batch.size + size > self._batch_size:
+            self._number += 1
+            batch = Batch(queue.tp, self._number, now(), self.lock, self._make_event)
+            queue.batches.append(batch)
+            queue.open = batch
+            self.unfinished[batch] = None
+            news = True
+        values = batch.values
+        index = len(values)
+        values.append(value)
+        if key is not None:
+            if batch.keys is None:
+                batch.keys = [None] * index
+            batch.keys.append(key)
+        elif batch.keys is not None:
+            batch.keys.append(None)
+        batch.size += size
+        if callback is not None:
+            batch.callbacks.append((index, callback))
+        if batch.size + RECORD_OVERHEAD > self._batch_size and queue.open is batch:
+            queue.open = None
+            news = True
+        return RecordFuture(batch, index), news
+
+    # --- out
+
+    def drain(self, leader: int, now: float) -> Drained:
+        """Take the batches of one request to ``leader``; each partition has its turn as first."""
+        queues = self._led.get(leader, ())
+        parts: list[Part] = []
+        room = self._max_request_size
+        wait: float | None = None
+        self._turn += 1
+        for number in range(len(queues)):
+            queue = queues[(number + self._turn) % len(queues)]
+            delay = self._delay(queue, now)
+            if delay == 0.0:
+                batches = self._take(queue, room, not parts)
+                if batches:
+                    parts.append(Part(queue, batches))
+                    room -= sum(batch.size for batch in batches)
+                if queue.batches and not self._one_at_a_time:
+                    delay = self._delay(queue, now)
+            if delay is not None:
+                wait = delay if wait is None else min(wait, delay)
+        return Drained(parts, wait)
+
+    def next_delay(self, leader: int, now: float) -> float | None:
+        """Seconds until ``drain`` would take something, as ``Drained.wait``."""
+        delays = [self._delay(queue, now) for queue in self._led.get(leader, ())]
+        return min((delay for delay in delays if delay is not None), default=None)
+
+    def _delay(self, queue: PartitionQueue, now: float) -> float | None:
+        """Seconds until something of the queue may be sent; None: not before something happens."""
+        if not queue.batches or (self._one_at_a_time and queue.in_flight):
+            return None
+        delay = queue.not_before - now
+        first = queue.batches[0]
+        if first is queue.open and not (self.flushing or self.waiting):
+            delay = max(delay, first.created + self._linger - now)
+        return max(delay, 0.0)
+
+    def _take(self, queue: PartitionQueue, room: int, first: bool) -> list[Batch]:
+        taken: list[Batch] = []
+        limit = min(room, COMPRESSED_SET_BYTES) if queue.codec else room
+        size = 0
+        while queue.batches:
+            size += queue.batches[0].size
+            # A lone batch always goes, or one above the limit would never.
+            if size > limit and (taken or not first):
+                break
+            batch = queue.batches.popleft()
+            taken.append(batch)
+            if batch is queue.open:
+                queue.open = None
+            if queue.one_by_one:
+                queue.one_by_one -= 1
+                break
+        if taken:
+            queue.in_flight += 1
+        return taken
+
+    # --- the end of a request
+
+    def succeeded(self, part: Part, base_offset: int) -> list[Batch]:
+        """``base_offset`` -1 where the broker told none."""
+        part.queue.in_flight -= 1
+        for batch in part.batches:
+            count = len(batch.values)
+            self._end(batch, base_offset, None)
+            if base_offset >= 0:
+                base_offset += count
+        return part.batches
+
+    def failed(self, part: Part, error: KafkaError, now: float) -> list[Batch]:
+        """The batches that are not to be sent again."""
+        queue, batches = part
+        queue.in_flight -= 1
+        if error.code in _TOO_LARGE and len(batches) > 1:
+            queue.one_by_one += len(batches)
+            self._put_back(queue, batches)
+            return []
+        again = []
+        ended = []
+        for batch in batches:
+            if batch.done:
+                continue  # its time was up meanwhile
+            if error.retriable and batch.attempts < self._retries:
+                batch.attempts += 1
+                again.append(batch)
+            else:
+                self._end(batch, -1, error)
+                ended.append(batch)
+        if again:
+            queue.not_before = now + self._retry_backoff
+            self._put_back(queue, again)
+        return ended
+
+    def take_back(self, parts: Iterable[Part]) -> None:
+        """What was drained but not sent."""
+        for queue, batches in parts:
+            queue.in_flight -= 1
+            self._put_back(queue, [batch for batch in batches if not batch.done])
+
+    def _put_back(self, queue: PartitionQueue, batches: Iterable[Batch]) -> None:
+        """To the front, in the order they came; several requests may fail one after the other."""
+        merged = sorted([*batches, *queue.batches], key=lambda batch: batch.number)
+        queue.batches = deque(merged)
+
+    def expired(self, created_before: float, why: str) -> list[Batch]:
+        """Fail what has waited since before then and is in no request."""
+        ended = []
+        for queue in self._queues.values():
+            while queue.batches and queue.batches[0].created < created_before:
+                ended.append(self._drop(queue, DeliveryTimeoutError(f"{queue.tp}: {why}")))
+        return ended
+
+    def abandon(self, error: KafkaError) -> list[Batch]:
+        """Fail everything, also what is in flight: nobody will look at the answers."""
+        for queue in self._queues.values():
+            queue.batches.clear()
+            queue.open = None
+        ended = list(self.unfinished)
+        for batch in ended:
+            self._end(batch, -1, error)
+        return ended
+
+    def _drop(self, queue: PartitionQueue, error: KafkaError) -> Batch:
+        batch = queue.batches.popleft()
+        if batch is queue.open:
+            queue.open = None
+        self._end(batch, -1, error)
+        return batch
+
+    def _end(self, batch: Batch, base_offset: int, error: KafkaError | None) -> None:
+        if batch.done:
+            return
+        batch.end(base_offset, error)
+        self.used -= batch.size
+        del self.unfinished[batch]

@@ -1,0 +1,178 @@
+"""Records that travel together, and the futures of their results.
+
+A batch belongs to one partition and ends as a whole: stored from a base offset on, or failed.
+The future of a record is no more than its place in a batch. Mirrors RecordBatch and
+FutureRecordMetadata of org.apache.kafka.clients.producer.internals.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import NamedTuple
+
+from kafka08.common import TopicPartition
+from kafka08.producer.errors import WaitTimeoutError
+from kafka08.runtime import Event, Lock
+
+logger = logging.getLogger("org.apache.kafka.clients.producer.internals.RecordBatch")
+
+NO_OFFSET = -1
+# Whether this task is the one that ends batches: it must not wait for the end of one.
+in_callback: ContextVar[bool] = ContextVar("in_callback", default=False)
+
+
+class RecordMetadata(NamedTuple):
+    """Where a record is; offset -1 where nobody answers (acks 0)."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+Callback = Callable[["RecordMetadata | None", "BaseException | None"], object]
+
+
+class Batch:
+    """Filled and ended under ``lock``; ``finish`` makes the end known.
+
+    ``created``: monotonic seconds. ``number`` is its place in the order of all batches.
+    ``keys`` is None as long as no record has one.
+    """
+
+    __slots__ = (
+        "_event",
+        "_lock",
+        "_make_event",
+        "attempts",
+        "base_offset",
+        "callbacks",
+        "count",
+        "created",
+        "done",
+        "error",
+        "keys",
+        "number",
+        "size",
+        "tp",
+        "values",
+    )
+
+    def __init__(
+        self,
+        tp: TopicPartition,
+        number: int,
+        created: float,
+        lock: Lock,
+        make_event: Callable[[], Event],
+    ) -> None:
+        self.tp = tp
+        self.number = number
+        self.created = created
+        self.values: list[bytes | None] = []
+        self.keys: list[bytes | None] | None = None
+        self.callbacks: list[tuple[int, Callback]] = []
+        self.size = 0
+        self.count = 0
+        self.attempts = 0
+        self.done = False
+        self.error: BaseException | None = None
+        self.base_offset = NO_OFFSET
+        self._lock = lock
+        self._make_event = make_event
+        self._event: Event | None = None
+
+    def end(self, base_offset: int, error: BaseException | None) -> None:
+        """Under the lock, once. The records are let go."""
+        self.count = len(self.values)
+        self.base_offset = base_offset
+        self.error = error
+        self.done = True
+        self.values = []
+        self.keys = None
+
+    def finish(self) -> None:
+        """After ``end``, without the lock: callbacks first, then whoever waits."""
+        callbacks, self.callbacks = self.callbacks, []
+        if callbacks:
+            token = in_callback.set(True)
+            for index, callback in callbacks:
+                call(callback, None if self.error else self.metadata(index), self.error)
+            in_callback.reset(token)
+        if self._event is not None:
+            self._event.set()
+
+    def metadata(self, index: int) -> RecordMetadata:
+        offset = self.base_offset
+        return RecordMetadata(*self.tp, offset + index if offset >= 0 else NO_OFFSET)
+
+    def wait(self, timeout: float | None) -> bool:
+        """Whether it ended within ``timeout`` seconds."""
+        with self._lock:
+            if self.done:
+                return True
+            if self._event is None:
+                self._event = self._make_event()
+            event = self._event
+        return event.wait(timeout) or self.done
+
+    def add_callback(self, index: int, callback: Callback) -> None:
+        with self._lock:
+            if not self.done:
+                self.callbacks.append((index, callback))
+                return
+        call(callback, None if self.error else self.metadata(index), self.error)
+
+
+def call(callback: Callback, metadata: RecordMetadata | None, error: BaseException | None) -> None:
+    """What a callback raises is logged."""
+    try:
+        callback(metadata, error)
+    except Exception:
+        logger.exception("Error executing user-provided callback on message for %s:", metadata)
+
+
+class RecordFuture:
+    """The result of one ``send``. Safe to wait on from any task."""
+
+    __slots__ = ("_batch", "_index")
+
+    def __init__(self, batch: Batch, index: int) -> None:
+        self._batch = batch
+        self._index = index
+
+    def done(self) -> bool:
+        return self._batch.done
+
+    def result(self, timeout: float | None = None) -> RecordMetadata:
+        """Wait up to ``timeout`` seconds, None for as long as it takes.
+
+        Raises the error the record failed with, or WaitTimeoutError (a TimeoutError), after
+        which the record is still on its way.
+        """
+        error = self.exception(timeout)
+        if error is not None:
+            raise error.with_traceback(None)
+        return self._batch.metadata(self._index)
+
+    get = result
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """The error the record failed with, None when it is stored. Waits as ``result`` does."""
+        batch = self._batch
+        if not batch.done and not batch.wait(timeout):
+            raise WaitTimeoutError(
+                f"The record for {batch.tp} was not acknowledged within {timeout} s; it is still "
+                "being sent"
+            )
+        return batch.error
+
+    def add_done_callback(self, callback: Callable[[RecordFuture], object]) -> None:
+        """Call ``callback(future)`` once it is done, at once if it is."""
+        self._batch.add_callback(self._index, lambda metadata, error: callback(self))
+
+    def __repr__(self) -> str:
+        batch = self._batch
+        state = "pending" if not batch.done else repr(batch.error or batch.metadata(self._index))
+        return f"RecordFuture({batch.tp}, {state})"

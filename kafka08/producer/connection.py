@@ -1,0 +1,117 @@
+"""A pipelined connection: one task writes requests while another reads responses.
+
+``network.channel`` waits for its answers; here the reader always reads, so that a broker that
+closes is noticed at once, also while nothing is outstanding. Knows no batch and no retry: what a
+request was about is ``context``, which comes back with the response.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections import deque
+from typing import Any, NamedTuple
+
+from kafka08.errors import ProtocolError
+from kafka08.protocol.framing import FrameDecoder
+from kafka08.protocol.registry import api_of
+from kafka08.protocol.requests import decode_response, encode_request
+from kafka08.runtime import Runtime
+
+MAX_RESPONSE_BYTES = 16 << 20
+
+
+class Outstanding(NamedTuple):
+    """A request without its response yet; ``sent`` in monotonic seconds."""
+
+    correlation_id: int
+    response: type[Any]
+    context: Any
+    sent: float
+
+
+class Connection:
+    """Made connected. Failures raise OSError or ProtocolError; the caller then ends it."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        runtime: Runtime,
+        client_id: str,
+        timeout: float,
+        send_buffer_bytes: int = 0,
+        receive_buffer_bytes: int = 0,
+    ) -> None:
+        self.host = host
+        self.port = port
+        self.outstanding: deque[Outstanding] = deque()
+        self._client_id = client_id
+        self._clock = runtime.clock
+        self._correlation_id = 0
+        self._writing = runtime.lock()
+        self._decoder = FrameDecoder(MAX_RESPONSE_BYTES)
+        self._socket = runtime.connect(host, port, timeout)
+        for option, size in (
+            (socket.SO_SNDBUF, send_buffer_bytes),
+            (socket.SO_RCVBUF, receive_buffer_bytes),
+        ):
+            if size > 0:
+                self._socket.setsockopt(socket.SOL_SOCKET, option, size)
+
+    def encode(self, request: Any, context: Any, *, answered: bool = True) -> bytes:
+        """The bytes to ``write``; from now on its response is due, unless it has none.
+
+        To be written in the order of the calls.
+        """
+        self._correlation_id = number = (self._correlation_id + 1) & 0x7FFFFFFF
+        parts = encode_request(request, number, self._client_id)
+        if answered:
+            sent = self._clock.monotonic()
+            self.outstanding.append(Outstanding(number, api_of(request)[2], context, sent))
+        return bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
+
+    def write(self, data: bytes) -> None:
+        with self._writing:
+            self._socket.sendall(data)
+
+    def receive(self) -> list[tuple[Any, Outstanding]]:
+        """Wait for the next responses: each with the request it belongs to, which stays in
+        ``outstanding`` until the caller removes it from the left."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                count = self._socket.recv_into(self._decoder.get_buffer())
+                break
+        if not count:
+            raise ConnectionResetError(f"{self.host}:{self.port} closed the connection")
+        frames = self._decoder.received(count)
+        if len(frames) > len(self.outstanding):
+            raise ProtocolError(f"{self.host}:{self.port} answered what was not asked")
+        asked = [self.outstanding[index] for index in range(len(frames))]
+        return [(_decoded(*pair), pair[1]) for pair in zip(frames, asked, strict=True)]
+
+    def waiting_since(self) -> float | None:
+        """When the oldest request without an answer was sent."""
+        try:
+            return self.outstanding[0].sent
+        except IndexError:
+            return None
+
+    def abort(self) -> None:
+        """End it, from any task: who writes or receives gets an error."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """The reader's last act: nobody may be inside a socket whose number is free again."""
+        self.abort()
+        with self._writing:
+            self._socket.close()
+
+
+def _decoded(frame: memoryview, asked: Outstanding) -> Any:
+    correlation_id, response = decode_response(asked.response, frame)
+    if correlation_id != asked.correlation_id:
+        raise ProtocolError(f"answer {correlation_id} where {asked.correlation_id} was due")
+    return response

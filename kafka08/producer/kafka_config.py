@@ -1,0 +1,156 @@
+"""The settings of KafkaProducer, each declared once (o.a.k.clients.producer.ProducerConfig).
+
+Names, defaults and ranges are those of 0.8.2.2. Beyond them: ``request.timeout.ms``,
+``delivery.timeout.ms`` and ``max.block.ms`` of later releases, so that no wait is without an end;
+``compressed.topics`` of the Scala producer; ``guarantee.message.order``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafka08.errors import ConfigError
+from kafka08.settings import INT_MAX, LIST, LONG, LONG_MAX, Settings, setting
+
+ACKS_ALL = -1
+UNSET = -1
+
+
+def parse_acks(text: str) -> int:
+    """all, -1, 0, 1 or a number of replicas. Raises ConfigError."""
+    if text == "all":
+        return ACKS_ALL
+    if text.lstrip("-").isdecimal() and -1 <= int(text) <= 2**15 - 1:
+        return int(text)
+    raise ConfigError(f"acks has value {text} which is not all, -1, 0, 1 or a number of replicas.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KafkaProducerConfig(Settings):
+    """Settings by attribute; ``of`` takes dotted names and Python ones alike."""
+
+    bootstrap_servers: tuple[str, ...] = setting(
+        "bootstrap.servers", kind=LIST, doc="host:port of brokers to learn the cluster from"
+    )
+    acks: str = setting(
+        "acks", "1", doc="0: no answer; 1: the leader has it; all or -1: the whole isr has it"
+    )
+    retries: int = setting(
+        "retries", 0, low=0, high=INT_MAX, doc="further attempts after errors that may pass"
+    )
+    retry_backoff_ms: int = setting(
+        "retry.backoff.ms", 100, LONG, 0, LONG_MAX, doc="pause before a further attempt"
+    )
+    guarantee_message_order: bool = setting(
+        "guarantee.message.order",
+        True,
+        doc="with retries: one request at a time for a partition, so that none overtakes another",
+    )
+    batch_size: int = setting(
+        "batch.size", 16384, low=0, high=INT_MAX, doc="bytes of a partition's records sent at once"
+    )
+    linger_ms: int = setting(
+        "linger.ms", 0, LONG, 0, LONG_MAX, doc="how long a batch waits to fill"
+    )
+    buffer_memory: int = setting(
+        "buffer.memory", 32 << 20, LONG, 0, LONG_MAX, doc="bytes that may wait to be acknowledged"
+    )
+    block_on_buffer_full: bool = setting(
+        "block.on.buffer.full", True, doc="send waits for room; false: it raises"
+    )
+    max_block_ms: int = setting(
+        "max.block.ms",
+        UNSET,
+        LONG,
+        UNSET,
+        LONG_MAX,
+        doc="how long send may wait for metadata or room; -1: metadata.fetch.timeout.ms for the "
+        "one, without end for the other",
+    )
+    max_request_size: int = setting(
+        "max.request.size", 1 << 20, low=0, high=INT_MAX, doc="bytes of a request, and of a record"
+    )
+    max_in_flight_requests_per_connection: int = setting(
+        "max.in.flight.requests.per.connection",
+        5,
+        low=1,
+        high=INT_MAX,
+        doc="requests sent to a broker before the first of them is answered",
+    )
+    compression_type: str = setting(
+        "compression.type",
+        "none",
+        choices=("none", "gzip", "snappy", "lz4"),
+        doc="how batches are compressed",
+    )
+    compressed_topics: tuple[str, ...] = setting(
+        "compressed.topics", (), LIST, doc="the only topics to compress; empty: all of them"
+    )
+    timeout_ms: int = setting(
+        "timeout.ms", 30000, low=0, high=INT_MAX, doc="how long the broker waits for its replicas"
+    )
+    request_timeout_ms: int = setting(
+        "request.timeout.ms",
+        low=1,
+        high=INT_MAX,
+        derive=lambda settings: settings.timeout_ms + 10000,
+        default_text="timeout.ms + 10000",
+        doc="how long a broker may take to answer before its connection is given up",
+    )
+    delivery_timeout_ms: int = setting(
+        "delivery.timeout.ms",
+        120000,
+        low=1,
+        high=INT_MAX,
+        doc="how long a record may wait to be sent, retries included",
+    )
+    metadata_fetch_timeout_ms: int = setting(
+        "metadata.fetch.timeout.ms",
+        60000,
+        LONG,
+        0,
+        LONG_MAX,
+        doc="how long send waits for a topic it meets for the first time",
+    )
+    metadata_max_age_ms: int = setting(
+        "metadata.max.age.ms", 300000, LONG, 0, LONG_MAX, doc="age at which metadata is refreshed"
+    )
+    reconnect_backoff_ms: int = setting(
+        "reconnect.backoff.ms", 10, LONG, 0, LONG_MAX, doc="pause between attempts to connect"
+    )
+    send_buffer_bytes: int = setting(
+        "send.buffer.bytes", 131072, low=0, high=INT_MAX, doc="send buffer of a connection"
+    )
+    receive_buffer_bytes: int = setting(
+        "receive.buffer.bytes", 32768, low=0, high=INT_MAX, doc="receive buffer of a connection"
+    )
+    client_id: str = setting("client.id", "", doc="the name this client gives brokers")
+
+    def check(self) -> None:
+        parse_acks(self.acks)
+
+    @classmethod
+    def of(cls, properties: Mapping[str, Any]) -> KafkaProducerConfig:
+        """From dotted names or attribute names, with texts or Python values; None is unset.
+
+        Raises ConfigError, also for an attribute name that does not exist.
+        """
+        texts = {}
+        keys = cls.keys()
+        for name, value in properties.items():
+            known = cls.settings().get(name)
+            if known is None and name not in keys and "." not in name:
+                raise ConfigError(f"KafkaProducer has no setting {name}")
+            if value is not None:
+                texts[known.key if known else name] = _text(value)
+        return cls.from_properties(texts)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return ",".join(map(str, value))
+    return str(value)

@@ -1,0 +1,431 @@
+"""KafkaProducer: send returns at once with a future, and the records travel in batches.
+
+Mirrors org.apache.kafka.clients.producer.KafkaProducer of 0.8.2. It joins the parts: what waits
+is in ``accumulator``, who leads in ``metadata``, what travels in ``sender``.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import logging
+import os
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kafka08.client.cluster import ClusterClient, parse_broker_list
+from kafka08.errors import KafkaError
+from kafka08.producer.accumulator import Accumulator, PartitionQueue
+from kafka08.producer.batch import Batch, Callback, RecordFuture, RecordMetadata, call, in_callback
+from kafka08.producer.connection import Connection
+from kafka08.producer.encoding import RECORD_OVERHEAD
+from kafka08.producer.errors import (
+    BufferExhaustedError,
+    DeliveryTimeoutError,
+    ForkedProducerError,
+    ProducerClosedError,
+    RecordTooLargeError,
+    SerializationError,
+    WaitTimeoutError,
+)
+from kafka08.producer.kafka_config import KafkaProducerConfig, parse_acks
+from kafka08.producer.metadata import MetadataKeeper, Topic
+from kafka08.producer.metrics import ProducerMetrics
+from kafka08.producer.partitioners import Partitioner, RoundRobin, Unkeyed, murmur2_partitioner
+from kafka08.producer.sender import Sender
+from kafka08.producer.serializers import Encoder, encoder_named
+from kafka08.protocol.schemas import PartitionMetadata
+from kafka08.runtime import Runtime, ThreadRuntime
+from kafka08.settings import COMPRESSION_CODECS
+
+__all__ = ["KafkaProducer", "RecordFuture", "RecordMetadata"]
+
+logger = logging.getLogger("org.apache.kafka.clients.producer.KafkaProducer")
+
+# How long the interpreter's end may wait for a producer that nobody closed.
+AT_EXIT_S = 5.0
+# Beyond this, locks and sockets overflow; such times mean "never".
+_FOREVER_S = 2_000_000.0
+_numbers = itertools.count(1)
+_alive: weakref.WeakSet[KafkaProducer] = weakref.WeakSet()
+
+
+class KafkaProducer:
+    """Sends records from any number of tasks; a context manager that closes.
+
+    Settings come as a mapping of dotted names, as keywords (``linger_ms=5``), or both.
+    ``key_serializer`` and ``value_serializer`` are callables to bytes or None; without them keys
+    and values must be bytes. ``partitioner(key, n)`` names the partition of a serialised key (of
+    the key as given with ``partition_on_raw_key``); ``unkeyed`` makes, per topic, the chooser of
+    where records without a key go. ``connect`` and ``channel`` make connections.
+
+    Raises ConfigError.
+    """
+
+    def __init__(
+        self,
+        properties: Mapping[str, Any] | None = None,
+        *,
+        key_serializer: Encoder | str | None = None,
+        value_serializer: Encoder | str | None = None,
+        partitioner: Partitioner = murmur2_partitioner,
+        partition_on_raw_key: bool = False,
+        unkeyed: Callable[[], Unkeyed] = RoundRobin,
+        runtime: Runtime | None = None,
+        connect: Callable[..., Any] = Connection,
+        channel: Any = None,
+        **settings: Any,
+    ) -> None:
+        given = {**(properties or {}), **settings}
+        key_serializer = key_serializer or given.pop("key.serializer", None)
+        value_serializer = value_serializer or given.pop("value.serializer", None)
+        self.config = config = KafkaProducerConfig.of(given)
+        self.client_id = config.client_id or f"producer-{next(_numbers)}"
+        self._runtime = runtime or ThreadRuntime()
+        self._clock = self._runtime.clock
+        self._now = self._clock.monotonic
+        self._serialize_key = _serializer(key_serializer)
+        self._serialize_value = _serializer(value_serializer)
+        self._partitioner = partitioner
+        self._partition_on_raw_key = partition_on_raw_key
+        self._refusal: type[ProducerClosedError] | None = None
+        self._max_record = min(config.max_request_size, config.buffer_memory)
+        self._codec = COMPRESSION_CODECS[config.compression_type]
+        self._metrics = ProducerMetrics(self._now())
+        self._room = self._runtime.event()
+        self._lock = self._runtime.lock()
+        self._accumulator = Accumulator(
+            lock=self._lock,
+            make_event=self._runtime.event,
+            batch_size=config.batch_size,
+            linger=_seconds(config.linger_ms),
+            buffer_memory=config.buffer_memory,
+            max_request_size=config.max_request_size,
+            retries=config.retries,
+            retry_backoff=_seconds(config.retry_backoff_ms),
+            ordered=config.guarantee_message_order,
+        )
+        self._cluster = self._make_cluster(channel)
+        self._metadata = MetadataKeeper(
+            self._accumulator,
+            self._cluster,
+            self._runtime,
+            retry_backoff=_seconds(config.retry_backoff_ms),
+            max_age=_seconds(config.metadata_max_age_ms),
+            make_unkeyed=unkeyed,
+            codec_of=self._codec_of,
+            updated=lambda nodes: self._sender.ensure_lanes(nodes),
+        )
+        self._sender = self._make_sender(connect)
+        self._topics = self._metadata.topics
+        self._metadata.start()
+        self._sender.start()
+        _alive.add(self)
+
+    def _make_cluster(self, channel: Any) -> ClusterClient:
+        config = self.config
+        bootstrap = parse_broker_list(config.bootstrap_servers)
+        options = {} if channel is None else {"channel": channel}
+        return ClusterClient(
+            lambda: [*dict.fromkeys([*bootstrap, *self._cluster.known_endpoints()])],
+            client_id=self.client_id,
+            timeout_ms=min(config.request_timeout_ms, max(config.metadata_fetch_timeout_ms, 1)),
+            runtime=self._runtime,
+            **options,
+        )
+
+    def _make_sender(self, connect: Callable[..., Any]) -> Sender:
+        config = self.config
+
+        def connection(host: str, port: int) -> Any:
+            return connect(
+                host,
+                port,
+                runtime=self._runtime,
+                client_id=self.client_id,
+                timeout=_seconds(config.request_timeout_ms),
+                send_buffer_bytes=config.send_buffer_bytes,
+                receive_buffer_bytes=config.receive_buffer_bytes,
+            )
+
+        def endpoint(node: int) -> tuple[str, int] | None:
+            broker = self._cluster.broker(node)
+            return None if broker is None else (broker.host, broker.port)
+
+        return Sender(
+            self._accumulator,
+            self._runtime,
+            self._metrics,
+            connect=connection,
+            endpoint=endpoint,
+            stale=self._metadata.request,
+            room=self._room,
+            acks=parse_acks(config.acks),
+            timeout_ms=config.timeout_ms,
+            max_in_flight=config.max_in_flight_requests_per_connection,
+            reconnect_backoff=_seconds(config.reconnect_backoff_ms),
+            request_timeout=_seconds(config.request_timeout_ms),
+            delivery_timeout=_seconds(config.delivery_timeout_ms),
+        )
+
+    def _codec_of(self, topic: str) -> int:
+        only = self.config.compressed_topics
+        return self._codec if not only or topic in only else 0
+
+    # --- sending
+
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        callback: Callback | None = None,
+    ) -> RecordFuture:
+        """Queue one record. ``callback(metadata, error)`` is called when it has ended.
+
+        Waits for the metadata of a topic it meets for the first time, and for room. As in Java a
+        record that is too large, or whose topic stays unknown, fails through its future. Raises
+        SerializationError, BufferExhaustedError, ProducerClosedError, and ValueError for a
+        partition that does not exist.
+        """
+        if self._refusal is not None:
+            raise self._refusal()
+        found = self._topics.get(topic)
+        if found is None:
+            try:
+                found = self._learn(topic)
+            except KafkaError as error:
+                return self._failed(topic, partition, error, callback)
+        raw_key = key
+        if self._serialize_value is not None or (
+            value.__class__ is not bytes and value is not None
+        ):
+            value = _serialized("value", value, self._serialize_value)
+        if key is not None:
+            if self._serialize_key is not None or key.__class__ is not bytes:
+                key = _serialized("key", key, self._serialize_key)
+            if partition is None and key is not None:
+                hashed = raw_key if self._partition_on_raw_key else key
+                partition = self._partitioner(hashed, len(found.queues))
+        if partition is None:
+            partition = found.unkeyed.choose(found.available)
+        queue = found.queues.get(partition)
+        if queue is None:
+            raise ValueError(
+                f"Invalid partition given with record: {partition} is not in the range "
+                f"[0...{len(found.queues)}]."
+            )
+        size = RECORD_OVERHEAD
+        if value is not None:
+            size += len(value)
+        if key is not None:
+            size += len(key)
+        if size > self._max_record:
+            return self._failed(topic, partition, self._too_large(size), callback)
+        accumulator = self._accumulator
+        with self._lock:
+            if accumulator.used + size > accumulator.buffer_memory:
+                self._await_room(queue, size)
+            if self._refusal is not None:
+                raise self._refusal()
+            future, news = accumulator.append(queue, key, value, size, callback, self._now)
+        if news:
+            self._sender.wake(queue.leader)
+        return future
+
+    def _learn(self, topic: str) -> Topic:
+        config = self.config
+        block_ms = config.max_block_ms
+        if block_ms < 0:
+            block_ms = config.metadata_fetch_timeout_ms
+        return self._metadata.wait_for(topic, _seconds(block_ms))
+
+    def _too_large(self, size: int) -> RecordTooLargeError:
+        config = self.config
+        if size > config.max_request_size:
+            limit, name = config.max_request_size, "max.request.size"
+        else:
+            limit, name = config.buffer_memory, "buffer.memory"
+        return RecordTooLargeError(
+            f"The message is {size} bytes when serialized which is larger than the {limit} bytes "
+            f"of {name}. Raise it (and message.max.bytes of the brokers and fetch sizes of the "
+            "consumers), or send less at once."
+        )
+
+    def _failed(
+        self, topic: str, partition: int | None, error: KafkaError, callback: Callback | None
+    ) -> RecordFuture:
+        self._metrics.refused(self._now())
+        queue = PartitionQueue((topic, -1 if partition is None else partition))  # type: ignore[arg-type]
+        batch = Batch(queue.tp, 0, 0.0, self._lock, self._runtime.event)
+        batch.end(-1, error)
+        if callback is not None:
+            call(callback, None, error)
+        return RecordFuture(batch, 0)
+
+    def _await_room(self, queue: PartitionQueue, size: int) -> None:
+        """With the lock, which is let go meanwhile. Raises BufferExhaustedError."""
+        config = self.config
+        accumulator = self._accumulator
+        full = (
+            f"buffer.memory ({config.buffer_memory} bytes) is full of records that no broker "
+            "has acknowledged yet"
+        )
+        if not config.block_on_buffer_full:
+            raise BufferExhaustedError(
+                f"{full}, and block.on.buffer.full is false: send again later, or raise "
+                "buffer.memory"
+            )
+        limit = _seconds(config.max_block_ms) if config.max_block_ms >= 0 else _FOREVER_S
+        deadline = self._now() + limit
+        accumulator.waiting += 1
+        try:
+            while not accumulator.has_room(size) and self._refusal is None:
+                left = deadline - self._now()
+                if left <= 0:
+                    raise BufferExhaustedError(
+                        f"{full}, and nothing came free within {config.max_block_ms} ms "
+                        "(max.block.ms)"
+                    )
+                self._room.clear()
+                self._lock.release()
+                try:
+                    self._sender.wake_all()
+                    self._room.wait(left)
+                finally:
+                    self._lock.acquire()
+        finally:
+            accumulator.waiting -= 1
+
+    # --- the rest
+
+    def partitions_for(self, topic: str) -> list[PartitionMetadata]:
+        """The topic's partitions by number. Raises as an unknown topic's record fails."""
+        if self._refusal is not None:
+            raise self._refusal()
+        found = self._topics.get(topic) or self._learn(topic)
+        return list(found.shown)
+
+    def metrics(self) -> dict[str, float]:
+        """The numbers of ``producer-metrics`` by name; ms, bytes, per second."""
+        refreshed = self._metadata.refreshed_at
+        now = self._now()
+        accumulator = self._accumulator
+        return {
+            **self._metrics.snapshot(now),
+            "requests-in-flight": self._sender.in_flight,
+            "buffer-total-bytes": accumulator.buffer_memory,
+            "buffer-available-bytes": accumulator.buffer_memory - accumulator.used,
+            "waiting-threads": accumulator.waiting,
+            "metadata-age": 0.0 if refreshed is None else now - refreshed,
+        }
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Send everything queued so far now, and wait until it has ended, well or not.
+
+        Raises WaitTimeoutError after ``timeout`` seconds.
+        """
+        if self._refusal is not None:
+            raise self._refusal()
+        if in_callback.get():
+            raise KafkaError("flush in a callback would wait for itself")
+        if not self._finish_all(timeout):
+            raise WaitTimeoutError(f"Not all records were acknowledged within {timeout} s")
+
+    def _finish_all(self, timeout: float | None) -> bool:
+        deadline = None if timeout is None else self._now() + timeout
+        with self._lock:
+            batches = list(self._accumulator.unfinished)
+            self._accumulator.flushing += 1
+        self._sender.wake_all()
+        try:
+            for batch in batches:
+                left = None if deadline is None else max(deadline - self._now(), 0.0)
+                if not batch.wait(left):
+                    return False
+        finally:
+            with self._lock:
+                self._accumulator.flushing -= 1
+        return True
+
+    def close(self, timeout: float | None = None) -> None:
+        """Send what is queued, for at most ``timeout`` seconds; fail what is left; disconnect.
+
+        May be repeated. Every future is done afterwards. In a callback nothing is waited for.
+        """
+        calling_back = in_callback.get()
+        if calling_back:
+            timeout = 0.0
+        with self._lock:
+            if self._refusal is not None:
+                return
+            self._refusal = ProducerClosedError
+        self._room.set()
+        _alive.discard(self)
+        self._finish_all(timeout)
+        with self._lock:
+            error = DeliveryTimeoutError(
+                f"The producer was closed before this record was acknowledged ({timeout} s given)"
+            )
+            ended = self._accumulator.abandon(error)
+        self._metadata.ask_stop()
+        self._sender.stop(join=not calling_back)
+        self._cluster.close()
+        for batch in ended:
+            batch.finish()
+        if ended:
+            logger.warning("Closed with %d batches unsent or unacknowledged", len(ended))
+
+    def __enter__(self) -> KafkaProducer:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+def _seconds(ms: int) -> float:
+    return min(ms / 1000, _FOREVER_S)
+
+
+def _serializer(given: Encoder | str | None) -> Encoder | None:
+    if isinstance(given, str):
+        encoder = encoder_named(given)
+        return None if encoder is encoder_named("kafka.serializer.DefaultEncoder") else encoder
+    return given
+
+
+def _serialized(what: str, data: Any, serializer: Encoder | None) -> bytes | None:
+    if serializer is not None:
+        try:
+            data = serializer(data)
+        except Exception as error:
+            raise SerializationError(
+                f"Can't convert {what} of class {type(data).__name__} with {serializer!r}: {error}"
+            ) from error
+    if data is None or data.__class__ is bytes:
+        return data
+    if isinstance(data, bytes | bytearray | memoryview):
+        return bytes(data)
+    raise SerializationError(
+        f"A {what} of class {type(data).__name__} is not bytes: give {what}_serializer, such as "
+        "str.encode"
+    )
+
+
+def _close_all() -> None:
+    """At the interpreter's end, while its threads still run."""
+    for producer in list(_alive):
+        producer.close(AT_EXIT_S)
+
+
+def _forked() -> None:
+    """In the child: locks may be held by threads that do not exist here, so none is touched."""
+    for producer in list(_alive):
+        producer._refusal = ForkedProducerError
+    _alive.clear()
+
+
+atexit.register(_close_all)
+os.register_at_fork(after_in_child=_forked)

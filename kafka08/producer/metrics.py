@@ -1,0 +1,144 @@
+"""Numbers of a producer under the names of the Java one's ``producer-metrics``.
+
+Rates, averages and maxima are over the last one to two windows of 30 seconds. Counts of records
+are taken where a request is sent, so that ``send`` pays nothing. Knows no task: calls come from
+several, and a count that two raise at once may lose one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka08.errors import KafkaError
+from kafka08.producer.accumulator import Part
+from kafka08.producer.batch import Batch
+
+WINDOW_S = 30.0
+
+
+class Sensor:
+    """Sum, count and maximum of what was recorded lately; times in monotonic seconds."""
+
+    __slots__ = ("_before", "_begin", "_now", "total")
+
+    def __init__(self, begin: float) -> None:
+        self.total = 0.0
+        self._begin = begin
+        self._now = [0.0, 0, 0.0]
+        self._before: tuple[float, list[float]] | None = None
+
+    def record(
+        self, value: float, now: float, count: int = 1, largest: float | None = None
+    ) -> None:
+        self._roll(now)
+        window = self._now
+        window[0] += value
+        window[1] += count
+        window[2] = max(window[2], value if largest is None else largest)
+        self.total += value
+
+    def _roll(self, now: float) -> None:
+        age = now - self._begin
+        if age >= WINDOW_S:
+            # What is older than two windows is forgotten.
+            self._before = (self._begin, self._now) if age < 2 * WINDOW_S else None
+            self._begin = now
+            self._now = [0.0, 0, 0.0]
+
+    def _windows(self, now: float) -> tuple[float, list[float]]:
+        self._roll(now)
+        if self._before is None:
+            return self._begin, self._now
+        begin, before = self._before
+        return begin, [
+            before[0] + self._now[0],
+            before[1] + self._now[1],
+            max(before[2], self._now[2]),
+        ]
+
+    def rate(self, now: float) -> float:
+        """Per second."""
+        begin, window = self._windows(now)
+        return window[0] / max(now - begin, 1.0)
+
+    def average(self, now: float) -> float:
+        window = self._windows(now)[1]
+        return window[0] / window[1] if window[1] else 0.0
+
+    def largest(self, now: float) -> float:
+        return self._windows(now)[1][2]
+
+
+class ProducerMetrics:
+    """What the sender notes, and ``snapshot``."""
+
+    def __init__(self, now: float) -> None:
+        self._records = Sensor(now)
+        self._record_bytes = Sensor(now)
+        self._batch_bytes = Sensor(now)
+        self._compression = Sensor(now)
+        self._queue_ms = Sensor(now)
+        self._requests = Sensor(now)
+        self._latency_ms = Sensor(now)
+        self._retries = Sensor(now)
+        self._errors = Sensor(now)
+        self._outgoing = Sensor(now)
+
+    def sent(self, parts: list[Part], request: Any, now: float) -> None:
+        records = 0
+        for _, batches in parts:
+            for batch in batches:
+                count = len(batch.values)
+                records += count
+                self._record_bytes.record(batch.size, now, count, batch.size / max(count, 1))
+                self._queue_ms.record((now - batch.created) * 1000, now)
+        self._records.record(records, now)
+        self._requests.record(1, now, 0)
+        raw = sum(batch.size for part in parts for batch in part.batches)
+        for topic in request.topics:
+            for partition in topic.partitions:
+                self._batch_bytes.record(len(partition.message_set), now)
+        encoded = sum(len(p.message_set) for topic in request.topics for p in topic.partitions)
+        self._outgoing.record(encoded, now)
+        self._compression.record(encoded / max(raw, 1), now)
+
+    def answered(self, latency: float, now: float) -> None:
+        self._latency_ms.record(latency * 1000, now)
+
+    def failed(self, part: Part, ended: list[Batch], error: KafkaError, now: float) -> None:
+        lost = sum(batch.count for batch in ended)
+        again = sum(len(batch.values) for batch in part.batches if not batch.done)
+        if lost:
+            self._errors.record(lost, now)
+        if again:
+            self._retries.record(again, now)
+
+    def refused(self, now: float) -> None:
+        """``send`` itself failed a record."""
+        self._errors.record(1, now)
+
+    def expired(self, ended: list[Batch], now: float) -> None:
+        if ended:
+            self._errors.record(sum(batch.count for batch in ended), now)
+
+    def snapshot(self, now: float) -> dict[str, float]:
+        return {
+            "batch-size-avg": self._batch_bytes.average(now),
+            "batch-size-max": self._batch_bytes.largest(now),
+            "byte-rate": self._outgoing.rate(now),
+            "compression-rate-avg": self._compression.average(now),
+            "record-queue-time-avg": self._queue_ms.average(now),
+            "record-queue-time-max": self._queue_ms.largest(now),
+            "request-latency-avg": self._latency_ms.average(now),
+            "request-latency-max": self._latency_ms.largest(now),
+            "request-rate": self._requests.rate(now),
+            "record-send-rate": self._records.rate(now),
+            "record-send-total": self._records.total,
+            "records-per-request-avg": self._records.average(now),
+            "record-retry-rate": self._retries.rate(now),
+            "record-retry-total": self._retries.total,
+            "record-error-rate": self._errors.rate(now),
+            "record-error-total": self._errors.total,
+            "record-size-avg": self._record_bytes.average(now),
+            "record-size-max": self._record_bytes.largest(now),
+        }

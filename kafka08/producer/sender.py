@@ -1,0 +1,361 @@
+"""Gets drained batches to the brokers: per broker a task that writes, per connection one that
+reads, and one that watches the time.
+
+Mirrors org.apache.kafka.clients.producer.internals.Sender and NetworkClient, with blocking
+sockets instead of a selector, so that it runs on any Runtime, and so that a broker that hangs
+holds up nobody else. What is to be sent when is the accumulator's to say.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kafka08.client.cluster import Endpoint
+from kafka08.client.shapes import flatten
+from kafka08.common import TopicPartition
+from kafka08.errors import KafkaError, ProtocolError, RequestTimedOutError, for_code
+from kafka08.producer.accumulator import Accumulator, Part
+from kafka08.producer.batch import Batch
+from kafka08.producer.encoding import encode_batch
+from kafka08.producer.errors import DisconnectedError
+from kafka08.producer.metrics import ProducerMetrics
+from kafka08.protocol import schemas
+from kafka08.runtime import Event, Loop, Runtime, Task
+
+logger = logging.getLogger("org.apache.kafka.clients.producer.internals.Sender")
+
+_IDLE_S = 3600.0
+_SWEEP_S = 0.5
+_JOIN_S = 5.0
+# What a lost connection or a broken answer can raise.
+_LOST = (OSError, KafkaError)
+
+
+class Link:
+    """A connection in use: what a lane reads its answers from."""
+
+    __slots__ = ("connection", "reader")
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.reader: Task | None = None
+
+
+class Lane:
+    """All traffic to one broker."""
+
+    def __init__(self, sender: Sender, node: int, runtime: Runtime) -> None:
+        self.node = node
+        self.wake: Event = runtime.event()
+        self.link: Link | None = None
+        self.retry_at = float("-inf")
+        self.loop = Loop(
+            runtime, f"kafka-producer-network-thread-{node}", lambda: sender.serve(self)
+        )
+
+
+class Sender:
+    """``connect(host, port)`` makes connections; ``endpoint(node)`` knows where a broker is.
+
+    ``stale`` is called when metadata proves to be wrong, ``room`` is set when memory came free.
+    """
+
+    def __init__(
+        self,
+        accumulator: Accumulator,
+        runtime: Runtime,
+        metrics: ProducerMetrics,
+        *,
+        connect: Callable[[str, int], Any],
+        endpoint: Callable[[int], Endpoint | None],
+        stale: Callable[[], None],
+        room: Event,
+        acks: int,
+        timeout_ms: int,
+        max_in_flight: int,
+        reconnect_backoff: float,
+        request_timeout: float,
+        delivery_timeout: float,
+    ) -> None:
+        self._accumulator = accumulator
+        self._lock = accumulator.lock
+        self._runtime = runtime
+        self._clock = runtime.clock
+        self._metrics = metrics
+        self._connect = connect
+        self._endpoint = endpoint
+        self._stale = stale
+        self._room = room
+        self._acks = acks
+        self._timeout_ms = timeout_ms
+        self._max_in_flight = max_in_flight
+        self._reconnect_backoff = reconnect_backoff
+        self._request_timeout = request_timeout
+        self._delivery_timeout = delivery_timeout
+        self._lanes: dict[int, Lane] = {}
+        self._stopped = False
+        self._sweeper = Loop(runtime, "kafka-producer-timeouts", self._sweep_or_wait)
+        self._sweep_wake = runtime.event()
+
+    # --- start and stop
+
+    def start(self) -> None:
+        self._sweeper.start()
+
+    def ensure_lanes(self, nodes: Iterable[int]) -> None:
+        """Have a lane for each of these brokers, and let all look for work."""
+        with self._lock:
+            if self._stopped:
+                return
+            for node in nodes:
+                if node not in self._lanes:
+                    self._lanes[node] = lane = Lane(self, node, self._runtime)
+                    lane.loop.start()
+        self.wake_all()
+
+    def wake(self, node: int) -> None:
+        """There is something new for this broker."""
+        lane = self._lanes.get(node)
+        if lane is None:
+            self._stale()
+        elif not lane.wake.is_set():
+            lane.wake.set()
+        if not self._sweep_wake.is_set():
+            self._sweep_wake.set()
+
+    def wake_all(self) -> None:
+        for lane in list(self._lanes.values()):
+            lane.wake.set()
+
+    def stop(self, *, join: bool) -> None:
+        """End all tasks; what is in flight stays unanswered."""
+        with self._lock:
+            self._stopped = True
+            lanes = list(self._lanes.values())
+        self._sweeper.stopping.set()
+        self._sweep_wake.set()
+        for lane in lanes:
+            lane.loop.stopping.set()
+            lane.wake.set()
+            if lane.link is not None:
+                lane.link.connection.abort()
+        if join:
+            self._sweeper.stop(_JOIN_S)
+            for lane in lanes:
+                lane.loop.stop(_JOIN_S)
+                link = lane.link
+                if link is not None and link.reader is not None:
+                    link.reader.join(_JOIN_S)
+
+    @property
+    def in_flight(self) -> int:
+        links = [lane.link for lane in list(self._lanes.values())]
+        return sum(len(link.connection.outstanding) for link in links if link is not None)
+
+    # --- writing
+
+    def serve(self, lane: Lane) -> None:
+        """One round of a lane: send what can be sent, then wait for more."""
+        lane.wake.clear()
+        wait = self._send_all(lane)
+        if wait > 0 and not lane.loop.stopping.is_set():
+            lane.wake.wait(wait)
+
+    def _send_all(self, lane: Lane) -> float:
+        """Seconds to wait unless woken."""
+        while not lane.loop.stopping.is_set():
+            link = lane.link
+            now = self._clock.monotonic()
+            if link is None:
+                with self._lock:
+                    wait = self._accumulator.next_delay(lane.node, now)
+                if wait != 0.0:
+                    return _IDLE_S if wait is None else wait
+                if now < lane.retry_at:
+                    return lane.retry_at - now
+                link = self._open(lane)
+                if link is None:
+                    continue
+            if len(link.connection.outstanding) >= self._max_in_flight:
+                return _IDLE_S
+            with self._lock:
+                drained = self._accumulator.drain(lane.node, now)
+            if not drained.parts:
+                return _IDLE_S if drained.wait is None else drained.wait
+            self._send(lane, link, drained.parts)
+        return 0.0
+
+    def _open(self, lane: Lane) -> Link | None:
+        endpoint = self._endpoint(lane.node)
+        try:
+            if endpoint is None:
+                raise ConnectionError("its address is not known")
+            connection = self._connect(*endpoint)
+        except OSError as error:
+            logger.debug("Error connecting to node %d: %s", lane.node, error)
+            lane.retry_at = self._clock.monotonic() + max(self._reconnect_backoff, 0.001)
+            self._stale()
+            return None
+        lane.link = link = Link(connection)
+        link.reader = self._runtime.spawn(
+            f"kafka-producer-reader-{lane.node}", self.read, lane, link
+        )
+        if lane.loop.stopping.is_set():
+            connection.abort()
+        return link
+
+    def _send(self, lane: Lane, link: Link, parts: list[Part]) -> None:
+        try:
+            request = self._request(parts)
+        except Exception as error:
+            logger.exception("Cannot encode a request for node %d", lane.node)
+            self._end_parts(parts, KafkaError(f"Cannot encode the records: {error!r}"))
+            return
+        with self._lock:
+            if lane.link is not link:
+                self._accumulator.take_back(parts)
+                return
+            data = link.connection.encode(request, parts, answered=self._acks != 0)
+        self._metrics.sent(parts, request, self._clock.monotonic())
+        try:
+            link.connection.write(data)
+        except _LOST as error:
+            if self._acks == 0:
+                self._end_parts(parts, DisconnectedError(f"Node {lane.node}: {error}"))
+            self._lose(lane, link, error)
+            return
+        if self._acks == 0:
+            self._succeed([(part, -1) for part in parts])
+
+    def _request(self, parts: list[Part]) -> schemas.ProduceRequest:
+        topics: dict[str, list[schemas.ProducePartition]] = {}
+        for queue, batches in parts:
+            sets = [encode_batch(b.values, b.keys, queue.codec) for b in batches if not b.done]
+            data: Any = sets[0] if len(sets) == 1 else b"".join(sets)
+            topic, partition = queue.tp
+            topics.setdefault(topic, []).append(schemas.ProducePartition(partition, data))
+        return schemas.ProduceRequest(
+            self._acks, self._timeout_ms, [schemas.ProduceTopic(*item) for item in topics.items()]
+        )
+
+    # --- reading
+
+    def read(self, lane: Lane, link: Link) -> None:
+        """The task of one connection, until that ends."""
+        connection = link.connection
+        try:
+            while True:
+                for response, asked in connection.receive():
+                    entries = _entries_for(asked.context, response)
+                    with self._lock:
+                        if lane.link is not link:
+                            return  # its requests were given up meanwhile
+                        connection.outstanding.popleft()
+                    self._answered(entries, asked)
+                lane.wake.set()
+        except _LOST as error:
+            self._lose(lane, link, error)
+        except Exception as error:
+            logger.exception("Uncaught error in kafka producer I/O thread")
+            self._lose(lane, link, error)
+        finally:
+            connection.close()
+
+    def _answered(self, entries: dict[TopicPartition, Any], asked: Any) -> None:
+        parts: list[Part] = asked.context
+        now = self._clock.monotonic()
+        self._metrics.answered(now - asked.sent, now)
+        good = []
+        for part in parts:
+            entry = entries[part.queue.tp]
+            if entry.error:
+                error = for_code(entry.error)
+                self._end_parts([part], type(error)(f"{part.queue.tp}: {error}"))
+            else:
+                good.append((part, entry.base_offset))
+        self._succeed(good)
+
+    def _succeed(self, parts: list[tuple[Part, int]]) -> None:
+        ended: list[Batch] = []
+        with self._lock:
+            for part, base_offset in parts:
+                ended += self._accumulator.succeeded(part, base_offset)
+        self._finish(ended)
+
+    def _end_parts(self, parts: list[Part], error: KafkaError) -> None:
+        """Retry or fail."""
+        now = self._clock.monotonic()
+        ended: list[Batch] = []
+        with self._lock:
+            for part in parts:
+                failed = self._accumulator.failed(part, error, now)
+                self._metrics.failed(part, failed, error, now)
+                ended += failed
+        if error.stale_metadata:
+            self._stale()
+        self._finish(ended)
+
+    def _finish(self, ended: list[Batch]) -> None:
+        if ended and self._accumulator.waiting:
+            self._room.set()
+        for batch in ended:
+            batch.finish()
+
+    def _lose(self, lane: Lane, link: Link, cause: BaseException) -> None:
+        """The connection is of no use any more: its requests failed."""
+        with self._lock:
+            if lane.link is not link:
+                return
+            lane.link = None
+            lane.retry_at = self._clock.monotonic() + self._reconnect_backoff
+            asked = list(link.connection.outstanding)
+            link.connection.outstanding.clear()
+        link.connection.abort()
+        if asked:
+            error = DisconnectedError(
+                f"The connection to broker {lane.node} was lost before it answered: {cause}"
+            )
+            self._end_parts([part for request in asked for part in request.context], error)
+        if not lane.loop.stopping.is_set():
+            logger.debug("Node %d disconnected: %s", lane.node, cause)
+            self._stale()
+        lane.wake.set()
+
+    # --- time
+
+    def _sweep_or_wait(self) -> None:
+        self._sweep_wake.clear()
+        if not self._accumulator.unfinished:
+            self._sweep_wake.wait(_IDLE_S)
+            return
+        self.sweep()
+        self._sweeper.stopping.wait(_SWEEP_S)
+
+    def sweep(self) -> None:
+        """Give up connections whose broker does not answer, and records that waited too long."""
+        now = self._clock.monotonic()
+        for lane in list(self._lanes.values()):
+            link = lane.link
+            since = link.connection.waiting_since() if link is not None else None
+            if link is not None and since is not None and now - since > self._request_timeout:
+                self._lose(
+                    lane,
+                    link,
+                    RequestTimedOutError(f"no answer for {self._request_timeout:g} s"),
+                )
+        with self._lock:
+            ended = self._accumulator.expired(
+                now - self._delivery_timeout,
+                f"waited {self._delivery_timeout:g} s (delivery.timeout.ms) for its leader",
+            )
+        self._metrics.expired(ended, now)
+        self._finish(ended)
+
+
+def _entries_for(parts: list[Part], response: Any) -> dict[TopicPartition, Any]:
+    entries = flatten(response.topics)
+    if any(part.queue.tp not in entries for part in parts):
+        raise ProtocolError("an answer that leaves out partitions")
+    return entries
