@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kafka08.message.message_set import iter_entries
+from kafka08.errors import KafkaError
+from kafka08.message.message_set import Entry, iter_entries, iter_messages
 
 
 class Agreement(NamedTuple):
@@ -19,7 +20,7 @@ def compare(local: bytes, leader: memoryview, offset: int, *, compacted: bool) -
 
     Both may end inside an entry; only what both show whole is judged. In a compacted topic an
     entry that one side lacks is a gap, not a conflict: either side may have been cleaned
-    further than the other.
+    further than the other. So may a wrapper: there only messages that both have are compared.
     """
     if local and bytes(leader[: len(local)]) == local[: len(leader)]:
         shorter = local if len(local) <= len(leader) else leader
@@ -32,9 +33,9 @@ def compare(local: bytes, leader: memoryview, offset: int, *, compacted: bool) -
     verified = offset
     while mine is not None and its is not None:
         if mine.offset == its.offset:
-            if (
-                local[mine.position : mine.position + mine.size_total]
-                != leader[its.position : its.position + its.size_total]
+            ours_bytes, theirs_bytes = _bytes_of(local, mine), _bytes_of(leader, its)
+            if ours_bytes != theirs_bytes and not (
+                compacted and mine.codec and its.codec and _same_messages(ours_bytes, theirs_bytes)
             ):
                 return Agreement(verified, True)
             verified = mine.offset + 1
@@ -48,3 +49,16 @@ def compare(local: bytes, leader: memoryview, offset: int, *, compacted: bool) -
             verified = its.offset + 1
             its = next(theirs, None)
     return Agreement(verified, False)
+
+
+def _bytes_of(buffer: bytes | memoryview, entry: Entry) -> bytes:
+    return bytes(buffer[entry.position : entry.position + entry.size_total])
+
+
+def _same_messages(mine: bytes, its: bytes) -> bool:
+    """Whether two wrappers tell the same of each offset that both have."""
+    try:
+        known = {message.offset: message[1:3] for message in iter_messages(mine)}
+        return all(known.get(m.offset, m[1:3]) == m[1:3] for m in iter_messages(its))
+    except KafkaError:
+        return False

@@ -25,6 +25,7 @@ from typing import NamedTuple, NoReturn, Protocol
 from kafka08.common import TopicPartition
 from kafka08.config import LogConfig
 from kafka08.errors import (
+    InvalidMessageError,
     KafkaError,
     MessageSetSizeTooLargeError,
     OffsetOutOfRangeError,
@@ -35,6 +36,7 @@ from kafka08.log.directory import parse_log_name, sync_directory
 from kafka08.log.recovery import CLEANED_SUFFIX, SWAP_SUFFIX
 from kafka08.log.segment import FileSlice, LogSegment
 from kafka08.message import message_set, wrapped
+from kafka08.message.keys import holds_null_key
 
 LATEST_TIME = -1
 EARLIEST_TIME = -2
@@ -110,9 +112,8 @@ class Log:
         self.recovery_point = loaded.recovery_point
         # The first segment that was cut since the last flush: until it is synced its old end may
         # come back, also below the recovery point.
-        self._first_cut = self._bases[-1]
-        for segment in loaded.dropped:
-            self._delete_later(segment)
+        self._first_cut = self.log_end_offset
+        self.delete_files(loaded.dropped)
         self._active.jitter_ms = self._random_jitter()
         logger.info(
             "Completed load of log %s with log end offset %d", self.name, self.log_end_offset
@@ -166,15 +167,19 @@ class Log:
         as follower they are kept and must rise. A partial last entry is left out. With
         ``defer_flush`` the caller sees to flush.messages; otherwise this call syncs when it must.
 
-        Raises MessageSizeTooLargeError, InvalidMessageError, MessageSetSizeTooLargeError,
-        UnknownError (undecodable wrapper), KafkaError (a follower's offsets fall behind the
-        log's end) and OSError (the disk).
+        Raises MessageSizeTooLargeError, InvalidMessageError (also for a produced message without
+        a key in a compacted topic), MessageSetSizeTooLargeError, UnknownError (undecodable
+        wrapper), KafkaError (a follower's offsets fall behind the log's end) and OSError (disk).
         """
         config = self.config
         leo = self.log_end_offset
         if assign_offsets:
             info = message_set.assign_offsets(buffer, leo, config.max_message_bytes)
             data = buffer[: info.valid_bytes]
+            if config.compact and holds_null_key(data):
+                raise InvalidMessageError(
+                    f"{self.topic_partition} is compacted and takes no message without a key"
+                )
             if info.codec and config.compressed_sets == "normalised":
                 first = info.last_offset - info.count + 1
                 info = info._replace(first_offset=first)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka08.log.divergence import Agreement, compare
+from kafka08.message.compression import compress
 from kafka08.message.message import encode_entry
 
 
@@ -62,3 +63,18 @@ def test_a_conflict_behind_a_gap() -> None:
 
 def test_one_side_ends_before_the_other_begins() -> None:
     assert check(entries((5, "a")), entries((9, "z")), compacted=True) == (6, False)
+
+
+def test_a_wrapper_that_one_side_has_cleaned_is_no_conflict() -> None:
+    def wrapped(*items: tuple[int, str], codec: int = 2) -> bytes:
+        return encode_entry(None, compress(codec, entries(*items)), items[-1][0], codec)
+
+    whole, cleaned = wrapped((5, "a"), (6, "b"), (7, "c")), wrapped((5, "a"), (7, "c"))
+    shorter = wrapped((5, "a"), (6, "b")) + entries((8, "d"))
+    for local, leader in ((whole, cleaned), (cleaned, whole)):
+        assert check(local, leader) == (5, True)
+        assert check(local, leader, compacted=True) == (8, False)
+    assert check(whole, shorter, compacted=True) == (8, False)
+    assert check(shorter, whole, compacted=True) == (8, False)
+    assert check(whole, wrapped((5, "X"), (7, "c")), compacted=True) == (5, True)
+    assert check(whole, encode_entry(None, b"?", 7, 2), compacted=True) == (5, True)
