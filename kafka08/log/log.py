@@ -110,9 +110,12 @@ class Log:
         self._bases = [segment.base_offset for segment in self._segments]
         self.log_end_offset = loaded.log_end_offset
         self.recovery_point = loaded.recovery_point
-        # The first segment that was cut since the last flush: until it is synced its old end may
-        # come back, also below the recovery point.
+        # Base of the first segment that was cut since the last flush: until it is synced its old
+        # end may come back. What an earlier process cut is the segment that held the recovery
+        # point then: that which holds it now, or the one before.
         self._first_cut = self.log_end_offset
+        if not clean_shutdown:
+            self._first_cut = self._bases[max(bisect_right(self._bases, self.recovery_point) - 2, 0)]
         self.delete_files(loaded.dropped)
         self._active.jitter_ms = self._random_jitter()
         logger.info(
@@ -336,9 +339,9 @@ class Log:
             truncations, layout = self._truncations, self._layout
             if up_to is None:
                 up_to = self.log_end_offset
-            if up_to <= self.recovery_point or self._is_deleted:
-                return
             unsynced = min(self.recovery_point, self._first_cut)
+            if up_to <= unsynced or self._is_deleted:
+                return
             first = max(bisect_right(self._bases, unsynced) - 1, 0)
             files = [
                 file
@@ -354,8 +357,9 @@ class Log:
                 sync_directory(os.path.dirname(self.directory))
         with self._lock:
             self._synced_layout = max(self._synced_layout, layout)
-            if truncations == self._truncations and up_to > self.recovery_point:
-                self.recovery_point = self._first_cut = up_to
+            if truncations == self._truncations:
+                self.recovery_point = max(self.recovery_point, up_to)
+                self._first_cut = max(self._first_cut, up_to)
                 self.last_flush_ms = self._clock.millis()
 
     # Truncate

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from itertools import pairwise
 from struct import Struct
 from typing import NamedTuple
@@ -44,12 +45,12 @@ _HEADERS = 64 << 10
 
 
 class Loaded(NamedTuple):
-    """An opened directory. ``dropped`` segments lay behind damage and are no longer part."""
+    """An opened directory. ``dropped`` files, of segments that lay behind damage, may go."""
 
     segments: list[LogSegment]
     log_end_offset: int
     recovery_point: int
-    dropped: list[LogSegment]
+    dropped: list[str]
 
 
 def load(directory: str, config: LogConfig, recovery_point: int, clean: bool, now: int) -> Loaded:
@@ -61,13 +62,13 @@ def load(directory: str, config: LogConfig, recovery_point: int, clean: bool, no
     os.makedirs(directory, exist_ok=True)
     _finish_interrupted(directory)
     segments = [LogSegment(directory, base, now) for base in _bases(directory)]
-    dropped: list[LogSegment] = []
+    dropped: list[str] = []
     if segments and not clean:
         dropped = _recover_from(segments, config, recovery_point)
     for segment in segments:
         _ensure_index(segment, config, thorough=not clean)
     if not clean:
-        dropped = _drop_overtaken(segments) + dropped
+        dropped += _drop_overtaken(segments)
     for segment in segments:
         segment.release()
     if not segments:
@@ -86,7 +87,12 @@ def load(directory: str, config: LogConfig, recovery_point: int, clean: bool, no
     return Loaded(segments, leo, leo if clean else min(recovery_point, leo), dropped)
 
 
-def recover(segment: LogSegment, index_interval_bytes: int, max_index_bytes: int) -> int:
+def recover(
+    segment: LogSegment,
+    index_interval_bytes: int,
+    max_index_bytes: int,
+    before_cut: Callable[[], object] | None = None,
+) -> int:
     """Cut the segment after its last good entry and rebuild its index; bytes cut.
 
     Good means: whole, crc right, offset above the one before. An entry is indexed where more
@@ -136,7 +142,10 @@ def recover(segment: LogSegment, index_interval_bytes: int, max_index_bytes: int
             position,
             cut,
         )
+        if before_cut is not None:
+            before_cut()
         segment.cut(position)
+        os.fsync(fd)  # nobody may sync this segment again, and what was cut must not come back
     segment.index.replace(entries)
     return cut
 
@@ -243,28 +252,52 @@ def _base_of(name: str) -> int | None:
 
 def _recover_from(
     segments: list[LogSegment], config: LogConfig, recovery_point: int
-) -> list[LogSegment]:
-    """Recover from the segment that holds ``recovery_point``; the segments dropped for damage."""
+) -> list[str]:
+    """Recover from the segment that holds ``recovery_point``; the files dropped for damage.
+
+    What lies behind damage goes before the damage does: after a crash in between, a log without
+    the one and with the other would look whole.
+    """
+    dropped: list[str] = []
+
+    def drop_behind() -> None:
+        dropped.extend(_drop_from(segments, number + 1))
+
     first = max(
         (i for i, segment in enumerate(segments) if segment.base_offset <= recovery_point),
         default=0,
     )
+    if first and segments[first - 1].next_offset()[1] != segments[first - 1].size:
+        # cut by a truncation down to the recovery point that did not all reach the disk
+        recover(segments[first - 1], config.index_interval_bytes, config.segment_index_bytes)
     for number in range(first, len(segments)):
         segment = segments[number]
         logger.info("Recovering unflushed segment %d (%s).", segment.base_offset, segment.path)
-        if recover(segment, config.index_interval_bytes, config.segment_index_bytes):
+        if recover(
+            segment,
+            config.index_interval_bytes,
+            config.segment_index_bytes,
+            drop_behind,
+        ):
             logger.warning(
                 "Corruption found in %s, truncating to offset %d.",
                 segment.path,
                 segment.next_offset()[0],
             )
-            dropped = segments[number + 1 :]
-            del segments[number + 1 :]
-            return dropped
-    return []
+            break
+    return dropped
 
 
-def _drop_overtaken(segments: list[LogSegment]) -> list[LogSegment]:
+def _drop_from(segments: list[LogSegment], number: int) -> list[str]:
+    """Take out the segments from ``number`` on, the newest first; their files' new names."""
+    renamed = [path for segment in segments[: number - 1 : -1] for path in segment.rename_deleted()]
+    del segments[number:]
+    if renamed:
+        sync_directory(os.path.dirname(renamed[0]))
+    return renamed
+
+
+def _drop_overtaken(segments: list[LogSegment]) -> list[str]:
     """Take out what follows a segment that reaches into the next one.
 
     A power cut undoes what was not synced in any order: an old end of a segment can come back
@@ -279,9 +312,7 @@ def _drop_overtaken(segments: list[LogSegment]) -> list[LogSegment]:
                 segment.path,
                 end,
             )
-            dropped = segments[number + 1 :]
-            del segments[number + 1 :]
-            return dropped
+            return _drop_from(segments, number + 1)
     return []
 
 
