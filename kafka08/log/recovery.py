@@ -267,9 +267,8 @@ def _recover_from(
         (i for i, segment in enumerate(segments) if segment.base_offset <= recovery_point),
         default=0,
     )
-    if first and segments[first - 1].next_offset()[1] != segments[first - 1].size:
-        # cut by a truncation down to the recovery point that did not all reach the disk
-        recover(segments[first - 1], config.index_interval_bytes, config.segment_index_bytes)
+    if first:
+        _recover_cut(segments[first - 1], config)
     for number in range(first, len(segments)):
         segment = segments[number]
         logger.info("Recovering unflushed segment %d (%s).", segment.base_offset, segment.path)
@@ -286,6 +285,14 @@ def _recover_from(
             )
             break
     return dropped
+
+
+def _recover_cut(segment: LogSegment, config: LogConfig) -> None:
+    """A truncation down to the recovery point may have cut the segment before it, and that may
+    have reached the disk in part."""
+    _ensure_index(segment, config, thorough=True)
+    if segment.next_offset()[1] != segment.size:
+        recover(segment, config.index_interval_bytes, config.segment_index_bytes)
 
 
 def _drop_from(segments: list[LogSegment], number: int) -> list[str]:
