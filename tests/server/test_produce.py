@@ -11,6 +11,7 @@ import pytest
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.message.compression import compress
 from kafka08.message.message import encode_entry
+from kafka08.message.message_set import encode_set
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.schemas import (
     ProducePartition,
@@ -315,3 +316,26 @@ def test_another_version_is_answered_alike(rig: Rig) -> None:
     data = memoryview(message_set("a"))
     request = ProduceRequest(1, 0, [ProduceTopic("t", [ProducePartition(0, data)])])
     assert rig.call(request, version=2) == ([("t", [(0, 0, 0)])],)
+
+
+@pytest.mark.parametrize("codec", [0, 2])
+def test_a_compacted_topic_takes_no_message_without_a_key(
+    rig: Rig, codec: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig.topic_settings["t"] = {"cleanup.policy": "compact"}
+    rig.lead()
+    keyed, keyless = (encode_set([(b"k", b"v"), (key, b"v")], codec) for key in (b"k", None))
+    assert rig.produce((*T, keyed)) == {T: (0, 0)}
+    assert rig.produce((*T, keyless)) == {T: (2, -1)}
+    assert rig.produce((*T, keyed + keyless)) == {T: (2, -1)}
+    assert leo(rig) == 2
+    assert "[t,0] is compacted and takes no message without a key" in caplog.messages[-1]
+    rig.lead("other")
+    assert rig.produce(("other", 0, keyless)) == {("other", 0): (0, 0)}
+
+
+def test_a_follower_takes_what_its_leader_has(rig: Rig) -> None:
+    rig.topic_settings["t"] = {"cleanup.policy": "compact"}
+    log = rig.follow().any_log()
+    log.append(memoryview(bytearray(message_set("keyless"))), assign_offsets=False)
+    assert log.log_end_offset == 1
