@@ -114,10 +114,11 @@ class LogManager:
         ]
 
     def _lower_recovery_points(self, path: str) -> None:
-        """Points on disk above a log's end would vouch for what is appended up to them."""
-        points = self._recovery_points[path].read()
-        for log in self._logs_in(path):
-            if points.get(log.topic_partition, 0) > log.recovery_point:
+        """Points on disk above a log's end, or of a log that is gone, would vouch for what is
+        appended up to them."""
+        actual = {log.topic_partition: log.recovery_point for log in self._logs_in(path)}
+        for topic_partition, point in self._recovery_points[path].read().items():
+            if point > actual.get(topic_partition, 0):
                 self._checkpoint(path)
                 return
 

@@ -81,12 +81,14 @@ class Expected:
 
     def settle(self) -> None:
         """No call is in flight."""
+        self.truncating = False
+        self.durable_before = self.durable
         self.pending: list[Unit] = []
         self.front = (0, 0)
         self.back = (len(self.units), len(self.units))
 
     def claim(self, recovery_point: int) -> None:
-        self.durable = max(self.durable, recovery_point)
+        self.durable = self.durable_before = max(self.durable, recovery_point)
 
 
 class InlineExecutor:
@@ -157,6 +159,7 @@ class Driver:
                 for number in range(steps):
                     self.step(number)
                 self._survivably(self._reopen)
+                self.files.crash_at = -1
                 self.manager.close()
         except Exception as error:
             lines = "\n".join(self.trail[-60:])
@@ -198,7 +201,8 @@ class Driver:
         self.files.on_fsync = None
         if self.serving:
             for partition, log in self.manager.logs.items():
-                self.expected[partition].claim(log.recovery_point)
+                if not self.expected[partition].truncating:
+                    self.expected[partition].claim(log.recovery_point)
         self.manager._unlock()
         self.files.revive(power_cut=power_cut)
         if power_cut:
@@ -241,11 +245,13 @@ class Driver:
                 expected.durable = log.log_end_offset
             else:
                 self._check_kept(expected, units, log)
+                # a killed truncation has not unsynced what it has not cut
+                expected.durable = max(expected.durable, expected.durable_before)
         end = max(units[-1].last + 1 if units else 0, log.segments[-1].base_offset)
         assert log.log_end_offset == end
         expected.units, expected.start, expected.leo = units, log.log_start_offset, end
         expected.durable = min(expected.durable, end)
-        assert log.recovery_point <= expected.durable, "a recovery point that nothing backs"
+        assert log.recovery_point <= expected.durable, f"{log.name}: nothing backs its recovery point"
         expected.power_cut = False
         expected.settle()
         if not expected.being_deleted:
@@ -378,7 +384,9 @@ class Driver:
         try:
             info = log.append(writable(data), assign_offsets=assign)
         except MessageSetSizeTooLargeError:
-            assert len(data) > log.config.segment_bytes or log.config.compressed_sets == "normalised"
+            assert (
+                len(data) > log.config.segment_bytes or log.config.compressed_sets == "normalised"
+            )
             units = []
         except OSError:
             assert failing
@@ -418,6 +426,7 @@ class Driver:
             return
         kept = sum([u.last < to for u in expected.units]) if to >= expected.start else 0
         expected.back = (kept, len(expected.units))
+        expected.truncating = True
         cut = expected.units[kept:]
         expected.durable = min([expected.durable, to, *(u.messages[0][0] for u in cut[:1])])
 
@@ -437,6 +446,7 @@ class Driver:
         partition, log, expected = self._pick()
         to = max(expected.leo + self.rng.randint(-20, 20), 0)
         expected.back = (0, len(expected.units))
+        expected.truncating = True
         expected.durable = 0
         expected.leo = max(expected.leo, to)
         self.manager.truncate_fully_and_start_at(partition, to)
@@ -768,9 +778,7 @@ def check_index(content: bytes, count: int, stored: Stored) -> None:
         last = (relative, position)
 
 
-def wanted(
-    segments: list[Stored], offset: int, max_bytes: int, hw: int | None, leo: int
-) -> bytes:
+def wanted(segments: list[Stored], offset: int, max_bytes: int, hw: int | None, leo: int) -> bytes:
     """The bytes that a read must give."""
     if offset == leo:
         return b""
@@ -804,5 +812,3 @@ def shown(units: list[Unit]) -> str:
     return " ".join(
         f"{u.messages[0][0]}-{u.last}" if len(u.messages) > 1 else str(u.last) for u in units
     )
-
-

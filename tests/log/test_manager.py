@@ -266,3 +266,13 @@ def test_flush_dirty(brokers: Brokers) -> None:
     brokers.clock.now += 1
     manager.flush_dirty()
     assert (log.recovery_point, lazy.recovery_point) == (1, 0)
+
+
+def test_recovery_points_that_nothing_backs_are_lowered_at_the_start(brokers: Brokers) -> None:
+    manager = brokers.start()
+    fill(create(manager, T0), 3)
+    brokers.stop(manager)
+    path = brokers.root / "a" / POINTS
+    path.write_text("0\n2\nt 0 9\nt 1 5\n")  # beyond the log's end; of a deleted log
+    brokers.start()
+    assert path.read_text() == "0\n1\nt 0 3\n"
