@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka08.errors import ConfigError
-from kafka08.settings import INT_MAX, LIST, LONG, LONG_MAX, Settings, setting
+from kafka08.settings import INT, INT_MAX, LIST, LONG, LONG_MAX, Settings, setting
 
 ACKS_ALL = -1
 UNSET = -1
@@ -93,6 +93,7 @@ class KafkaProducerConfig(Settings):
     )
     request_timeout_ms: int = setting(
         "request.timeout.ms",
+        kind=INT,
         low=1,
         high=INT_MAX,
         derive=lambda settings: settings.timeout_ms + 10000,

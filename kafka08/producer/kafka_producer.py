@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafka08.client.cluster import ClusterClient, parse_broker_list
+from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
-from kafka08.producer.accumulator import Accumulator, PartitionQueue
+from kafka08.producer.accumulator import Accumulator
 from kafka08.producer.batch import Batch, Callback, RecordFuture, RecordMetadata, call, in_callback
 from kafka08.producer.connection import Connection
 from kafka08.producer.encoding import RECORD_OVERHEAD
@@ -227,7 +228,7 @@ class KafkaProducer:
         accumulator = self._accumulator
         with self._lock:
             if accumulator.used + size > accumulator.buffer_memory:
-                self._await_room(queue, size)
+                self._await_room(size)
             if self._refusal is not None:
                 raise self._refusal()
             future, news = accumulator.append(queue, key, value, size, callback, self._now)
@@ -258,14 +259,14 @@ class KafkaProducer:
         self, topic: str, partition: int | None, error: KafkaError, callback: Callback | None
     ) -> RecordFuture:
         self._metrics.refused(self._now())
-        queue = PartitionQueue((topic, -1 if partition is None else partition))  # type: ignore[arg-type]
-        batch = Batch(queue.tp, 0, 0.0, self._lock, self._runtime.event)
+        tp = TopicPartition(topic, -1 if partition is None else partition)
+        batch = Batch(tp, 0, 0.0, self._lock, self._runtime.event)
         batch.end(-1, error)
         if callback is not None:
             call(callback, None, error)
         return RecordFuture(batch, 0)
 
-    def _await_room(self, queue: PartitionQueue, size: int) -> None:
+    def _await_room(self, size: int) -> None:
         """With the lock, which is let go meanwhile. Raises BufferExhaustedError."""
         config = self.config
         accumulator = self._accumulator
