@@ -246,12 +246,15 @@ class Driver:
             else:
                 self._check_kept(expected, units, log)
                 # a killed truncation has not unsynced what it has not cut
-                expected.durable = max(expected.durable, expected.durable_before)
+                backed = (expected.durable, expected.durable_before, log.log_start_offset)
+                expected.durable = max(backed)
         end = max(units[-1].last + 1 if units else 0, log.segments[-1].base_offset)
         assert log.log_end_offset == end
         expected.units, expected.start, expected.leo = units, log.log_start_offset, end
         expected.durable = min(expected.durable, end)
-        assert log.recovery_point <= expected.durable, f"{log.name}: nothing backs its recovery point"
+        assert log.recovery_point <= expected.durable, (
+            f"{log.name}: nothing backs its recovery point"
+        )
         expected.power_cut = False
         expected.settle()
         if not expected.being_deleted:
@@ -472,6 +475,7 @@ class Driver:
             assert log.log_end_offset == expected.leo
             expected.units = [u for u in expected.units if u.last >= starts[partition]]
             expected.start = starts[partition]
+            expected.claim(expected.start)
             expected.settle()
 
     def _start_after_retention(self, log: Log) -> int:
