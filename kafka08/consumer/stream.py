@@ -19,7 +19,7 @@ from kafka08.common import TopicPartition
 from kafka08.consumer.errors import ConsumerTimeoutError, StreamFailedError
 from kafka08.errors import MessageSizeTooLargeError
 from kafka08.message import message as raw
-from kafka08.message.message_set import iter_entries, iter_messages
+from kafka08.message.message_set import iter_messages, next_offset
 from kafka08.runtime import Empty, Queue
 
 logger = logging.getLogger("kafka.consumer.ConsumerIterator")
@@ -66,25 +66,34 @@ class Chunk(NamedTuple):
     message_set: Any
 
 
+class Source(NamedTuple):
+    """What the messages of a chunk have in common."""
+
+    topic: str
+    partition: int
+    key_decoder: Decoder | None = None
+    value_decoder: Decoder | None = None
+
+
 class Message:
     """A consumed message (kafka.message.MessageAndMetadata).
 
     ``key`` and ``value`` are decoded at each access; null stays None without a decoder call.
     """
 
-    __slots__ = ("_key_decoder", "_raw", "_value_decoder", "partition", "topic")
+    __slots__ = ("_raw", "_source")
 
-    def __init__(
-        self,
-        tp: TopicPartition,
-        message: raw.Message,
-        key_decoder: Decoder | None = None,
-        value_decoder: Decoder | None = None,
-    ) -> None:
-        self.topic, self.partition = tp
+    def __init__(self, message: raw.Message, source: Source) -> None:
         self._raw = message
-        self._key_decoder = key_decoder
-        self._value_decoder = value_decoder
+        self._source = source
+
+    @property
+    def topic(self) -> str:
+        return self._source.topic
+
+    @property
+    def partition(self) -> int:
+        return self._source.partition
 
     @property
     def offset(self) -> int:
@@ -92,11 +101,11 @@ class Message:
 
     @property
     def key(self) -> Any:
-        return _decoded(self._raw.key, self._key_decoder)
+        return _decoded(self._raw.key, self._source.key_decoder)
 
     @property
     def value(self) -> Any:
-        return _decoded(self._raw.value, self._value_decoder)
+        return _decoded(self._raw.value, self._source.value_decoder)
 
     def __repr__(self) -> str:
         return f"Message({self.topic}:{self.partition}:{self.offset})"
@@ -108,10 +117,12 @@ def _decoded(data: bytes | None, decoder: Decoder | None) -> Any:
 
 def chunk_of(position: PartitionPosition, message_set: Any) -> Chunk:
     """A chunk fetched at the position. Raises InvalidMessageError for a corrupt structure."""
-    next_offset = position.fetched_offset
-    for entry in iter_entries(message_set):
-        next_offset = entry.offset + 1
-    return Chunk(position, position.fetched_offset, next_offset, message_set)
+    fetched = position.fetched_offset
+    return Chunk(position, fetched, next_offset(message_set, fetched), message_set)
+
+
+_Ready = tuple[PartitionPosition, raw.Message, Source]
+_Opened = tuple[PartitionPosition, Iterator[raw.Message], Source]
 
 
 class KafkaStream:
@@ -137,8 +148,8 @@ class KafkaStream:
         self._timeout = None if timeout_ms < 0 else timeout_ms / 1000
         self._key_decoder = key_decoder
         self._value_decoder = value_decoder
-        self._chunk: tuple[PartitionPosition, Iterator[raw.Message]] | None = None
-        self._ready: tuple[PartitionPosition, raw.Message] | None = None
+        self._chunk: _Opened | None = None
+        self._ready: _Ready | None = None
         self._held: tuple[PartitionPosition, int] | None = None
         self._failure: BaseException | None = None
         self._ended = False
@@ -151,28 +162,41 @@ class KafkaStream:
     def has_next(self) -> bool:
         """Whether a message follows; waits for one. False only after the connector closed."""
         self._release_held()
-        if self._ready is None and not self._ended:
-            if self._failure is not None:
-                raise StreamFailedError() from self._failure
-            try:
-                self._ready = self._advance()
-            except ConsumerTimeoutError:
-                raise
-            except Exception as error:
-                self._failure = error
-                raise
+        if self._ready is None:
+            self._ready = self._find()
         return self._ready is not None
 
     def __next__(self) -> Message:
-        if not self.has_next():
-            raise StopIteration
-        assert self._ready is not None
-        (position, message), self._ready = self._ready, None
-        position.consumed_offset = message.offset + 1
-        self._held = (position, message.offset + 1)
-        if self._commit_handed_out:
+        # What has_next does, in one go: this is the consumer's hottest path.
+        if self._held is not None:
             self._release_held()
-        return Message(position.tp, message, self._key_decoder, self._value_decoder)
+        ready = self._ready
+        if ready is None:
+            ready = self._find()
+            if ready is None:
+                raise StopIteration
+        else:
+            self._ready = None
+        position, message, source = ready
+        position.consumed_offset = following = message.offset + 1
+        if self._commit_handed_out:
+            position.processed_offset = following
+        else:
+            self._held = (position, following)
+        return Message(message, source)
+
+    def _find(self) -> _Ready | None:
+        if self._ended:
+            return None
+        if self._failure is not None:
+            raise StreamFailedError() from self._failure
+        try:
+            return self._advance()
+        except ConsumerTimeoutError:
+            raise
+        except Exception as error:
+            self._failure = error
+            raise
 
     def _release_held(self) -> None:
         """The caller is done with the message handed out last."""
@@ -182,16 +206,16 @@ class KafkaStream:
             if position.consumed_offset == offset:
                 position.processed_offset = offset
 
-    def _advance(self) -> tuple[PartitionPosition, raw.Message] | None:
+    def _advance(self) -> _Ready | None:
         while True:
             chunk = self._chunk
             if chunk is not None:
-                position, messages = chunk
+                position, messages, source = chunk
                 for message in messages:
                     if not position.owned:
                         break
                     if message.offset >= position.consumed_offset:
-                        return position, message
+                        return position, message, source
                 if self._chunk is chunk:
                     self._chunk = None
             if not self._next_chunk():
@@ -225,7 +249,9 @@ class KafkaStream:
                 f"{chunk.fetch_offset}. Increase the fetch size, or decrease the maximum "
                 "message size the broker will allow."
             )
-        self._chunk = (position, iter_messages(chunk.message_set))
+        tp = position.tp
+        source = Source(tp.topic, tp.partition, self._key_decoder, self._value_decoder)
+        self._chunk = (position, iter_messages(chunk.message_set), source)
         return True
 
     # --- the connector's side

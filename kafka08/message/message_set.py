@@ -13,7 +13,9 @@ ever read past a wrong one), and what a wrapper may inflate to is bounded.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from operator import lt
+from struct import Struct
 from typing import NamedTuple
 
 from kafka08.errors import InvalidMessageError, MessageSizeTooLargeError, UnknownError
@@ -28,6 +30,7 @@ from kafka08.message.message import (
     HEADER,
     MIN_MESSAGE_SIZE,
     OFFSET,
+    OFFSET_AND_SIZE,
     SIZE,
     BytesLike,
     Message,
@@ -202,6 +205,34 @@ def iter_entries(buffer: BytesLike, start: int = 0) -> Iterator[Entry]:
     refuse_short(buffer, position, end)
 
 
+def next_offset(buffer: BytesLike, default: int) -> int:
+    """What follows the offset of the last whole top-level entry; ``default`` without one.
+
+    Raises as ``iter_entries`` does.
+    """
+    view = memoryview(buffer)
+    end = len(view)
+    position = retry_at = 0
+    last = default - 1
+    header = OFFSET_AND_SIZE.unpack_from
+    while position + _MIN_ENTRY <= end:
+        offset, size = header(view, position)
+        if position >= retry_at:
+            table = plain_run(view, position, end, size, check_crc=False)
+            if table is not None:
+                position += len(table)
+                last = OFFSET.unpack_from(view, position - ENTRY_OVERHEAD - size)[0]
+                continue
+            retry_at = position + RETRY_AFTER * size
+        stop = position + ENTRY_OVERHEAD + size
+        if size < MIN_MESSAGE_SIZE or stop > end:
+            break
+        last = offset
+        position = stop
+    refuse_short(view, position, end)
+    return last + 1
+
+
 def has_right_crc(buffer: BytesLike, entry: Entry) -> bool:
     """Whether the crc of an entry of ``buffer`` is right."""
     body = memoryview(buffer)[entry.position + CRC_START : entry.position + entry.size_total]
@@ -273,10 +304,20 @@ def _plain_messages(
     """The messages of plain entries only, with their own offsets or numbered from ``first``."""
     view = memoryview(data)
     number = first
+    retry_at = position
+    last_try = end - MIN_RUN_BYTES
     # tuple.__new__ makes a Message in half the time of its constructor
     fields, length_at, make = FIELDS.unpack_from, SIZE.unpack_from, tuple.__new__
     while position + _MIN_ENTRY <= end:
         offset, size, crc, magic, attributes, length = fields(data, position)
+        if retry_at <= position <= last_try:
+            run = _run_messages(view, position, end, size, length, check_crc, number, codec)
+            if run:
+                yield from run
+                position += len(run) * (ENTRY_OVERHEAD + size)
+                number = None if number is None else number + len(run)
+                continue
+            retry_at = position + RETRY_AFTER * size
         stop = position + ENTRY_OVERHEAD + size
         if size < MIN_MESSAGE_SIZE or stop > end:
             break
@@ -302,6 +343,53 @@ def _plain_messages(
         yield make(Message, (offset, key, value, codec, crc, magic, attributes))
         position = stop
     refuse_short(data, position, end)
+
+
+def _run_messages(
+    view: memoryview,
+    position: int,
+    end: int,
+    size: int,
+    key_length: int,
+    check_crc: bool,
+    first: int | None,
+    codec: int,
+) -> list[Message]:
+    """The messages of a run whose keys are of one length, too; none if there is no such run."""
+    table = plain_run(view, position, end, size, check_crc=check_crc)
+    if table is None:
+        return []
+    width = ENTRY_OVERHEAD + size
+    rows = len(table) // width
+    value_at = FIELDS.size + max(key_length, 0)
+    value_length = width - value_at - SIZE.size
+    if value_length < 0:
+        return []
+    for at, length in ((FIELDS.size - SIZE.size, key_length), (value_at, value_length)):
+        for index, byte in enumerate(SIZE.pack(length), at):
+            if table[index::width].count(byte) != rows:
+                return []
+    make = tuple.__new__
+    if key_length < 0:
+        unkeyed = _layout(f">q4xIBB8x{value_length}s").iter_unpack(table)
+        found = [
+            make(Message, (offset, None, value, codec, crc, magic, attributes))
+            for offset, crc, magic, attributes, value in unkeyed
+        ]
+    else:
+        keyed = _layout(f">q4xIBB4x{key_length}s4x{value_length}s").iter_unpack(table)
+        found = [
+            make(Message, (offset, key, value, codec, crc, magic, attributes))
+            for offset, crc, magic, attributes, key, value in keyed
+        ]
+    if first is not None:
+        found = [make(Message, (n, *message[1:])) for n, message in enumerate(found, first)]
+    return found
+
+
+@lru_cache(maxsize=256)
+def _layout(text: str) -> Struct:
+    return Struct(text)
 
 
 def _known_codec(attributes: int) -> int:
