@@ -125,7 +125,9 @@ class Channel:
         while True:
             with memoryview(data) as view:
                 while done < len(data):
-                    count = self._socket.recv_into(view[done:])
+                    sock = self._socket
+                    # None: closed by another task between two reads.
+                    count = 0 if sock is None else sock.recv_into(view[done:])
                     if not count:
                         raise ConnectionResetError(f"{self.host}:{self.port} closed the connection")
                     done += count

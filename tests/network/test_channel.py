@@ -29,6 +29,7 @@ from kafka08.protocol.schemas import (
     ProduceRequest,
     ProduceResponse,
 )
+from kafka08.runtime import ThreadRuntime
 
 PATIENCE = 5.0
 
@@ -257,3 +258,25 @@ def test_closing_forgets_what_is_outstanding(broker: Broker) -> None:
     with channel:
         channel.send(HELLO)
     assert not channel.connected and channel.in_flight == 0
+
+
+def test_closed_by_another_task_between_two_reads() -> None:
+    class Socket:
+        def sendall(self, data: bytes) -> None: ...
+
+        def recv_into(self, buffer: memoryview) -> int:
+            buffer[:] = struct.pack(">i", 100)[: len(buffer)]
+            channel.close()
+            return 4
+
+        def shutdown(self, how: int) -> None: ...
+
+        def close(self) -> None: ...
+
+    class Runtime(ThreadRuntime):
+        def connect(self, host: str, port: int, timeout: float) -> Any:
+            return Socket()
+
+    channel = Channel("nowhere", 1, runtime=Runtime())
+    with pytest.raises(ConnectionResetError):
+        channel.call(MetadataRequest([]))
