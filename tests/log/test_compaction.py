@@ -63,7 +63,7 @@ def produced(draw: st.DrawFn) -> bytes:
     buffer_size=st.sampled_from([0, 9000, 524288]),
     room=st.sampled_from([1, 3, 1000]),
 )
-@settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 def test_the_last_message_of_each_key_survives(batches, later, segment_bytes, buffer_size, room):
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         patch.setattr("kafka08.log.cleaner.max_entries", lambda *_: room)
@@ -339,7 +339,7 @@ def test_a_map_that_is_full_ends_at_a_segment_base_if_it_can(tmp_path):
 def test_the_map_costs_what_it_says():
     import tracemalloc
 
-    count = 100_000
+    count = 22_000  # a dict has just grown then: its dearest moment
     found = KeyMap(count)
     data = b"".join([encode_entry(b"%016d" % i, b"", 10**9 + i) for i in range(count)])
     tracemalloc.start()

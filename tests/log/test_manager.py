@@ -17,6 +17,7 @@ from kafka08.errors import KafkaError
 from kafka08.log import manager as manager_module
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
+from tests.log.cleaning import put_keys
 from tests.log.support import ManualClock, append, everything, fill
 
 T0, T1, T2 = (TopicPartition("t", partition) for partition in range(3))
@@ -244,8 +245,8 @@ def test_cleanup_and_delayed_deletion(brokers: Brokers) -> None:
         topics={"c": {"cleanup.policy": "compact"}}, log_segment_bytes=100, log_retention_bytes=100
     )
     compacted = TopicPartition("c", 0)
-    for log in (create(manager), create(manager, compacted)):
-        fill(log, 4)
+    fill(create(manager), 4)
+    put_keys(create(manager, compacted), "abcd")
     assert manager.cleanup() == 2
     assert [segment.base_offset for segment in manager.logs[T0].segments] == [2, 3]
     assert len(manager.logs[compacted].segments) == 4
