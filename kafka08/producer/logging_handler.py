@@ -1,0 +1,212 @@
+"""A logging.Handler that ships records to a topic (kafka.producer.KafkaLog4jAppender).
+
+It must never harm the program that logs: nothing is raised, nothing waits longer than told, what
+cannot be shipped is dropped and counted, and how much that was is shipped once Kafka is back. The
+client's own records, and whatever is logged while a record is being shipped, are left out.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from typing import Any
+
+from kafka08.errors import ConfigError
+from kafka08.producer.kafka_config import KafkaProducerConfig
+from kafka08.producer.kafka_producer import KafkaProducer
+
+NAME = "kafka.producer.KafkaLog4jAppender"
+_OWN_LOGGERS = ("kafka.client.", "kafka.producer.", "org.apache.kafka.clients.")
+_OWN_TASKS = "kafka-producer-"
+# After a failure this many times max_block_ms passes before another record may wait.
+_REST_FACTOR = 10
+_SHORTEST_REST_S = 1.0
+_CLOSE_S = 5.0
+_APPENDER_OPTIONS = {
+    "brokerList": "broker_list",
+    "compressionType": "compression_type",
+    "requiredNumAcks": "required_num_acks",
+    "syncSend": "sync_send",
+    "producer.type": "producer_type",
+}
+
+_emitting: ContextVar[bool] = ContextVar("emitting", default=False)
+
+
+class KafkaLoggingHandler(logging.Handler):
+    """Ships each formatted record, as UTF-8 and without a key, to ``topic``.
+
+    The appender's names are taken as well: brokerList, compressionType, requiredNumAcks, syncSend.
+    ``sync_send`` (or ``producer_type="sync"``) waits for each record's acknowledgement. A call may
+    wait ``max_block_ms`` in all; after one that did in vain, records are dropped at once for ten
+    times as long. ``properties`` are further settings of KafkaProducer. The producer is made with
+    the first record, and anew in a forked child. ``dropped`` counts what was not shipped.
+
+    Raises ConfigError for bad or missing settings.
+    """
+
+    def __init__(
+        self,
+        topic: str | None = None,
+        broker_list: str | None = None,
+        *,
+        compression_type: str | None = None,
+        required_num_acks: int | str | None = None,
+        sync_send: bool = False,
+        producer_type: str | None = None,
+        max_block_ms: int = 1000,
+        properties: Mapping[str, Any] | None = None,
+        level: int | str = logging.NOTSET,
+        make_producer: Callable[[dict[str, Any]], Any] = KafkaProducer,
+        monotonic: Callable[[], float] = time.monotonic,
+        **appender_options: Any,
+    ) -> None:
+        super().__init__(level)
+        given = {
+            "broker_list": broker_list,
+            "compression_type": compression_type,
+            "required_num_acks": required_num_acks,
+            "sync_send": sync_send,
+            "producer_type": producer_type,
+        }
+        for name, value in appender_options.items():
+            if name not in _APPENDER_OPTIONS:
+                raise ConfigError(f"The Kafka appender has no option {name}")
+            given[_APPENDER_OPTIONS[name]] = value
+        if not given["broker_list"]:
+            raise ConfigError("The bootstrap servers property should be specified")
+        if not topic:
+            raise ConfigError("topic must be specified by the Kafka log4j appender")
+        self.topic = topic
+        self.dropped = 0
+        self._sync = str(given["sync_send"]).lower() == "true" or given["producer_type"] == "sync"
+        self._max_block = max_block_ms / 1000
+        self._settings = {
+            "bootstrap.servers": given["broker_list"],
+            "compression.type": given["compression_type"],
+            "acks": given["required_num_acks"],
+            "max.block.ms": max_block_ms,
+            **(properties or {}),
+        }
+        KafkaProducerConfig.of(self._settings)  # refuse bad ones now, not with the first record
+        self._make_producer = make_producer
+        self._monotonic = monotonic
+        self._producer: Any = None
+        self._pid = os.getpid()
+        self._counting = threading.Lock()
+        self._unreported = 0
+        self._resting_until = float("-inf")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Called by logging with this handler's lock held."""
+        if _emitting.get() or _is_our_own(record):
+            return
+        token = _emitting.set(True)
+        try:
+            text = self.format(record)
+            self._ship(text, record)
+        except Exception:
+            self.handleError(record)
+        finally:
+            _emitting.reset(token)
+
+    def _ship(self, text: str, record: logging.LogRecord) -> None:
+        if self._pid != os.getpid():
+            self._producer = None  # the parent's, and who held its locks is not here
+            self._counting = threading.Lock()
+            self._pid = os.getpid()
+        if self._monotonic() < self._resting_until:
+            self._drop(1)
+            return
+        try:
+            if self._unreported and self._producer is not None:
+                self._report()
+            self._send(text)
+        except Exception:
+            if not self._unreported:
+                self.handleError(record)  # the first of an outage
+            self._drop(1)
+            rest = max(self._max_block * _REST_FACTOR, _SHORTEST_REST_S)
+            self._resting_until = self._monotonic() + rest
+
+    def _send(self, text: str) -> None:
+        if self._producer is None:
+            self._producer = self._make_producer(self._settings)
+        deadline = self._monotonic() + self._max_block
+        data = text.encode("utf-8", "backslashreplace")
+        if self._sync:
+            self._producer.send(self.topic, data).result(max(deadline - self._monotonic(), 0.0))
+            return
+        future = self._producer.send(self.topic, data, callback=self._ended)
+        if future.done() and future.exception(0) is not None:
+            raise future.exception(0)
+
+    def _ended(self, metadata: Any, error: BaseException | None) -> None:
+        """A record that was queued and failed later; in one of the producer's tasks.
+
+        The handler's lock is not taken: who holds it may be waiting for that very task.
+        """
+        if error is not None and not _emitting.get():
+            self._drop(1)
+
+    def _drop(self, count: int) -> None:
+        with self._counting:
+            self.dropped += count
+            self._unreported += count
+
+    def _report(self) -> None:
+        """Ship how many records are missing; what is not shipped is told the next time."""
+        with self._counting:
+            count, self._unreported = self._unreported, 0
+
+        def ended(metadata: Any, error: BaseException | None) -> None:
+            if error is not None:
+                with self._counting:
+                    self._unreported += count
+
+        record = logging.LogRecord(
+            NAME,
+            logging.WARNING,
+            __file__,
+            0,
+            "%d log records were dropped: Kafka could not be reached in time",
+            (count,),
+            None,
+        )
+        try:
+            text = self.format(record)
+            self._producer.send(
+                self.topic, text.encode("utf-8", "backslashreplace"), callback=ended
+            )
+        except Exception as error:
+            ended(None, error)
+            raise
+
+    def flush(self) -> None:
+        """Wait a little for what is queued."""
+        producer = self._producer
+        if producer is not None and self._pid == os.getpid() and not _emitting.get():
+            try:
+                producer.flush(max(self._max_block, 0.0))
+            except Exception:
+                logging.getLogger(NAME).debug("flush", exc_info=True)
+
+    def close(self) -> None:
+        """Ship what is queued, for some seconds at most."""
+        self.acquire()
+        try:
+            producer, self._producer = self._producer, None
+            mine = self._pid == os.getpid()
+        finally:
+            self.release()
+        if producer is not None and mine:
+            producer.close(_CLOSE_S)
+        super().close()
+
+
+def _is_our_own(record: logging.LogRecord) -> bool:
+    return record.name.startswith(_OWN_LOGGERS) or (record.threadName or "").startswith(_OWN_TASKS)
