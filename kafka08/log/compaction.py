@@ -297,7 +297,7 @@ class Writer:
         self._key_map = key_map
         self._path = job.path(base_offset) + CLEANED_SUFFIX
         self._index_path = _index_path(job.path(base_offset)) + CLEANED_SUFFIX
-        self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666)
         self._index = bytearray()
         self._index_room = max(job.segment_index_bytes // _INDEX_ENTRY_BYTES, 1) * (
             _INDEX_ENTRY_BYTES
@@ -424,7 +424,7 @@ class Writer:
         """Bring both files to the disk, with the time of the group's last segment."""
         os.utime(self._fd, ns=(modified_ns, modified_ns))
         os.fsync(self._fd)
-        index_fd = os.open(self._index_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        index_fd = os.open(self._index_path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666)
         try:
             with open(index_fd, "wb", buffering=0, closefd=False) as file:
                 file.write(self._index)
