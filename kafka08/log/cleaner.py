@@ -169,11 +169,14 @@ class LogCleaner:
                 self._record(log, max(lowest, log.log_start_offset))
 
     def deleted(self, log: Log) -> None:
-        """Forget a log: to be called with its directory still there. Raises OSError."""
+        """Forget a log: to be called with its directory still there."""
         self.abort(log.topic_partition)
         self._set_aside.pop(log.topic_partition, None)
         if self.checkpoint(log) is not None:
-            self._record(log, None)
+            try:
+                self._record(log, None)
+            except OSError as error:  # the next write will leave it out
+                logger.warning("The checkpoint of %s stays for now: %s", log.name, error)
 
     # States
 

@@ -228,12 +228,12 @@ class LogManager:
 
         Logs that were truncated are also dirty for the cleaner from there on.
         """
-        if self.cleaner is not None:
-            self.cleaner.truncated()
         deleted = set(self._deleted)
         for directory in self._directories:
             self._checkpoint(directory.path)
         self._deleted -= deleted
+        if self.cleaner is not None:
+            self.cleaner.truncated()
 
     def _checkpoint(self, path: str) -> None:
         # Points read before a truncation must not be written after those read behind it.
