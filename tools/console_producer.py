@@ -1,26 +1,34 @@
 """kafka-console-producer: lines of standard input become messages (kafka.tools.ConsoleProducer).
 
-``--new-producer`` keeps its options and its partitioning, and goes through the same producer.
+``--bootstrap-server``, ``--producer-property``, ``--producer.config``, ``--max-block-ms`` and
+``--reader-property`` are of later releases.
 """
 
 from __future__ import annotations
 
+import logging
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Protocol
 
+from kafka08 import properties as properties_file
 from kafka08.errors import KafkaError
 from kafka08.producer.config import ASYNC, DEFAULT_ENCODER, SYNC, ProducerConfig
 from kafka08.producer.event_handler import KeyedMessage
+from kafka08.producer.kafka_config import KafkaProducerConfig
+from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.producer.producer import Producer
 from kafka08.producer.serializers import load
 from kafka08.settings import log_overrides
 from tools.broker_list import broker_list
 from tools.options import LONG, Arguments, OptionParser, parse_key_values, run_tool
 
+callback_logger = logging.getLogger(
+    "org.apache.kafka.clients.producer.internals.ErrorLoggingCallback"
+)
+
 LINE_READER = "kafka.tools.ConsoleProducer$LineMessageReader"
-NEW_PARTITIONER = "org.apache.kafka.clients.producer.internals.Partitioner"
 OLD_PARTITIONER = "kafka.producer.ByteArrayPartitioner"
 
 
@@ -74,15 +82,14 @@ def main(argv: list[str]) -> int:
     args = parser.parse(argv)
     if not argv:
         parser.usage_and_exit()
-    parser.check_required(args, "topic", "broker-list")
-    broker_list(parser, args.value("broker-list"))
-    properties = _properties(args)
+    servers = "bootstrap-server" if args.has("bootstrap-server") else "broker-list"
+    parser.check_required(args, "topic", servers)
+    broker_list(parser, args.value(servers))
+    new = uses_new_producer(args)
+    properties = _new_properties(args) if new else _properties(args)
     reader = _reader(args, properties)
     try:
-        log_overrides(properties, ProducerConfig.keys())
-        with Producer(ProducerConfig.from_properties(properties)) as producer:
-            for message in reader:
-                producer.send(message)
+        (_send_new if new else _send_old)(reader, properties)
     except KafkaError as error:
         print(f"{error.java_class}: {error}", file=sys.stderr)
         return 1
@@ -92,6 +99,39 @@ def main(argv: list[str]) -> int:
     return 0
 
 
+def uses_new_producer(args: Arguments) -> bool:
+    """--bootstrap-server came with releases whose default is the new one."""
+    return args.has("new-producer") or (
+        args.has("bootstrap-server") and not args.has("old-producer")
+    )
+
+
+def _send_old(reader: MessageReader, properties: dict[str, str]) -> None:
+    log_overrides(properties, ProducerConfig.keys())
+    with Producer(ProducerConfig.from_properties(properties)) as producer:
+        for message in reader:
+            producer.send(message)
+
+
+def _send_new(reader: MessageReader, properties: dict[str, str]) -> None:
+    """What fails later is logged, as the original's ErrorLoggingCallback does."""
+    known = KafkaProducerConfig.keys()
+    log_overrides(properties, known)
+    settings = {key: value for key, value in properties.items() if key in known}
+    sync = properties.get("producer.type") == SYNC
+    with KafkaProducer(settings) as producer:
+        for message in reader:
+            if sync:
+                producer.send(message.topic, message.value, message.key).result()
+            else:
+                producer.send(message.topic, message.value, message.key, callback=_log_error)
+
+
+def _log_error(metadata: Any, error: BaseException | None) -> None:
+    if error is not None:
+        callback_logger.error("Error when sending message: %s", error)
+
+
 def _reader(args: Arguments, properties: Mapping[str, str]) -> MessageReader:
     name = args.value("line-reader")
     make: Any = LineMessageReader if name == LINE_READER else load(name)
@@ -99,12 +139,45 @@ def _reader(args: Arguments, properties: Mapping[str, str]) -> MessageReader:
     return reader
 
 
+def _given(args: Arguments) -> dict[str, str]:
+    """What --producer.config and --producer-property say; the latter count more."""
+    path = args.value("producer.config")
+    return {
+        **(properties_file.load(path) if path else {}),
+        **parse_key_values(args.values("producer-property")),
+    }
+
+
+def _reader_properties(args: Arguments) -> dict[str, str]:
+    pairs = [*args.values("property"), *args.values("reader-property")]
+    return {"topic": args.value("topic"), **parse_key_values(pairs)}
+
+
+def _from_options(
+    args: Arguments, options: Mapping[str, str], given: Mapping[str, str]
+) -> dict[str, str]:
+    """The settings behind options; an option's default counts less than what was given."""
+    return {
+        key: str(args.value(option))
+        for key, option in options.items()
+        if key not in given or args.has(option)
+    }
+
+
+def _codec(args: Arguments) -> str:
+    codec: str | None = args.value("compression-codec") if args.has("compression-codec") else "none"
+    return codec or "gzip"
+
+
+def _servers(args: Arguments) -> str:
+    servers: str = args.value("bootstrap-server" if args.has("bootstrap-server") else "broker-list")
+    return servers
+
+
 def _properties(args: Arguments) -> dict[str, str]:
-    """The producer's settings; those of the reader are among them, as in the original."""
-    new = args.has("new-producer")
-    properties = {"topic": args.value("topic"), **parse_key_values(args.values("property"))}
-    properties.setdefault("partitioner.class", NEW_PARTITIONER if new else OLD_PARTITIONER)
-    codec = args.value("compression-codec") if args.has("compression-codec") else "none"
+    """The old producer's settings; those of the reader are among them, as in the original."""
+    given = _given(args)
+    properties = {"partitioner.class": OLD_PARTITIONER, **given, **_reader_properties(args)}
     options = {
         "batch.num.messages": "batch-size",
         "message.send.max.retries": "message-send-max-retries",
@@ -119,13 +192,46 @@ def _properties(args: Arguments) -> dict[str, str]:
         "send.buffer.bytes": "socket-buffer-size",
         "topic.metadata.refresh.interval.ms": "metadata-expiry-ms",
     }
-    properties |= {key: str(args.value(option)) for key, option in options.items()}
-    return properties | {
-        "metadata.broker.list": args.value("broker-list"),
-        "compression.codec": codec or "gzip",
-        "producer.type": SYNC if args.has("sync") and not new else ASYNC,
-        "client.id": "console-producer",
+    properties |= _from_options(args, options, given)
+    properties["metadata.broker.list"] = _servers(args)
+    if args.has("compression-codec") or "compression.codec" not in given:
+        properties["compression.codec"] = _codec(args)
+    if args.has("sync") or "producer.type" not in given:
+        properties["producer.type"] = SYNC if args.has("sync") else ASYNC
+    properties.setdefault("client.id", "console-producer")
+    return properties
+
+
+def _new_properties(args: Arguments) -> dict[str, str]:
+    """The new producer's settings, and those of the reader."""
+    given = _given(args)
+    properties = {**given, **_reader_properties(args)}
+    options = {
+        "send.buffer.bytes": "socket-buffer-size",
+        "retry.backoff.ms": "retry-backoff-ms",
+        "metadata.max.age.ms": "metadata-expiry-ms",
+        "metadata.fetch.timeout.ms": "metadata-fetch-timeout-ms",
+        "acks": "request-required-acks",
+        "timeout.ms": "request-timeout-ms",
+        "retries": "message-send-max-retries",
+        "linger.ms": "timeout",
+        "buffer.memory": "max-memory-bytes",
+        "batch.size": "max-partition-memory-bytes",
     }
+    if args.has("max-block-ms"):
+        options["max.block.ms"] = "max-block-ms"
+    properties |= _from_options(args, options, given)
+    if args.has("bootstrap-server") and not args.has("request-required-acks"):
+        properties["acks"] = given.get("acks", "1")  # the default of the releases that have it
+    properties["bootstrap.servers"] = _servers(args)
+    if args.has("compression-codec") or "compression.type" not in given:
+        properties["compression.type"] = _codec(args)
+    if args.value("queue-enqueuetimeout-ms") == 0:
+        properties["block.on.buffer.full"] = "false"
+    if args.has("sync"):
+        properties["producer.type"] = SYNC
+    properties.setdefault("client.id", "console-producer")
+    return properties
 
 
 def _parser() -> OptionParser:
@@ -245,7 +351,32 @@ def _parser() -> OptionParser:
     parser.option(
         "property", "A setting of the message reader, key=value.", arg="prop", repeatable=True
     )
-    parser.option("new-producer", "Send as the new producer does.")
+    parser.option("reader-property", "The same as --property.", arg="reader_prop", repeatable=True)
+    parser.option("new-producer", "Send with the new producer.")
+    parser.option("old-producer", "Send with the old producer, also with --bootstrap-server.")
+    parser.option(
+        "bootstrap-server",
+        "The brokers, instead of --broker-list; sends with the new producer.",
+        arg="server to connect to",
+    )
+    parser.option(
+        "producer-property",
+        "A setting of the producer, key=value.",
+        arg="producer_prop",
+        repeatable=True,
+    )
+    parser.option(
+        "producer.config",
+        "A file of producer settings; --producer-property and options count more.",
+        arg="config file",
+    )
+    parser.option(
+        "max-block-ms",
+        "How long a send of the new producer may wait for metadata or room.",
+        arg="max block on send",
+        kind=LONG,
+        default=60 * 1000,
+    )
     return parser
 
 

@@ -37,9 +37,8 @@ from kafka08.producer.partitioners import (
     default_partitioner,
 )
 from kafka08.protocol import schemas
-from kafka08.runtime import ThreadRuntime
 from tests.client.fakes import FakeCluster
-from tests.producer.fake_producer import Driver, failing
+from tests.producer.fake_producer import Driver, failing, threaded
 
 
 def values(driver: Driver, topic: str = "one", partition: int = 0) -> list[bytes | None]:
@@ -534,76 +533,6 @@ def test_partitions_for() -> None:
 
 
 # --- flush, close, fork; on real threads where there is something to wait for
-
-
-def threaded(cluster: FakeCluster, **settings: Any) -> tuple[KafkaProducer, ThreadedBroker]:
-    broker = ThreadedBroker(cluster)
-    producer = KafkaProducer(
-        bootstrap_servers="b0:9090",
-        runtime=ThreadRuntime(),
-        connect=broker.connect,
-        channel=cluster.channel,
-        **settings,
-    )
-    return producer, broker
-
-
-class ThreadedBroker:
-    """Connections whose readers wait; ``mute`` ones never hear anything."""
-
-    def __init__(self, cluster: FakeCluster) -> None:
-        self.cluster = cluster
-        self.mute = False
-        self.arrived = threading.Event()
-
-    def connect(self, host: str, port: int, **options: Any) -> Any:
-        from kafka08.producer.connection import Connection
-
-        broker = self
-
-        class Socket:
-            def __init__(self) -> None:
-                self.data = bytearray()
-                self.there = threading.Condition()
-                self.closed = False
-
-            def setsockopt(self, *args: Any) -> None: ...
-
-            def sendall(self, data: bytes) -> None:
-                from kafka08.protocol import requests
-
-                with self.there:
-                    if self.closed:
-                        raise BrokenPipeError
-                    broker.arrived.set()
-                    header, request = requests.decode_request(memoryview(bytearray(data[4:])))
-                    answer = broker.cluster.answer(port, request)
-                    if answer is not None and not broker.mute:
-                        parts = requests.encode_response(header.correlation_id, answer)
-                        self.data += b"".join(parts)
-                        self.there.notify_all()
-
-            def recv_into(self, buffer: memoryview) -> int:
-                with self.there:
-                    while not self.data and not self.closed:
-                        self.there.wait()
-                    count = min(len(buffer), len(self.data))
-                    buffer[:count] = self.data[:count]
-                    del self.data[:count]
-                    return count
-
-            def shutdown(self, how: int) -> None:
-                with self.there:
-                    self.closed = True
-                    self.there.notify_all()
-
-            def close(self) -> None: ...
-
-        class Runtime(ThreadRuntime):
-            def connect(self, host: str, port: int, timeout: float) -> Any:
-                return Socket()
-
-        return Connection(host, port, **{**options, "runtime": Runtime()})
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from kafka08.errors import KafkaError
 from kafka08.producer.event_handler import KeyedMessage
 from kafka08.producer.producer import Producer
 from tests.client.fakes import FakeCluster
+from tests.producer.fake_producer import failing, threaded
 from tools import console_producer
 from tools.console_producer import LineMessageReader, main
 from tools.options import OptionError, UsageError
@@ -49,6 +51,9 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     cluster.create("t", 12)
     monkeypatch.setattr(
         console_producer, "Producer", lambda config: Producer(config, channel=cluster.channel)
+    )
+    monkeypatch.setattr(
+        console_producer, "KafkaProducer", lambda settings: threaded(cluster, **settings)[0]
     )
     return cluster
 
@@ -97,8 +102,65 @@ def test_options_become_settings() -> None:
     assert settings("--compression-codec")["compression.codec"] == "gzip"
     assert settings("--compression-codec", "lz4")["compression.codec"] == "lz4"
     assert settings("--sync")["producer.type"] == "sync"
-    assert settings("--sync", "--new-producer")["producer.type"] == "async"
     assert settings("--request-required-acks", "-1")["request.required.acks"] == "-1"
+
+
+def test_options_become_settings_of_the_new_producer(tmp_path: Path) -> None:
+    def settings(*options: str) -> dict[str, str]:
+        args = console_producer._parser().parse(["--topic", "t", *options])
+        assert console_producer.uses_new_producer(args)
+        return console_producer._new_properties(args)
+
+    old = settings("--new-producer", "--broker-list", "a:1")
+    assert old["bootstrap.servers"] == "a:1"
+    assert (old["acks"], old["retries"], old["timeout.ms"], old["linger.ms"]) == (
+        "0",
+        "3",
+        "1500",
+        "1000",
+    )
+    assert "block.on.buffer.full" not in old
+    assert "max.block.ms" not in old
+    new = settings("--bootstrap-server", "b:2", "--sync", "--queue-enqueuetimeout-ms", "0")
+    assert (new["bootstrap.servers"], new["acks"], new["producer.type"]) == ("b:2", "1", "sync")
+    assert new["block.on.buffer.full"] == "false"
+    config = tmp_path / "producer.properties"
+    config.write_text("acks=all\nretries=7\nbatch.size=10\ncompression.type=lz4\nclient.id=me\n")
+    given = ("--bootstrap-server", "b:2", "--producer.config", str(config))
+    given += ("--producer-property", "retries=8", "--max-partition-memory-bytes", "20")
+    merged = settings(*given, "--max-block-ms", "5", "--reader-property", "parse.key=true")
+    assert (merged["acks"], merged["retries"], merged["batch.size"]) == ("all", "8", "20")
+    assert (merged["compression.type"], merged["client.id"]) == ("lz4", "me")
+    assert (merged["max.block.ms"], merged["parse.key"]) == ("5", "true")
+
+
+def test_properties_of_the_old_producer(tmp_path: Path) -> None:
+    config = tmp_path / "producer.properties"
+    config.write_text("request.required.acks=-1\nproducer.type=sync\ncompression.codec=gzip\n")
+    options = ["--topic", "t", "--bootstrap-server", "b:2", "--old-producer"]
+    args = console_producer._parser().parse([*options, "--producer.config", str(config)])
+    assert not console_producer.uses_new_producer(args)
+    merged = console_producer._properties(args)
+    assert merged["metadata.broker.list"] == "b:2"
+    assert merged["request.required.acks"] == "-1"
+    assert merged["producer.type"] == "sync"
+    assert merged["compression.codec"] == "gzip"
+
+
+def test_the_new_producer_through_bootstrap_server(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("sys.stdin", Stdin(b"k\tone\n"))
+    options = ["--bootstrap-server", "b0:9090", "--topic", "t"]
+    assert main([*options, "--reader-property", "parse.key=true", "--timeout", "0"]) == 0
+    assert [v for p in range(12) for v in cluster.values("t", p)] == [b"one"]
+    cluster.script = failing(10)
+    monkeypatch.setattr("sys.stdin", Stdin(b"two\n"))
+    assert main(options) == 0
+    assert "Error when sending message" in caplog.text
+    cluster.script = failing(10)
+    monkeypatch.setattr("sys.stdin", Stdin(b"three\n"))
+    assert main([*options, "--sync"]) == 1
 
 
 def test_sync_failure_exits_1(
