@@ -515,8 +515,8 @@ class Log:
         if len(deletable) == len(self._segments):
             self.roll()
         with self._lock:
+            # The recovery point stays: what went unsynced can come back after a power cut.
             self._drop(deletable)
-            self.recovery_point = max(self.recovery_point, self.log_start_offset)
         return len(deletable)
 
     def _drop(self, segments: list[LogSegment]) -> None:
