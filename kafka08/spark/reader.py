@@ -1,0 +1,154 @@
+"""Reading one planned range of a partition, as an executor does.
+
+The leader that the planner knew is asked first; after any failure the leader is looked up anew.
+Records outside the range (the rest of a wrapper) are left out. Nothing is ever reset: what is
+not in the log any more is an error that names partition, range and what there is.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kafka08.client import shapes
+from kafka08.client.cluster import ClusterClient, Endpoint
+from kafka08.client.shapes import EARLIEST_TIME, LATEST_TIME
+from kafka08.common import Broker
+from kafka08.errors import KafkaError, OffsetOutOfRangeError, ProtocolError, raise_for_code
+from kafka08.message.message import Message
+from kafka08.message.message_set import iter_messages
+from kafka08.runtime import Runtime, ThreadRuntime
+from kafka08.spark.errors import (
+    EndedEarlyError,
+    MessageTooLargeForFetchError,
+    RangeNotAvailableError,
+)
+from kafka08.spark.planner import Range
+
+FETCH_BYTES = 1 << 20
+MAX_FETCH_BYTES = 100 << 20
+
+logger = logging.getLogger("kafka08.spark.reader")
+
+
+class RangeReader:
+    """Reads ranges over one set of connections; one task at a time.
+
+    ``fetch_bytes`` is asked for at first; a message that does not fit has it doubled up to
+    ``max_fetch_bytes``. ``retries`` fetches after a failed one, ``backoff_ms`` apart.
+    """
+
+    def __init__(
+        self,
+        endpoints: Iterable[Endpoint],
+        *,
+        client_id: str = "kafka08-spark",
+        fetch_bytes: int = FETCH_BYTES,
+        max_fetch_bytes: int = MAX_FETCH_BYTES,
+        retries: int = 3,
+        backoff_ms: int = 200,
+        timeout_ms: int = 30000,
+        max_wait_ms: int = 500,
+        runtime: Runtime | None = None,
+        cluster: Any = None,
+    ) -> None:
+        self._runtime = runtime or ThreadRuntime()
+        self._fetch_bytes = fetch_bytes
+        self._max_fetch_bytes = max(fetch_bytes, max_fetch_bytes)
+        self._retries = retries
+        self._backoff = backoff_ms / 1000
+        self._max_wait_ms = max_wait_ms
+        self._cluster = cluster or ClusterClient(
+            list(endpoints), client_id=client_id, timeout_ms=timeout_ms, runtime=self._runtime
+        )
+
+    def read(self, wanted: Range, leader: Broker | None = None) -> Iterator[list[Message]]:
+        """The messages of ``wanted`` in order, fetch by fetch; gaps are passed over.
+
+        Raises RangeNotAvailableError, EndedEarlyError, MessageTooLargeForFetchError, and what the
+        last try raised.
+        """
+        position, octets = wanted.start, self._fetch_bytes
+        while position < wanted.end:
+            data, high_watermark, leader = self._fetch(wanted, position, octets, leader)
+            messages = list(iter_messages(data))
+            if not messages:
+                if not data:
+                    self._refuse_early_end(wanted, position, high_watermark)
+                    position = wanted.end  # the rest of the range was compacted away
+                    continue
+                octets = self._more(octets, wanted, position)
+                continue
+            position = messages[-1].offset + 1
+            inside = [each for each in messages if wanted.start <= each.offset < wanted.end]
+            if inside:
+                yield inside
+
+    def _refuse_early_end(self, wanted: Range, position: int, high_watermark: int) -> None:
+        if high_watermark < wanted.end:
+            raise EndedEarlyError(
+                f"{wanted} cannot be read from {position} on: the log ends at {high_watermark}. "
+                "Messages were lost, or the topic was deleted and created anew"
+            )
+
+    def _more(self, octets: int, wanted: Range, position: int) -> int:
+        if octets >= self._max_fetch_bytes:
+            raise MessageTooLargeForFetchError(
+                f"The message at offset {position} of {wanted} is larger than {octets} bytes: "
+                "raise fetch.message.max.bytes"
+            )
+        return min(octets * 2, self._max_fetch_bytes)
+
+    def _fetch(
+        self, wanted: Range, position: int, octets: int, leader: Broker | None
+    ) -> tuple[Any, int, Broker]:
+        """(stored bytes, high watermark, who gave them)."""
+        tp = wanted.topic_partition
+        request = shapes.fetch_request(
+            {tp: position}, octets, max_wait_ms=self._max_wait_ms, min_bytes=1
+        )
+        for attempt in range(self._retries + 1):
+            try:
+                if leader is None:
+                    self._cluster.refresh([tp.topic])
+                    leader = self._cluster.known_leader(tp)
+                answer = shapes.flatten(self._cluster.call(leader, request).topics)[tp]
+                raise_for_code(answer.error, f"No fetch of {tp}: code {answer.error}")
+                return answer.message_set, answer.high_watermark, leader
+            except OffsetOutOfRangeError:
+                raise self._out_of_range(wanted, position, leader) from None
+            except (OSError, ProtocolError, KafkaError) as error:
+                if attempt == self._retries:
+                    raise
+                logger.warning("Fetching %s from %s failed: %s", wanted, leader, error)
+                leader = None
+                self._runtime.sleep(self._backoff)
+        raise AssertionError("unreachable")
+
+    def _out_of_range(self, wanted: Range, position: int, leader: Broker | None) -> KafkaError:
+        there = "an unknown range"
+        try:
+            tp = wanted.topic_partition
+            broker = leader or self._cluster.leader(tp)
+            first, last = (
+                shapes.flatten(
+                    self._cluster.call(broker, shapes.offsets_request({tp: time})).topics
+                )[tp].offsets[0]
+                for time in (EARLIEST_TIME, LATEST_TIME)
+            )
+            there = f"earliest {first}, latest {last}"
+        except (OSError, KafkaError, IndexError, KeyError):
+            pass
+        return RangeNotAvailableError(
+            f"Offset {position} of {wanted} is out of range: the log has {there}"
+        )
+
+    def close(self) -> None:
+        self._cluster.close()
+
+    def __enter__(self) -> RangeReader:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
