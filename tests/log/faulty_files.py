@@ -1,7 +1,8 @@
 """Files that remember what has been synced, and processes and machines that die at any call.
 
 ``FaultyFiles`` stands between the code under test and the real files below one directory: it
-replaces the functions of ``os`` (and ``open`` for writing, ``shutil.rmtree``) while in use, passes calls for other paths through, and counts the changing ones. At a chosen call
+replaces the functions of ``os`` (and ``open`` for writing, ``shutil.rmtree``) while in use,
+passes calls for other paths through, and counts the changing ones. At a chosen call
 it raises ``Crash`` - a write may first be done in part - and from then on lets nothing through,
 as for a dead process. It can also fail one write, again after a part of it.
 
@@ -38,6 +39,18 @@ class FileNode:
     def __init__(self, synced: bytes = b"") -> None:
         self.synced = synced
         self.pending: list[tuple[int, bytes] | int] = []
+
+    def sync(self) -> None:
+        content = bytearray(self.synced)
+        for change in self.pending:
+            if isinstance(change, int):
+                del content[change:]
+                content.extend(bytes(change - len(content)))
+            else:
+                position, data = change
+                content.extend(bytes(max(position - len(content), 0)))
+                content[position : position + len(data)] = data
+        self.synced, self.pending = bytes(content), []
 
     def survivor(self, rng: random.Random) -> bytes:
         count = _some(rng, len(self.pending))
@@ -300,8 +313,7 @@ class FaultyFiles:
         if isinstance(node, DirectoryNode):
             node.synced, node.pending = node.names(len(node.pending)), []
         else:
-            node.synced = os.pread(fd, os.fstat(fd).st_size, 0)
-            node.pending = []
+            node.sync()
         if self.on_fsync is not None:
             self.on_fsync()
 
@@ -374,6 +386,8 @@ class FaultyFiles:
     # Objects
 
     def _open_file(self, file: Any, mode: str = "r", *args: Any, **more: Any) -> Any:
+        if file in self._open and more.get("closefd") is False:
+            return _RawFile(self, file, append="a" in mode, owner=False)
         path = os.fspath(file) if not isinstance(file, int) else file
         if not self._ours(path) or not set(mode) & set("wax+"):
             return self._real["builtins.open"](file, mode, *args, **more)
@@ -397,8 +411,9 @@ class FaultyFiles:
 class _RawFile(io.RawIOBase):
     """What ``open`` for writing stands on here; a dead process's buffers are lost."""
 
-    def __init__(self, files: FaultyFiles, fd: int, *, append: bool) -> None:
+    def __init__(self, files: FaultyFiles, fd: int, *, append: bool, owner: bool = True) -> None:
         self._files = files
+        self._owner = owner
         self._fd = fd
         if append:
             os.lseek(fd, 0, os.SEEK_END)
@@ -415,4 +430,5 @@ class _RawFile(io.RawIOBase):
     def close(self) -> None:
         if not self.closed:
             super().close()
-            self._files._close(self._fd)
+            if self._owner:
+                self._files._close(self._fd)

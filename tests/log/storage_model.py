@@ -14,12 +14,13 @@ Deterministic for a seed: the clock is the driver's, and threads are replaced by
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import random
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from itertools import pairwise
 from pathlib import Path
@@ -29,9 +30,12 @@ from typing import Any, NamedTuple
 from kafka08.common import TopicPartition
 from kafka08.config import BrokerConfig
 from kafka08.errors import MessageSetSizeTooLargeError, OffsetOutOfRangeError
+from kafka08.log import compaction
 from kafka08.log import manager as manager_module
+from kafka08.log.compaction import Job
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
+from kafka08.log.throttler import Throttler
 from kafka08.message.compression import compress
 from kafka08.message.message import encode_entry
 from kafka08.message.message_set import iter_messages
@@ -40,7 +44,12 @@ from tests.log.support import ManualClock, writable
 
 SEGMENT_BYTES = 600
 INDEX_ENTRIES = 4
-PARTITIONS = [TopicPartition("plain", 0), TopicPartition("mixed", 0), TopicPartition("mixed", 1)]
+PARTITIONS = [
+    TopicPartition("plain", 0),
+    TopicPartition("mixed", 0),
+    TopicPartition("mixed", 1),
+    TopicPartition("keyed", 0),
+]
 
 _header_at = Struct(">qi").unpack_from
 _index_entry_at = Struct(">ii").unpack_from
@@ -67,11 +76,14 @@ class Expected:
     """What the model knows of one partition.
 
     Below ``durable`` nothing may be lost to a ``power_cut``, after which, until looked at, nothing
-    else is promised. ``pending`` holds what the call in flight adds; ``first`` and ``final`` bound what of
-    units + pending may be left, as (lowest, highest) counts, if the process dies in the call.
+    else is promised. ``pending`` holds what the call in flight adds; ``front`` and ``back`` bound
+    what of units + pending may be left, as (lowest, highest) counts, if the process dies in the
+    call. ``compacted`` logs may also lack what later messages supersede, if ``cleaning``.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, compacted: bool = False) -> None:
+        self.compacted = compacted
+        self.cleaning = False
         self.units: list[Unit] = []
         self.start = self.leo = 0
         self.durable = 0
@@ -110,6 +122,29 @@ class InlineExecutor:
         pass
 
 
+class InlineCleaning:
+    """A compaction that has done its work, but for the swaps, as soon as it is started."""
+
+    exit_status = 0
+
+    def __init__(self, job: Job) -> None:
+        self._events: list[dict[str, Any]] = []
+        end, stats = compaction.clean(
+            job,
+            lambda line: None,
+            lambda group: self._events.append({"group": group}),
+            Throttler(job.rate, job.throttle_fd),
+        )
+        self._events.append({"end": end, "stats": stats})
+
+    def poll(self) -> list[dict[str, Any]]:
+        events, self._events = self._events, []
+        return events
+
+    def kill(self) -> None:
+        pass
+
+
 class Driver:
     """One run below ``directory`` (empty). ``run`` raises AssertionError with the last steps."""
 
@@ -123,7 +158,12 @@ class Driver:
         self.dirs = [f"{root}/one", f"{root}/two"]
         self.expected: dict[TopicPartition, Expected] = {}
         self.serving = False
-        self.configs: dict[str, dict[str, str]] = {"plain": {}, "mixed": {}}
+        self.configs: dict[str, dict[str, str]] = {
+            "plain": {},
+            "mixed": {},
+            "keyed": {"cleanup.policy": "compact"},
+        }
+        self.cleaning: Generator[Any, None, None] | None = None
         self.counts: Counter[str] = Counter()
         self.trail: list[str] = []
         self.manager = LogManager(self._broker_config(), clock=self.clock, topic_configs={})
@@ -142,6 +182,9 @@ class Driver:
                 "log.retention.ms": "1000000",
                 "log.retention.bytes": str(5 * SEGMENT_BYTES),
                 "log.segment.delete.delay.ms": "1000",
+                "log.cleaner.enable": "true",
+                "log.cleaner.dedupe.buffer.size": str((1 << 20) + 1),
+                "log.cleaner.min.cleanable.ratio": "0.01",
             }
         )
 
@@ -200,6 +243,10 @@ class Driver:
 
     def _die(self, power_cut: bool) -> None:
         self.files.on_fsync = None
+        cleaning, self.cleaning = self.cleaning, None
+        if cleaning is not None:
+            with contextlib.suppress(Crash):
+                cleaning.close()
         if self.serving:
             for partition, log in self.manager.logs.items():
                 if not self.expected[partition].truncating:
@@ -220,11 +267,14 @@ class Driver:
             self._broker_config(), clock=self.clock, topic_configs=self.configs
         )
         self.manager.load()
+        assert self.manager.cleaner is not None
+        self.manager.cleaner._start = InlineCleaning
         for partition, log in self.manager.logs.items():
             assert partition in self.expected, f"{partition} was never made"
             self._found(partition, log)
         for partition in list(self.expected):
             if partition not in self.manager.logs:
+                os_fsync_directories(self.dirs)  # or its deletion may still be undone
                 lost = self.expected.pop(partition)
                 durable = [u for u in lost.units if u.last < lost.durable]
                 assert lost.being_deleted or (lost.power_cut and not durable), (
@@ -245,7 +295,10 @@ class Driver:
                 # what is left was read from the disk
                 expected.durable = log.log_end_offset
             else:
-                self._check_kept(expected, units, log)
+                if expected.cleaning:
+                    self._check_cleaned(expected, units, log)
+                else:
+                    self._check_kept(expected, units, log)
                 # a killed truncation has not unsynced what it has not cut
                 backed = (expected.durable, expected.durable_before, log.log_start_offset)
                 expected.durable = max(backed)
@@ -285,6 +338,12 @@ class Driver:
     def _check_durable(self, expected: Expected, units: list[Unit], log: Log) -> None:
         """After a power cut: all below the recovery point, nothing that never was."""
         durable = expected.durable
+        if expected.compacted:
+            check_compacted(expected.units, units, durable)
+            known = {message for unit in expected.history for message in unit.messages}
+            strange = {message for unit in units for message in unit.messages} - known
+            assert not strange, f"{log.name}: never appended {sorted(strange)}"
+            return
         must = [u for u in expected.units[expected.front[1] :] if u.last < durable]
         may = {u for u in expected.units[: expected.front[1]] if u.last < durable}
         low = min((u.last for u in expected.units), default=expected.start)
@@ -294,6 +353,14 @@ class Driver:
         )
         strange = set(units) - expected.history
         assert not strange, f"{log.name}: never appended {shown(sorted(strange))}"
+
+    def _check_cleaned(self, expected: Expected, units: list[Unit], log: Log) -> None:
+        """After a kill while it was cleaned: nothing new, and each key's last message."""
+        check_compacted(expected.units[: expected.back[0]], units, 1 << 62)
+        known = expected.units + expected.pending
+        before = {message for unit in known for message in unit.messages}
+        strange = {message for unit in units for message in unit.messages} - before
+        assert not strange, f"{log.name}: {sorted(strange)} had been cleaned away"
 
     # Files against themselves
 
@@ -345,7 +412,8 @@ class Driver:
         partition = self.rng.choice(PARTITIONS)
         log = self.manager.get_log(partition)
         if log is None:
-            expected = self.expected[partition] = Expected()
+            compacted = partition.topic == "keyed"
+            expected = self.expected[partition] = Expected(compacted=compacted)
             expected.being_deleted = True  # if it dies now there may be one or not
             log = self.manager.create_log(partition, self.manager.config_for(partition.topic))
             expected.being_deleted = False
@@ -361,7 +429,7 @@ class Driver:
             self._produce(partition, log, expected)
 
     def _produce(self, partition: TopicPartition, log: Log, expected: Expected) -> None:
-        sets = SetMaker(self.rng, log.log_end_offset, plain=partition.topic == "plain")
+        sets = SetMaker(self.rng, log.log_end_offset, partition.topic)
         data, units = sets.make()
         if log.config.compressed_sets == "normalised" and sets.codec:
             units = [joined(units)] if units else []
@@ -371,7 +439,7 @@ class Driver:
         """What a follower appends: offsets given, wrappers as they are, now and then a gap."""
         partition, log, expected = self._pick()
         gap = self.rng.choice((0, 0, 0, 0, 2)) if log.log_end_offset == expected.leo else 0
-        sets = SetMaker(self.rng, log.log_end_offset + gap, plain=partition.topic == "plain")
+        sets = SetMaker(self.rng, log.log_end_offset + gap, partition.topic)
         data, units = sets.make(numbered=True)
         self._append(log, expected, data, units, assign=False)
 
@@ -476,10 +544,11 @@ class Driver:
             assert log.log_end_offset == expected.leo
             expected.units = [u for u in expected.units if u.last >= starts[partition]]
             expected.start = starts[partition]
-            expected.claim(expected.start)
             expected.settle()
 
     def _start_after_retention(self, log: Log) -> int:
+        if log.config.compact:
+            return log.log_start_offset
         """By the rules of Kafka: time from the oldest on, then size while a whole one is over."""
         known = [(s.base_offset, s.size, s.last_modified_ms) for s in log.segments]
         bases = [base for base, _, _ in known] + [log.log_end_offset]
@@ -511,7 +580,7 @@ class Driver:
             del self.expected[partition]
         else:
             history = self.expected[partition].history
-            fresh = self.expected[partition] = Expected()
+            fresh = self.expected[partition] = Expected(compacted=partition.topic == "keyed")
             fresh.history = history
             fresh.being_deleted = True
             self._note(f"  {partition} may come back")
@@ -567,6 +636,8 @@ class Driver:
     def reconfigure(self) -> None:
         topic = self.rng.choice(list(self.configs))
         self.configs[topic] = {
+            **({"cleanup.policy": "compact"} if topic == "keyed" else {}),
+            "delete.retention.ms": str(self.rng.choice((0, 1000, 1 << 40))),
             "segment.bytes": str(self.rng.choice((SEGMENT_BYTES, SEGMENT_BYTES, 300))),
             "index.interval.bytes": str(self.rng.choice((0, 60, 200))),
             "segment.index.bytes": str(8 * self.rng.choice((1, 2, INDEX_ENTRIES, 40))),
@@ -591,6 +662,49 @@ class Driver:
 
     def die(self) -> None:
         raise Crash("between two calls")
+
+    def clean(self) -> None:
+        """A cleaning, with anything in between."""
+        key = PARTITIONS[-1]
+        log, cleaner = self.manager.get_log(key), self.manager.cleaner
+        if log is None or cleaner is None:
+            return
+        until = self.rng.randint(log.log_start_offset, log.log_end_offset)
+        cleaner.clean_until = lambda _: until
+        found = cleaner.grab_filthiest_log()
+        if found is None:
+            return
+        expected = self.expected[key]
+        expected.cleaning = True
+        self.counts["cleaning"] += 1
+        truncations = log.truncations
+        self.cleaning = cleaner.clean(found)
+        for wish in self.cleaning:
+            if callable(wish):
+                wish()
+            if self.rng.random() < 0.1:
+                self._note("  while it is cleaned")
+                self._adopt(log, expected)
+                self.rng.choice((self.produce, self.truncate, self.roll, self.checkpoint))()
+                expected = self.expected[key]
+                expected.cleaning = True
+        self.cleaning = None
+        self._adopt(log, expected)
+        expected.cleaning = False
+        if log.truncations == truncations:
+            assert cleaner.checkpoint(log) == found.end_offset
+            keys = [m[1] for unit in expected.units for m in unit.messages if m[0] < until]
+            clean = [m[1] for u in expected.units for m in u.messages if m[0] < found.end_offset]
+            assert len(set(clean)) == len(clean), f"{key}: {keys} holds superseded messages"
+
+    def _adopt(self, log: Log, expected: Expected) -> None:
+        """Take over what a cleaning has made of a log, if it is right."""
+        units = list(stored_units(self.inspect(log, whole=False)))
+        self._check_cleaned(expected, units, log)
+        expected.units = units
+        expected.history.update(units)
+        expected.claim(log.recovery_point)
+        expected.settle()
 
     # Steps: reading
 
@@ -640,6 +754,7 @@ WEIGHTS = {
     "retain": 3,
     "delete": 1,
     "flush": 8,
+    "clean": 4,
     "checkpoint": 4,
     "delete_files": 2,
     "reconfigure": 2,
@@ -656,10 +771,11 @@ class SetMaker:
     ``offset`` is what the next message gets; ``codec`` the last one used.
     """
 
-    def __init__(self, rng: random.Random, offset: int, *, plain: bool) -> None:
+    def __init__(self, rng: random.Random, offset: int, topic: str) -> None:
         self.rng = rng
         self.offset = offset
-        self.plain = plain
+        self.plain = topic == "plain"
+        self.keyed = topic == "keyed"
         self.codec = 0
 
     def make(self, *, numbered: bool = False) -> tuple[bytes, list[Unit]]:
@@ -683,6 +799,8 @@ class SetMaker:
     def _pair(self) -> Pair:
         rng = self.rng
         key = rng.choice((None, b"", b"k%d" % rng.randrange(9), b"k%d" % rng.randrange(9)))
+        if self.keyed:
+            key = b"k%d" % rng.randrange(9)
         value = rng.choice((None, b"", rng.randbytes(rng.randint(0, 12)) * 2, b"v" * 30))
         return key, value
 
@@ -765,6 +883,26 @@ def stored_units(segments: list[Stored]) -> Iterator[Unit]:
                 [(m.offset, m.key, m.value) for m in iter_messages(data[position:end])]
             )
             yield Unit(offset, messages)
+
+
+def check_compacted(old: list[Unit], new: list[Unit], below: int) -> None:
+    """Of the messages below an offset only superseded ones and tombstones may be missing."""
+    have = {message for unit in new for message in unit.messages}
+    last = {m[1]: m[0] for unit in old for m in unit.messages}
+    kept = {m[1]: m[0] for unit in new for m in unit.messages}
+    for unit in old:
+        for message in unit.messages:
+            offset, key, value = message
+            superseded = max(last[key], kept.get(key, -1)) > offset
+            if offset < below and message not in have and value is not None and not superseded:
+                raise AssertionError(f"{offset}, the last of {key!r}, is gone")
+            if offset < below and superseded and last[key] < below and message not in have:
+                later = (kept.get(key, -1) >= last[key]) or _is_tombstone(old, last[key])
+                assert later, f"{offset} is gone, and {last[key]}, which superseded it, too"
+
+
+def _is_tombstone(units: list[Unit], offset: int) -> bool:
+    return any(m[0] == offset and m[2] is None for unit in units for m in unit.messages)
 
 
 def check_index(content: bytes, count: int, stored: Stored) -> None:

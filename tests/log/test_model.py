@@ -74,7 +74,7 @@ def test_a_dead_process_changes_nothing(files: FaultyFiles, tmp_path: Path) -> N
         lambda: os.replace(str(tmp_path / "a"), str(tmp_path / "b")),
         lambda: os.mkdir(str(tmp_path / "c")),
         lambda: write(tmp_path / "a", b"other"),
-        lambda: open(str(tmp_path / "d"), "w"),
+        lambda: (tmp_path / "d").touch(),
         lambda: shutil.rmtree(str(tmp_path)),
     ):
         with pytest.raises(Crash):
