@@ -23,6 +23,8 @@ HEADER_SIZE = HEADER.size
 MIN_MESSAGE_SIZE = 14
 
 _header_at = HEADER.unpack_from
+# Not an attribute of the class: compiled, each file would get a counter of its own.
+_serials = itertools.count()
 _FIRST_READ = 8 << 10
 _LONG_READ = 64 << 10
 
@@ -37,12 +39,11 @@ class SegmentFile:
     """
 
     __slots__ = ("fd", "plain_until", "serial")
-    _serials = itertools.count()
 
     def __init__(self, path: str, flags: int = os.O_RDWR) -> None:
         self.fd = -1
         self.plain_until = 0
-        self.serial = next(self._serials)
+        self.serial = next(_serials)
         self.fd = os.open(path, flags, 0o666)
 
     def __del__(self) -> None:
@@ -54,7 +55,7 @@ class SegmentFile:
 
     def renew(self) -> None:
         """Take a new serial: what was known of the bytes by the old one no longer holds."""
-        self.serial = next(self._serials)
+        self.serial = next(_serials)
 
 
 class FileSlice:
