@@ -135,6 +135,7 @@ class FaultyFiles:
             (os, "mkdir", self._mkdir),
             (os, "rmdir", self._rmdir),
             (os, "utime", self._utime),
+            (os, "listdir", self._listdir),
             (shutil, "rmtree", self._rmtree),
             (builtins, "open", self._open_file),
             (mmap, "mmap", self._mmap),
@@ -368,14 +369,19 @@ class FaultyFiles:
             more["times"] = times
         self._real["os.utime"](path, **more)
 
+    def _listdir(self, path: Any = ".") -> list[str]:
+        """In an order of chance, the same for a seed whatever the file system."""
+        names: list[str] = self._real["os.listdir"](path)
+        if self._ours(path):
+            names.sort()
+            self.rng.shuffle(names)
+        return names
+
     def _rmtree(self, path: Any, *args: Any, **more: Any) -> None:
-        """Names in random order, as a file system gives them."""
         if not self._ours(path):
             self._real["shutil.rmtree"](path, *args, **more)
             return
-        names = sorted(os.listdir(path))
-        self.rng.shuffle(names)
-        for name in names:
+        for name in os.listdir(path):
             below = os.path.join(path, name)
             if stat.S_ISDIR(os.lstat(below).st_mode):
                 self._rmtree(below)

@@ -9,6 +9,7 @@ import logging
 import os
 import random
 import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,14 +32,35 @@ def _quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[Path]:
+    """In memory where there is such a place: the files' durability is only played."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=memory) as name:
+        yield Path(name)
+
+
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
-def test_logs_keep_their_promises_through_every_crash(first: int, tmp_path: Path) -> None:
+def test_logs_keep_their_promises_through_every_crash(first: int, directory: Path) -> None:
     counts: Counter[str] = Counter()
     for seed in range(first, first + BLOCK):
-        counts += Driver(tmp_path, seed).run(STEPS)
+        counts += Driver(directory, seed).run(STEPS)
     assert counts["kill"] > BLOCK
     assert counts["power cut"] > BLOCK
     assert counts["clean stop"] > BLOCK
+    assert counts["cleaning"] > BLOCK
+
+
+def test_a_seed_always_takes_the_same_steps(tmp_path: Path) -> None:
+    runs = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        driver = Driver(tmp_path / name, 5)
+        runs.append((driver.run(100), driver.files.calls, driver.trail))
+    assert runs[0] == runs[1]
 
 
 # The files under it: a model whose crashes crash nothing would prove nothing.
@@ -74,7 +96,7 @@ def test_a_dead_process_changes_nothing(files: FaultyFiles, tmp_path: Path) -> N
         lambda: os.replace(str(tmp_path / "a"), str(tmp_path / "b")),
         lambda: os.mkdir(str(tmp_path / "c")),
         lambda: write(tmp_path / "a", b"other"),
-        lambda: (tmp_path / "d").touch(),
+        lambda: write(tmp_path / "d", b"new"),
         lambda: shutil.rmtree(str(tmp_path)),
     ):
         with pytest.raises(Crash):
