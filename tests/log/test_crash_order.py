@@ -1,0 +1,164 @@
+"""What must be on disk before what: one small case for each order that a crash once broke."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka08.log.checkpoint import OffsetCheckpoint
+from kafka08.log.directory import LogDirectory
+from kafka08.log.log import Log
+from tests.log.support import append, crash_copy, everything, open_log, segment_paths
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.fixture
+def trace(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of what is renamed, cut, removed and synced, in order."""
+    done: list[str] = []
+
+    def watch(name: str, label: Callable[..., str]) -> None:
+        real = getattr(os, name)
+
+        def call(*args: Any) -> Any:
+            done.append(f"{name} {label(*args)}")
+            return real(*args)
+
+        monkeypatch.setattr(os, name, call)
+
+    def of_fd(fd: int, *_: object) -> str:
+        return os.path.basename(os.readlink(f"/proc/self/fd/{fd}"))
+
+    def of_path(path: str, *_: object) -> str:
+        return os.path.basename(path)
+
+    for name in ("fsync", "ftruncate"):
+        watch(name, of_fd)
+    for name in ("replace", "unlink"):
+        watch(name, of_path)
+    return done
+
+
+def three_segments(tmp_path: Path) -> Log:
+    """Offsets 0-1, 2-3, 4-5."""
+    log = open_log(tmp_path, segment_bytes=100)
+    for _ in range(6):
+        append(log, "x" * 24)
+    assert [s.base_offset for s in log.segments] == [0, 2, 4]
+    return log
+
+
+def name(base: int) -> str:
+    return f"{base:020d}.log"
+
+
+def test_truncation_drops_the_newest_first_and_syncs_that_before_the_cut(
+    tmp_path: Path, trace: list[str]
+) -> None:
+    log = three_segments(tmp_path)
+    trace.clear()
+    log.truncate_to(1)
+    steps = [step for step in trace if ".index" not in step]
+    expected = [f"replace {name(4)}", f"replace {name(2)}", "fsync t-0", f"ftruncate {name(0)}"]
+    assert steps[:4] == expected
+
+
+def test_recovery_drops_what_lies_behind_damage_before_it_cuts(
+    tmp_path: Path, trace: list[str]
+) -> None:
+    log = three_segments(tmp_path)
+    path = segment_paths(log.directory)[0]
+    path.write_bytes(path.read_bytes()[:-1])
+    trace.clear()
+    assert open_log(tmp_path).log_end_offset == 1
+    steps = [step for step in trace if ".index" not in step]
+    expected = [f"replace {name(4)}", f"replace {name(2)}", "fsync t-0", f"ftruncate {name(0)}"]
+    assert steps == [*expected, f"fsync {name(0)}"]
+
+
+def test_a_recovery_killed_before_its_cut_is_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = three_segments(tmp_path)
+    path = segment_paths(log.directory)[0]
+    path.write_bytes(path.read_bytes()[:-1])
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(os, "ftruncate", killed)
+        open_log(tmp_path)
+    again = open_log(tmp_path)
+    assert (again.log_end_offset, len(everything(again))) == (1, 1)
+
+
+def test_a_flush_syncs_what_a_truncation_cut_below_the_recovery_point(
+    tmp_path: Path, trace: list[str]
+) -> None:
+    log = three_segments(tmp_path)
+    log.flush()
+    log.truncate_to(3)
+    log.roll()
+    append(log, "new")
+    trace.clear()
+    log.flush()
+    assert f"fsync {name(2)}" in trace
+    assert f"fsync {name(3)}" in trace
+
+
+def test_a_cut_that_a_killed_process_did_not_sync_is_synced_by_the_next(
+    tmp_path: Path, trace: list[str]
+) -> None:
+    log = three_segments(tmp_path)
+    log.flush()
+    log.truncate_to(3)
+    log.roll()
+    copy = crash_copy(log, tmp_path / "crashed")
+    log = open_log(copy.parent, recovery_point=3)
+    trace.clear()
+    append(log, "new")
+    log.flush()
+    assert f"fsync {name(2)}" in trace
+
+
+def test_a_segment_that_reaches_into_the_next_ends_the_log(tmp_path: Path) -> None:
+    log = three_segments(tmp_path)
+    old = segment_paths(log.directory)[1].read_bytes()
+    log.truncate_to(3)
+    log.roll()
+    append(log, "new")
+    segment_paths(log.directory)[1].write_bytes(old)  # a power cut has undone the truncation
+    log = open_log(tmp_path, recovery_point=3)
+    assert log.log_end_offset == 4
+    assert [offset for offset, _ in everything(log)] == [0, 1, 2, 3]
+
+
+def test_garbage_behind_the_segment_before_the_recovery_point_is_cut(tmp_path: Path) -> None:
+    log = three_segments(tmp_path)
+    path = segment_paths(log.directory)[1]
+    path.write_bytes(path.read_bytes() + b"\x01" * 40)
+    log = open_log(tmp_path, recovery_point=4)
+    assert [s.size for s in log.segments] == [100, 100, 100]
+    assert len(everything(log)) == 6
+
+
+def test_markers_and_checkpoints_are_gone_or_there_for_good(
+    tmp_path: Path, trace: list[str]
+) -> None:
+    directory = LogDirectory(str(tmp_path))
+    directory.mark_clean()
+    directory.unmark_clean()
+    assert trace == ["unlink .kafka_cleanshutdown", f"fsync {tmp_path.name}"]
+    directory.unlock()
+    checkpoint = OffsetCheckpoint(str(tmp_path / "points"))
+    trace.clear()
+    checkpoint.write({})
+    assert trace == ["fsync points.tmp", "replace points.tmp", f"fsync {tmp_path.name}"]
