@@ -46,6 +46,8 @@ logger = logging.getLogger("org.apache.kafka.clients.producer.KafkaProducer")
 
 # How long the interpreter's end may wait for a producer that nobody closed.
 AT_EXIT_S = 5.0
+# A broker that does not answer for so long is not waited for: another one may know.
+METADATA_TIMEOUT_MS = 10000
 # Beyond this, locks and sockets overflow; such times mean "never".
 _FOREVER_S = 2_000_000.0
 _numbers = itertools.count(1)
@@ -99,7 +101,7 @@ class KafkaProducer:
         self._accumulator = Accumulator(
             lock=self._lock,
             make_event=self._runtime.event,
-            batch_size=config.batch_size,
+            batch_size=min(config.batch_size, config.max_request_size),
             linger=_seconds(config.linger_ms),
             buffer_memory=config.buffer_memory,
             max_request_size=config.max_request_size,
@@ -131,7 +133,7 @@ class KafkaProducer:
         return ClusterClient(
             lambda: [*dict.fromkeys([*bootstrap, *self._cluster.known_endpoints()])],
             client_id=self.client_id,
-            timeout_ms=min(config.request_timeout_ms, max(config.metadata_fetch_timeout_ms, 1)),
+            timeout_ms=min(config.request_timeout_ms, METADATA_TIMEOUT_MS),
             runtime=self._runtime,
             **options,
         )
@@ -274,6 +276,8 @@ class KafkaProducer:
             f"buffer.memory ({config.buffer_memory} bytes) is full of records that no broker "
             "has acknowledged yet"
         )
+        if in_callback.get():
+            raise BufferExhaustedError(f"{full}, and a callback cannot wait for the task it is in")
         if not config.block_on_buffer_full:
             raise BufferExhaustedError(
                 f"{full}, and block.on.buffer.full is false: send again later, or raise "
@@ -365,14 +369,20 @@ class KafkaProducer:
             self._refusal = ProducerClosedError
         self._room.set()
         _alive.discard(self)
-        self._finish_all(timeout)
+        try:
+            self._finish_all(timeout)
+        finally:
+            self._end(timeout, join=not calling_back)
+
+    def _end(self, timeout: float | None, *, join: bool) -> None:
+        """Fail what is left and stop all tasks."""
         with self._lock:
             error = DeliveryTimeoutError(
                 f"The producer was closed before this record was acknowledged ({timeout} s given)"
             )
             ended = self._accumulator.abandon(error)
         self._metadata.ask_stop()
-        self._sender.stop(join=not calling_back)
+        self._sender.stop(join=join)
         self._cluster.close()
         for batch in ended:
             batch.finish()

@@ -160,8 +160,9 @@ class MetadataKeeper:
             return
         with self._lock:
             self._take(response.topics, {broker.node_id for broker in response.brokers})
-            self._requested = self._requested or bool(self._waiters.keys() - self.topics.keys())
-            self._requested = self._requested or self._accumulator.leaderless()
+            # Only ever set here: somebody may ask anew at any moment.
+            if self._waiters.keys() - self.topics.keys() or self._accumulator.leaderless():
+                self._requested = True
             self.refreshed_at = self._clock.monotonic()
         leaders = {q.leader for topic in self.topics.values() for q in topic.queues.values()}
         self._updated(leaders - {NO_LEADER})

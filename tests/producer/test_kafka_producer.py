@@ -617,6 +617,41 @@ def test_close_and_flush_in_a_callback(cluster: FakeCluster) -> None:
     assert len(raised) == 1
 
 
+def test_an_interrupted_close_leaves_no_future_undone(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    producer, broker = threaded(cluster)
+    broker.mute = True
+    future = producer.send("one", b"a")
+
+    def interrupted(timeout: float | None) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(producer, "_finish_all", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        producer.close()
+    assert isinstance(future.exception(0), DeliveryTimeoutError)
+
+
+def test_a_callback_does_not_wait_for_room(cluster: FakeCluster) -> None:
+    producer, _ = threaded(cluster, buffer_memory=100)
+    raised: list[BaseException] = []
+    called = threading.Event()
+
+    def callback(metadata: Any, error: Any) -> None:
+        try:
+            for _ in range(2):
+                producer.send("one", b"x" * 60)
+        except KafkaError as refused:
+            raised.append(refused)
+        called.set()
+
+    with producer:
+        producer.send("one", b"x" * 60, callback=callback)
+        assert called.wait(10)
+    assert [type(error) for error in raised] == [BufferExhaustedError]
+
+
 def test_many_threads_lose_nothing(cluster: FakeCluster) -> None:
     producer, _ = threaded(cluster, batch_size=500, buffer_memory=5000, retries=3)
     futures: list[Any] = []
