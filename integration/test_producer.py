@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ import pytest
 from integration import original
 from integration.clients import CODECS, Confluent, HighLevel, KafkaPython, Record, any_records
 from integration.harness import HOME, Broker, Process, Tools, ZooKeeper
+from integration.wire import wait_until
 from kafka08.errors import KafkaError, MessageSizeTooLargeError
 from kafka08.producer.errors import (
     DeliveryTimeoutError,
@@ -336,3 +338,42 @@ def test_processes(own_broker: Broker, code: str, expected: list[bytes]) -> None
 def test_on_greenlets(own_broker: Broker) -> None:
     own_broker.create_topic("greenlets")
     assert script(GREENLETS, own_broker, "greenlets").strip() == "100"
+
+
+def test_the_leader_is_killed_and_the_other_replica_goes_on(
+    zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    chroot = f"{zookeeper.connect}/{unique('pair')}"
+    brokers = [
+        Broker("ours", tmp_path / str(number), chroot, broker_id=number) for number in range(2)
+    ]
+    for broker in brokers:
+        launch(broker)
+        broker.start()
+    client = zookeeper.client(chroot.removeprefix(zookeeper.connect))
+    payload = json.dumps({"version": 1, "partitions": {"0": [0, 1]}}).encode()
+    client.create("/brokers/topics/pair", payload, makepath=True)
+
+    def isr() -> list[int]:
+        path = "/brokers/topics/pair/partitions/0/state"
+        return sorted(json.loads(client.get(path)[0])["isr"]) if client.exists(path) else []
+
+    wait_until("a full isr", WAIT_S, lambda: isr() == [0, 1])
+    bootstrap = [broker.address for broker in brokers]
+    producer = KafkaProducer(
+        bootstrap_servers=bootstrap, acks="all", retries=1000, linger_ms=2, batch_size=2000
+    )
+    futures = []
+    for number in range(20_000):
+        futures.append(producer.send("pair", b"%08d" % number))
+        if number == 5000:
+            futures[1000].result(WAIT_S)
+            brokers[0].kill()
+    producer.flush(WAIT_S)
+    offsets = [future.result(0).offset for future in futures]
+    producer.close()
+    client.stop()
+    client.close()
+    values = stored(brokers[1], "pair")
+    assert [values[offset] for offset in offsets] == [b"%08d" % n for n in range(20_000)]
+    assert offsets == sorted(offsets)

@@ -1,0 +1,128 @@
+"""The pipelined connection against a peer that behaves, and peers that do not."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kafka08.errors import ProtocolError
+from kafka08.producer.connection import MAX_RESPONSE_BYTES, Connection
+from kafka08.protocol.requests import encode_response
+from kafka08.protocol.schemas import (
+    ProducePartitionResponse,
+    ProduceRequest,
+    ProduceResponse,
+    ProduceTopicResponse,
+)
+from kafka08.runtime import ThreadRuntime
+
+REQUEST = ProduceRequest(1, 1000, [])
+RESPONSE = ProduceResponse([ProduceTopicResponse("t", [ProducePartitionResponse(0, 0, 7)])])
+
+
+class Pair(ThreadRuntime):
+    """``peer`` is the other end of the one connection there is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._mine, self.peer = socket.socketpair()
+        self.peer.settimeout(10)
+
+    def connect(self, host: str, port: int, timeout: float) -> Any:
+        self._mine.settimeout(timeout)
+        return self._mine
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    pair = Pair()
+    yield pair
+    pair.peer.close()
+
+
+@pytest.fixture
+def connection(pair: Pair) -> Iterator[Connection]:
+    connection = Connection("h", 1, runtime=pair, client_id="me", timeout=0.05)
+    yield connection
+    connection.close()
+
+
+def answer(number: int) -> bytes:
+    return b"".join(encode_response(number, RESPONSE))
+
+
+def test_answers_come_with_what_was_asked(pair: Pair, connection: Connection) -> None:
+    assert connection.waiting_since() is None
+    for context in ("first", "second", "third"):
+        connection.write(connection.encode(REQUEST, context))
+    assert connection.waiting_since() is not None
+    pair.peer.sendall(answer(1) + answer(2) + answer(3)[:7])
+    found = connection.receive()
+    assert [(response, asked.context) for response, asked in found] == [
+        (RESPONSE, "first"),
+        (RESPONSE, "second"),
+    ]
+    for _ in found:
+        connection.outstanding.popleft()
+    later = threading.Timer(0.12, pair.peer.sendall, [answer(3)[7:]])  # more than one timeout
+    later.start()
+    assert [asked.context for _, asked in connection.receive()] == ["third"]
+    later.join()
+
+
+def test_what_has_no_answer_is_not_outstanding(pair: Pair, connection: Connection) -> None:
+    data = connection.encode(REQUEST, None, answered=False)
+    connection.write(data)
+    assert not connection.outstanding
+    assert pair.peer.recv(1000) == data
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        answer(2),
+        answer(1) + answer(2),
+        struct.pack(">ii", 4, 1),
+        struct.pack(">i", 2) + b"xx",
+        struct.pack(">i", -1),
+        struct.pack(">i", MAX_RESPONSE_BYTES + 1),
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+    ],
+    ids=["wrong-id", "too-many", "short", "no-id", "negative", "huge", "http"],
+)
+def test_garbage(pair: Pair, connection: Connection, data: bytes) -> None:
+    connection.encode(REQUEST, None)
+    pair.peer.sendall(data)
+    with pytest.raises(ProtocolError):
+        connection.receive()
+
+
+def test_a_peer_that_closes_is_noticed_while_nothing_is_outstanding(
+    pair: Pair, connection: Connection
+) -> None:
+    pair.peer.shutdown(socket.SHUT_RDWR)
+    with pytest.raises(ConnectionResetError):
+        connection.receive()
+
+
+def test_abort_wakes_the_reader(connection: Connection) -> None:
+    raised: list[BaseException] = []
+
+    def read() -> None:
+        try:
+            connection.receive()
+        except OSError as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    connection.abort()
+    thread.join(10)
+    assert len(raised) == 1
+    with pytest.raises(OSError, match=r".+"):
+        connection.write(b"x")
