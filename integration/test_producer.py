@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 import threading
@@ -134,6 +135,19 @@ def test_too_large_for_the_producer_or_for_the_broker(broker: Broker) -> None:
     assert isinstance(futures[1].exception(0), MessageSizeTooLargeError)
     assert isinstance(futures[3].exception(0), RecordTooLargeError)
     assert [futures[n].result(0).offset for n in (0, 2)] == [0, 1]
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+def test_small_segments_take_batches_one_by_one(broker: Broker, codec: str) -> None:
+    """A segment holds a batch, but not all that would fit into a request."""
+    topic = unique("segments")
+    broker.create_topic(topic, config={"segment.bytes": 20_000, "max.message.bytes": 10_000})
+    settings = {"batch_size": 8000, "linger_ms": 200, "compression_type": codec}
+    values = [random.Random(n).randbytes(90) + b"%06d" % n for n in range(3000)]
+    with KafkaProducer(bootstrap_servers=broker.address, **settings) as producer:
+        futures = [producer.send(topic, value) for value in values]
+    assert [future.result(0).offset for future in futures] == list(range(3000))
+    assert stored(broker, topic) == values
 
 
 def test_acks_0_learns_of_no_error_and_goes_on(broker: Broker) -> None:

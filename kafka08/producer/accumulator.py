@@ -36,15 +36,19 @@ class PartitionQueue:
     """Batches of one partition, oldest first; ``open`` is the last one while it may grow.
 
     ``in_flight`` counts requests. ``not_before``: monotonic seconds, after an error. ``one_by_one``
-    is how many batches are to be sent alone.
+    is how many batches are to be sent alone. ``accepted``: bytes of the largest set the broker has
+    taken. ``on_trial``: a set of several batches is in flight that it may refuse for its size;
+    nothing may overtake that.
     """
 
     __slots__ = (
+        "accepted",
         "batches",
         "codec",
         "in_flight",
         "leader",
         "not_before",
+        "on_trial",
         "one_by_one",
         "open",
         "tp",
@@ -59,6 +63,8 @@ class PartitionQueue:
         self.in_flight = 0
         self.not_before = 0.0
         self.one_by_one = 0
+        self.accepted = 0
+        self.on_trial = False
 
 
 class Part(NamedTuple):
@@ -186,8 +192,7 @@ class Accumulator:
                 if batches:
                     parts.append(Part(queue, batches))
                     room -= sum(batch.size for batch in batches)
-                if queue.batches and not self._one_at_a_time:
-                    delay = self._delay(queue, now)
+                delay = self._delay(queue, now)
             if delay is not None:
                 wait = delay if wait is None else min(wait, delay)
         return Drained(parts, wait)
@@ -199,7 +204,7 @@ class Accumulator:
 
     def _delay(self, queue: PartitionQueue, now: float) -> float | None:
         """Seconds until something of the queue may be sent; None: not before something happens."""
-        if not queue.batches or (self._one_at_a_time and queue.in_flight):
+        if not queue.batches or (self._one_at_a_time and queue.in_flight) or queue.on_trial:
             return None
         delay = queue.not_before - now
         first = queue.batches[0]
@@ -212,12 +217,12 @@ class Accumulator:
         limit = min(room, COMPRESSED_SET_BYTES) if queue.codec else room
         size = 0
         while queue.batches:
-            size += queue.batches[0].size
             # A lone batch always goes, or one above the limit would never.
-            if size > limit and (taken or not first):
+            if size + queue.batches[0].size > limit and (taken or not first):
                 break
             batch = queue.batches.popleft()
             taken.append(batch)
+            size += batch.size
             if batch is queue.open:
                 queue.open = None
             if queue.one_by_one:
@@ -225,13 +230,18 @@ class Accumulator:
                 break
         if taken:
             queue.in_flight += 1
+        if len(taken) > 1 and (queue.codec or size > queue.accepted):
+            # Compressed sets are never known to be small enough: that hangs on their content.
+            queue.on_trial = True
         return taken
 
     # --- the end of a request
 
     def succeeded(self, part: Part, base_offset: int) -> list[Batch]:
         """``base_offset`` -1 where the broker told none."""
-        part.queue.in_flight -= 1
+        queue = part.queue
+        self._landed(queue)
+        queue.accepted = max(queue.accepted, sum(batch.size for batch in part.batches))
         for batch in part.batches:
             count = len(batch.values)
             self._end(batch, base_offset, None)
@@ -242,7 +252,7 @@ class Accumulator:
     def failed(self, part: Part, error: KafkaError, now: float) -> list[Batch]:
         """The batches that are not to be sent again."""
         queue, batches = part
-        queue.in_flight -= 1
+        self._landed(queue)
         if error.code in _TOO_LARGE and len(batches) > 1:
             queue.one_by_one += len(batches)
             self._put_back(queue, batches)
@@ -266,8 +276,13 @@ class Accumulator:
     def take_back(self, parts: Iterable[Part]) -> None:
         """What was drained but not sent."""
         for queue, batches in parts:
-            queue.in_flight -= 1
+            self._landed(queue)
             self._put_back(queue, [batch for batch in batches if not batch.done])
+
+    def _landed(self, queue: PartitionQueue) -> None:
+        queue.in_flight -= 1
+        if not queue.in_flight:  # what is on trial was sent last
+            queue.on_trial = False
 
     def _put_back(self, queue: PartitionQueue, batches: Iterable[Batch]) -> None:
         """To the front, in the order they came; several requests may fail one after the other."""

@@ -390,6 +390,34 @@ def test_a_set_refused_for_its_size_is_sent_again_batch_by_batch() -> None:
     assert [futures[n].result().offset for n in (0, 2, 3)] == [0, 1, 2]
 
 
+def test_nothing_overtakes_a_set_that_may_be_refused_for_its_size() -> None:
+    driver = Driver(batch_size=0)
+    driver.producer.send("one", b"single")
+    driver.write()
+    driver.cluster.script = failing(0, 10)
+    for n in range(4):
+        driver.producer.send("one", b"%d" % n)
+    driver.write()
+    driver.producer.send("one", b"later")
+    driver.write()
+    assert len(driver.produced) == 2  # the third waits
+    for _ in range(3):
+        driver.run()
+    order = [b"single", b"0", b"1", b"2", b"3", b"later"]
+    assert values(driver) == order
+    # A set no larger than one that was taken is no risk: requests are pipelined.
+    for _ in range(2):
+        driver.producer.send("one", b"a")
+        driver.producer.send("one", b"b")
+        driver.run()
+    sent = len(driver.produced)
+    for _ in range(3):
+        driver.producer.send("one", b"c")
+        driver.producer.send("one", b"d")
+        driver.write()
+    assert len(driver.produced) == sent + 3
+
+
 @pytest.mark.parametrize("broken", [ConnectionResetError("gone"), ProtocolError("garbage")])
 def test_a_lost_connection(broken: Exception) -> None:
     driver = Driver(retries=1)
