@@ -13,6 +13,7 @@ import struct
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -207,7 +208,7 @@ class Soak:
 def check(found: list[Entry], updates: Updates, clean_until: int) -> None:
     """Each key's last value at its offset; nothing superseded below ``clean_until``."""
     offsets = [message.offset for message in found]
-    assert all(a < b for a, b in zip(offsets, offsets[1:], strict=False)), "offsets do not rise"
+    assert all(a < b for a, b in pairwise(offsets)), "offsets do not rise"
     last: dict[bytes, tuple[int, bytes | None]] = {}
     superseded_below: dict[bytes, int] = {}
     for message in found:

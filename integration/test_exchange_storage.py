@@ -161,7 +161,9 @@ def test_what_chores_leave_is_taken_over(
         assert len(dumps["ours"]) == len(dumps["original"])
     else:
         one.kill()
-    assert all(list(directory.glob("*-[01]")) for directory in directories), "one directory is unused"
+    assert all(list(directory.glob("*-[01]")) for directory in directories), (
+        "one directory is unused"
+    )
 
     two.start()
     for topic in TOPICS:

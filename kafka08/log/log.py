@@ -115,7 +115,8 @@ class Log:
         # point then: that which holds it now, or the one before.
         self._first_cut = self.log_end_offset
         if not clean_shutdown:
-            self._first_cut = self._bases[max(bisect_right(self._bases, self.recovery_point) - 2, 0)]
+            holds = bisect_right(self._bases, self.recovery_point) - 1
+            self._first_cut = self._bases[max(holds - 1, 0)]
         self.delete_files(loaded.dropped)
         self._active.jitter_ms = self._random_jitter()
         logger.info(

@@ -250,9 +250,7 @@ def _base_of(name: str) -> int | None:
     return base if base < 1 << 63 else None
 
 
-def _recover_from(
-    segments: list[LogSegment], config: LogConfig, recovery_point: int
-) -> list[str]:
+def _recover_from(segments: list[LogSegment], config: LogConfig, recovery_point: int) -> list[str]:
     """Recover from the segment that holds ``recovery_point``; the files dropped for damage.
 
     What lies behind damage goes before the damage does: after a crash in between, a log without
