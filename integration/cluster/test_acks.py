@@ -43,7 +43,8 @@ def test_25_isr_shrinks_after_append(clusters: Clusters, kind: str) -> None:
     cluster.put_records(topic, 10)
     cluster.pause(3)
     code, _ = cluster.produce(topic, [b"kept"], timeout_ms=60000)
-    assert code == NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    # The original may look at the isr just before it shrinks and at the high watermark just after.
+    assert code == NOT_ENOUGH_REPLICAS_AFTER_APPEND or (kind == "original" and code == 0)
     assert b"kept" in cluster.read(topic)
     cluster.resume(3)
     cluster.await_isr(topic, {1, 3})
