@@ -201,7 +201,12 @@ class Log:
                 f"segment size of {config.segment_bytes}."
             )
         rolled = self._must_roll(len(data), info.last_offset) and self.roll()
-        self._active.append(leo, data, config.index_interval_bytes, plain=not info.codec)
+        try:
+            self._active.append(leo, data, config.index_interval_bytes, plain=not info.codec)
+        except OSError:
+            with self._lock:  # the set's front part was cut again
+                self._first_cut = min(self._active.base_offset, self._first_cut)
+            raise
         self.log_end_offset = info.last_offset + 1
         flush_due = self.log_end_offset - self.recovery_point >= config.flush_messages
         if flush_due and not defer_flush:
@@ -340,7 +345,8 @@ class Log:
             truncations, layout = self._truncations, self._layout
             if up_to is None:
                 up_to = self.log_end_offset
-            unsynced = min(self.recovery_point, self._first_cut)
+            first_cut = self._first_cut
+            unsynced = min(self.recovery_point, first_cut)
             if up_to <= unsynced or self._is_deleted:
                 return
             first = max(bisect_right(self._bases, unsynced) - 1, 0)
@@ -360,7 +366,8 @@ class Log:
             self._synced_layout = max(self._synced_layout, layout)
             if truncations == self._truncations:
                 self.recovery_point = max(self.recovery_point, up_to)
-                self._first_cut = max(self._first_cut, up_to)
+                if first_cut == self._first_cut:
+                    self._first_cut = max(first_cut, up_to)
                 self.last_flush_ms = self._clock.millis()
 
     # Truncate

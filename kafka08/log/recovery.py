@@ -91,9 +91,11 @@ def recover(
     segment: LogSegment,
     index_interval_bytes: int,
     max_index_bytes: int,
-    before_cut: Callable[[], object] | None = None,
+    before_cut: Callable[[int], object] | None = None,
 ) -> int:
     """Cut the segment after its last good entry and rebuild its index; bytes cut.
+
+    ``before_cut`` is told the offset after that entry.
 
     Good means: whole, crc right, offset above the one before. An entry is indexed where more
     than ``index_interval_bytes`` lie between it and the entry indexed before, under the lowest
@@ -143,7 +145,7 @@ def recover(
             cut,
         )
         if before_cut is not None:
-            before_cut()
+            before_cut(last + 1)
         segment.cut(position)
         os.fsync(fd)  # nobody may sync this segment again, and what was cut must not come back
     segment.index.replace(entries)
@@ -254,20 +256,22 @@ def _recover_from(segments: list[LogSegment], config: LogConfig, recovery_point:
     """Recover from the segment that holds ``recovery_point``; the files dropped for damage.
 
     What lies behind damage goes before the damage does: after a crash in between, a log without
-    the one and with the other would look whole.
+    the one and with the other would look whole. It stays where it goes on with the next offset:
+    the damage then is the rest of an append that failed, or of a truncation.
     """
     dropped: list[str] = []
 
-    def drop_behind() -> None:
-        dropped.extend(_drop_from(segments, number + 1))
+    def drop_behind(end: int) -> None:
+        if any(s.base_offset != end for s in segments[number + 1 : number + 2]):
+            dropped.extend(_drop_from(segments, number + 1))
 
-    first = max(
+    number = max(
         (i for i, segment in enumerate(segments) if segment.base_offset <= recovery_point),
         default=0,
     )
-    if first:
-        _recover_cut(segments[first - 1], config)
-    for number in range(first, len(segments)):
+    if number:
+        _recover_cut(segments[number - 1], config)
+    while number < len(segments):
         segment = segments[number]
         logger.info("Recovering unflushed segment %d (%s).", segment.base_offset, segment.path)
         if recover(
@@ -281,7 +285,7 @@ def _recover_from(segments: list[LogSegment], config: LogConfig, recovery_point:
                 segment.path,
                 segment.next_offset()[0],
             )
-            break
+        number += 1
     return dropped
 
 

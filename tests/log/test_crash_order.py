@@ -162,3 +162,33 @@ def test_markers_and_checkpoints_are_gone_or_there_for_good(
     trace.clear()
     checkpoint.write({})
     assert trace == ["fsync points.tmp", "replace points.tmp", f"fsync {tmp_path.name}"]
+
+
+def test_a_torn_end_behind_which_the_log_goes_on_costs_nothing(tmp_path: Path) -> None:
+    log = three_segments(tmp_path)
+    path = segment_paths(log.directory)[0]
+    path.write_bytes(path.read_bytes() + b"torn")  # the cut after a failed append, undone
+    log = open_log(tmp_path)
+    assert [s.size for s in log.segments] == [100, 100, 100]
+    assert len(everything(log)) == 6
+
+
+def test_a_failed_append_is_cut_for_good_by_the_next_flush(
+    tmp_path: Path, trace: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = three_segments(tmp_path)
+    log.roll()
+    append(log, "kept")
+    log.flush()
+
+    def full(*_: object) -> int:
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+        patch.setattr(os, "pwrite", full)
+        append(log, "lost")
+    log.roll()
+    append(log, "next")
+    trace.clear()
+    log.flush()
+    assert f"fsync {name(6)}" in trace
