@@ -253,6 +253,14 @@ def available(kinds: tuple[str, ...]) -> list[str]:
     return [kind for kind in kinds if here[kind]]
 
 
+def check_stored(broker: Broker, topic: str, records: int, what: str) -> None:
+    """A fast client that loses records is none."""
+    with broker.wire() as wire:
+        found = sum(wire.offset(topic, number) for number in range(PARTITIONS))
+    if found < records:
+        raise RuntimeError(f"{what}: {records} sent, {found} stored")
+
+
 def measure(
     kinds: list[str], cases: list[Case], rounds: int, broker_kind: str, directory: Path
 ) -> dict[tuple[str, str], list[Result]]:
@@ -277,6 +285,7 @@ def measure(
                 result = run_one(kind, case, broker, topic, tools)
                 results.setdefault((case.name, kind), []).append(result)
                 if case.side == "produce":
+                    check_stored(broker, topic, case.records, f"{case.name}, {kind}")
                     broker.delete_topic(topic)
     return results
 
