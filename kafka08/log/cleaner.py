@@ -166,7 +166,8 @@ class LogCleaner:
             lowest = log.take_lowest_truncation()
             cleaned = self.checkpoint(log)
             if lowest is not None and cleaned is not None and lowest < cleaned:
-                self._record(log, max(lowest, log.log_start_offset))
+                # none at all for a log that begins anew: a power cut can bring its old content back
+                self._record(log, lowest if lowest >= log.log_start_offset else None)
 
     def deleted(self, log: Log) -> None:
         """Forget a log: to be called with its directory still there."""

@@ -449,7 +449,7 @@ class TestCheckpoint:
         log = self.filled(manager)
         assert manager.cleaner is not None and clean_once(manager.cleaner)
         manager.truncate_fully_and_start_at(KEY, 2)
-        assert recorded(tmp_path) == "0\n1\nt 0 2\n"
+        assert recorded(tmp_path) == "0\n0\n"
         put_keys(log, "aaaax")
         assert clean_once(manager.cleaner)
         assert keys(log) == "ax"
