@@ -19,3 +19,7 @@ class EndedEarlyError(DataLossError):
 
 class MessageTooLargeForFetchError(KafkaError):
     """One message is larger than the largest fetch allowed."""
+
+
+class JobError(KafkaError):
+    """A job cannot be set up as asked for; what Spark 2.4 threw a SparkException for."""

@@ -1,0 +1,60 @@
+"""How fast batches are worked off, as the rate for those to come. Pure.
+
+Mirrors org.apache.spark.streaming.scheduler.rate.PIDRateEstimator.
+"""
+
+from __future__ import annotations
+
+
+class PidRateEstimator:
+    """Messages a second that keep up; ``compute`` after each batch.
+
+    ``min_rate`` is the least it ever says. Raises ValueError for numbers that make no sense.
+    """
+
+    def __init__(
+        self,
+        batch_ms: int,
+        proportional: float = 1.0,
+        integral: float = 0.2,
+        derivative: float = 0.0,
+        min_rate: float = 100.0,
+    ) -> None:
+        if batch_ms <= 0 or min(proportional, integral, derivative) < 0 or min_rate <= 0:
+            raise ValueError(
+                f"batch of {batch_ms} ms, proportional {proportional}, integral {integral}, "
+                f"derivative {derivative}, least rate {min_rate}"
+            )
+        self._batch_ms = batch_ms
+        self._proportional = proportional
+        self._integral = integral
+        self._derivative = derivative
+        self._min_rate = min_rate
+        self._first = True
+        self._latest_time = -1
+        self._latest_rate = -1.0
+        self._latest_error = -1.0
+
+    def compute(self, time_ms: int, count: int, processing_ms: int, delay_ms: int) -> float | None:
+        """The new rate after ``count`` messages took ``processing_ms``, having waited ``delay_ms``;
+        None when this says nothing new. ``time_ms``: when the batch was done."""
+        if time_ms <= self._latest_time or count <= 0 or processing_ms <= 0:
+            return None
+        seconds = (time_ms - self._latest_time) / 1000
+        processing_rate = count / processing_ms * 1000
+        if self._first:
+            self._first = False
+            self._latest_time, self._latest_rate, self._latest_error = time_ms, processing_rate, 0.0
+            return None
+        error = self._latest_rate - processing_rate
+        backlog = delay_ms * processing_rate / self._batch_ms
+        change = (error - self._latest_error) / seconds
+        rate = (
+            self._latest_rate
+            - self._proportional * error
+            - self._integral * backlog
+            - self._derivative * change
+        )
+        self._latest_time, self._latest_error = time_ms, error
+        self._latest_rate = max(rate, self._min_rate)
+        return self._latest_rate

@@ -1,0 +1,149 @@
+"""Which StreamingContext a planner works for, after a recovery too, and what it wants of it.
+
+A planner is called while the context starts, when Spark holds the locks of the context: nothing
+here may ask for its state or for the active context then, or both wait for ever.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyspark.streaming import StreamingContext
+from pyspark.streaming.listener import StreamingListener
+
+from kafka08.spark.offset_log import DIRECTORY, Files, LocalFiles, OffsetLog
+from kafka08.spark.planner import Range
+
+logger = logging.getLogger("kafka08.spark.contexts")
+
+_taken: weakref.WeakKeyDictionary[StreamingContext, set[str]] = weakref.WeakKeyDictionary()
+
+
+def take(ssc: StreamingContext, stream: str) -> StreamingContext:
+    """``stream`` works for this context."""
+    _taken.setdefault(ssc, set()).add(stream)
+    return ssc
+
+
+def recovered_context(sc: Any, stream: str) -> StreamingContext | None:
+    """The context that ``getOrCreate`` made out of a checkpoint with ``stream`` in it.
+
+    Nobody tells a recovered planner, but whoever starts the context holds it.
+    """
+    for found in gc.get_objects():
+        if type(found) is not StreamingContext or found._sc is not sc:
+            continue
+        if stream not in _taken.get(found, ()) and found._jssc.ssc().isCheckpointPresent():
+            return take(found, stream)
+    return None
+
+
+def batch_ms(ssc: StreamingContext) -> int:
+    return int(ssc._jssc.ssc().progressListener().batchDuration())
+
+
+def offset_log(ssc: StreamingContext, stream: str) -> OffsetLog | None:
+    """Beside the checkpoint; None without one."""
+    directory = ssc._jssc.ssc().checkpointDir()
+    if directory is None:
+        return None
+    path = f"{directory}/{DIRECTORY}/{stream}"
+    scheme, colon, rest = path.partition(":")
+    if not colon:
+        return OffsetLog(LocalFiles(path))
+    if scheme == "file":
+        return OffsetLog(LocalFiles("/" + rest.lstrip("/")))
+    return OffsetLog(HadoopFiles(ssc, path))
+
+
+class HadoopFiles(Files):
+    """A directory of whichever file system Hadoop knows by its URI."""
+
+    def __init__(self, ssc: StreamingContext, uri: str) -> None:
+        jvm: Any = ssc._jvm
+        self._path = jvm.org.apache.hadoop.fs.Path
+        self._directory = self._path(uri)
+        self._files = self._directory.getFileSystem(ssc._sc._jsc.hadoopConfiguration())
+        self._all = jvm.org.apache.commons.io.IOUtils.toByteArray
+
+    def names(self) -> list[str]:
+        if not self._files.exists(self._directory):
+            return []
+        return [each.getPath().getName() for each in self._files.listStatus(self._directory)]
+
+    def read(self, name: str) -> bytes | None:
+        path = self._path(self._directory, name)
+        if not self._files.exists(path):
+            return None
+        stream = self._files.open(path)
+        try:
+            return bytes(self._all(stream))
+        finally:
+            stream.close()
+
+    def write(self, name: str, data: bytes) -> None:
+        temporary = self._path(self._directory, f".{name}.tmp")
+        stream = self._files.create(temporary, True)
+        try:
+            stream.write(data)
+            stream.hsync()
+        finally:
+            stream.close()
+        path = self._path(self._directory, name)
+        self._files.delete(path, False)
+        if not self._files.rename(temporary, path):
+            raise OSError(f"{temporary} was not renamed to {path}")
+
+    def remove(self, name: str) -> None:
+        self._files.delete(self._path(self._directory, name), False)
+
+
+def report_input(
+    ssc: StreamingContext, stream_id: int, time_ms: int, ranges: Sequence[Range]
+) -> None:
+    """Have the UI show what a batch reads; it may be told once a batch."""
+    try:
+        jvm: Any = ssc._jvm
+        scheduler = jvm.org.apache.spark.streaming.scheduler
+        text = "\n".join(
+            f"topic: {r.topic}\tpartition: {r.partition}\toffsets: {r.start} to {r.end}"
+            for r in ranges
+            if r.size
+        )
+        description = scheduler.StreamInputInfo.METADATA_KEY_DESCRIPTION()
+        metadata = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap({description: text})
+        info = scheduler.StreamInputInfo(stream_id, sum(r.size for r in ranges), metadata)
+        time = jvm.org.apache.spark.streaming.Time(time_ms)
+        ssc._jssc.ssc().scheduler().inputInfoTracker().reportInfo(time, info)
+    except Exception as error:
+        logger.debug("The input of batch %d is not shown: %s", time_ms, error)
+
+
+class BatchListener(StreamingListener):
+    """Calls ``completed(batch ms, ok, info)`` after each batch, ``submitted(batch ms)`` before."""
+
+    def __init__(
+        self,
+        completed: Callable[[int, bool, Any], None],
+        submitted: Callable[[int], None] | None = None,
+    ) -> None:
+        super().__init__()
+        self._completed = completed
+        self._submitted = submitted
+
+    def onBatchSubmitted(self, batchSubmitted: Any) -> None:
+        if self._submitted is not None:
+            self._submitted(int(batchSubmitted.batchInfo().batchTime().milliseconds()))
+
+    def onBatchCompleted(self, batchCompleted: Any) -> None:
+        info = batchCompleted.batchInfo()
+        operations = info.outputOperationInfos().values()
+        ok = all(each.failureReason() is None for each in operations)
+        try:
+            self._completed(int(info.batchTime().milliseconds()), ok, info)
+        except Exception:
+            logger.exception("What follows a batch failed")

@@ -1,0 +1,290 @@
+"""The driver as a member of a consumer group: owns partitions, stores offsets, fetches nothing.
+
+Mirrors what ZookeeperConsumerConnector does about membership. Before partitions are handed on,
+the batches that read them are waited for (for a bounded time) and what they did is committed.
+No Spark here: batches are planned and completed by whoever calls.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kafka08.client.offsets import CoordinatorOffsets, ZooKeeperOffsets
+from kafka08.common import TopicPartition
+from kafka08.consumer.assignors import Assignment, assignor_for, thread_ids
+from kafka08.consumer.config import SMALLEST, ConsumerConfig
+from kafka08.consumer.connector import generate_consumer_id
+from kafka08.consumer.errors import PartitionOwnedError
+from kafka08.consumer.group import GroupNodes, GroupView, share_of
+from kafka08.consumer.offset_store import OffsetStore
+from kafka08.errors import KafkaError
+from kafka08.runtime import Loop, Runtime, ThreadRuntime
+from kafka08.spark.offsets import OffsetReader
+from kafka08.spark.planner import Range
+from kafka08.spark.progress import Progress
+from zk.client import SessionState, ZkClient
+from zk.znodes import STATIC, ConsumerRegistration
+
+logger = logging.getLogger("kafka08.spark.member")
+
+POLL_S = 0.5
+
+
+class GroupMember:
+    """Joins on ``start``. ``alive``: whether the batches go on; the member leaves when not.
+
+    ``offsets`` makes an OffsetReader of the brokers given. Safe for concurrent use.
+    """
+
+    def __init__(
+        self,
+        config: ConsumerConfig,
+        topics: Mapping[str, int],
+        *,
+        alive: Callable[[], bool],
+        offsets: Callable[[Sequence[tuple[str, int]]], OffsetReader],
+        zk: Any = None,
+        runtime: Runtime | None = None,
+    ) -> None:
+        self._config = config
+        self._runtime = runtime or ThreadRuntime()
+        self._alive = alive
+        self._offsets = offsets
+        self._topics = dict(topics)
+        self.consumer_id = generate_consumer_id(config, self._runtime.clock.millis())
+        self._lock = self._runtime.lock()
+        self._changed = self._runtime.event()
+        self._idle = self._runtime.event()
+        self._stopping = self._runtime.event()
+        self._session_lost = False
+        self._zk = zk or ZkClient(
+            config.zookeeper_connect,
+            session_timeout_ms=config.zookeeper_session_timeout_ms,
+            connection_timeout_ms=config.zookeeper_connection_timeout_ms,
+        )
+        self._group = GroupNodes(self._zk, config.group_id, self.consumer_id, self._on_change)
+        self._store = OffsetStore(
+            config,
+            ZooKeeperOffsets(self._zk, config.group_id),
+            CoordinatorOffsets(
+                config.group_id,
+                self._group.brokers,
+                client_id=config.client_id,
+                stopping=self._stopping,
+                runtime=self._runtime,
+            ),
+            self._runtime,
+        )
+        self._assign = assignor_for(config.partition_assignment_strategy)
+        self._threads = dict.fromkeys(thread_ids(self.consumer_id, max(topics.values())))
+        self._view: GroupView | None = None
+        self._claimed: Assignment = {}
+        self._progress = Progress({})
+        self._paused = True
+        self._recovered: dict[int, Sequence[Range]] = {}
+        self._submitted: set[int] = set()
+        self._worker = Loop(self._runtime, f"{self.consumer_id}_member", self._work)
+        self._drain_s = config.rebalance_backoff_ms * max(config.rebalance_max_retries - 1, 1) / 1e3
+
+    # --- batches
+
+    def positions(self) -> tuple[object, dict[TopicPartition, int]]:
+        """What the next batch may read, and a token for ``plan``; nothing while rebalancing."""
+        with self._lock:
+            return self._progress, {} if self._paused else dict(self._progress.position)
+
+    def plan(self, token: object, batch_ms: int, ranges: Sequence[Range]) -> bool:
+        """A batch takes these ranges; False when the group was rebalanced meanwhile."""
+        with self._lock:
+            if self._paused or token is not self._progress:
+                return False
+            self._progress.plan(batch_ms, ranges)
+            return True
+
+    def recovered(self, batch_ms: int, ranges: Sequence[Range]) -> None:
+        """A batch planned by an earlier run runs again, whoever owns its partitions now."""
+        with self._lock:
+            self._recovered[batch_ms] = ranges
+            if not self._paused:
+                self._progress.plan(batch_ms, ranges)
+
+    def submitted(self, batch_ms: int) -> None:
+        with self._lock:
+            self._progress.submitted(batch_ms)
+            if batch_ms in self._recovered:
+                self._submitted.add(batch_ms)
+
+    def completed(self, batch_ms: int, ok: bool) -> None:
+        """A batch ended: commit what may be."""
+        with self._lock:
+            self._recovered.pop(batch_ms, None)
+            self._submitted.discard(batch_ms)
+            if self._progress.complete(batch_ms, ok):
+                self._commit()
+            elif not ok:
+                logger.warning(
+                    "Batch %d failed: offsets stay where they are, and it will be read again "
+                    "after a restart or a rebalance",
+                    batch_ms,
+                )
+            if not self._progress.running:
+                self._idle.set()
+
+    def _commit(self) -> None:
+        try:
+            self._store.commit(self._progress.committed)
+        except Exception as error:
+            logger.warning("Offsets were not committed, the next batch will try again: %s", error)
+
+    # --- membership
+
+    def start(self) -> GroupMember:
+        """Join in the background."""
+        self._zk.on_state(self._on_state)
+        self._changed.set()
+        self._worker.start()
+        return self
+
+    def _on_change(self, event: Any) -> None:
+        self._changed.set()
+
+    def _on_state(self, state: SessionState) -> None:
+        if state is SessionState.EXPIRED:
+            self._session_lost = True
+            self._changed.set()
+
+    def _work(self) -> None:
+        self._changed.wait(POLL_S)
+        if not self._alive():
+            self._leave()
+            return
+        if not self._changed.is_set():
+            return
+        self._changed.clear()
+        try:
+            self._join()
+            self._rebalance()
+        except PartitionOwnedError as error:
+            logger.info("%s; trying again", error)
+            self._again()
+        except Exception:
+            logger.exception("%s could not take its share", self.consumer_id)
+            self._again()
+
+    def _again(self) -> None:
+        self._stopping.wait(self._config.rebalance_backoff_ms / 1000)
+        self._changed.set()
+
+    def _join(self) -> None:
+        if not self._zk.session_id:
+            self._zk.start()
+            self._store.connect()
+        if self._session_lost:
+            # What was owned may be another's by now: nothing of it may be committed.
+            self._session_lost = False
+            self._forget()
+        if not self._group.is_registered():
+            now = str(self._runtime.clock.millis())
+            self._group.register(ConsumerRegistration(self._topics, STATIC, now), self._stopping)
+
+    def _rebalance(self) -> None:
+        view = self._group.view()
+        if view == self._view and self._group.owns(self._claimed):
+            return
+        self._drain()
+        self._group.release(self._claimed)
+        self._forget()
+        share = share_of(self._threads, self._assign(view.consumers, view.partitions))
+        stored = self._store.fetch(share)
+        if stored is None:
+            return
+        self._group.claim(share)
+        self._claimed = share
+        positions = self._starting(stored)
+        with self._lock:
+            self._progress = Progress(positions)
+            for batch_ms, ranges in sorted(self._recovered.items()):
+                self._progress.plan(batch_ms, ranges)
+                if batch_ms in self._submitted:
+                    self._progress.submitted(batch_ms)
+            self._view = view
+            self._paused = False
+        logger.info(
+            "%s selected partitions : %s",
+            self.consumer_id,
+            ", ".join(f"{tp} from {offset}" for tp, offset in sorted(positions.items())),
+        )
+
+    def _starting(self, stored: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Stored offsets; ``auto.offset.reset`` where there is none, or none that is in the log."""
+        if not stored:
+            return {}
+        endpoints = [(broker.host, broker.port) for broker in self._group.brokers()]
+        with self._offsets(endpoints) as reader:
+            low, high = reader.earliest(stored), reader.latest(stored)
+        reset = low if self._config.auto_offset_reset == SMALLEST else high
+        for tp, offset in stored.items():
+            if offset >= 0 and not low[tp] <= offset <= high[tp]:
+                logger.error(
+                    "Current offset %d for partition %s out of range; reset offset to %d",
+                    offset,
+                    tp,
+                    reset[tp],
+                )
+        return {
+            tp: offset if low[tp] <= offset <= high[tp] else reset[tp]
+            for tp, offset in stored.items()
+        }
+
+    def _drain(self) -> None:
+        """Plan no more, wait for what runs, commit."""
+        with self._lock:
+            self._paused = True
+            self._idle.clear()
+            running = self._progress.running
+        if running and not self._idle.wait(self._drain_s):
+            logger.warning(
+                "Batches still run after %.1f s: their partitions are handed on, and what they "
+                "read will be read again",
+                self._drain_s,
+            )
+        with self._lock:
+            self._commit()
+
+    def _forget(self) -> None:
+        with self._lock:
+            self._paused = True
+            self._progress = Progress({})
+            self._claimed = {}
+            self._view = None
+
+    def brokers(self) -> list[tuple[str, int]]:
+        """Where the live brokers are. Raises what ZooKeeper's client raises."""
+        return [(broker.host, broker.port) for broker in self._group.brokers()]
+
+    # --- the end
+
+    def _leave(self) -> None:
+        self._worker.stopping.set()
+        self._stopping.set()
+        with self._lock:
+            self._paused = True
+            if self._zk.session_id and not self._session_lost:
+                self._commit()
+        self._group.forget_watches()
+        self._store.close()
+        self._zk.close()
+        logger.info("%s left the group", self.consumer_id)
+
+    def stop(self) -> None:
+        """Leave the group: commit what is done, end the session. Not for callbacks."""
+        if self._worker.stop() and not self._stopping.is_set():
+            self._leave()
+
+
+def check_topics(topics: Mapping[str, int]) -> None:
+    """Raises KafkaError for a number of threads below 1, or no topic."""
+    if not topics or any(threads < 1 for threads in topics.values()):
+        raise KafkaError(f"Topics need at least one thread each: {dict(topics)}")

@@ -1,0 +1,71 @@
+"""What a job's ``kafkaParams`` say, as the old API read them. No Spark here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kafka08.client.cluster import Endpoint
+from kafka08.spark.errors import JobError
+from kafka08.spark.offsets import OffsetReader
+
+SMALLEST = "smallest"
+
+
+class SourceParams(NamedTuple):
+    """How to reach the brokers and what to ask them for; it is pickled with every task."""
+
+    endpoints: tuple[Endpoint, ...]
+    from_smallest: bool = False
+    fetch_bytes: int = 1 << 20
+    backoff_ms: int = 200
+    timeout_ms: int = 30000
+    client_id: str = ""
+
+    def offset_reader(self, retries: int = 1) -> OffsetReader:
+        return OffsetReader(
+            self.endpoints,
+            client_id=self.client_id,
+            retries=retries,
+            backoff_ms=self.backoff_ms,
+            timeout_ms=self.timeout_ms,
+        )
+
+
+def source_params(params: Mapping[str, str]) -> SourceParams:
+    """Raises JobError, which says what is missing.
+
+    ``auto.offset.reset``: "smallest" in any case means the earliest offset, anything else the
+    latest.
+    """
+    brokers = params.get("metadata.broker.list") or params.get("bootstrap.servers")
+    if not brokers:
+        raise JobError("Must specify metadata.broker.list or bootstrap.servers")
+    return SourceParams(
+        endpoints_in(brokers),
+        params.get("auto.offset.reset", "").lower() == SMALLEST,
+        _number(params, "fetch.message.max.bytes", 1 << 20),
+        _number(params, "refresh.leader.backoff.ms", 200),
+        _number(params, "socket.timeout.ms", 30000),
+        params.get("client.id", ""),
+    )
+
+
+def endpoints_in(brokers: str) -> tuple[Endpoint, ...]:
+    found = []
+    for word in filter(None, (word.strip() for word in brokers.split(","))):
+        host, _, port = word.rpartition(":")
+        if not host or not port.isdecimal():
+            raise JobError(f"Broker not in the correct format of <host>:<port> [{brokers}]")
+        found.append((host.strip("[]"), int(port)))
+    return tuple(found)
+
+
+def _number(params: Mapping[str, str], key: str, default: int) -> int:
+    try:
+        value = int(params.get(key, default))
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise JobError(f"{key} is {params[key]!r}, which is not a number above 0")
+    return value
