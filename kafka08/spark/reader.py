@@ -70,13 +70,20 @@ class RangeReader:
         last try raised.
         """
         position, octets = wanted.start, self._fetch_bytes
+        patience = self._retries
         while position < wanted.end:
             data, high_watermark, leader = self._fetch(wanted, position, octets, leader)
             messages = list(iter_messages(data))
             if not messages:
                 if not data:
-                    self._refuse_early_end(wanted, position, high_watermark)
-                    position = wanted.end  # the rest of the range was compacted away
+                    if high_watermark >= wanted.end:
+                        return  # the rest of the range was compacted away
+                    if patience == 0:
+                        raise self._ended_early(wanted, position, high_watermark)
+                    # A new leader learns of what its predecessor had committed only by and by.
+                    patience -= 1
+                    leader = None
+                    self._runtime.sleep(self._backoff)
                     continue
                 octets = self._more(octets, wanted, position)
                 continue
@@ -85,12 +92,11 @@ class RangeReader:
             if inside:
                 yield inside
 
-    def _refuse_early_end(self, wanted: Range, position: int, high_watermark: int) -> None:
-        if high_watermark < wanted.end:
-            raise EndedEarlyError(
-                f"{wanted} cannot be read from {position} on: the log ends at {high_watermark}. "
-                "Messages were lost, or the topic was deleted and created anew"
-            )
+    def _ended_early(self, wanted: Range, position: int, high_watermark: int) -> EndedEarlyError:
+        return EndedEarlyError(
+            f"{wanted} cannot be read from {position} on: the log ends at {high_watermark}. "
+            "Messages were lost, or the topic was deleted and created anew"
+        )
 
     def _more(self, octets: int, wanted: Range, position: int) -> int:
         if octets >= self._max_fetch_bytes:

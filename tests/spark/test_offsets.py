@@ -1,0 +1,82 @@
+"""What drivers ask, and ask again."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka08.common import TopicPartition
+from kafka08.errors import LeaderNotAvailableError, UnknownTopicOrPartitionError
+from kafka08.message.message_set import encode_set
+from kafka08.spark.offsets import OffsetReader, resolve
+from tests.fakes import FakeRuntime
+from tests.spark.cluster import ONE, FakeCluster, T, refused
+
+OTHER = TopicPartition("t", 1)
+
+
+def reader_of(cluster: FakeCluster, retries: int = 1) -> tuple[OffsetReader, FakeRuntime]:
+    runtime = FakeRuntime()
+    return OffsetReader(
+        [], retries=retries, backoff_ms=200, runtime=runtime, cluster=cluster
+    ), runtime
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    return FakeCluster({T: encode_set([(None, b"x")] * 3), OTHER: b""})
+
+
+def test_earliest_and_latest(cluster: FakeCluster) -> None:
+    cluster.earliest[T] = 1
+    reader, _ = reader_of(cluster)
+    assert reader.earliest([T, OTHER]) == {T: 1, OTHER: 0}
+    assert reader.latest([T, OTHER]) == {T: 3, OTHER: 0}
+    assert cluster.asked == [ONE, ONE], "one request a leader"
+
+
+def test_partitions_and_topics(cluster: FakeCluster) -> None:
+    reader, runtime = reader_of(cluster)
+    assert reader.topics() == ["t"]
+    assert reader.partitions(["t"]) == [T, OTHER]
+    before = runtime.clock.now
+    with pytest.raises(UnknownTopicOrPartitionError):
+        reader.partitions(["another"])
+    assert runtime.clock.now - before == pytest.approx(0.2)
+
+
+def test_a_failure_is_asked_again_with_fresh_metadata(cluster: FakeCluster) -> None:
+    reader, runtime = reader_of(cluster)
+    before = runtime.clock.now
+    cluster.failures = [refused()]
+    assert reader.latest([T]) == {T: 3}
+    assert cluster.refreshed == 1
+    assert runtime.clock.now - before == pytest.approx(0.2)
+
+
+def test_the_last_failure_is_raised(cluster: FakeCluster) -> None:
+    reader, _ = reader_of(cluster, retries=2)
+    cluster.failures = [refused()] * 3
+    with pytest.raises(ConnectionRefusedError):
+        reader.latest([T])
+    assert cluster.failures == []
+
+
+def test_leaders_that_are_not_there_are_left_out(cluster: FakeCluster) -> None:
+    reader, _ = reader_of(cluster)
+    assert reader.leaders([T]) == {T: ONE}
+    cluster.leader_now = None
+    assert reader.leaders([T]) == {}
+    with pytest.raises(LeaderNotAvailableError):
+        reader.earliest([T])
+
+
+def test_resolve(cluster: FakeCluster) -> None:
+    reader, _ = reader_of(cluster)
+    assert resolve({T: -1, OTHER: 7}, reader) == {T: 3, OTHER: 7}
+    assert resolve({T: -2}, reader) == {T: 0}
+
+
+def test_closing(cluster: FakeCluster) -> None:
+    with reader_of(cluster)[0]:
+        pass
+    assert cluster.closed

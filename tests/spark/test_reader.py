@@ -1,0 +1,111 @@
+"""Reading a range: whose answer is taken, what is left out, when it is an error."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka08.errors import LeaderNotAvailableError
+from kafka08.message.compression import GZIP
+from kafka08.message.message_set import encode_set
+from kafka08.spark.errors import (
+    EndedEarlyError,
+    MessageTooLargeForFetchError,
+    RangeNotAvailableError,
+)
+from kafka08.spark.planner import Range
+from kafka08.spark.reader import RangeReader
+from tests.fakes import FakeRuntime
+from tests.spark.cluster import ONE, TWO, FakeCluster, T, not_leader, refused
+
+
+def log(count: int, base: int = 0, codec: int = 0) -> bytes:
+    values = [(None, b"%d" % (base + i)) for i in range(count)]
+    return encode_set(values, codec, base)
+
+
+def reader_of(
+    cluster: FakeCluster, *, fetch_bytes: int = 1 << 20, most: int = 1 << 20
+) -> RangeReader:
+    return RangeReader(
+        [],
+        fetch_bytes=fetch_bytes,
+        max_fetch_bytes=most,
+        retries=2,
+        runtime=FakeRuntime(),
+        cluster=cluster,
+    )
+
+
+def values(cluster: FakeCluster, start: int, end: int, **kwargs: int) -> list[int]:
+    reader = reader_of(cluster, **kwargs)
+    return [
+        int(message.value or b"") for part in reader.read(Range(*T, start, end)) for message in part
+    ]
+
+
+def test_exactly_the_range() -> None:
+    cluster = FakeCluster({T: log(10)})
+    assert values(cluster, 3, 7) == [3, 4, 5, 6]
+    assert values(cluster, 3, 3) == []
+    assert values(cluster, 0, 10, fetch_bytes=70) == list(range(10))
+
+
+def test_a_range_inside_wrappers() -> None:
+    cluster = FakeCluster({T: log(10, 0, GZIP) + log(10, 10, GZIP)})
+    assert values(cluster, 4, 13) == list(range(4, 13))
+
+
+def test_the_hinted_leader_is_asked_first_and_left_after_a_failure() -> None:
+    cluster = FakeCluster({T: log(2)})
+    cluster.failures = [not_leader()]
+    reader = reader_of(cluster)
+    assert sum(len(part) for part in reader.read(Range(*T, 0, 2), TWO)) == 2
+    assert cluster.asked == [TWO, ONE]
+    assert cluster.refreshed == 1
+
+
+def test_failures_run_out() -> None:
+    cluster = FakeCluster({T: log(2)})
+    cluster.failures = [refused()] * 3
+    with pytest.raises(ConnectionRefusedError):
+        values(cluster, 0, 2)
+    cluster.leader_now = None
+    with pytest.raises(LeaderNotAvailableError):
+        values(cluster, 0, 2)
+
+
+def test_a_message_that_does_not_fit_is_asked_for_with_more() -> None:
+    cluster = FakeCluster({T: encode_set([(None, b"0" * 500), (None, b"1")])})
+    assert values(cluster, 0, 2, fetch_bytes=100) == [0, 1]
+    with pytest.raises(
+        MessageTooLargeForFetchError, match=r"offset 0 .*fetch\.message\.max\.bytes"
+    ):
+        values(cluster, 0, 2, fetch_bytes=100, most=200)
+
+
+def test_gaps_are_passed_over() -> None:
+    cluster = FakeCluster({T: log(2) + log(2, 5) + log(1, 9)})
+    assert values(cluster, 0, 8) == [0, 1, 5, 6]
+    assert values(cluster, 1, 10) == [1, 5, 6, 9]
+
+
+def test_what_is_gone_is_an_error_that_says_what_there_is() -> None:
+    cluster = FakeCluster({T: log(5, 5)})
+    cluster.earliest[T] = 5
+    with pytest.raises(
+        RangeNotAvailableError, match=r"Offset 2 of t-0 \[2, 7\).*earliest 5, latest 10"
+    ):
+        values(cluster, 2, 7)
+
+
+def test_a_log_that_ends_early() -> None:
+    cluster = FakeCluster({T: log(5)})
+    with pytest.raises(EndedEarlyError, match=r"from 5 on: the log ends at 5"):
+        values(cluster, 3, 9)
+
+
+def test_a_new_leader_may_take_time_to_know_what_is_committed() -> None:
+    cluster = FakeCluster({T: log(5)})
+    cluster.marks = [2, 2]
+    assert values(cluster, 3, 5) == [3, 4]
+    assert cluster.refreshed == 3
