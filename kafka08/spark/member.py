@@ -35,7 +35,8 @@ POLL_S = 0.5
 class GroupMember:
     """Joins on ``start``. ``alive``: whether the batches go on; the member leaves when not.
 
-    ``offsets`` makes an OffsetReader of the brokers given. Safe for concurrent use.
+    ``offsets`` makes an OffsetReader of the brokers given. Without ``zk``, a started client, it
+    connects by itself and raises ZkConnectionError when that fails. Safe for concurrent use.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class GroupMember:
             config.zookeeper_connect,
             session_timeout_ms=config.zookeeper_session_timeout_ms,
             connection_timeout_ms=config.zookeeper_connection_timeout_ms,
-        )
+        ).start()
         self._group = GroupNodes(self._zk, config.group_id, self.consumer_id, self._on_change)
         self._store = OffsetStore(
             config,
@@ -178,9 +179,7 @@ class GroupMember:
         self._changed.set()
 
     def _join(self) -> None:
-        if not self._zk.session_id:
-            self._zk.start()
-            self._store.connect()
+        self._store.connect()
         if self._session_lost:
             # What was owned may be another's by now: nothing of it may be committed.
             self._session_lost = False
@@ -271,7 +270,7 @@ class GroupMember:
         self._stopping.set()
         with self._lock:
             self._paused = True
-            if self._zk.session_id and not self._session_lost:
+            if not self._session_lost:
                 self._commit()
         self._group.forget_watches()
         self._store.close()
