@@ -9,14 +9,15 @@ import threading
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from integration import original
-from integration.harness import Broker, Process, ZooKeeper
+from integration.harness import HOME, Broker, Process, ZooKeeper
 from integration.spark.support import driver, missing, produce, spark_conf
 from integration.wire import entry, wait_until
 from kafka08.message.message_set import encode_set
@@ -29,8 +30,11 @@ from pyspark.streaming import StreamingContext
 
 from kafka08.errors import KafkaError
 from kafka08.spark import dstream
+from kafka08.spark.contexts import HadoopFiles
 from kafka08.spark.dstream import KafkaUtils, OffsetRange, TopicAndPartition
 from kafka08.spark.errors import JobError
+from kafka08.spark.offset_log import OffsetLog
+from kafka08.spark.planner import Range
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -436,6 +440,70 @@ def test_input_is_counted(sc: SparkContext, broker: Broker) -> None:
     assert sum(counts) == 7
 
 
+def test_the_offset_log_on_a_file_system_of_hadoop(sc: SparkContext, tmp_path: Path) -> None:
+    files = HadoopFiles(StreamingContext(sc, 1), f"file://{tmp_path}/log")
+    log = OffsetLog(files, kept=2)
+    for number in (1, 2, 3):
+        log.write(number, [Range("t", 0, number, 9)])
+    assert log.read(3) == [Range("t", 0, 3, 9)]
+    assert log.read(1) is None
+    assert sorted(int(name) for name in files.names() if name.isdecimal()) == [2, 3]
+
+
+@pytest.mark.slow
+def test_batches_shrink_for_a_slow_output(sc: SparkContext, broker: Broker) -> None:
+    topic = new_topic(broker, 2)
+    send(broker, topic, 0, range(10_000))
+    seen = Seen()
+
+    def slow(rdd: Any) -> None:
+        threading.Event().wait(0.6)
+
+    def define(ssc: StreamingContext) -> None:
+        stream = KafkaUtils.createDirectStream(ssc, [topic], {**direct(broker), **SMALLEST})
+        stream.foreachRDD(slow)
+        stream.foreachRDD(seen.offsets)
+        stream.foreachRDD(seen.collect)
+
+    settings = {"backpressure_enabled": "true", "backpressure_initialRate": 600}
+    with conf_of(sc, **settings), running(sc, define):
+        wait_until("ten batches", DEADLINE_S, lambda: len(seen.ranges) >= 10)
+    sizes = [ranges[0].untilOffset - ranges[0].fromOffset for ranges in seen.ranges]
+    assert sizes[0] == 300
+    assert 0 < min(sizes) and sizes[-1] < 300
+
+
+@pytest.mark.slow
+def test_a_broker_that_is_away_fails_batches_and_loses_nothing(
+    sc: SparkContext, zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    chroot = f"{zookeeper.connect}/away-{uuid.uuid4().hex[:6]}"
+    broker = Broker("ours", tmp_path / "broker", chroot).start()
+    topic = new_topic(broker)
+    seen = Seen()
+    ssc = StreamingContext(sc, 0.5)
+    stream = KafkaUtils.createDirectStream(ssc, [topic], direct(broker))
+    stream.foreachRDD(seen.offsets)
+    stream.map(lambda pair: int(pair[1])).foreachRDD(seen.collect)
+    ssc.start()
+    try:
+        send(broker, topic, 0, range(10))
+        seen.wait(10)
+        broker.stop()
+        with pytest.raises(Exception, match="fetching topic metadata"):
+            ssc.awaitTerminationOrTimeout(DEADLINE_S)
+        broker.start()
+        broker.wait_for_leader(topic)
+        send(broker, topic, 0, range(10, 20))
+        seen.wait(20)
+    finally:
+        ssc.stop(False, False)
+        broker.kill()
+    assert seen.values == list(range(20))
+    spans = [(r[0].fromOffset, r[0].untilOffset) for r in seen.ranges]
+    assert all(before[1] == after[0] for before, after in pairwise(spans))
+
+
 # --- groups
 
 
@@ -552,6 +620,14 @@ def outputs(out: Path, topic: str) -> dict[str, list[int]]:
     }
 
 
+def checkpoints(directory: Path) -> dict[str, bytes]:
+    found = {}
+    for path in directory.glob("checkpoint-*"):
+        with suppress(FileNotFoundError):
+            found[path.name] = path.read_bytes()
+    return found
+
+
 def text_of(path: Path) -> str:
     return path.read_text() if path.exists() else ""
 
@@ -575,23 +651,17 @@ def test_a_driver_killed_in_a_batch(
     wait_until("a sum", DEADLINE_S, lambda: text_of(out / "sum") == str(2 * sum(range(60))))
     (out / "hold").touch()
     before = len(text_of(out / "planned").splitlines())
+    earlier = checkpoints(checkpoint)
     send(broker, topic, 0, range(60, 90))
     wait_until("a batch", DEADLINE_S, lambda: len(text_of(out / "planned").splitlines()) > before)
     pending = text_of(out / "planned").splitlines()[before:]
     first.kill()
     if lost_checkpoint:
         # As if it had died between the offset log and the checkpoint of that batch.
-        logs = sorted(int(p.name) for p in checkpoint.glob("kafka08-offsets/*/[0-9]*"))
-        held = max(
-            at
-            for at in logs
-            for p in checkpoint.glob(f"kafka08-offsets/*/{at}")
-            if [topic, 0, 60, 90] in json.loads(p.read_text())["ranges"]
-        )
         for path in checkpoint.glob("*checkpoint-*"):
-            number = path.name.replace(".crc", "").replace(".bk", "").rpartition("-")[2]
-            if int(number) >= held:
-                path.unlink()
+            path.unlink()
+        for name, data in earlier.items():
+            (checkpoint / name).write_bytes(data)
     (out / "hold").unlink()
     send(broker, topic, 0, range(90, 120))
     second = driver("second", tmp_path / "second", JOBS / "summing.py", *args)
@@ -674,3 +744,17 @@ def test_a_job_of_2_4_runs_with_its_import_changed(
     if name == "legacy_direct":
         # Its outputs print the offsets of the batch planned last, as they did in 2.4.
         job.wait_for(f"offsets {topic} 0 ", DEADLINE_S)
+
+
+def test_the_example_of_the_guide(
+    broker: Broker, tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    section = (HOME / "docs" / "spark.md").read_text().partition("## Old DStream jobs")[2]
+    text = section.partition("```python\n")[2].partition("```")[0]
+    assert "localhost:9092" in text
+    program = tmp_path / "guide.py"
+    program.write_text(text.replace("localhost:9092", broker.address))
+    job = driver("guide", tmp_path / "guide", program)
+    launch(job)
+    assert job.exit_code(DEADLINE_S) == 0, job.log[-2000:]
+    assert "OffsetRange(topic: lines, partition: 0, range: [0 -> 5])" in job.log
