@@ -1,0 +1,179 @@
+"""The direct stream's planner without a JVM: when its state moves, and what it reuses."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from kafka08.common import TopicPartition
+from kafka08.errors import KafkaError
+from kafka08.spark import contexts, direct
+from kafka08.spark.direct import DirectPlanner
+from kafka08.spark.offset_log import LocalFiles, OffsetLog
+from kafka08.spark.params import SourceParams
+from kafka08.spark.planner import Range
+from kafka08.spark.rdd import Elements
+
+A, B = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+class Brokers:
+    """Stands for the offset reader of the planner's parameters."""
+
+    def __init__(self) -> None:
+        self.ends = {A: 100, B: 0}
+        self.down = False
+
+    def offset_reader(self, retries: int) -> Brokers:
+        return self
+
+    def __enter__(self) -> Brokers:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None: ...
+
+    def latest(self, partitions: Any) -> dict[TopicPartition, int]:
+        if self.down:
+            raise ConnectionRefusedError
+        return {tp: self.ends[tp] for tp in partitions}
+
+    def earliest(self, partitions: Any) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, 0)
+
+    def partitions(self, topics: Any) -> list[TopicPartition]:
+        return sorted(self.ends)
+
+    def leaders(self, partitions: Any) -> dict[TopicPartition, Any]:
+        return {}
+
+
+class Spark:
+    """What the planner asks of Spark, and the RDDs it made: lists of ranges."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.conf: dict[str, str] = {}
+        self.failing = False
+        self._conf = self.conf
+        self.told: list[int] = []
+
+    def make_rdd(self, sc: Any, params: Any, ranges: list[Range], *rest: Any) -> list[Range]:
+        if self.failing:
+            raise RuntimeError("no RDD")
+        return ranges
+
+
+class Running:
+    rate = None
+    ssc = None
+
+    def __init__(self, log: OffsetLog) -> None:
+        self.log = log
+
+
+@pytest.fixture
+def spark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Spark]:
+    made = Spark(tmp_path / "log")
+    monkeypatch.setattr(direct.SparkContext, "_active_spark_context", made)
+    monkeypatch.setattr(direct, "make_rdd", made.make_rdd)
+    monkeypatch.setattr(contexts, "report_input", lambda ssc, i, ms, ranges: made.told.append(ms))
+    return made
+
+
+def planner_of(spark: Spark, brokers: Brokers, **offsets: int) -> DirectPlanner:
+    planner = DirectPlanner.__new__(DirectPlanner)
+    planner.stream, planner._stream_id, planner._batch_ms = "s", 7, 1000
+    planner._params = brokers  # type: ignore[assignment]
+    planner._offsets = {A: offsets.get("a", 0), B: 0}
+    planner._elements = Elements()
+    planner._batches = {}
+    planner._ssc = None
+    planner._running = Running(OffsetLog(LocalFiles(spark.directory)))  # type: ignore[assignment]
+    return planner
+
+
+def at(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds)
+
+
+def test_batches_follow_each_other(spark: Spark) -> None:
+    brokers = Brokers()
+    planner = planner_of(spark, brokers)
+    assert planner(at(1)) == [Range(*A, 0, 100), Range(*B, 0, 0)]
+    brokers.ends = {A: 120, B: 5}
+    assert planner(at(2)) == [Range(*A, 100, 120), Range(*B, 0, 5)]
+    assert planner(at(1)) == [Range(*A, 0, 100), Range(*B, 0, 0)]
+    assert planner(at(3)) == [Range(*A, 120, 120), Range(*B, 5, 5)]
+    assert spark.told == [1000, 2000, 1000, 3000]
+    assert OffsetLog(LocalFiles(spark.directory)).read(2000) == planner._batches[2000]
+
+
+def test_what_fails_moves_nothing(spark: Spark) -> None:
+    brokers = Brokers()
+    planner = planner_of(spark, brokers)
+    brokers.down = True
+    with pytest.raises(ConnectionRefusedError):
+        planner(at(1))
+    brokers.down, spark.failing = False, True
+    with pytest.raises(RuntimeError):
+        planner(at(2))
+    spark.failing = False
+    spark.directory.touch()  # where the log's directory should be
+    with pytest.raises(OSError):
+        planner(at(3))
+    spark.directory.unlink()
+    assert planner(at(4)) == [Range(*A, 0, 100), Range(*B, 0, 0)]
+
+
+def test_rates(spark: Spark) -> None:
+    spark.conf["spark.streaming.kafka.maxRatePerPartition"] = "30"
+    planner = planner_of(spark, Brokers())
+    assert [planner(at(second))[0].end for second in (1, 2, 3, 4, 5)] == [30, 60, 90, 100, 100]
+
+
+def test_new_partitions_when_asked_for(spark: Spark) -> None:
+    brokers = Brokers()
+    planner = planner_of(spark, brokers)
+    brokers.ends[TopicPartition("t", 2)] = 4
+    assert len(planner(at(1))) == 2
+    spark.conf["spark.streaming.kafka.discoverPartitions"] = "true"
+    assert planner(at(2))[2] == Range("t", 2, 0, 4)
+
+
+def test_a_batch_that_was_logged_is_planned_the_same(spark: Spark) -> None:
+    brokers = Brokers()
+    planner_of(spark, brokers)(at(1))
+    brokers.ends = {A: 150, B: 0}
+    again = planner_of(spark, brokers)
+    assert again(at(1))[0] == Range(*A, 0, 100)
+    assert again(at(2))[0] == Range(*A, 100, 150)
+
+
+def test_a_log_that_does_not_fit_is_passed_over(spark: Spark) -> None:
+    planner_of(spark, Brokers())(at(1))
+    assert planner_of(spark, Brokers(), a=40)(at(1))[0] == Range(*A, 40, 100)
+
+
+def test_a_batch_too_old_to_know_is_an_error(spark: Spark) -> None:
+    planner = planner_of(spark, Brokers())
+    planner(at(5))
+    with pytest.raises(KafkaError, match="batch 1000"):
+        planner(at(1))
+
+
+def test_a_checkpoint_holds_offsets_and_ranges_and_nothing_that_runs(spark: Spark) -> None:
+    planner = planner_of(spark, Brokers())
+    planner(at(1))
+    planner._params = SourceParams((("a", 1),))
+    copy = pickle.loads(pickle.dumps(planner))
+    assert copy._running is None
+    assert copy._ssc is None
+    assert copy._offsets == {A: 100, B: 0}
+    assert copy._batches == {1000: [Range(*A, 0, 100), Range(*B, 0, 0)]}
