@@ -60,11 +60,14 @@ class GroupMember:
         self._idle = self._runtime.event()
         self._stopping = self._runtime.event()
         self._session_lost = False
-        self._zk = zk or ZkClient(
-            config.zookeeper_connect,
-            session_timeout_ms=config.zookeeper_session_timeout_ms,
-            connection_timeout_ms=config.zookeeper_connection_timeout_ms,
-        ).start()
+        self._zk = (
+            zk
+            or ZkClient(
+                config.zookeeper_connect,
+                session_timeout_ms=config.zookeeper_session_timeout_ms,
+                connection_timeout_ms=config.zookeeper_connection_timeout_ms,
+            ).start()
+        )
         self._group = GroupNodes(self._zk, config.group_id, self.consumer_id, self._on_change)
         self._store = OffsetStore(
             config,
