@@ -314,6 +314,20 @@ class BrokerConfig(Settings):
         LONG,
         doc="How long a compacted log keeps the markers of deleted keys.",
     )
+    log_scrub_interval_ms: int = setting(
+        "log.scrub.interval.ms",
+        604800000,
+        LONG,
+        low=0,
+        doc="How often each closed segment is read and compared with its checksum; 0: never.",
+    )
+    log_scrub_bytes_per_second: int = setting(
+        "log.scrub.bytes.per.second",
+        10485760,
+        LONG,
+        low=1,
+        doc="Most that is read for that in a second.",
+    )
     log_index_size_max_bytes: int = setting(
         "log.index.size.max.bytes",
         10485760,

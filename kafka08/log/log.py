@@ -13,6 +13,7 @@ has no timers: what falls due later is told to the caller.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import random
@@ -31,7 +32,7 @@ from kafka08.errors import (
     OffsetOutOfRangeError,
     UnknownError,
 )
-from kafka08.log import recovery
+from kafka08.log import integrity, recovery
 from kafka08.log.directory import parse_log_name, sync_directory
 from kafka08.log.recovery import CLEANED_SUFFIX, SWAP_SUFFIX
 from kafka08.log.segment import FileSlice, LogSegment
@@ -370,6 +371,19 @@ class Log:
                     self._first_cut = max(first_cut, up_to)
                 self.last_flush_ms = self._clock.millis()
 
+    def seal(self, segment: LogSegment, seal: integrity.Seal, truncations: int) -> bool:
+        """Put the side file of a synced segment in place, unless the segment has ceased to be
+        sealed or there was a truncation since ``truncations`` were counted. On any thread."""
+        made = integrity.write(segment.path, seal)
+        with self._lock:
+            holds = truncations == self._truncations and segment in self._segments[:-1]
+            if holds and not self._is_deleted:
+                os.replace(made, integrity.seal_path(segment.path))
+                return True
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(made)
+        return False
+
     # Truncate
 
     def truncate_to(self, offset: int) -> None:
@@ -401,6 +415,7 @@ class Log:
             self._drop(above)
             if above:
                 sync_directory(self.directory)
+            integrity.remove(self._active.path)  # it takes appends again
             self._active.truncate_to(offset, self.config.segment_index_bytes, self._clock.millis())
             self._first_cut = min(self._active.base_offset, self._first_cut)
             self.log_end_offset = offset

@@ -19,6 +19,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from kafka08.config import LogConfig
+from kafka08.log import integrity
 from kafka08.log.directory import sync_directory
 from kafka08.log.index import ENTRY, ENTRY_SIZE, MAX_RELATIVE_OFFSET
 from kafka08.log.segment import (
@@ -220,6 +221,7 @@ def _end_of(path: str, base: int) -> int:
 
 def _remove_side_files(path: str) -> None:
     """Remove what was derived from a log file: it says nothing about the one to come."""
+    integrity.remove(path)
     _unlink_if_there(path[: -len(LOG_SUFFIX)] + INDEX_SUFFIX)
 
 
@@ -233,6 +235,9 @@ def _bases(directory: str) -> list[int]:
                 logger.warning(
                     "Found an orphaned index file, %s, with no corresponding log file.", path
                 )
+                os.unlink(path)
+        elif name.endswith(integrity.SEAL_SUFFIX):
+            if not os.path.exists(path[: -len(integrity.SEAL_SUFFIX)] + LOG_SUFFIX):
                 os.unlink(path)
         elif name.endswith(LOG_SUFFIX):
             base = _base_of(name)
@@ -262,8 +267,8 @@ def _recover_from(segments: list[LogSegment], config: LogConfig, recovery_point:
     dropped: list[str] = []
 
     def drop_behind(end: int) -> None:
-        if any(s.base_offset != end for s in segments[number + 1 : number + 2]):
-            dropped.extend(_drop_from(segments, number + 1))
+        if any(s.base_offset != end for s in segments[number : number + 1]):
+            dropped.extend(_drop_from(segments, number))
 
     number = max(
         (i for i, segment in enumerate(segments) if segment.base_offset <= recovery_point),
@@ -273,6 +278,10 @@ def _recover_from(segments: list[LogSegment], config: LogConfig, recovery_point:
         _recover_cut(segments[number - 1], config)
     while number < len(segments):
         segment = segments[number]
+        number += 1
+        if number < len(segments) and integrity.is_intact(segment.path):
+            logger.info("Segment %d (%s) is as sealed.", segment.base_offset, segment.path)
+            continue
         logger.info("Recovering unflushed segment %d (%s).", segment.base_offset, segment.path)
         if recover(
             segment,
@@ -285,7 +294,7 @@ def _recover_from(segments: list[LogSegment], config: LogConfig, recovery_point:
                 segment.path,
                 segment.next_offset()[0],
             )
-        number += 1
+        integrity.remove(segment.path)  # whatever it says, it does not vouch for these bytes
     return dropped
 
 

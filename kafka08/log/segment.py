@@ -12,6 +12,7 @@ import os
 from struct import Struct
 
 from kafka08.errors import KafkaError
+from kafka08.log import integrity
 from kafka08.log.index import MAX_RELATIVE_OFFSET, OffsetIndex
 
 LOG_SUFFIX = ".log"
@@ -298,6 +299,7 @@ class LogSegment:
 
     def cut(self, position: int) -> None:
         """End the file at ``position``."""
+        integrity.remove(self.path)
         file = self.file
         os.ftruncate(file.fd, position)
         file.plain_until = min(file.plain_until, position)
@@ -307,6 +309,7 @@ class LogSegment:
     def rename_deleted(self) -> list[str]:
         """Give both files the suffix .deleted and let them go; the new paths."""
         self.release()
+        integrity.remove(self.path)
         renamed = []
         for path in (self.path, self.index.path):
             try:

@@ -11,12 +11,14 @@ import logging
 from kafka08.config import BrokerConfig
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
+from kafka08.log.scrub import Scrubber, run_throttled
 from kafka08.runtime import Loop, Runtime, Scheduler
 
 logger = logging.getLogger("kafka.log.LogManager")
 
 INITIAL_DELAY_MS = 30_000
 DELETE_CHECK_MS = 10_000
+SCRUB_PAUSE_S = 60
 
 
 class LogTasks:
@@ -28,6 +30,10 @@ class LogTasks:
         self._log_manager = log_manager
         self._rolled = runtime.queue()
         self._flusher = Loop(runtime, "log-flusher", self._flush_next)
+        self.scrub = Scrubber(
+            log_manager.logs, runtime.clock, interval_ms=config.log_scrub_interval_ms
+        )
+        self._scrubber = Loop(runtime, "log-scrubber", self._scrub_once)
 
     def start(self, scheduler: Scheduler) -> None:
         config, manager, blocking = self._config, self._log_manager, self._runtime.blocking
@@ -56,8 +62,11 @@ class LogTasks:
             delay_ms=DELETE_CHECK_MS,
         )
         self._flusher.start()
+        if config.log_scrub_interval_ms:
+            self._scrubber.start()
 
     def stop(self) -> None:
+        self._scrubber.stop()
         self._flusher.stopping.set()
         self._rolled.put(None)
         self._flusher.stop()
@@ -73,5 +82,16 @@ class LogTasks:
         log, up_to = job
         try:
             self._runtime.blocking(log.flush, up_to)
+            self._runtime.blocking(self.scrub.seal_rolled, log)
         except OSError as error:
-            logger.error("Could not flush %s: %s", log.directory, error)
+            logger.error("Could not flush or seal %s: %s", log.directory, error)
+
+    def _scrub_once(self) -> None:
+        wait = self._scrubber.stopping.wait
+        if not wait(SCRUB_PAUSE_S):
+            run_throttled(
+                self.scrub.one_pass(),
+                self._config.log_scrub_bytes_per_second,
+                step=self._runtime.blocking,
+                wait=wait,
+            )

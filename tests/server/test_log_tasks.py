@@ -29,6 +29,7 @@ class Manager:
     def __init__(self) -> None:
         self.calls: list[tuple[str, float]] = []
         self.clock: Any = None
+        self.logs: dict[Any, Any] = {}
 
     def _called(self, name: str) -> None:
         self.calls.append((name, self.clock.now))
@@ -97,8 +98,12 @@ def test_jobs_run_when_they_should(
 class RolledLog:
     directory = "t-0"
 
+    recovery_point = truncations = 0
+
     def __init__(self, base: int, error: OSError | None = None) -> None:
-        self.segments = [SimpleNamespace(base_offset=0), SimpleNamespace(base_offset=base)]
+        self.segments = [
+            SimpleNamespace(base_offset=at, path=f"/none/{at:020d}.log") for at in (0, base)
+        ]
         self.error = error
         self.flushed: list[int] = []
 
@@ -111,10 +116,11 @@ class RolledLog:
 def test_a_rolled_segment_is_flushed_off_the_loop(tasks: Tasks) -> None:
     log = RolledLog(17)
     tasks.tasks.rolled(log)  # type: ignore[arg-type]
-    log.segments.append(SimpleNamespace(base_offset=40))  # rolled again before its turn
+    # rolled again before its turn
+    log.segments.append(SimpleNamespace(base_offset=40, path="/none/40.log"))
     tasks.tasks._flush_next()
     assert log.flushed == [17]
-    assert tasks.runtime.pooled == ["flush"]
+    assert tasks.runtime.pooled == ["flush", "seal_rolled"]
 
 
 def test_a_flush_that_fails_is_not_the_end(tasks: Tasks) -> None:

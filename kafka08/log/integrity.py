@@ -1,0 +1,164 @@
+"""Side files that vouch for sealed segments: the size and CRC-32C of a log file.
+
+``<20 digits>.crc32c`` lies beside the ``.log`` it speaks of; 0.8.2.2 ignores such names. It is
+written when the segment takes no more appends and has been synced, and vouches for the bytes as
+they were then: whatever they are found to be later, a flipped bit or a lost block shows, also
+where no message's own crc covers it (offsets and sizes). It goes before its segment is cut,
+deleted or replaced. One that cannot be read, or is larger than its segment, vouches for nothing.
+
+Text: a version, then ``<size> <crc in hex>``. Knows neither logs nor when to look.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Generator
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from kafka08.message.crc import crc32
+from kafka08.message.message import CRC_START, ENTRY_OVERHEAD, HEADER, MIN_MESSAGE_SIZE
+
+SEAL_SUFFIX = ".crc32c"
+LOG_SUFFIX = ".log"
+PIECE = 4 << 20
+_VERSION = "0"
+_NOWAIT = getattr(os, "RWF_NOWAIT", 0)
+
+logger = logging.getLogger("kafka.log.Integrity")
+
+
+class Seal(NamedTuple):
+    """What a side file says of its segment: bytes, and their CRC-32C."""
+
+    size: int
+    crc: int
+
+
+class Damage(NamedTuple):
+    """The first entry of a segment that cannot be right: where, below which offset, and why."""
+
+    position: int
+    offset: int
+    reason: str
+
+
+def seal_path(log_path: str) -> str:
+    return log_path[: -len(LOG_SUFFIX)] + SEAL_SUFFIX
+
+
+def read(log_path: str) -> Seal | None:
+    """The seal of a segment; None when there is none that can be read."""
+    path = seal_path(log_path)
+    try:
+        with open(path, encoding="ascii") as file:
+            version, line = file.read(100).splitlines()
+        size, crc = line.split()
+        if version != _VERSION:
+            raise ValueError(f"version {version}")
+        return Seal(int(size), int(crc, 16))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        logger.warning("Ignoring the side file %s: %s", path, error)
+        return None
+
+
+def write(log_path: str, seal: Seal) -> str:
+    """Put a side file beside the segment under a temporary name, synced; that name.
+
+    The caller renames it to ``seal_path`` if the segment still is what was summed up.
+    """
+    path = seal_path(log_path) + ".tmp"
+    with open(path, "w", encoding="ascii") as file:
+        file.write(f"{_VERSION}\n{seal.size} {seal.crc:08x}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    return path
+
+
+def remove(log_path: str) -> None:
+    """The segment is about to change: nothing vouches for it any more."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(seal_path(log_path))
+
+
+def sum_up(log_path: str, piece: int = PIECE) -> Generator[int, None, Seal]:
+    """Read a whole log file; yields the bytes of each piece read, returns its seal.
+
+    What was not in the page cache before is not left there. Raises OSError.
+    """
+    crc = position = 0
+    buffer = memoryview(bytearray(piece))
+    fd = os.open(log_path, os.O_RDONLY)
+    try:
+        while True:
+            count, was_cached = _read(fd, buffer, position)
+            if not count:
+                return Seal(position, crc)
+            crc = crc32c(buffer[:count], crc)
+            if not was_cached:
+                os.posix_fadvise(fd, position, count, os.POSIX_FADV_DONTNEED)
+            position += count
+            yield count
+    finally:
+        os.close(fd)
+
+
+def _read(fd: int, buffer: memoryview, position: int) -> tuple[int, bool]:
+    """(bytes read, whether all of them lay in the page cache)."""
+    if _NOWAIT:
+        try:
+            count = os.preadv(fd, [buffer], position, _NOWAIT)
+            if count == len(buffer):
+                return count, True
+        except OSError:
+            pass  # would have to wait, or the file system does not say
+    return os.preadv(fd, [buffer], position), False
+
+
+def is_intact(log_path: str) -> bool:
+    """Whether a side file vouches for every byte of the segment, and is right."""
+    seal = read(log_path)
+    if seal is None or os.stat(log_path).st_size != seal.size:
+        return False
+    return summed(log_path) == seal
+
+
+def summed(log_path: str) -> Seal:
+    """``sum_up`` at one go."""
+    pieces = sum_up(log_path)
+    while True:
+        try:
+            next(pieces)
+        except StopIteration as end:
+            seal: Seal = end.value
+            return seal
+
+
+def find_damage(log_path: str) -> Damage | None:
+    """The first entry that is not whole, fails its crc or is out of order; None if all are
+    right. Decodes nothing: messages inside a wrapper are covered by the wrapper's crc."""
+    with open(log_path, "rb") as file:
+        position, last = 0, int(os.path.basename(log_path)[: -len(LOG_SUFFIX)]) - 1
+        while True:
+            header = file.read(HEADER.size)
+            if not header:
+                return None
+            if len(header) < HEADER.size:
+                return Damage(position, last + 1, "cut short")
+            offset, size, crc, _ = HEADER.unpack(header)
+            if size < MIN_MESSAGE_SIZE:
+                return Damage(position, last + 1, f"size {size} is no message's")
+            if offset <= last:
+                return Damage(position, last + 1, f"offset {offset} does not rise")
+            body = header[CRC_START:] + file.read(size + ENTRY_OVERHEAD - HEADER.size)
+            if len(body) + CRC_START < size + ENTRY_OVERHEAD:
+                return Damage(position, offset, f"size {size} goes past the end")
+            if crc32(body) != crc:
+                return Damage(position, offset, "wrong crc")
+            position += ENTRY_OVERHEAD + size
+            last = offset
