@@ -14,9 +14,11 @@ from collections.abc import Hashable, Iterator
 
 from kafka08.errors import InvalidMessageError, KafkaError
 from kafka08.message.compression import FASTEST, MAX_INFLATED, NONE, compress
+from kafka08.message.crc import crc32
 from kafka08.message.inner import Leaves, leaves, numbered_from
 from kafka08.message.message import (
     CODEC_MASK,
+    CRC_START,
     ENTRY_OVERHEAD,
     HEADER,
     MIN_MESSAGE_SIZE,
@@ -100,7 +102,7 @@ def holds_wrappers(buffer: BytesLike) -> bool:
 def has_absolute_offsets(entry: BytesLike, *, max_inflated: int = MAX_INFLATED) -> bool:
     """Whether a wrapper entry holds plain messages only, all with their true offsets.
 
-    Raises as ``inner.leaves`` does.
+    Raises as ``inner.leaves`` does, and InvalidMessageError when the entry fails its crc.
     """
     return _is_right(entry, _leaves_of(entry, max_inflated))
 
@@ -108,7 +110,8 @@ def has_absolute_offsets(entry: BytesLike, *, max_inflated: int = MAX_INFLATED) 
 def rebuild(entry: BytesLike, *, max_inflated: int = MAX_INFLATED) -> bytes:
     """The wrapper with true offsets inside: same offset, codec and key, nesting flattened.
 
-    Raises as ``inner.leaves`` does, and InvalidMessageError for a wrapper without messages.
+    Raises as ``inner.leaves`` does, and InvalidMessageError for a wrapper that fails its crc or
+    is without messages.
     """
     return _rebuild(entry, _leaves_of(entry, max_inflated))
 
@@ -209,6 +212,9 @@ def _cached(
 
 
 def _leaves_of(entry: BytesLike, max_inflated: int) -> Leaves:
+    """A damaged wrapper must not get a new crc: its reader could not tell any more."""
+    if crc32(memoryview(entry)[CRC_START:]) != HEADER.unpack_from(entry)[2]:
+        raise InvalidMessageError("A compressed message fails its crc")
     codec = entry[17] & CODEC_MASK
     return leaves(entry, 0, len(entry), codec, max_inflated=max_inflated)
 

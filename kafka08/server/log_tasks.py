@@ -88,7 +88,7 @@ class LogTasks:
 
     def _scrub_once(self) -> None:
         wait = self._scrubber.stopping.wait
-        if not wait(SCRUB_PAUSE_S):
+        if not wait(min(SCRUB_PAUSE_S, self._config.log_scrub_interval_ms / 1000)):
             run_throttled(
                 self.scrub.one_pass(),
                 self._config.log_scrub_bytes_per_second,

@@ -180,6 +180,21 @@ def test_damage_is_passed_on():
     assert absolute_slice(bomb, max_bytes=10**6, max_inflated=100) is bomb
 
 
+@pytest.mark.parametrize("codec", [1, 2, 3])
+def test_rot_is_never_given_a_new_crc(codec):
+    """Nor where the codec has no check of its own: a flipped bit of a literal, say."""
+    whole = wrapper(plain([(None, bytes(range(65, 90)))] * 2), codec, 7)
+    assert absolute_slice(whole, max_bytes=10**6) == rebuild(whole) != whole
+    for position in range(16, len(whole)):
+        rotten = bytearray(whole)
+        rotten[position] ^= 4
+        data = bytes(rotten)
+        assert absolute_slice(data, max_bytes=10**6) is data
+        if data[17] & 7:
+            with pytest.raises(InvalidMessageError, match="fails its crc"):
+                rebuild(data)
+
+
 @pytest.mark.interpreted
 def test_cache_saves_the_second_rebuild(monkeypatch):
     calls = []
