@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from integration.harness import Broker, Process, ZooKeeper
-from integration.wire import Entry, entry, gzip_set, wait_until
+from integration.wire import Entry, Wire, entry, gzip_set, wait_until
 from kafka08.message.crc import crc32
 
 TOPIC = "sealed"
@@ -68,20 +68,28 @@ def test_rot_is_found_and_no_reader_takes_it_for_data(broker: Broker) -> None:
     produce(broker)
     end = len(read_all(broker))
     segments = sealed(broker)
+    with broker.wire() as wire:
+        right = [first_message(wire, path) for path in segments]
     for path in segments:
         with path.open("r+b", buffering=0) as file:
             # in a message: whoever reads it has a crc to go by
             at = random.randrange(200, 400)
             (byte,) = os.pread(file.fileno(), 1, at)
             os.pwrite(file.fileno(), bytes([byte ^ 1 << random.randrange(8)]), at)
-    wait_until("errors", 60, lambda: all(f"Segment {p} is damaged" in broker.log for p in segments))
+    wait_until(
+        "errors", 60, lambda: all(f"Segment {path} is damaged" in broker.log for path in segments)
+    )
     assert "wrong crc" in broker.log
     with broker.wire() as wire:
-        for path in segments:
-            first = int(path.stem)
-            _, data = wire.fetch(TOPIC, 0, first, 1 << 20)
-            size = int.from_bytes(data[8:12], "big")
-            assert crc32(data[16 : 12 + size]) != int.from_bytes(data[12:16], "big")
-    produce(broker, 2)  # the broker goes on
-    with broker.wire() as wire:
+        for path, before in zip(segments, right, strict=True):
+            message = first_message(wire, path)
+            if message != before:  # it may come out of a cache of rebuilt sets
+                assert crc32(message[4:]) != int.from_bytes(message[:4], "big")
+        produce(broker, 2)  # the broker goes on
         assert len(wire.read_all(TOPIC, 0, end)) == 60
+
+
+def first_message(wire: Wire, segment: Path) -> bytes:
+    """As a consumer gets it, from the crc on."""
+    _, data = wire.fetch(TOPIC, 0, int(segment.stem))
+    return data[12 : 12 + int.from_bytes(data[8:12], "big")]
