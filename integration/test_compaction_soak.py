@@ -232,7 +232,14 @@ def cleaned_until(broker: Broker) -> int:
     return next(int(line.split()[2]) for line in lines[2:] if line.startswith(f"{TOPIC} 0 "))
 
 
-@pytest.mark.parametrize("codec", ["none", "gzip", "snappy"])
+@pytest.mark.parametrize(
+    "codec",
+    [
+        pytest.param("none", marks=pytest.mark.slow),
+        "gzip",
+        pytest.param("snappy", marks=pytest.mark.slow),
+    ],
+)
 def test_compaction_under_kill_9(
     codec: str,
     zookeeper: ZooKeeper,

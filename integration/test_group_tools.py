@@ -292,8 +292,17 @@ def test_a_live_group_is_described_and_not_steered(scene: Scene) -> None:
     assert f"Consumer group '{group}' has no active members." in empty.err
 
 
-@pytest.mark.parametrize("storage", ["zookeeper", "kafka", "both"])
-@pytest.mark.parametrize("by", ["zookeeper", "bootstrap-server"])
+@pytest.mark.parametrize(
+    ("by", "storage"),
+    [
+        ("zookeeper", "zookeeper"),
+        ("bootstrap-server", "kafka"),
+        ("bootstrap-server", "both"),
+        pytest.param("zookeeper", "kafka", marks=pytest.mark.slow),
+        pytest.param("zookeeper", "both", marks=pytest.mark.slow),
+        pytest.param("bootstrap-server", "zookeeper", marks=pytest.mark.slow),
+    ],
+)
 def test_every_scenario(scene: Scene, by: str, storage: str, tmp_path: Path) -> None:
     group, topic = scene.group, scene.topic
     if storage != "kafka":

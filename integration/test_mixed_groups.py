@@ -244,8 +244,15 @@ def make_group(broker: Broker, tmp_path: Path) -> Iterator[object]:
         )
 
 
-@pytest.mark.parametrize("pattern", ["static", "white_list"])
-@pytest.mark.parametrize("strategy", ["range", "roundrobin"])
+@pytest.mark.parametrize(
+    ("strategy", "pattern"),
+    [
+        ("range", "white_list"),
+        ("roundrobin", "static"),
+        pytest.param("range", "static", marks=pytest.mark.slow),
+        pytest.param("roundrobin", "white_list", marks=pytest.mark.slow),
+    ],
+)
 def test_members_come_and_go(make_group: object, strategy: str, pattern: str) -> None:
     """Join, leave, kill -9, hang past the session and wake up, on either side."""
     group: MixedGroup = make_group(strategy, {"a": 5, "b": 3})  # type: ignore[operator]

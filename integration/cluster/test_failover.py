@@ -225,6 +225,7 @@ def test_18_zookeeper_away_for_less_than_a_session(clusters: Clusters, kind: str
         recorder.verify()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PURE)
 def test_one_zookeeper_of_three_dies(clusters: Clusters, kind: str) -> None:
     cluster = clusters.get(
