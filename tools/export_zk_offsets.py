@@ -1,0 +1,77 @@
+"""ExportZkOffsets: the offsets that groups keep in ZooKeeper, into a file.
+
+Mirrors kafka.tools.ExportZkOffsets: a line ``/consumers/g/offsets/t/0:42`` for each partition,
+which ImportZkOffsets reads. Unlike there, without ``--group`` a group that has no offsets in
+ZooKeeper is passed over. Knows nothing of offsets kept in Kafka.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+
+from tools import admin_command
+from tools.options import OptionParser, run_tool
+from zk import znodes
+from zk.client import ZkClient
+
+logger = logging.getLogger("kafka.tools.ExportZkOffsets$")
+
+
+def main(argv: list[str]) -> int:
+    """Exit status; raises UsageError, OptionError and KafkaError for run_tool to print."""
+    parser = _parser()
+    if not argv:
+        parser.usage_and_exit()
+    args = parser.parse(argv)
+    if args.has("help"):
+        print(parser.usage(), end="")
+        return 0
+    parser.check_required(args, "zkconnect", "output-file")
+    groups = args.values("group")
+    with open(args.value("output-file"), "w", encoding="utf-8") as file:
+        client = admin_command.connect(args.value("zkconnect"))
+        try:
+            for line in export(client, groups):
+                file.write(line)
+        finally:
+            client.close()
+    return 0
+
+
+def _parser() -> OptionParser:
+    parser = OptionParser("Export consumer offsets to an output file.")
+    parser.option("zkconnect", "ZooKeeper connect string.", kind=str, default="localhost:2181")
+    parser.option("group", "Consumer group.", kind=str, repeatable=True)
+    parser.option("output-file", "Output file", kind=str)
+    parser.option("help", "Print this message.")
+    return parser
+
+
+def export(client: ZkClient, groups: list[str]) -> Iterator[str]:
+    """The lines of these groups, of all groups if none is named.
+
+    Raises NoNodeError for a named group without offsets.
+    """
+    for group in groups or client.children(znodes.CONSUMERS):
+        path = znodes.consumer_offsets_path(group)
+        topics = client.children(path) if groups else client.children_if_exists(path)
+        for topic in topics:
+            of_topic = znodes.consumer_topic_offsets_path(group, topic)
+            for partition in client.children_if_exists(of_topic):
+                yield from _line(client, f"{of_topic}/{partition}")
+
+
+def _line(client: ZkClient, path: str) -> Iterator[str]:
+    found = client.get_if_exists(path)
+    if found is None:
+        logger.error("Could not retrieve offset value from %s", path)
+        return
+    offset = found[0].decode(errors="replace")
+    yield f"{path}:{offset}\n"
+    logger.debug("%s => %s", path, offset)
+
+
+if __name__ == "__main__":
+    sys.exit(run_tool(main))

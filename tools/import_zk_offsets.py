@@ -1,0 +1,81 @@
+"""ImportZkOffsets: the offsets of a file, into ZooKeeper.
+
+Mirrors kafka.tools.ImportZkOffsets. The file is one of ExportZkOffsets: node, colon, offset; the
+first empty line ends it. A node that cannot be written is told on stderr, the others still are.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterable, Mapping
+
+from kafka08.errors import KafkaError
+from tools import admin_command
+from tools.options import OptionParser, run_tool
+from zk.client import ZkClient
+
+logger = logging.getLogger("kafka.tools.ImportZkOffsets$")
+
+
+class NoOffsetError(KafkaError):
+    """A line without a colon and something behind it."""
+
+    java_class = "java.lang.ArrayIndexOutOfBoundsException"
+
+
+def main(argv: list[str]) -> int:
+    """Exit status; raises UsageError, OptionError and KafkaError for run_tool to print."""
+    parser = _parser()
+    if not argv:
+        parser.usage_and_exit()
+    args = parser.parse(argv)
+    if args.has("help"):
+        print(parser.usage(), end="")
+        return 0
+    parser.check_required(args, "input-file")
+    client = admin_command.connect(args.value("zkconnect"))
+    try:
+        with open(args.value("input-file"), encoding="utf-8") as file:
+            offsets = parse(file)
+        store(client, offsets)
+    finally:
+        client.close()
+    return 0
+
+
+def _parser() -> OptionParser:
+    parser = OptionParser("Import offsets to zookeeper from files.")
+    parser.option("zkconnect", "ZooKeeper connect string.", kind=str, default="localhost:2181")
+    parser.option("input-file", "Input file", kind=str)
+    parser.option("help", "Print this message.")
+    return parser
+
+
+def parse(lines: Iterable[str]) -> dict[str, str]:
+    """Node -> offset, as text. Raises NoOffsetError; nothing has been written then."""
+    offsets = {}
+    for line in lines:
+        text = line.rstrip("\r\n")
+        if not text:
+            break
+        pieces = text.rstrip(":").split(":")
+        if len(pieces) < 2:
+            raise NoOffsetError(f"no offset in the line {text!r}")
+        offsets[pieces[0]] = pieces[1]
+        logger.debug("adding node path [%s]", text)
+    return offsets
+
+
+def store(client: ZkClient, offsets: Mapping[str, str]) -> None:
+    """Write each node, its parents too; what fails goes to stderr."""
+    for path, offset in offsets.items():
+        logger.debug("updating [%s] with offset [%s]", path, offset)
+        try:
+            client.create_or_set(path, offset.encode())
+        except (KafkaError, ValueError) as error:
+            print(admin_command.stack_trace(error), end="", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(run_tool(main))

@@ -1,0 +1,184 @@
+"""StateChangeLogMerger: the state change logs of several brokers as one, by time.
+
+Mirrors kafka.tools.StateChangeLogMerger: of each line that has a date and names a partition, the
+first of either counts. Lines of one file keep their order; of lines with the same date either
+may come first. Reads one line per file at a time, so files may be of any size.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from kafka08.errors import KafkaError
+from tools.options import Arguments, OptionParser, UsageError, run_tool
+from tools.output import stdout
+
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2},[0-9]{3}")
+_PARTITION = re.compile(r"\[([a-zA-Z0-9._-]+),( )*([0-9]+)\]")
+_ANY_DATE = re.compile(r"\s*(\d+)-(\d+)-(\d+) (\d+):(\d+):(\d+),(\d+)", re.ASCII)
+_FORMAT = "yyyy-MM-dd HH:mm:ss,SSS"
+
+
+class DateError(KafkaError):
+    java_class = "java.text.ParseException"
+
+
+class NumberError(KafkaError):
+    java_class = "java.lang.NumberFormatException"
+
+
+class NoDirectoryError(KafkaError):
+    java_class = "java.lang.NullPointerException"
+
+
+class Wanted(NamedTuple):
+    """Which lines: ``topic`` None and ``partitions`` empty mean any; times in ms, inclusive."""
+
+    topic: str | None
+    partitions: frozenset[int]
+    start: int
+    end: int
+
+
+def main(argv: list[str]) -> int:
+    """Exit status; raises UsageError, OptionError and KafkaError for run_tool to print."""
+    parser = _parser()
+    if not argv:
+        parser.usage_and_exit()
+    args = parser.parse(argv)
+    if args.has("logs") == args.has("logs-regex"):
+        parser.usage_and_exit(
+            'Provide arguments to exactly one of the two options "[logs]" or "[logs-regex]"'
+        )
+    if args.has("partitions") and not args.has("topic"):
+        parser.usage_and_exit(
+            'The option "[topic]" needs to be provided an argument when specifying partition ids'
+        )
+    files = _files(args)
+    wanted = Wanted(
+        args.value("topic"),
+        _partitions(args),
+        millis(args.value("start-time").replace('"', " ").strip()),
+        millis(args.value("end-time").replace('"', " ").strip()),
+    )
+    output = stdout()
+    for line in merge(files, wanted):
+        output.write(line.encode("utf-8", "surrogateescape") + b"\n")
+    output.flush()
+    return 0
+
+
+def _parser() -> OptionParser:
+    parser = OptionParser(
+        "Merge the state change logs of several brokers into one history, ordered by time."
+    )
+    parser.option("logs", "The state change logs to merge.", arg="file1,file2,...")
+    parser.option(
+        "logs-regex",
+        "A regular expression of the names of the logs to merge, after their directory.",
+        arg="for example: /tmp/state-change.log*",
+    )
+    parser.option("topic", "Merge only the changes of this topic.", arg="topic")
+    parser.option("partitions", "Merge only the changes of these partitions.", arg="0,1,2,...")
+    parser.option(
+        "start-time",
+        "Leave out what is older.",
+        arg=f"start timestamp in the format {_FORMAT}",
+        default="0000-00-00 00:00:00,000",
+    )
+    parser.option(
+        "end-time",
+        "Leave out what is newer.",
+        arg=f"end timestamp in the format {_FORMAT}",
+        default="9999-12-31 23:59:59,999",
+    )
+    return parser
+
+
+def _files(args: Arguments) -> list[str]:
+    if args.has("logs"):
+        return str(args.value("logs")).split(",")
+    directory, slash, name = args.value("logs-regex").rpartition("/")
+    if not slash:
+        directory = "."
+    pattern = re.compile(name)
+    try:
+        names = os.listdir(directory or "/")
+    except OSError as error:
+        raise NoDirectoryError(f"{directory} ({error.strerror})") from None
+    return [f"{directory}/{each}" for each in sorted(names) if pattern.search(each)]
+
+
+def _partitions(args: Arguments) -> frozenset[int]:
+    if not args.has("partitions"):
+        return frozenset()
+    numbers = []
+    for text in args.value("partitions").split(","):
+        if not re.fullmatch(r"[+-]?[0-9]+", text):
+            raise NumberError(f'For input string: "{text}"')
+        numbers.append(int(text))
+    repeated = sorted({str(number) for number in numbers if numbers.count(number) > 1})
+    if repeated:
+        raise UsageError(
+            f"The list of partitions contains repeated entries: {','.join(repeated)}\n"
+        )
+    return frozenset(numbers)
+
+
+def millis(text: str) -> int:
+    """A date that text begins with, as a number that rises with time.
+
+    Lenient as java.text.SimpleDateFormat: month 13 is next year's first, day 0 the last before.
+    Raises DateError.
+    """
+    found = _ANY_DATE.match(text)
+    if found is None:
+        raise DateError(f'Unparseable date: "{text}"')
+    year, month, day, hour, minute, second, milli = map(int, found.groups())
+    days = _days_before(year + (month - 1) // 12, (month - 1) % 12) + day
+    return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + milli
+
+
+def _days_before(year: int, month: int) -> int:
+    """Days from a fixed one to the first of the month (0 to 11) of a year of any sign."""
+    if month < 2:  # years that begin in March end with the day that leap years add
+        year -= 1
+        month += 12
+    return year * 365 + year // 4 - year // 100 + year // 400 + (153 * (month - 2) + 2) // 5
+
+
+def merge(files: Sequence[str], wanted: Wanted) -> Iterator[str]:
+    """The wanted lines of all files, by date. Raises OSError."""
+    yield from heapq.merge(*(_lines(path, wanted) for path in files), key=_date)
+
+
+def _date(line: str) -> str:
+    found = _DATE.search(line)
+    assert found is not None
+    return found[0]
+
+
+def _lines(path: str, wanted: Wanted) -> Iterator[str]:
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        for line in file:
+            if _is_wanted(line, wanted):
+                yield line.removesuffix("\n")
+
+
+def _is_wanted(line: str, wanted: Wanted) -> bool:
+    date = _DATE.search(line)
+    if date is None or not wanted.start <= millis(date[0]) <= wanted.end:
+        return False
+    named = _PARTITION.search(line)
+    if named is None or wanted.topic not in (None, named[1]):
+        return False
+    return not wanted.partitions or int(named[3]) in wanted.partitions
+
+
+if __name__ == "__main__":
+    sys.exit(run_tool(main))

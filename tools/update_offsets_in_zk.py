@@ -1,0 +1,83 @@
+"""UpdateOffsetsInZK: sets a group's offsets of a topic to the beginning or the end of its logs.
+
+Mirrors kafka.tools.UpdateOffsetsInZK: ``earliest`` or ``latest``, a consumer's properties file
+(group.id, zookeeper.connect), a topic. The group's members should be stopped: they commit over it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from kafka08 import admin, properties
+from kafka08.client import shapes
+from kafka08.common import TopicPartition
+from kafka08.consumer.config import ConsumerConfig
+from kafka08.consumer.simple import SimpleConsumer
+from kafka08.errors import KafkaError
+from tools import admin_command
+from tools.options import run_tool
+from zk import registry
+from zk.client import ZkClient
+
+_USAGE = "USAGE: kafka.tools.UpdateOffsetsInZK$ [earliest | latest] consumer.properties topic"
+_TIMES = {"earliest": shapes.EARLIEST_TIME, "latest": shapes.LATEST_TIME}
+
+
+class NoTopicError(KafkaError):
+    java_class = "java.lang.RuntimeException"
+
+
+class NoBrokerError(KafkaError):
+    java_class = "kafka.common.KafkaException"
+
+
+def main(argv: list[str]) -> int:
+    """Exit status; raises KafkaError for run_tool to print."""
+    if len(argv) < 3 or argv[0] not in _TIMES:
+        print(_USAGE)
+        return 1
+    config = ConsumerConfig.from_properties(properties.load(argv[1]))
+    client = admin_command.connect(config.zookeeper_connect)
+    try:
+        count = update(client, config.group_id, argv[2], _TIMES[argv[0]])
+    finally:
+        client.close()
+    print(f"updated the offset for {count} partitions")
+    return 0
+
+
+def update(client: ZkClient, group: str, topic: str, time: int, channel: Any = None) -> int:
+    """Store each partition's offset at ``time``; how many partitions there are.
+
+    Raises KafkaError or OSError at the first partition whose leader cannot tell.
+    """
+    assignment = admin.fetch_assignment(client, topic)
+    if assignment is None:
+        raise NoTopicError(f"Can't find topic {topic}")
+    for partition in sorted(assignment):
+        offset = _offset(client, TopicPartition(topic, partition), time, channel)
+        print(f"updating partition {partition} with new offset: {offset}")
+        admin.store_consumer_offset(client, group, topic, partition, offset)
+    return len(assignment)
+
+
+def _offset(client: ZkClient, tp: TopicPartition, time: int, channel: Any) -> int:
+    state = admin.fetch_partition_state(client, *tp)
+    if state is None:
+        raise NoBrokerError("Broker None is unavailable. Cannot issue getOffsetsBefore request")
+    broker = registry.read_broker(client, state.leader)
+    if broker is None:
+        raise NoBrokerError(f"Broker information for broker id {state.leader} does not exist in ZK")
+    with SimpleConsumer(
+        broker.host,
+        broker.port,
+        timeout_ms=10000,
+        client_id="UpdateOffsetsInZk",
+        channel=channel and channel(broker.host, broker.port),
+    ) as consumer:
+        return consumer.earliest_or_latest(tp, time)
+
+
+if __name__ == "__main__":
+    sys.exit(run_tool(main))
