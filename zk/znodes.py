@@ -19,6 +19,7 @@ from kafka08.errors import KafkaError
 CONSUMERS = "/consumers"
 BROKER_IDS = "/brokers/ids"
 BROKER_TOPICS = "/brokers/topics"
+OFFLINE_REPLICAS = "/brokers/offline_replicas"
 TOPIC_CONFIG = "/config/topics"
 TOPIC_CONFIG_CHANGES = "/config/changes"
 CONTROLLER = "/controller"
@@ -94,6 +95,11 @@ class ConsumerRegistration(NamedTuple):
 
 def broker_path(broker_id: int) -> str:
     return f"{BROKER_IDS}/{broker_id}"
+
+
+def offline_replicas_path(broker_id: int) -> str:
+    """Ours alone: 0.8.2.2 brokers halt when a disk fails."""
+    return f"{OFFLINE_REPLICAS}/{broker_id}"
 
 
 def topic_path(topic: str) -> str:
@@ -423,6 +429,25 @@ def _entries(path: str, data: bytes, entry: Callable[[dict[str, Any]], T]) -> li
 
 
 # --- /config
+
+
+def encode_offline_replicas(partitions: Iterable[TopicPartition]) -> bytes:
+    """``{"version":1,"partitions":{topic: [partition, ...]}}``."""
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        by_topic.setdefault(topic, []).append(partition)
+    return encode_json({"version": 1, "partitions": by_topic})
+
+
+def decode_offline_replicas(path: str, data: bytes) -> list[TopicPartition]:
+    """Raises MalformedNodeError."""
+    node = _object(path, decode_json(path, data))
+    by_topic = _object(path, _member(path, node, "partitions"))
+    return [
+        TopicPartition(topic, partition)
+        for topic, partitions in by_topic.items()
+        for partition in _ids(path, topic, partitions)
+    ]
 
 
 def encode_topic_config(config: Mapping[str, str]) -> bytes:

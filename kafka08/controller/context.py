@@ -67,6 +67,7 @@ class ControllerContext:
         self.epoch_zk_version = -1
         self.brokers: dict[int, LiveBroker] = {}
         self.shutting_down: set[int] = set()
+        self.offline: set[PartitionAndReplica] = set()  # their disks have failed
         self.topics: set[str] = set()
         self.leadership: dict[TopicPartition, LeaderAndIsr] = {}
         self.partition_states: dict[TopicPartition, PartitionState] = {}
@@ -84,6 +85,13 @@ class ControllerContext:
     def live(self) -> set[int]:
         """Ids that may lead: registered and not shutting down."""
         return self.brokers.keys() - self.shutting_down
+
+    def live_for(self, partition: TopicPartition) -> set[int]:
+        """Ids that may lead ``partition``: of the live ones those whose replica is not offline."""
+        live = self.live
+        if self.offline:
+            return {i for i in live if PartitionAndReplica(*partition, i) not in self.offline}
+        return live
 
     @property
     def live_or_shutting_down(self) -> list[int]:

@@ -49,7 +49,8 @@ class TopicDeletionManager:
         context.topics_to_delete = set(topics)
         live = context.live
         for topic in context.topics_to_delete:
-            if any(r.replica not in live for r in context.replicas_of_topic(topic)):
+            replicas = context.replicas_of_topic(topic)
+            if any(r.replica not in live or r in context.offline for r in replicas):
                 context.topics_ineligible_for_deletion.add(topic)
         self._hold_back_busy(context.topics_to_delete)
         self.due = bool(context.topics_to_delete)
@@ -152,7 +153,7 @@ class TopicDeletionManager:
             for replica in replicas
             if context.replica_state(replica) is not ReplicaState.DELETION_SUCCESSFUL
         ]
-        alive = [replica for replica in missing if replica.replica in live]
+        alive = [r for r in missing if r.replica in live and r not in context.offline]
         self._replicas.handle_state_changes(alive, ReplicaState.OFFLINE)
         self._replicas.handle_state_changes(alive, ReplicaState.DELETION_STARTED)
         self._awaited[topic] = set(self._started(alive))

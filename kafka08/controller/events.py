@@ -40,6 +40,13 @@ class BrokerIdsChanged:
 
 
 @dataclass(frozen=True)
+class OfflineReplicasChanged:
+    """A broker told which of its replicas its failed disks held, or came back with them."""
+
+    reign: int
+
+
+@dataclass(frozen=True)
 class TopicsChanged:
     reign: int
 
@@ -102,6 +109,7 @@ class ControlledShutdown:
 
 ReignEvent = (
     BrokerIdsChanged
+    | OfflineReplicasChanged
     | TopicsChanged
     | PartitionsChanged
     | DeleteTopicsChanged

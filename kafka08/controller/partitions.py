@@ -59,12 +59,11 @@ class PartitionStateMachine:
     def startup(self) -> None:
         """At failover: where every partition stands, then try to bring all online."""
         context = self._context
-        live = context.live
         for partition in context.assignment:
             state = context.leadership.get(partition)
             if state is None:
                 context.partition_states[partition] = PartitionState.NEW
-            elif state.leader in live:
+            elif state.leader in context.live_for(partition):
                 context.partition_states[partition] = PartitionState.ONLINE
             else:
                 context.partition_states[partition] = PartitionState.OFFLINE
@@ -144,12 +143,11 @@ class PartitionStateMachine:
     def _initialize(self, partitions: Iterable[TopicPartition]) -> None:
         """First leaders: written as new nodes, told to the live replicas."""
         context = self._context
-        live = context.live
         wanted = {}
         for partition in partitions:
             try:
                 wanted[partition] = elections.first_leader(
-                    context.replicas_of(partition), live, context.epoch
+                    context.replicas_of(partition), context.live_for(partition), context.epoch
                 )
             except StateChangeFailedError as error:
                 self._failed(partition, PartitionState.ONLINE, error)
@@ -208,12 +206,11 @@ class PartitionStateMachine:
     ) -> dict[TopicPartition, LeaderAndIsr]:
         """States as last seen, where they promise a clean election."""
         context = self._context
-        live = context.live
         return {
             partition: context.leadership[partition]
             for partition in partitions
             if partition in context.leadership
-            and not live.isdisjoint(context.leadership[partition].isr)
+            and not context.live_for(partition).isdisjoint(context.leadership[partition].isr)
         }
 
     def _elected(
@@ -252,7 +249,7 @@ class PartitionStateMachine:
 
     def offline_rule(self, partition: TopicPartition, current: LeaderAndIsr) -> elections.Election:
         context = self._context
-        replicas, live = context.replicas_of(partition), context.live
+        replicas, live = context.replicas_of(partition), context.live_for(partition)
         try:
             return elections.offline(current, replicas, live, context.epoch, None)
         except elections.NoReplicaOnlineError:
@@ -275,14 +272,15 @@ class PartitionStateMachine:
     ) -> elections.Election:
         context = self._context
         new_replicas = context.reassigned[partition]
-        return elections.reassigned(current, new_replicas, context.live, context.epoch)
+        live = context.live_for(partition)
+        return elections.reassigned(current, new_replicas, live, context.epoch)
 
     def preferred_rule(
         self, partition: TopicPartition, current: LeaderAndIsr
     ) -> elections.Election:
         context = self._context
-        replicas = context.replicas_of(partition)
-        return elections.preferred(current, replicas, context.live, context.epoch)
+        replicas, live = context.replicas_of(partition), context.live_for(partition)
+        return elections.preferred(current, replicas, live, context.epoch)
 
     def controlled_shutdown_rule(
         self, partition: TopicPartition, current: LeaderAndIsr
@@ -291,7 +289,7 @@ class PartitionStateMachine:
         return elections.controlled_shutdown(
             current,
             context.replicas_of(partition),
-            context.brokers,
+            context.live_for(partition) | context.shutting_down,
             context.shutting_down,
             context.epoch,
         )

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Collection, Iterable
 
 from kafka08.common import TopicPartition
-from kafka08.controller.context import ControllerContext
+from kafka08.controller.context import ControllerContext, PartitionAndReplica
 from kafka08.controller.deletion import TopicDeletionManager
 from kafka08.controller.partitions import PartitionStateMachine
 from kafka08.controller.states import PartitionState
@@ -115,6 +115,7 @@ class PreferredReplicaElection:
                 for partition in share
                 if partition in context.leadership
                 and context.leadership[partition].leader != broker_id
+                and PartitionAndReplica(*partition, broker_id) not in context.offline
             ]
             ratio = len(elsewhere) / len(share)
             logger.debug("leader imbalance ratio for broker %d is %f", broker_id, ratio)

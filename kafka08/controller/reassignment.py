@@ -131,7 +131,7 @@ class Reassignment:
         self, partition: TopicPartition, new: tuple[int, ...], *, resumed: bool
     ) -> None:
         assigned = self._context.replicas_of(partition)
-        alive = [replica for replica in new if replica in self._context.live]
+        alive = [replica for replica in new if replica in self._context.live_for(partition)]
         if not assigned:
             raise StateChangeFailedError(
                 f"Attempt to reassign partition {partition} that doesn't exist"
@@ -218,7 +218,7 @@ class Reassignment:
         """Have a live member of RAR lead. Raises StateChangeFailedError if none can."""
         context = self._context
         leader = context.leadership[partition].leader
-        if leader in new and leader in context.live:
+        if leader in new and leader in context.live_for(partition):
             self._renew_epoch(partition, before, new)
             return
         logger.info(
@@ -230,7 +230,7 @@ class Reassignment:
             [partition], PartitionState.ONLINE, self._partitions.reassigned_rule
         )
         leader = context.leadership[partition].leader
-        if leader not in new or leader not in context.live:
+        if leader not in new or leader not in context.live_for(partition):
             # 0.8.2.2 goes on to delete the old replicas, leader included.
             raise StateChangeFailedError(f"No replica of {_csv(new)} can lead {partition} for now")
 

@@ -103,6 +103,7 @@ class Reign:
         )
         self._handlers: dict[type, Callable[[Any], None]] = {
             events.BrokerIdsChanged: lambda event: self._brokers_changed(),
+            events.OfflineReplicasChanged: lambda event: self._offline_replicas_changed(),
             events.TopicsChanged: lambda event: self._topics_changed(),
             events.PartitionsChanged: lambda event: self._partitions_changed(event.topic),
             events.DeleteTopicsChanged: lambda event: self._delete_topics_changed(),
@@ -125,6 +126,7 @@ class Reign:
             to_delete = store.topics_to_delete(events.DeleteTopicsChanged(number))
         context.topics = store.topics(events.TopicsChanged(number))
         context.brokers = store.brokers(events.BrokerIdsChanged(number))
+        context.offline = store.offline_replicas(events.OfflineReplicasChanged(number))
         self._load_topics(context.topics)
         context.leadership = store.states(list(context.assignment))
         for live in context.brokers.values():
@@ -207,6 +209,8 @@ class Reign:
     def _brokers_changed(self) -> None:
         """Compare whole registrations: a changed one is a broker gone and a new one come."""
         context = self.context
+        # A broker that comes back has its disks again; one may have failed meanwhile.
+        self._offline_replicas_changed()
         known = context.brokers
         current = self._store.brokers(events.BrokerIdsChanged(self.number))
         new = {broker_id for broker_id in current if broker_id not in known}
@@ -244,6 +248,7 @@ class Reign:
                 replica
                 for replica in hosted
                 if self.context.replica_state(replica) is not ReplicaState.DELETION_SUCCESSFUL
+                and replica not in self.context.offline
             ],
             ReplicaState.ONLINE,
         )
@@ -263,9 +268,38 @@ class Reign:
             for partition, state in context.leadership.items()
             if state.leader in broker_ids and not context.is_being_deleted(partition)
         ]
+        self._replicas_failed(leaderless, context.replicas_on(broker_ids))
+
+    def _offline_replicas_changed(self) -> None:
+        """Disks of brokers that live have failed: what they held is as good as dead."""
+        context = self.context
+        known = context.offline
+        context.offline = self._store.offline_replicas(events.OfflineReplicasChanged(self.number))
+        failed = [
+            replica
+            for replica in sorted(context.offline - known)
+            if replica.replica in context.brokers
+            and replica.replica in context.replicas_of(replica.topic_partition)
+        ]
+        if not failed:
+            return
+        logger.info("%sReplicas on failed disks: %s", self._prefix, _csv(failed))
+        leaderless = [
+            replica.topic_partition
+            for replica in failed
+            if replica.topic_partition in context.leadership
+            and context.leadership[replica.topic_partition].leader == replica.replica
+            and not context.is_being_deleted(replica.topic_partition)
+        ]
+        self._replicas_failed(leaderless, failed)
+        self._send_metadata(context.live_or_shutting_down, ())
+
+    def _replicas_failed(
+        self, leaderless: list[TopicPartition], replicas: list[PartitionAndReplica]
+    ) -> None:
+        context = self.context
         self._partitions.handle_state_changes(leaderless, PartitionState.OFFLINE)
         self._partitions.trigger_online()
-        replicas = context.replicas_on(broker_ids)
         self._replicas.handle_state_changes(
             [r for r in replicas if r.topic not in context.topics_to_delete], ReplicaState.OFFLINE
         )

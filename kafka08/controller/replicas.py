@@ -50,12 +50,11 @@ class ReplicaStateMachine:
         context = self._context
         live = context.live
         replicas = context.replicas_of_partitions(context.assignment)
+        alive = {r for r in replicas if r.replica in live and r not in context.offline}
         for replica in replicas:
-            alive = replica.replica in live
-            context.set_replica_state(
-                replica, ReplicaState.ONLINE if alive else ReplicaState.DELETION_INELIGIBLE
-            )
-        self.handle_state_changes([r for r in replicas if r.replica in live], ReplicaState.ONLINE)
+            state = ReplicaState.ONLINE if replica in alive else ReplicaState.DELETION_INELIGIBLE
+            context.set_replica_state(replica, state)
+        self.handle_state_changes([r for r in replicas if r in alive], ReplicaState.ONLINE)
 
     def handle_state_changes(
         self, replicas: Collection[PartitionAndReplica], target: ReplicaState

@@ -14,7 +14,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from kafka08.common import Broker, TopicPartition
-from kafka08.controller.context import ControllerContext, LeaderAndIsr, LiveBroker
+from kafka08.controller.context import (
+    ControllerContext,
+    LeaderAndIsr,
+    LiveBroker,
+    PartitionAndReplica,
+)
 from kafka08.runtime import Runtime
 from zk import election, znodes
 from zk.client import CreateOp, DeleteOp, Op, SetOp, ZkClient
@@ -61,6 +66,18 @@ class ControllerStore:
                 broker = Broker(broker_id, node.host, node.port)
                 brokers[broker_id] = LiveBroker(broker, stat.czxid)
         return brokers
+
+    def offline_replicas(self, event: Any) -> set[PartitionAndReplica]:
+        """What brokers cannot serve although they live."""
+        found: set[PartitionAndReplica] = set()
+        for name in self._watches.children(znodes.OFFLINE_REPLICAS, event) or ():
+            if not name.isdecimal():
+                continue
+            path = znodes.offline_replicas_path(int(name))
+            node = self._watches.data(path, event)
+            listed = node and _decoded(znodes.decode_offline_replicas, path, node[0])
+            found.update(PartitionAndReplica(*partition, int(name)) for partition in listed or ())
+        return found
 
     def topics(self, event: Any) -> set[str]:
         return set(self._watches.children(znodes.BROKER_TOPICS, event) or ())

@@ -48,10 +48,15 @@ def parse_log_name(name: str) -> TopicPartition | None:
     return TopicPartition(topic, int(digits))
 
 
+class UnusableDirectoryError(KafkaError):
+    """A data directory cannot be created or read."""
+
+
 class LogDirectory:
     """The data directory at ``path``: created if missing, and locked until ``unlock``.
 
-    Raises KafkaError when it cannot be had, in the words of kafka.log.LogManager.
+    Raises KafkaError when it is in use, UnusableDirectoryError (both in the words of
+    kafka.log.LogManager) or OSError.
     """
 
     def __init__(self, path: str) -> None:
@@ -61,9 +66,11 @@ class LogDirectory:
             try:
                 os.makedirs(self.path)
             except OSError as error:
-                raise KafkaError(f"Failed to create data directory {self.path}") from error
+                raise UnusableDirectoryError(
+                    f"Failed to create data directory {self.path}"
+                ) from error
         if not os.path.isdir(self.path) or not os.access(self.path, os.R_OK):
-            raise KafkaError(f"{self.path} is not a readable log directory.")
+            raise UnusableDirectoryError(f"{self.path} is not a readable log directory.")
         self._key = os.path.realpath(self.path)
         self._lock_fd = self._acquire()
 

@@ -34,6 +34,7 @@ from kafka08.errors import (
 )
 from kafka08.log import integrity, recovery
 from kafka08.log.directory import parse_log_name, sync_directory
+from kafka08.log.disk import SyncError
 from kafka08.log.recovery import CLEANED_SUFFIX, SWAP_SUFFIX
 from kafka08.log.segment import FileSlice, LogSegment
 from kafka08.message import message_set, wrapped
@@ -174,7 +175,8 @@ class Log:
 
         Raises MessageSizeTooLargeError, InvalidMessageError (also for a produced message without
         a key in a compacted topic), MessageSetSizeTooLargeError, UnknownError (undecodable
-        wrapper), KafkaError (a follower's offsets fall behind the log's end) and OSError (disk).
+        wrapper), KafkaError (a follower's offsets fall behind the log's end), OSError (disk) and
+        SyncError, after which the set may be there or not.
         """
         config = self.config
         leo = self.log_end_offset
@@ -340,7 +342,8 @@ class Log:
     def flush(self, up_to: int | None = None) -> None:
         """Sync everything below ``up_to`` (default: the log's end); the new recovery point.
 
-        Safe on any thread (see the module). Raises OSError, and the recovery point stays.
+        Safe on any thread (see the module). Raises SyncError or another OSError, and the
+        recovery point stays.
         """
         with self._lock:
             truncations, layout = self._truncations, self._layout
@@ -357,12 +360,19 @@ class Log:
                 if segment.base_offset < up_to
                 for file in segment.open_for_sync()
             ]
-        for file in files:
-            os.fsync(file.fd)
-        if layout != self._synced_layout:
-            sync_directory(self.directory)
-            if not self._synced_layout:
-                sync_directory(os.path.dirname(self.directory))
+        try:
+            for file in files:
+                os.fsync(file.fd)
+            if layout != self._synced_layout:
+                sync_directory(self.directory)
+                if not self._synced_layout:
+                    sync_directory(os.path.dirname(self.directory))
+        except FileNotFoundError:
+            if truncations != self._truncations:
+                return  # deleted meanwhile
+            raise
+        except OSError as error:
+            raise SyncError(error.errno, f"Could not sync {self.directory}: {error}") from error
         with self._lock:
             self._synced_layout = max(self._synced_layout, layout)
             if truncations == self._truncations:

@@ -3,7 +3,8 @@
 Blocking code without tasks or timers of its own: the server decides when ``cleanup``,
 ``flush_dirty``, ``checkpoint_recovery_points`` and ``delete_due_files`` run. As with a Log, all
 of it belongs to one thread except ``flush_dirty``, ``checkpoint_recovery_points`` and
-``delete_due_files``, which may run on any. Knows neither replicas nor ZooKeeper.
+``delete_due_files``, which may run on any. Chores go on past a directory that fails and tell the
+caller, who decides about ``take_offline``. Knows neither replicas nor ZooKeeper.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
@@ -21,7 +23,12 @@ from kafka08.config import BrokerConfig, LogConfig
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.cleaner import LogCleaner
-from kafka08.log.directory import RECOVERY_POINT_CHECKPOINT_FILE, LogDirectory
+from kafka08.log.directory import (
+    RECOVERY_POINT_CHECKPOINT_FILE,
+    LogDirectory,
+    UnusableDirectoryError,
+)
+from kafka08.log.disk import DiskFailure, is_failure
 from kafka08.log.log import Clock, Log
 
 T = TypeVar("T")
@@ -33,7 +40,8 @@ class LogManager:
     """The logs under ``broker_config.log_dirs``, by partition in ``logs`` once loaded.
 
     ``topic_configs``: per topic the overriding properties. A log knows its data directory as the
-    parent of ``log.directory``; ``log_dirs`` lists them all (absolute paths).
+    parent of ``log.directory``; ``log_dirs`` lists those in use (absolute paths). ``offline``:
+    partitions whose directory has failed; others are not known if one was ``lost_at_start``.
     """
 
     def __init__(
@@ -45,6 +53,8 @@ class LogManager:
     ) -> None:
         self.logs: dict[TopicPartition, Log] = {}
         self.log_dirs = [os.path.abspath(path) for path in broker_config.log_dirs]
+        self.offline: set[TopicPartition] = set()
+        self.lost_at_start = False
         self.default_config = LogConfig.from_broker(broker_config)
         self._topic_configs = topic_configs
         self._clock = clock
@@ -52,6 +62,7 @@ class LogManager:
         self._broker_config = broker_config
         self._threads = broker_config.num_recovery_threads_per_data_dir
         self._directories: list[LogDirectory] = []
+        self._failed: list[LogDirectory] = []
         self._recovery_points: dict[str, OffsetCheckpoint] = {}
         self._checkpointing = threading.Lock()
         self._deleted: set[TopicPartition] = set()  # since the last checkpoint
@@ -61,37 +72,62 @@ class LogManager:
     def load(self) -> None:
         """Create and lock the data directories, open and recover every partition in them.
 
-        The clean-shutdown markers are gone when this returns. Raises KafkaError (a directory is
-        in use, or a partition lies in two) and OSError; the locks are given up then.
+        The clean-shutdown markers are gone when this returns. A directory that fails is done
+        without, as long as another is left. Raises KafkaError (a directory is in use, or a
+        partition lies in two) and OSError; the locks are given up then.
         """
         logger.info("Loading logs.")
+        if len({os.path.realpath(path) for path in self.log_dirs}) < len(self.log_dirs):
+            raise KafkaError(f"Duplicate log directory found: {', '.join(self.log_dirs)}")
         try:
-            self._open_directories()
-            jobs = [self._load_jobs(directory) for directory in self._directories]
-            for loaded in _run(self._threads, jobs):
-                for future in loaded:
-                    self._add(future.result())
+            for path in list(self.log_dirs):
+                with self._sparing(path):
+                    self._open(path)
+            self._load_all()
             if self._broker_config.log_cleaner_enable:
                 self.cleaner = LogCleaner(
                     self._broker_config, self.log_dirs, self.logs, clock=self._clock
                 )
-            for directory in self._directories:
-                self._lower_recovery_points(directory.path)
-                directory.unmark_clean()
+            for directory in list(self._directories):
+                with self._sparing(directory.path):
+                    self._lower_recovery_points(directory.path)
+                    directory.unmark_clean()
         except BaseException:
             self._unlock()
             raise
         logger.info("Logs loading complete.")
 
-    def _open_directories(self) -> None:
-        if len({os.path.realpath(path) for path in self.log_dirs}) < len(self.log_dirs):
-            raise KafkaError(f"Duplicate log directory found: {', '.join(self.log_dirs)}")
-        for path in self.log_dirs:
-            directory = LogDirectory(path)
-            self._directories.append(directory)
-            self._recovery_points[path] = OffsetCheckpoint(
-                directory.file(RECOVERY_POINT_CHECKPOINT_FILE)
-            )
+    @contextmanager
+    def _sparing(self, path: str) -> Iterator[None]:
+        """Go on without the directory if it fails in here and is not the last."""
+        try:
+            yield
+        except (UnusableDirectoryError, OSError) as error:
+            failed = not isinstance(error, OSError) or is_failure(path, error)
+            if not failed or len(self.log_dirs) == 1:
+                raise
+            logger.critical("Going on without the data directory %s: %s", path, error)
+            self.lost_at_start = True
+            self.take_offline(path)
+
+    def _open(self, path: str) -> None:
+        directory = LogDirectory(path)
+        self._directories.append(directory)
+        self._recovery_points[path] = OffsetCheckpoint(
+            directory.file(RECOVERY_POINT_CHECKPOINT_FILE)
+        )
+
+    def _load_all(self) -> None:
+        jobs = {}
+        for directory in list(self._directories):
+            with self._sparing(directory.path):
+                jobs[directory.path] = self._load_jobs(directory)
+        tell = _Progress({path: len(each) for path, each in jobs.items()}, self._clock).done
+        counted = [[partial(_then, job, tell, path) for job in jobs[path]] for path in jobs]
+        for path, loaded in zip(jobs, _run(self._threads, counted), strict=True):
+            with self._sparing(path):
+                for future in loaded:
+                    self._add(future.result())
 
     def _load_jobs(self, directory: LogDirectory) -> list[Callable[[], Log]]:
         clean = directory.was_shut_down_cleanly
@@ -158,9 +194,20 @@ class LogManager:
         logger.info("Shutdown complete.")
 
     def _unlock(self) -> None:
-        for directory in self._directories:
+        for directory in (*self._directories, *self._failed):
             directory.unlock()
-        self._directories = []
+        self._directories, self._failed = [], []
+
+    def take_offline(self, path: str) -> list[TopicPartition]:
+        """Use a data directory no more; the partitions that were in it. It stays locked."""
+        gone = [log.topic_partition for log in self._logs_in(path)]
+        for topic_partition in gone:
+            del self.logs[topic_partition]
+        self.offline.update(gone)
+        self.log_dirs.remove(path)
+        self._failed += [each for each in self._directories if each.path == path]
+        self._directories = [each for each in self._directories if each.path != path]
+        return gone
 
     # Partitions
 
@@ -176,22 +223,33 @@ class LogManager:
         return self.logs.get(topic_partition)
 
     def create_log(self, topic_partition: TopicPartition, log_config: LogConfig) -> Log:
-        """The partition's log, made in the directory with the fewest partitions if missing."""
+        """The partition's log, made in the directory with the fewest partitions if missing.
+
+        Raises OSError, and KafkaError where the partition has a log in a directory that failed.
+        """
         log = self.logs.get(topic_partition)
         if log is not None:
             return log
+        if topic_partition in self.offline:
+            raise KafkaError(f"The data directory of {topic_partition} has failed")
         if topic_partition in self._deleted:
             # the old log's recovery point must not vouch for the new one's data
-            self.checkpoint_recovery_points()
+            for _, error in self.checkpoint_recovery_points():
+                raise error
         parent = min(self.log_dirs, key=lambda path: len(self._logs_in(path)))
         topic, partition = topic_partition
-        log = Log(
-            os.path.join(parent, f"{topic}-{partition}"),
-            log_config,
-            recovery_point=0,
-            clean_shutdown=False,
-            clock=self._clock,
-        )
+        try:
+            log = Log(
+                os.path.join(parent, f"{topic}-{partition}"),
+                log_config,
+                recovery_point=0,
+                clean_shutdown=False,
+                clock=self._clock,
+            )
+        except OSError as error:
+            if is_failure(parent, error):
+                self.offline.add(topic_partition)  # the next chore meets the directory itself
+            raise
         self.logs[topic_partition] = log
         logger.info("Created log for partition %s in %s.", topic_partition, parent)
         return log
@@ -223,17 +281,23 @@ class LogManager:
 
     # Chores
 
-    def checkpoint_recovery_points(self) -> None:
+    def checkpoint_recovery_points(self) -> list[DiskFailure]:
         """Write every log's recovery point, so that a restart need not check all of it.
 
         Logs that were truncated are also dirty for the cleaner from there on.
         """
         deleted = set(self._deleted)
+        failures = []
         for directory in self._directories:
-            self._checkpoint(directory.path)
-        self._deleted -= deleted
+            try:
+                self._checkpoint(directory.path)
+            except OSError as error:
+                failures.append(DiskFailure(directory.path, error))
+        if not failures:
+            self._deleted -= deleted
         if self.cleaner is not None:
             self.cleaner.truncated()
+        return failures
 
     def _checkpoint(self, path: str) -> None:
         # Points read before a truncation must not be written after those read behind it.
@@ -245,29 +309,65 @@ class LogManager:
     def _logs_in(self, path: str) -> list[Log]:
         return [log for log in list(self.logs.values()) if os.path.dirname(log.directory) == path]
 
-    def flush_dirty(self) -> None:
-        """Flush the logs whose last flush is flush.ms ago. Failures are logged."""
+    def flush_dirty(self) -> list[DiskFailure]:
+        """Flush the logs whose last flush is flush.ms ago."""
         now = self._clock.millis()
-        for log in list(self.logs.values()):
-            if now - log.last_flush_ms >= log.config.flush_ms:
-                try:
-                    log.flush()
-                except OSError:
-                    logger.exception("Error flushing topic %s", log.topic_partition.topic)
+        due = [log for log in list(self.logs.values()) if _is_flush_due(log, now)]
+        return _each(due, lambda log: log.flush())
 
-    def cleanup(self) -> int:
-        """Apply retention to the logs that are not compacted; the number of segments deleted."""
-        deleted = 0
-        for log in list(self.logs.values()):
-            if not log.config.compact:
-                deleted += log.delete_old_segments()
-        logger.debug("Log cleanup completed. %d segments deleted", deleted)
-        return deleted
+    def cleanup(self) -> list[DiskFailure]:
+        """Apply retention to the logs that are not compacted."""
+        subject = [log for log in list(self.logs.values()) if not log.config.compact]
+        return _each(subject, lambda log: log.delete_old_segments())
 
-    def delete_due_files(self) -> int:
-        """Remove the files of segments deleted file.delete.delay.ms ago; how many."""
+    def delete_due_files(self) -> list[DiskFailure]:
+        """Remove the files of segments deleted file.delete.delay.ms ago."""
         now = self._clock.millis()
-        return sum([log.delete_due_files(now) for log in list(self.logs.values())])
+        return _each(list(self.logs.values()), lambda log: log.delete_due_files(now))
+
+
+class _Progress:
+    """Says every ten seconds how many logs have been opened. On any thread."""
+
+    _INTERVAL_MS = 10_000
+
+    def __init__(self, totals: Mapping[str, int], clock: Clock) -> None:
+        self._left = dict(totals)
+        self._totals = totals
+        self._clock = clock
+        self._told_at = clock.millis()
+        self._lock = threading.Lock()
+
+    def done(self, path: str) -> None:
+        with self._lock:
+            self._left[path] -= 1
+            now = self._clock.millis()
+            if now - self._told_at >= self._INTERVAL_MS:
+                self._told_at = now
+                for each, total in self._totals.items():
+                    logger.info("Loaded %d of %d logs in %s", total - self._left[each], total, each)
+
+
+def _then(job: Callable[[], T], tell: Callable[[str], None], path: str) -> T:
+    try:
+        return job()
+    finally:
+        tell(path)
+
+
+def _is_flush_due(log: Log, now: int) -> bool:
+    return now - log.last_flush_ms >= log.config.flush_ms
+
+
+def _each(logs: Sequence[Log], act: Callable[[Log], object]) -> list[DiskFailure]:
+    """Do something with each log; where the disk refused."""
+    failures = []
+    for log in logs:
+        try:
+            act(log)
+        except OSError as error:
+            failures.append(DiskFailure(os.path.dirname(log.directory), error))
+    return failures
 
 
 def _flush_and_close(log: Log) -> None:

@@ -54,6 +54,7 @@ from kafka08.server.controlled_shutdown import controlled_shutdown
 from kafka08.server.dispatch import Dispatcher
 from kafka08.server.fetchers import FetcherManager
 from kafka08.server.isr import IsrMaintenance
+from kafka08.server.log_dirs import LogDirs
 from kafka08.server.log_end import fetch_log_end
 from kafka08.server.log_tasks import LogTasks
 from kafka08.server.offset_manager import OffsetManager
@@ -107,7 +108,7 @@ class KafkaServer:
 
         scheduler = Scheduler(runtime)
         topic_configs = TopicConfigs(config, runtime, zk, log_manager.logs)
-        log_tasks = LogTasks(config, runtime, log_manager)
+        log_tasks = LogTasks(config, runtime, log_manager, lambda errors: log_dirs.report(errors))
         creator = TopicCreator(zk, config)
 
         replicas = ReplicaManager(
@@ -118,7 +119,10 @@ class KafkaServer:
             on_caught_up=lambda partition: isr.caught_up(partition),
             on_rolled=log_tasks.rolled,
             on_leader_change=lambda partition, leads: _offsets_moved(offsets, partition, leads),
+            on_disk_errors=lambda errors: log_dirs.report(errors),
+            on_offline=lambda: log_dirs.changed(),
         )
+        log_dirs = LogDirs(runtime, zk, log_manager, replicas, partial(_stored_leader_and_isr, zk))
         offsets = OffsetManager(config, runtime, replicas)
         isr = IsrMaintenance(
             config,
@@ -128,7 +132,11 @@ class KafkaServer:
             lambda partition: replicas.hw_moved(partition.topic_partition),
         )
         fetchers = FetcherManager(
-            config, runtime, log_tasks.rolled, log_manager.checkpoint_recovery_points
+            config,
+            runtime,
+            log_tasks.rolled,
+            lambda: log_dirs.report(log_manager.checkpoint_recovery_points()),
+            log_dirs.report,
         )
         replicas.fetchers = fetchers
 
@@ -153,11 +161,13 @@ class KafkaServer:
         self._schedule(scheduler, replicas, isr, offsets, fetchers)
         self._started("the scheduler", scheduler.stop)
         self._started("offset loading", offsets.stop)
+        log_dirs.start()
+        self._started("the watch over log dirs", log_dirs.stop)
         server.start()
         self._started("the socket server", server.stop)
         self._started("waiting requests", replicas.close)
         # From here on watches and nodes depend on the session; what ends it must be noticed.
-        keeper = self._session_keeper(zk, me, replicas, controller, topic_configs)
+        keeper = self._session_keeper(zk, me, replicas, controller, topic_configs, log_dirs)
         self._patiently(topic_configs.start)
         self._started("topic configs", topic_configs.stop)
         controller.start()
@@ -317,6 +327,7 @@ class KafkaServer:
         replicas: ReplicaManager,
         controller: Controller,
         topic_configs: TopicConfigs,
+        log_dirs: LogDirs,
     ) -> SessionKeeper:
         return SessionKeeper(
             self._runtime,
@@ -324,6 +335,7 @@ class KafkaServer:
             self.config.zookeeper_session_timeout_ms,
             [
                 controller.session_expired,
+                log_dirs.publish,
                 lambda: self._register(zk, me),
                 lambda: replicas.confirm_leaderships(partial(_stored_leader, zk)),
                 lambda: replicas.fence(False),
@@ -348,6 +360,14 @@ class KafkaServer:
                 stop()
             except Exception:
                 logger.exception("Stopping %s failed", name)
+
+
+def _stored_leader_and_isr(zk: ZkClient, key: TopicPartition) -> tuple[int, tuple[int, ...]] | None:
+    try:
+        found = admin.fetch_partition_state(zk, *key)
+    except MalformedNodeError:
+        return None
+    return None if found is None else (found.leader, found.isr)
 
 
 def _stored_leader(zk: ZkClient, key: TopicPartition) -> tuple[int, int] | None:

@@ -14,12 +14,14 @@ Mirrors kafka.server.ReplicaFetcherThread with three differences, all invisible 
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterable
 
 from kafka08.cluster.partition import Partition
 from kafka08.common import Broker, TopicPartition, java_string_hash, scala_abs
 from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError, OffsetOutOfRangeError, for_code
+from kafka08.log.disk import DiskFailure
 from kafka08.log.divergence import compare
 from kafka08.log.log import Log
 from kafka08.network.channel import Channel
@@ -38,6 +40,8 @@ logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
 EARLIEST, LATEST = -2, -1
 _BACKOFF_SECONDS = 1.0
+
+DiskErrors = Callable[[Iterable[DiskFailure]], None]
 
 
 class _Position:
@@ -65,6 +69,7 @@ class ReplicaFetcher:
         channel: Channel,
         on_rolled: Callable[[Log], None],
         on_truncated: Callable[[], None],
+        on_disk_errors: DiskErrors,
     ) -> None:
         self.leader = leader
         self._config = config
@@ -72,6 +77,7 @@ class ReplicaFetcher:
         self._channel = channel
         self._on_rolled = on_rolled
         self._on_truncated = on_truncated
+        self._on_disk_errors = on_disk_errors
         self._positions: dict[TopicPartition, _Position] = {}
         self._changed = runtime.event()
         self._loop = Loop(runtime, name, self.step)
@@ -156,6 +162,10 @@ class ReplicaFetcher:
             position.retry_at = self._clock.monotonic() + _BACKOFF_SECONDS
             if isinstance(error, (KafkaError, OSError)):
                 logger.warning("Partition %s is set aside for a while: %s", key, error)
+                log = position.partition.log
+                if isinstance(error, OSError) and log is not None:
+                    directory = os.path.dirname(log.directory)
+                    self._on_disk_errors([DiskFailure(directory, error)])
             else:
                 logger.exception("Partition %s is set aside for a while", key)
 
@@ -243,7 +253,10 @@ class ReplicaFetcher:
             self._config.broker_id,
             [OffsetsTopic(key.topic, [OffsetsPartition(key.partition, time, 1)])],
         )
-        answer = self._channel.call(request).topics[0].partitions[0]
+        try:
+            answer = self._channel.call(request).topics[0].partitions[0]
+        except OSError as error:
+            raise KafkaError(f"no answer from the leader: {error}") from error
         if answer.error:
             raise for_code(answer.error)
         offset: int = answer.offsets[0]
@@ -259,11 +272,13 @@ class FetcherManager:
         runtime: Runtime,
         on_rolled: Callable[[Log], None],
         on_truncated: Callable[[], None],
+        on_disk_errors: DiskErrors,
     ) -> None:
         self._config = config
         self._runtime = runtime
         self._on_rolled = on_rolled
         self._on_truncated = on_truncated
+        self._on_disk_errors = on_disk_errors
         self._fetchers: dict[tuple[Broker, int], ReplicaFetcher] = {}
         self._stopped = False
 
@@ -299,6 +314,7 @@ class FetcherManager:
             channel,
             self._on_rolled,
             self._on_truncated,
+            self._on_disk_errors,
         )
 
     def remove(self, keys: Iterable[TopicPartition]) -> None:

@@ -6,15 +6,15 @@ runtime's pool, so that no fsync holds up a request.
 
 from __future__ import annotations
 
-import logging
+import os
+from collections.abc import Callable, Iterable
 
 from kafka08.config import BrokerConfig
+from kafka08.log.disk import DiskFailure
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from kafka08.log.scrub import Scrubber, run_throttled
 from kafka08.runtime import Loop, Runtime, Scheduler
-
-logger = logging.getLogger("kafka.log.LogManager")
 
 INITIAL_DELAY_MS = 30_000
 DELETE_CHECK_MS = 10_000
@@ -24,10 +24,17 @@ SCRUB_PAUSE_S = 60
 class LogTasks:
     """The periodic jobs of one log manager, and the flusher of segments just rolled away."""
 
-    def __init__(self, config: BrokerConfig, runtime: Runtime, log_manager: LogManager) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        runtime: Runtime,
+        log_manager: LogManager,
+        on_disk_errors: Callable[[Iterable[DiskFailure]], None],
+    ) -> None:
         self._config = config
         self._runtime = runtime
         self._log_manager = log_manager
+        self._on_disk_errors = on_disk_errors
         self._rolled = runtime.queue()
         self._flusher = Loop(runtime, "log-flusher", self._flush_next)
         self.scrub = Scrubber(
@@ -36,29 +43,30 @@ class LogTasks:
         self._scrubber = Loop(runtime, "log-scrubber", self._scrub_once)
 
     def start(self, scheduler: Scheduler) -> None:
-        config, manager, blocking = self._config, self._log_manager, self._runtime.blocking
+        config, manager = self._config, self._log_manager
+        blocking, report = self._runtime.blocking, self._on_disk_errors
         scheduler.every(
             "kafka-log-retention",
             config.log_retention_check_interval_ms,
-            manager.cleanup,
+            lambda: report(manager.cleanup()),
             delay_ms=INITIAL_DELAY_MS,
         )
         scheduler.every(
             "kafka-log-flusher",
             config.log_flush_scheduler_interval_ms,
-            lambda: blocking(manager.flush_dirty),
+            lambda: report(blocking(manager.flush_dirty)),
             delay_ms=INITIAL_DELAY_MS,
         )
         scheduler.every(
             "kafka-recovery-point-checkpoint",
             config.log_flush_offset_checkpoint_interval_ms,
-            lambda: blocking(manager.checkpoint_recovery_points),
+            lambda: report(blocking(manager.checkpoint_recovery_points)),
             delay_ms=INITIAL_DELAY_MS,
         )
         scheduler.every(
             "kafka-delete-files",
             DELETE_CHECK_MS,
-            lambda: blocking(manager.delete_due_files),
+            lambda: report(blocking(manager.delete_due_files)),
             delay_ms=DELETE_CHECK_MS,
         )
         self._flusher.start()
@@ -84,7 +92,7 @@ class LogTasks:
             self._runtime.blocking(log.flush, up_to)
             self._runtime.blocking(self.scrub.seal_rolled, log)
         except OSError as error:
-            logger.error("Could not flush or seal %s: %s", log.directory, error)
+            self._on_disk_errors([DiskFailure(os.path.dirname(log.directory), error)])
 
     def _scrub_once(self) -> None:
         wait = self._scrubber.stopping.wait

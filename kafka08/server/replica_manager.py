@@ -19,14 +19,17 @@ from kafka08.config import BrokerConfig, LogConfig
 from kafka08.errors import (
     NO_ERROR,
     InvalidTopicError,
+    KafkaError,
     NotLeaderForPartitionError,
     ReplicaNotAvailableError,
     StaleControllerEpochError,
     StaleLeaderEpochError,
+    UnknownError,
     UnknownTopicOrPartitionError,
     code_of,
 )
 from kafka08.log.checkpoint import OffsetCheckpoint
+from kafka08.log.disk import DiskFailure
 from kafka08.log.log import Log, LogAppendInfo
 from kafka08.log.manager import LogManager
 from kafka08.log.segment import FileSlice
@@ -71,9 +74,11 @@ class ReadResult(NamedTuple):
 class ReplicaManager:
     """All partitions of this broker, by TopicPartition.
 
-    ``log_config`` gives the settings of a topic. The three purgatories are told of moves:
-    ``produce_purgatory`` and ``fetch_purgatory`` of high watermarks (the first of follower
-    positions too), ``follower_purgatory`` of log ends; all of lost leadership.
+    ``log_config`` gives the settings of a topic. ``on_disk_errors`` may have ``take_offline``
+    called before it returns; ``on_offline`` hears of partitions that got no log. The three
+    purgatories are told of moves: ``produce_purgatory`` and ``fetch_purgatory`` of high
+    watermarks (the first of follower positions too), ``follower_purgatory`` of log ends; all of
+    lost leadership.
     """
 
     def __init__(
@@ -86,6 +91,8 @@ class ReplicaManager:
         on_caught_up: Callable[[Partition], None],
         on_rolled: Callable[[Log], None],
         on_leader_change: Callable[[Partition, bool], None],
+        on_disk_errors: Callable[[Iterable[DiskFailure]], None],
+        on_offline: Callable[[], None],
     ) -> None:
         self.config = config
         self.broker_id = config.broker_id
@@ -105,6 +112,8 @@ class ReplicaManager:
         self._on_caught_up = on_caught_up
         self._on_rolled = on_rolled
         self._on_leader_change = on_leader_change
+        self._on_disk_errors = on_disk_errors
+        self._on_offline = on_offline
         self._checkpoints = {
             directory: OffsetCheckpoint(os.path.join(directory, HIGH_WATERMARK_CHECKPOINT))
             for directory in log_manager.log_dirs
@@ -146,7 +155,10 @@ class ReplicaManager:
     ) -> LogAppendInfo:
         """Append a producer's message set as leader and wake who waits for it."""
         partition = self.writable(topic_partition)
-        appended, hw_moved = partition.append_as_leader(buffer, acks)
+        try:
+            appended, hw_moved = partition.append_as_leader(buffer, acks)
+        except OSError as error:
+            raise self._disk_error(partition, error) from error
         if appended.rolled and partition.log is not None:
             self._on_rolled(partition.log)
         if hw_moved:
@@ -167,6 +179,8 @@ class ReplicaManager:
             raise
         try:
             data = partition.read(offset, max_bytes, replica_id)
+        except OSError as error:
+            raise self._disk_error(partition, error) from error
         except Exception:
             if replica_id >= 0 and partition.is_leader and replica_id in partition.remote:
                 self._record_follower(partition, replica_id, -1)
@@ -175,6 +189,32 @@ class ReplicaManager:
             self._record_follower(partition, replica_id, offset)
         older = data.base_offset < partition.any_log().segments[-1].base_offset
         return ReadResult(data, partition.high_watermark, older)
+
+    def _disk_error(self, partition: Partition, error: OSError) -> KafkaError:
+        """Report it; what to answer, which clients take as a reason to look for the leader."""
+        log = partition.log
+        if log is not None:
+            self._on_disk_errors([DiskFailure(os.path.dirname(log.directory), error)])
+        if partition.log is None:
+            return NotLeaderForPartitionError(
+                f"The data directory of {partition.topic_partition} has failed: {error}"
+            )
+        return UnknownError(f"I/O error in {partition.topic_partition}: {error}")
+
+    def take_offline(self, keys: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """These logs are not to be used any more; the partitions that were led here."""
+        keys = list(keys)
+        led = [key for key in keys if key in self.partitions and self.partitions[key].is_leader]
+        self._stop_fetching(keys)
+        for key in keys:
+            self._recorded.pop(key, None)
+            partition = self.partitions.get(key)
+            if partition is not None:
+                partition.log = None
+                partition.leader_id = NO_LEADER
+                self._on_leader_change(partition, False)
+                self.hw_moved(key)
+        return led
 
     def _record_follower(self, partition: Partition, broker_id: int, offset: int) -> None:
         now, config = self._clock.monotonic(), self.config
@@ -265,7 +305,7 @@ class ReplicaManager:
             if partition is None:
                 partition = Partition(topic_partition, self.broker_id)
             if partition.log is None:
-                self._open_log(partition, configs)
+                self._open_log(partition, state, configs)
             self.partitions[topic_partition] = partition
             if state.leader == self.broker_id:
                 self._lead(partition, _leader_state(state))
@@ -278,12 +318,26 @@ class ReplicaManager:
             return code_of(error)
         return NO_ERROR
 
-    def _open_log(self, partition: Partition, configs: Mapping[str, LogConfig]) -> None:
+    def _open_log(
+        self, partition: Partition, state: PartitionState, configs: Mapping[str, LogConfig]
+    ) -> None:
         key = partition.topic_partition
         log = self.log_manager.get_log(key)
         if log is None:
-            log = self.log_manager.create_log(key, configs[key.topic])
+            try:
+                log = self._create_log(key, state, configs[key.topic])
+            except (KafkaError, OSError):
+                if key in self.log_manager.offline:
+                    self._on_offline()
+                raise
         partition.open_log(log, self._recorded.get(key, 0))
+
+    def _create_log(self, key: TopicPartition, state: PartitionState, config: LogConfig) -> Log:
+        if self.log_manager.lost_at_start and self.broker_id in state.isr:
+            # It may lie in the lost directory. A member of the isr must not begin with nothing.
+            self.log_manager.offline.add(key)
+            raise KafkaError(f"{key} may lie in a data directory that has failed")
+        return self.log_manager.create_log(key, config)
 
     def _lead(self, partition: Partition, state: LeaderState) -> None:
         was_leader = partition.is_leader
@@ -382,13 +436,16 @@ class ReplicaManager:
         for key, partition in self.partitions.items():
             self._recorded[key] = partition.high_watermark
         by_directory: dict[str, dict[TopicPartition, int]] = {
-            directory: {} for directory in self._checkpoints
+            directory: {} for directory in self.log_manager.log_dirs
         }
         for key, log in self.log_manager.logs.items():
             if key in self._recorded:
                 by_directory[os.path.dirname(log.directory)][key] = self._recorded[key]
         for directory, offsets in by_directory.items():
-            self._runtime.blocking(self._checkpoints[directory].write, offsets)
+            try:
+                self._runtime.blocking(self._checkpoints[directory].write, offsets)
+            except OSError as error:
+                self._on_disk_errors([DiskFailure(directory, error)])
 
     def led_with_followers(self) -> list[Partition]:
         """Partitions led here whose isr may change."""

@@ -247,13 +247,16 @@ def test_cleanup_and_delayed_deletion(brokers: Brokers) -> None:
     compacted = TopicPartition("c", 0)
     fill(create(manager), 4)
     put_keys(create(manager, compacted), "abcd")
-    assert manager.cleanup() == 2
+    assert manager.cleanup() == []
     assert [segment.base_offset for segment in manager.logs[T0].segments] == [2, 3]
     assert len(manager.logs[compacted].segments) == 4
+    directory = Path(manager.logs[T0].directory)
     brokers.clock.now += 59_999
-    assert manager.delete_due_files() == 0
+    manager.delete_due_files()
+    assert len(list(directory.glob("*.deleted"))) == 4
     brokers.clock.now += 1
-    assert manager.delete_due_files() == 4
+    assert manager.delete_due_files() == []
+    assert list(directory.glob("*.deleted")) == []
 
 
 def test_flush_dirty(brokers: Brokers) -> None:
@@ -277,3 +280,145 @@ def test_recovery_points_that_nothing_backs_are_lowered_at_the_start(brokers: Br
     path.write_text("0\n2\nt 0 9\nt 1 5\n")  # beyond the log's end; of a deleted log
     brokers.start()
     assert path.read_text() == "0\n1\nt 0 3\n"
+
+
+def io_error(*_: object, **__: object) -> Any:
+    raise OSError(errno.EIO, "Input/output error")
+
+
+class TestFailedDirectories:
+    """Two directories: partition 0 lies in a, 1 in b."""
+
+    @pytest.fixture
+    def manager(self, brokers: Brokers) -> LogManager:
+        manager = brokers.start("a", "b")
+        for key in (T0, T1):
+            fill(create(manager, key), 3)
+        assert [Path(manager.logs[key].directory).parent.name for key in (T0, T1)] == ["a", "b"]
+        return manager
+
+    def test_taken_offline(self, manager: LogManager, brokers: Brokers, tmp_path: Path) -> None:
+        a = str(tmp_path / "a")
+        assert manager.take_offline(a) == [T0]
+        assert list(manager.logs) == [T1]
+        assert manager.log_dirs == [str(tmp_path / "b")]
+        with pytest.raises(KafkaError, match=r"data directory of \[t,0\] has failed"):
+            create(manager, T0)
+        assert Path(create(manager, T2).directory).parent.name == "b"
+        assert manager.checkpoint_recovery_points() == []
+        with pytest.raises(KafkaError, match="another"):
+            brokers.start("a")  # it stays locked
+        brokers.stop(manager)
+        assert not (tmp_path / "a" / MARKER).exists()
+        assert (tmp_path / "b" / MARKER).exists()
+        assert set(brokers.start("a", "b").logs) == {T0, T1, T2}
+
+    def test_chores_tell_and_go_on(
+        self, manager: LogManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        a = str(tmp_path / "a")
+        real = Log.flush
+
+        def flush(log: Log, up_to: int | None = None) -> None:
+            if log.topic_partition == T0:
+                io_error()
+            real(log, up_to)
+
+        manager.default_config = manager.default_config.override({"flush.ms": "0"})
+        for log in manager.logs.values():
+            log.config = manager.default_config
+        monkeypatch.setattr(Log, "flush", flush)
+        ((directory, error),) = manager.flush_dirty()
+        assert (directory, error.errno) == (a, errno.EIO)
+        assert manager.logs[T1].recovery_point == 3
+        monkeypatch.setattr(manager._recovery_points[a], "write", io_error)
+        assert [failure.directory for failure in manager.checkpoint_recovery_points()] == [a]
+        assert (tmp_path / "b" / POINTS).read_text() == "0\n1\nt 1 3\n"
+
+    @pytest.mark.parametrize("what", ["open", "list", "log", "point", "marker"])
+    def test_lost_at_the_start(
+        self,
+        manager: LogManager,
+        brokers: Brokers,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        what: str,
+    ) -> None:
+        brokers.stop(manager)
+        a = str(tmp_path / "a")
+        directory = manager_module.LogDirectory
+
+        def failing(real: Any) -> Any:
+            def call(subject: Any, *args: Any, **kwargs: Any) -> Any:
+                if a in str(getattr(subject, "path", subject)):
+                    io_error()
+                return real(subject, *args, **kwargs)
+
+            return call
+
+        if what == "open":
+            shutil.rmtree(a)
+            Path(a).write_text("no directory")
+        elif what == "list":
+            monkeypatch.setattr(directory, "partitions", failing(directory.partitions))
+        elif what == "log":
+            monkeypatch.setattr(manager_module, "Log", failing(Log))
+        elif what == "point":
+            lower = LogManager._lower_recovery_points
+            monkeypatch.setattr(
+                LogManager,
+                "_lower_recovery_points",
+                lambda self, path: failing(lambda path: lower(self, path))(path),
+            )
+        else:
+            monkeypatch.setattr(directory, "unmark_clean", failing(directory.unmark_clean))
+        found = brokers.start("a", "b")
+        assert f"Going on without the data directory {a}" in caplog.text
+        assert list(found.logs) == [T1]
+        assert found.lost_at_start
+        assert found.log_dirs == [str(tmp_path / "b")]
+
+    def test_the_last_one_is_not_done_without(
+        self, manager: LogManager, brokers: Brokers, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        brokers.stop(manager)
+        monkeypatch.setattr(manager_module, "Log", io_error)
+        with pytest.raises(OSError, match="Input/output error"):
+            brokers.start("a")
+        with pytest.raises(OSError, match="Input/output error"):
+            brokers.start("a", "b")
+
+    def test_too_many_open_files_are_no_failing_disk(
+        self, manager: LogManager, brokers: Brokers, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        brokers.stop(manager)
+
+        def refuse(*_: object, **__: object) -> Any:
+            raise OSError(errno.EMFILE, "Too many open files")
+
+        monkeypatch.setattr(manager_module, "Log", refuse)
+        with pytest.raises(OSError, match="Too many"):
+            brokers.start("a", "b")
+
+
+def test_tells_how_far_loading_is(
+    brokers: Brokers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    manager = brokers.start(num_recovery_threads_per_data_dir=1)
+    for partition in range(4):
+        create(manager, TopicPartition("t", partition))
+    brokers.stop(manager)
+
+    def slow(*args: Any, **kwargs: Any) -> Log:
+        brokers.clock.now += 6000
+        return Log(*args, **kwargs)
+
+    monkeypatch.setattr(manager_module, "Log", slow)
+    with caplog.at_level("INFO", "kafka.log.LogManager"):
+        brokers.start()
+    told = [r.getMessage() for r in caplog.records if "logs in" in r.getMessage()]
+    assert [line.split(" in ")[0] for line in told] == [
+        "Loaded 2 of 4 logs",
+        "Loaded 4 of 4 logs",
+    ]

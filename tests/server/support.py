@@ -15,6 +15,7 @@ from typing import Any
 from kafka08.cluster.partition import Partition
 from kafka08.common import Broker, TopicPartition
 from kafka08.config import BrokerConfig, LogConfig
+from kafka08.log.disk import DiskFailure
 from kafka08.log.manager import LogManager
 from kafka08.message.message_set import encode_set, iter_messages
 from kafka08.protocol.registry import api_of
@@ -166,6 +167,8 @@ class Rig:
         self.caught_up: list[Partition] = []
         self.rolled: list[Any] = []
         self.leader_changes: list[tuple[TopicPartition, bool]] = []
+        self.disk_errors: list[DiskFailure] = []
+        self.offline_told = 0
         self.fetchers = Fetchers()
         self.logs = LogManager(self.config, clock=self.clock, topic_configs={})
         self.logs.load()
@@ -177,6 +180,8 @@ class Rig:
             on_caught_up=self.caught_up.append,
             on_rolled=self.rolled.append,
             on_leader_change=self._leader_changed,
+            on_disk_errors=self.disk_errors.extend,
+            on_offline=self._count_offline,
         )
         self.replicas.fetchers = self.fetchers
         self.offsets = OffsetManager(self.config, self.runtime, self.replicas)
@@ -216,6 +221,9 @@ class Rig:
     def _log_config(self, topic: str) -> LogConfig:
         self.asked_configs.append(topic)
         return self.logs.default_config.override(self.topic_settings.get(topic, {}))
+
+    def _count_offline(self) -> None:
+        self.offline_told += 1
 
     def _leader_changed(self, partition: Partition, leads: bool) -> None:
         self.leader_changes.append((partition.topic_partition, leads))

@@ -61,6 +61,7 @@ class Pair:
             self.channel,  # type: ignore[arg-type]
             self.rolled.append,
             self._count_truncation,
+            self.follower.disk_errors.extend,
         )
         self.leader.lead(replicas=[ME, PEER])
 
@@ -431,7 +432,9 @@ def test_a_leader_that_cannot_say_sets_the_partition_aside(pair: Pair) -> None:
 
 
 def manager(rig: Rig) -> FetcherManager:
-    return FetcherManager(rig.config, rig.runtime, lambda log: None, lambda: None)
+    return FetcherManager(
+        rig.config, rig.runtime, lambda log: None, lambda: None, rig.disk_errors.extend
+    )
 
 
 def test_partitions_spread_over_the_fetchers_of_a_leader(make_rig: Callable[..., Rig]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafka08.log.disk import DiskFailure
 from kafka08.runtime import Scheduler
 from kafka08.server.log_tasks import LogTasks
 from tests.fakes import FakeRuntime
@@ -31,20 +32,21 @@ class Manager:
         self.clock: Any = None
         self.logs: dict[Any, Any] = {}
 
-    def _called(self, name: str) -> None:
+    def _called(self, name: str) -> list[DiskFailure]:
         self.calls.append((name, self.clock.now))
+        return [DiskFailure("/d", OSError(name))]
 
-    def cleanup(self) -> None:
-        self._called("cleanup")
+    def cleanup(self) -> list[DiskFailure]:
+        return self._called("cleanup")
 
-    def flush_dirty(self) -> None:
-        self._called("flush_dirty")
+    def flush_dirty(self) -> list[DiskFailure]:
+        return self._called("flush_dirty")
 
-    def checkpoint_recovery_points(self) -> None:
-        self._called("checkpoint_recovery_points")
+    def checkpoint_recovery_points(self) -> list[DiskFailure]:
+        return self._called("checkpoint_recovery_points")
 
-    def delete_due_files(self) -> None:
-        self._called("delete_due_files")
+    def delete_due_files(self) -> list[DiskFailure]:
+        return self._called("delete_due_files")
 
 
 class Tasks:
@@ -58,7 +60,8 @@ class Tasks:
             log_flush_scheduler_interval_ms=50_000,
             log_flush_offset_checkpoint_interval_ms=60_000,
         )
-        self.tasks = LogTasks(config, self.runtime, self.manager)  # type: ignore[arg-type]
+        self.errors: list[DiskFailure] = []
+        self.tasks = LogTasks(config, self.runtime, self.manager, self.errors.extend)  # type: ignore[arg-type]
         self.scheduler = Scheduler(self.runtime)
         self.began = self.runtime.clock.now
         self.tasks.start(self.scheduler)
@@ -93,10 +96,11 @@ def test_jobs_run_when_they_should(
     assert tasks.run(name, 2) == at
     assert {each for each, _ in tasks.manager.calls} == {call}
     assert (call in tasks.runtime.pooled) is pooled
+    assert [(path, str(error)) for path, error in tasks.errors] == [("/d", call)] * 2
 
 
 class RolledLog:
-    directory = "t-0"
+    directory = "/d/t-0"
 
     recovery_point = truncations = 0
 
@@ -130,6 +134,7 @@ def test_a_flush_that_fails_is_not_the_end(tasks: Tasks) -> None:
     tasks.tasks._flush_next()
     tasks.tasks._flush_next()
     assert good.flushed == [5]
+    assert [(path, str(error)) for path, error in tasks.errors] == [("/d", "as told")]
 
 
 def test_stopping_wakes_the_flusher(tasks: Tasks) -> None:

@@ -1,0 +1,216 @@
+"""A data directory fails: what becomes of its partitions, and who is told."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka08.common import TopicPartition
+from kafka08.errors import NotLeaderForPartitionError, UnknownError
+from kafka08.log.disk import DiskFailure, SyncError
+from kafka08.log.log import Log
+from kafka08.protocol.schemas import LeaderAndIsrRequest
+from kafka08.server.log_dirs import HANDOVER_SECONDS, LogDirs
+from tests.server.support import BROKERS, ME, PEER, Rig, message_set, partition_state
+from zk import znodes
+from zk.errors import ZkConnectionError
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+NODE = znodes.offline_replicas_path(ME)
+
+
+def eio() -> OSError:
+    return OSError(errno.EIO, "Input/output error")
+
+
+def one() -> memoryview:
+    return memoryview(bytearray(message_set("x")))
+
+
+class Halted(Exception):
+    pass
+
+
+def halt(reason: str) -> None:
+    raise Halted(reason)
+
+
+class Disks:
+    """Broker 1 leads t-0 in a and follows for t-1 in b."""
+
+    def __init__(self, rig: Rig, root: Path) -> None:
+        self.rig = rig
+        self.a, self.b = str(root / "a"), str(root / "b")
+        rig.lead("t", 0, replicas=[ME, PEER])
+        rig.follow("t", 1)
+        assert [Path(rig.logs.logs[key].directory).parent.name for key in (T0, T1)] == ["a", "b"]
+        self.states: dict[TopicPartition, tuple[int, tuple[int, ...]]] = {T0: (ME, (ME, PEER))}
+        self.asked = 0
+        self.dirs = LogDirs(
+            rig.runtime,
+            rig.zk,  # type: ignore[arg-type]
+            rig.logs,
+            rig.replicas,
+            self._stored,
+            halt,
+        )
+        rig.replicas._on_disk_errors = self.dirs.report
+        rig.replicas._on_offline = self.dirs.changed
+
+    def _stored(self, key: TopicPartition) -> tuple[int, tuple[int, ...]] | None:
+        self.asked += 1
+        return self.states.get(key)
+
+    def error_of(self, partition: int, **state: Any) -> int:
+        """What a LeaderAndIsr for a partition is answered."""
+        request = LeaderAndIsrRequest(9, 1, [partition_state("t", partition, **state)], BROKERS)
+        answer = self.rig.call(request)
+        assert answer.error == 0
+        return int(answer.partitions[0].error)
+
+    def told(self) -> list[TopicPartition]:
+        return znodes.decode_offline_replicas(NODE, self.rig.zk.get(NODE)[0])
+
+
+@pytest.fixture
+def disks(make_rig: Callable[..., Rig], tmp_path: Path) -> Iterator[Disks]:
+    yield Disks(make_rig(log_dirs=f"{tmp_path / 'a'},{tmp_path / 'b'}"), tmp_path)
+
+
+def test_its_partitions_go_offline_and_the_others_stay(disks: Disks, caplog: Any) -> None:
+    replicas = disks.rig.replicas
+    disks.dirs.report([DiskFailure(disks.a, eio())])
+    assert disks.rig.logs.log_dirs == [disks.b]
+    assert not replicas.partitions[T0].is_leader
+    assert disks.rig.leader_changes[-1] == (T0, False)
+    with pytest.raises(NotLeaderForPartitionError):
+        replicas.append(T0, one(), 1)
+    assert replicas.partitions[T1].any_log() is not None
+    assert f"The data directory {disks.a} has failed, and with it 1 partitions" in caplog.text
+    disks.dirs.report([DiskFailure(disks.a, eio())])
+    assert caplog.text.count("has failed, and") == 1
+
+
+def test_waiting_producers_are_told_to_look_elsewhere(disks: Disks) -> None:
+    partition = disks.rig.replicas.partitions[T0]
+    disks.dirs.report([DiskFailure(disks.a, eio())])
+    with pytest.raises(NotLeaderForPartitionError):
+        partition.acks_reached(1, -1)
+
+
+@pytest.mark.parametrize("method", ["append", "read"])
+def test_met_by_a_request(disks: Disks, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    def fail(*_: object, **__: object) -> Any:
+        raise eio()
+
+    monkeypatch.setattr(Log, method, fail)
+    replicas = disks.rig.replicas
+    with pytest.raises(NotLeaderForPartitionError, match="has failed"):
+        if method == "append":
+            replicas.append(T0, one(), 1)
+        else:
+            replicas.read(T0, 0, 100, -1)
+    assert disks.rig.logs.offline == {T0}
+
+
+def test_a_full_disk_refuses_and_nothing_more(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    def fail(*_: object, **__: object) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Log, "append", fail)
+    with pytest.raises(UnknownError, match="No space left"):
+        disks.rig.replicas.append(T0, one(), 1)
+    monkeypatch.undo()
+    assert f"I/O error in {disks.a}" in caplog.text
+    assert disks.rig.replicas.append(T0, one(), 1).first_offset == 0
+
+
+def test_a_failed_sync_is_a_failure_whatever_its_number(disks: Disks) -> None:
+    disks.dirs.report([DiskFailure(disks.a, SyncError(errno.ENOSPC, "No space left"))])
+    assert disks.rig.logs.log_dirs == [disks.b]
+
+
+def test_a_file_removed_by_hand_is_none(disks: Disks) -> None:
+    disks.dirs.report([DiskFailure(disks.a, FileNotFoundError(errno.ENOENT, "none"))])
+    assert len(disks.rig.logs.log_dirs) == 2
+
+
+def test_the_last_directory_halts_the_broker(disks: Disks) -> None:
+    disks.dirs.report([DiskFailure(disks.b, eio())])
+    with pytest.raises(Halted, match="No data directory is left"):
+        disks.dirs.report([DiskFailure(disks.a, eio())])
+
+
+def test_zookeeper_is_told_for_the_session(disks: Disks) -> None:
+    disks.dirs.report([DiskFailure(disks.a, eio())])
+    disks.states[T0] = (PEER, (PEER,))
+    disks.rig.zk.fails[NODE] = ZkConnectionError("away")
+    disks.rig.runtime.while_waiting.append(disks.rig.zk.fails.clear)
+    disks.dirs.step()
+    assert disks.told() == [T0]
+    assert disks.rig.zk.get(NODE)[1].ephemeral_owner
+    disks.rig.zk.delete(NODE)
+    disks.dirs.publish()  # a new session
+    assert disks.told() == [T0]
+
+
+def test_nothing_is_told_while_all_is_well(disks: Disks) -> None:
+    disks.dirs.publish()
+    assert disks.rig.zk.exists(NODE) is None
+
+
+@pytest.mark.parametrize("state", [(PEER, (PEER,)), (ME, (ME,)), (-1, (ME,)), None])
+def test_goes_on_once_leadership_has_moved_or_cannot(disks: Disks, state: Any) -> None:
+    disks.dirs.report([DiskFailure(disks.a, eio())])
+
+    def moves() -> None:
+        disks.states.pop(T0)
+        if state is not None:
+            disks.states[T0] = state
+
+    disks.rig.runtime.while_waiting += [lambda: None, lambda: None, moves]
+    disks.dirs.step()
+    assert disks.asked == 3
+    disks.dirs.changed()
+    disks.dirs.step()
+    assert disks.asked == 3
+
+
+def test_halts_when_the_controller_does_nothing(disks: Disks) -> None:
+    began = disks.rig.clock.monotonic()
+    disks.dirs.report([DiskFailure(disks.a, eio())])
+    with pytest.raises(Halted, match="leaves 1 lost partitions with us"):
+        disks.dirs.step()
+    assert disks.rig.clock.monotonic() - began == HANDOVER_SECONDS
+
+
+def test_a_partition_that_gets_no_log_is_told(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import kafka08.log.manager as manager_module
+
+    def fail(*_: object, **__: object) -> Any:
+        raise eio()
+
+    monkeypatch.setattr(manager_module, "Log", fail)
+    assert disks.error_of(7, leader=ME, replicas=[ME, PEER]) == -1
+    disks.dirs.step()
+    assert disks.told() == [TopicPartition("t", 7)]
+
+
+def test_after_a_start_without_a_directory_the_isr_begins_with_nothing_nowhere(
+    disks: Disks,
+) -> None:
+    disks.rig.logs.lost_at_start = True
+    assert disks.error_of(7, leader=PEER, replicas=[ME, PEER], isr=[PEER]) == 0
+    assert TopicPartition("t", 7) in disks.rig.logs.logs
+    assert disks.error_of(8, leader=PEER, replicas=[ME, PEER], isr=[PEER, ME]) == -1
+    assert TopicPartition("t", 8) not in disks.rig.logs.logs
+    disks.dirs.step()
+    assert disks.told() == [TopicPartition("t", 8)]
