@@ -305,7 +305,7 @@ class ReplicaManager:
             if partition is None:
                 partition = Partition(topic_partition, self.broker_id)
             if partition.log is None:
-                self._open_log(partition, state, configs)
+                self._open_log(partition, configs)
             self.partitions[topic_partition] = partition
             if state.leader == self.broker_id:
                 self._lead(partition, _leader_state(state))
@@ -318,23 +318,21 @@ class ReplicaManager:
             return code_of(error)
         return NO_ERROR
 
-    def _open_log(
-        self, partition: Partition, state: PartitionState, configs: Mapping[str, LogConfig]
-    ) -> None:
+    def _open_log(self, partition: Partition, configs: Mapping[str, LogConfig]) -> None:
         key = partition.topic_partition
         log = self.log_manager.get_log(key)
         if log is None:
             try:
-                log = self._create_log(key, state, configs[key.topic])
+                log = self._create_log(key, configs[key.topic])
             except (KafkaError, OSError):
                 if key in self.log_manager.offline:
                     self._on_offline()
                 raise
         partition.open_log(log, self._recorded.get(key, 0))
 
-    def _create_log(self, key: TopicPartition, state: PartitionState, config: LogConfig) -> Log:
-        if self.log_manager.lost_at_start and self.broker_id in state.isr:
-            # It may lie in the lost directory. A member of the isr must not begin with nothing.
+    def _create_log(self, key: TopicPartition, config: LogConfig) -> Log:
+        if self.log_manager.lost_at_start:
+            # It may lie in the lost directory, which can be back tomorrow.
             self.log_manager.offline.add(key)
             raise KafkaError(f"{key} may lie in a data directory that has failed")
         return self.log_manager.create_log(key, config)
