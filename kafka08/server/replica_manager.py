@@ -28,6 +28,7 @@ from kafka08.errors import (
     UnknownTopicOrPartitionError,
     code_of,
 )
+from kafka08.log import residency
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.disk import DiskFailure
 from kafka08.log.log import Log, LogAppendInfo
@@ -189,6 +190,13 @@ class ReplicaManager:
             self._record_follower(partition, replica_id, offset)
         older = data.base_offset < partition.any_log().segments[-1].base_offset
         return ReadResult(data, partition.high_watermark, older)
+
+    def read_in(self, topic_partition: TopicPartition, data: FileSlice) -> None:
+        """Wait on another thread for stored bytes to come from the disk."""
+        try:
+            self._runtime.blocking(residency.read_in, [data])
+        except OSError as error:
+            raise self._disk_error(self.partition(topic_partition), error) from error
 
     def _disk_error(self, partition: Partition, error: OSError) -> KafkaError:
         """Report it; what to answer, which clients take as a reason to look for the leader."""

@@ -4,7 +4,8 @@ Answers at once when max_wait <= 0, nothing is asked, enough bytes are there or 
 errs; else waits for the partitions to move until min_bytes or the time is up. Consumers
 (replica -1, -2) read below the high watermark, followers to the log end. Plain bytes are not
 looked at: slices of the log file travel to the socket. Wrapped sets leave for consumers with
-absolute inner offsets (see message.wrapped); followers get the stored bytes.
+absolute inner offsets (see message.wrapped); followers get the stored bytes. What is not in the
+page cache is read by another thread first, for the event loop must not wait for a disk.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Iterable
 
 from kafka08.common import TopicPartition
 from kafka08.errors import NO_ERROR, KafkaError, code_of
+from kafka08.log.residency import is_resident
+from kafka08.log.segment import FileSlice
 from kafka08.protocol.schemas import (
     FetchPartition,
     FetchPartitionResponse,
@@ -40,6 +43,7 @@ class FetchApi:
         fetch.read(fetch.wanted)
         if request.max_wait_ms > 0 and not fetch.is_complete():
             fetch.wait()
+        fetch.read_in()
         if request.replica_id < 0:
             for key, answer in fetch.answers.items():
                 if len(answer.message_set):
@@ -89,6 +93,17 @@ class _Fetch:
     def read(self, keys: Iterable[TopicPartition]) -> None:
         for key in keys:
             self.answers[key] = self._read(key, self.wanted[key])
+
+    def read_in(self) -> None:
+        """See that what is to be sent lies in the page cache."""
+        for key, answer in self.answers.items():
+            data = answer.message_set
+            # what lies at the log's end has only just been written
+            if type(data) is FileSlice and not data.at_log_end and not is_resident(data):
+                try:
+                    self._replicas.read_in(key, data)
+                except KafkaError as error:
+                    self.answers[key] = _failed(self.wanted[key], error.code)
 
     def _read(self, key: TopicPartition, asked: FetchPartition) -> FetchPartitionResponse:
         replica_id, header = self._request.replica_id, self._header
