@@ -1,0 +1,401 @@
+"""Segments whose wrappers hold the producer's offsets, rewritten as 0.8.2.2 would have them.
+
+A wrapper whose inner offsets are not the true ones becomes one that has them, like what 0.8.2.2
+makes at append: null key, nesting flattened. No message changes its offset. A wrapper that would
+grow past the largest message allowed is split, for 0.8.2.2 takes a larger one for damage when it
+recovers a log, and its followers refuse it; a file that would reach 2 GiB goes on in another
+segment. Knows the files of one segment, which nobody else may have open.
+
+What is made lies beside the segment as ``.converted`` until all of it is on disk. Then the
+segment's index goes, which is the point of no return, and the files are renamed. So whoever finds
+``.converted`` files drops them if their segment has an index, or else renames on.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO, NamedTuple
+
+from kafka08.errors import InvalidMessageError, KafkaError
+from kafka08.log import integrity
+from kafka08.log.directory import sync_directory
+from kafka08.log.index import ENTRY, ENTRY_SIZE
+from kafka08.log.segment import INDEX_SUFFIX, LOG_SUFFIX
+from kafka08.message.compression import LZ4, compress
+from kafka08.message.crc import crc32
+from kafka08.message.inner import leaves, numbered_from
+from kafka08.message.message import (
+    CODEC_MASK,
+    CRC_START,
+    ENTRY_OVERHEAD,
+    HEADER,
+    MIN_MESSAGE_SIZE,
+    OFFSET,
+    BytesLike,
+    encode_entry,
+    key_and_value,
+)
+from kafka08.message.message_set import iter_entries, iter_messages
+from kafka08.message.wrapped import normalise
+
+CONVERTED_SUFFIX = ".converted"
+MAX_SEGMENT_BYTES = (1 << 31) - 1
+_STEP = 4 << 20
+_BUFFER = 1 << 20
+_LZ4_HEADER = compress(LZ4, b"")[:7]
+
+
+class Limits(NamedTuple):
+    """Sizes by which a segment is written: those of the broker that is to take it."""
+
+    max_message_bytes: int
+    index_interval_bytes: int = 4096
+    max_index_bytes: int = 10 << 20
+    max_segment_bytes: int = MAX_SEGMENT_BYTES
+
+
+class Done(NamedTuple):
+    """What became of a segment, or would become.
+
+    ``wrappers``: how many were rewritten, into ``made`` ones. ``oversized``: of these, how many
+    hold one message and still are above the limit. ``bases``: of the segments there are now.
+    ``problems``: what was left as it is because it cannot be read.
+    """
+
+    size_before: int
+    size_after: int
+    bases: tuple[int, ...]
+    wrappers: int = 0
+    made: int = 0
+    oversized: int = 0
+    problems: tuple[str, ...] = ()
+
+
+class NotWalkableError(KafkaError):
+    """Something in a log file is no entry: what follows it cannot be found."""
+
+
+class Entry(NamedTuple):
+    position: int
+    stop: int
+    offset: int
+    codec: int
+
+
+def index_path(log_path: str) -> str:
+    return log_path[: -len(LOG_SUFFIX)] + INDEX_SUFFIX
+
+
+def base_of(log_path: str) -> int:
+    return int(os.path.basename(log_path)[: -len(LOG_SUFFIX)])
+
+
+# Wrappers
+
+
+def right_wrappers(entry: BytesLike, max_message_bytes: int) -> list[bytes] | None:
+    """What is to stand for a wrapper: None when it may stay, else wrappers of its messages.
+
+    Raises KafkaError when it fails its crc, cannot be inflated or holds nothing.
+    """
+    offset, _, crc, attributes = HEADER.unpack_from(entry)
+    if crc32(memoryview(entry)[CRC_START:]) != crc:
+        raise InvalidMessageError("wrong crc")
+    codec = attributes & CODEC_MASK
+    found = leaves(entry, 0, len(entry), codec)
+    if not found.count:
+        raise InvalidMessageError("a wrapper without messages")
+    first = numbered_from(found, offset)
+    if first is None and found.exact and not (codec == LZ4 and _is_foreign_lz4(entry)):
+        return None
+    table = found.data if first is None else normalise(found.data, first)
+    return list(_wrap(memoryview(table), codec, max_message_bytes))
+
+
+def _is_foreign_lz4(entry: BytesLike) -> bool:
+    """0.8.2.2 reads no frames but such as its own; later clients write others."""
+    _, value = key_and_value(entry, 0, len(entry))
+    return value is None or bytes(entry[value[0] : value[0] + len(_LZ4_HEADER)]) != _LZ4_HEADER
+
+
+def _wrap(table: memoryview, codec: int, limit: int) -> Iterator[bytes]:
+    """Plain entries in a wrapper, or in several if it would be larger than ``limit``."""
+    rows = list(iter_entries(table))
+    made = encode_entry(None, compress(codec, table), rows[-1].offset, codec)
+    if len(made) <= limit or len(rows) == 1:
+        yield made
+        return
+    half = len(table) // 2
+    cut = next((row.position for row in rows[1:] if row.position >= half), rows[-1].position)
+    yield from _wrap(table[:cut], codec, limit)
+    yield from _wrap(table[cut:], codec, limit)
+
+
+# Segments
+
+
+def convert_segment(
+    log_path: str, limits: Limits, *, dry_run: bool = False
+) -> Generator[int, None, Done]:
+    """Convert the segment if there is need; yields numbers of bytes gone through.
+
+    A segment that cannot be walked to its end stays as it is. Raises OSError.
+    """
+    with mapped(log_path) as view:
+        size = len(view)
+        untouched = Done(size, size, (base_of(log_path),))
+        try:
+            told, problems = yield from _survey(view, limits)
+            if told == size:
+                return untouched._replace(problems=tuple(problems))
+            with _Writer(log_path, limits, dry_run) as writer:
+                done = yield from _rewrite(view, writer, limits, told)
+        except NotWalkableError as error:
+            discard(log_path)
+            return untouched._replace(problems=(str(error),))
+    if not dry_run:
+        commit(log_path)
+    return done
+
+
+def rebuild_index(log_path: str, limits: Limits) -> None:
+    """Write the index that 0.8.2.2 would make for the segment. Raises NotWalkableError, OSError."""
+    index = _Index(base_of(log_path), limits)
+    with mapped(log_path) as view:
+        for entry in walk(view):
+            index.note(view[entry.position : entry.stop], entry.position)
+            index.last = entry.offset
+    _write_synced(index_path(log_path) + CONVERTED_SUFFIX, index.entries)
+    os.replace(index_path(log_path) + CONVERTED_SUFFIX, index_path(log_path))
+
+
+@contextmanager
+def mapped(path: str) -> Iterator[memoryview]:
+    """The bytes of a file that nobody changes meanwhile."""
+    with open(path, "rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            yield memoryview(b"")
+            return
+        with mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data, memoryview(data) as view:
+            yield view
+
+
+def walk(view: memoryview) -> Iterator[Entry]:
+    """The entries by their headers. Raises NotWalkableError."""
+    position, last, end = 0, -1, len(view)
+    while position < end:
+        if end - position < ENTRY_OVERHEAD + MIN_MESSAGE_SIZE:
+            raise NotWalkableError(f"position {position}: cut short")
+        offset, size, _, attributes = HEADER.unpack_from(view, position)
+        stop = position + ENTRY_OVERHEAD + size
+        if size < MIN_MESSAGE_SIZE or stop > end or offset <= last:
+            raise NotWalkableError(f"position {position}: offset {offset}, size {size}")
+        yield Entry(position, stop, offset, attributes & CODEC_MASK)
+        position, last = stop, offset
+
+
+def _survey(view: memoryview, limits: Limits) -> Generator[int, None, tuple[int, list[str]]]:
+    """(where the first wrapper stands that must be rewritten, or the end; problems up to there)."""
+    problems: list[str] = []
+    told = 0
+    for entry in walk(view):
+        if entry.position - told >= _STEP:
+            yield entry.position - told
+            told = entry.position
+        if entry.codec and _rewritten(view, entry, limits, problems) is not None:
+            yield entry.position - told
+            return entry.position, problems
+    yield len(view) - told
+    return len(view), problems
+
+
+def _rewrite(
+    view: memoryview, writer: _Writer, limits: Limits, told: int
+) -> Generator[int, None, Done]:
+    problems: list[str] = []
+    wrappers = made = oversized = 0
+    for entry in walk(view):
+        if entry.position - told >= _STEP:
+            yield entry.position - told
+            told = entry.position
+        right = _rewritten(view, entry, limits, problems) if entry.codec else None
+        if right is None:
+            writer.add(view[entry.position : entry.stop])
+            continue
+        wrappers += 1
+        made += len(right)
+        oversized += sum(len(each) > limits.max_message_bytes for each in right)
+        for each in right:
+            writer.add(each)
+    yield len(view) - told
+    writer.finish()
+    return Done(
+        len(view),
+        writer.total,
+        tuple(writer.bases),
+        wrappers,
+        made,
+        oversized,
+        tuple(problems),
+    )
+
+
+def _rewritten(
+    view: memoryview, entry: Entry, limits: Limits, problems: list[str]
+) -> list[bytes] | None:
+    try:
+        return right_wrappers(view[entry.position : entry.stop], limits.max_message_bytes)
+    except KafkaError as error:
+        problems.append(f"position {entry.position}, offset {entry.offset}: {error}")
+        return None
+
+
+class _Index:
+    """The entries that 0.8.2.2 makes when it rebuilds an index (kafka.log.LogSegment.recover)."""
+
+    def __init__(self, base: int, limits: Limits) -> None:
+        self.base = base
+        self.entries = bytearray()
+        self.last = base - 1
+        self._interval = limits.index_interval_bytes
+        self._room = limits.max_index_bytes // ENTRY_SIZE * ENTRY_SIZE
+        self._indexed = 0
+
+    def note(self, entry: BytesLike, position: int) -> None:
+        if position - self._indexed > self._interval and len(self.entries) < self._room:
+            self.entries += ENTRY.pack(self._first_offset(entry) - self.base, position)
+            self._indexed = position
+
+    def _first_offset(self, entry: BytesLike) -> int:
+        """That of the first message inside; of a wrapper that cannot be read the lowest there
+        can be, which is right for whoever looks anything up."""
+        try:
+            return next(iter_messages(entry, check_crc=False)).offset
+        except (KafkaError, StopIteration):
+            return self.last + 1
+
+
+class _Writer:
+    """The ``.converted`` files of a segment. ``bases``: of the segments begun, ``total`` bytes."""
+
+    def __init__(self, log_path: str, limits: Limits, dry_run: bool) -> None:
+        self.bases: list[int] = []
+        self.total = 0
+        self._log_path = log_path
+        self._limits = limits
+        self._is_dry = dry_run
+        self._file: BinaryIO | None = None
+        self._begin(base_of(log_path))
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def add(self, entry: BytesLike) -> None:
+        if self._position + len(entry) > self._limits.max_segment_bytes and self._position:
+            self._end()
+            self._begin(self._index.last + 1)
+        self._index.note(entry, self._position)
+        if self._file is not None:
+            self._file.write(entry)
+        self._position += len(entry)
+        self.total += len(entry)
+        self._index.last = OFFSET.unpack_from(entry)[0]
+
+    def finish(self) -> None:
+        self._end()
+
+    def _begin(self, base: int) -> None:
+        self._path = _log_path(os.path.dirname(self._log_path), base)
+        self._index = _Index(base, self._limits)
+        self._position = 0
+        self.bases.append(base)
+        if not self._is_dry:
+            path = self._path + CONVERTED_SUFFIX
+            self._file = open(path, "wb", buffering=_BUFFER)  # noqa: SIM115  (__exit__ closes it)
+
+    def _end(self) -> None:
+        if self._file is None:
+            return
+        self._file.flush()
+        self._copy_times()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._file = None
+        _write_synced(index_path(self._path) + CONVERTED_SUFFIX, self._index.entries)
+        sync_directory(os.path.dirname(self._path))
+
+    def _copy_times(self) -> None:
+        """Retention goes by the time of the last change."""
+        stat = os.stat(self._log_path)
+        os.utime(self._path + CONVERTED_SUFFIX, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+# What lies beside a segment
+
+
+def commit(log_path: str) -> None:
+    """Put what was made in the segment's place."""
+    directory = os.path.dirname(log_path)
+    integrity.remove(log_path)
+    os.unlink(index_path(log_path))
+    sync_directory(directory)
+    _rename_all(directory)
+
+
+def discard(log_path: str) -> None:
+    """Remove what was made for a segment, its own files last: they say whose the others are."""
+    directory = os.path.dirname(log_path)
+    for base in reversed(_converted(directory)):
+        for path in _files(directory, base):
+            with suppress(FileNotFoundError):
+                os.unlink(path + CONVERTED_SUFFIX)
+        sync_directory(directory)
+
+
+def settle(directory: str) -> None:
+    """After an interruption: finish what was committed, drop what was not."""
+    bases = _converted(directory)
+    if not bases:
+        return
+    log_path, its_index = _files(directory, bases[0])
+    if os.path.exists(its_index):
+        discard(log_path)
+    else:
+        _rename_all(directory)
+
+
+def _rename_all(directory: str) -> None:
+    for base in _converted(directory):
+        for path in _files(directory, base):  # the log first: an index means that it is in place
+            with suppress(FileNotFoundError):
+                os.replace(path + CONVERTED_SUFFIX, path)
+            sync_directory(directory)
+
+
+def _converted(directory: str) -> list[int]:
+    """Bases of the segments with ``.converted`` files, ascending."""
+    names = [name for name in os.listdir(directory) if name.endswith(CONVERTED_SUFFIX)]
+    return sorted({int(name.partition(".")[0]) for name in names})
+
+
+def _files(directory: str, base: int) -> tuple[str, str]:
+    log_path = _log_path(directory, base)
+    return log_path, index_path(log_path)
+
+
+def _log_path(directory: str, base: int) -> str:
+    return os.path.join(directory, f"{base:020d}{LOG_SUFFIX}")
+
+
+def _write_synced(path: str, data: bytes | bytearray) -> None:
+    with open(path, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,110 @@
+"""What the tools that work on data directories share: which ones, their segments, how far they are.
+
+Knows nothing of what is done with the files.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TypeVar
+
+from tqdm import tqdm
+
+from kafka08 import properties
+from kafka08.config import BrokerConfig
+from kafka08.errors import KafkaError
+from kafka08.log.directory import LogDirectory
+from kafka08.log.segment import LOG_SUFFIX
+from tools.options import Arguments, OptionParser
+
+T = TypeVar("T")
+
+_NOT_ASKED = {"broker.id": "0", "zookeeper.connect": "none"}
+
+
+class NotUsableError(KafkaError):
+    """A data directory is in use, missing, or not in the state a tool needs."""
+
+    java_class = "kafka.common.KafkaException"
+
+
+def add_options(parser: OptionParser) -> None:
+    parser.option("config", "The broker's server.properties.", arg="file")
+    parser.option("log-dirs", "Data directories, instead of those in the file.", arg="dir1,dir2")
+
+
+def broker_config(parser: OptionParser, args: Arguments) -> BrokerConfig:
+    """The settings the options name, the cleaner off. Raises UsageError, KafkaError, OSError."""
+    if not args.has("config") and not args.has("log-dirs"):
+        parser.usage_and_exit('Provide "[config]" or "[log-dirs]"')
+    given = properties.load(args.value("config")) if args.has("config") else _NOT_ASKED
+    given = {**given, "log.cleaner.enable": "false"}
+    if args.has("log-dirs"):
+        given["log.dirs"] = args.value("log-dirs")
+    config = BrokerConfig.from_properties(given)
+    for path in config.log_dirs:
+        if not os.path.isdir(path):
+            raise NotUsableError(f"There is no directory {path}")
+    return config
+
+
+@contextmanager
+def locked(paths: Sequence[str]) -> Generator[list[LogDirectory], None, None]:
+    """The directories, kept from brokers. Raises KafkaError if one is in use."""
+    with ExitStack() as stack:
+        directories = []
+        for path in paths:
+            directory = LogDirectory(path)
+            stack.callback(directory.unlock)
+            directories.append(directory)
+        yield directories
+
+
+def segment_paths(directory: str) -> list[str]:
+    """The log files of a partition's directory, oldest first."""
+    names = [name for name in os.listdir(directory) if name.endswith(LOG_SUFFIX)]
+    return [os.path.join(directory, name) for name in sorted(names) if _is_segment(name)]
+
+
+def _is_segment(name: str) -> bool:
+    stem = name[: -len(LOG_SUFFIX)]
+    return len(stem) == 20 and stem.isascii() and stem.isdigit()
+
+
+class Progress:
+    """A bar on a terminal, and nothing elsewhere."""
+
+    def __init__(self, total: int, text: str) -> None:
+        self._bar = tqdm(
+            total=total,
+            desc=text,
+            unit="B",
+            unit_scale=True,
+            file=sys.stderr,
+            disable=not sys.stderr.isatty(),
+        )
+
+    def follow(self, work: Generator[int, None, T]) -> T:
+        """Run ``work`` to its end; what it returns."""
+        while True:
+            try:
+                self._bar.update(next(work))
+            except StopIteration as end:
+                result: T = end.value
+                return result
+
+    def close(self) -> None:
+        self._bar.close()
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """The first column to the left, numbers to the right; as wide as need be."""
+    table = [list(map(str, row)) for row in (columns, *rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for row in table:
+        cells = [row[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        print("  ".join(cells).rstrip())
