@@ -34,7 +34,9 @@ ALLOWED = {
     "producer": f"client {CLIENT}",
     "consumer": f"client {CLIENT}",
     "spark": f"consumer client {CLIENT}",
-    "tools": f"producer consumer client server spark network log message log4j {CONTROLLER}",
+    "connect": f"spark producer consumer client {CLIENT}",
+    "tools": "connect producer consumer client server spark network log message log4j "
+    + CONTROLLER,
 }
 PLACES = {
     "gevent": ("runtime", "network", "zk.client"),

@@ -25,6 +25,8 @@ MODULES = {
     "kafka.tools.ExportZkOffsets": "tools.export_zk_offsets",
     "kafka.tools.GetOffsetShell": "tools.get_offset_shell",
     "kafka.tools.ImportZkOffsets": "tools.import_zk_offsets",
+    "kafka.tools.LogConvert": "tools.log_convert",
+    "kafka.tools.LogScrub": "tools.log_scrub",
     "kafka.tools.ReplicaVerificationTool": "tools.replica_verification",
     "kafka.tools.SimpleConsumerShell": "tools.simple_consumer_shell",
     "kafka.tools.StateChangeLogMerger": "tools.state_change_log_merger",
@@ -32,6 +34,7 @@ MODULES = {
     "kafka.tools.UpdateOffsetsInZK": "tools.update_offsets_in_zk",
     "kafka.tools.VerifyConsumerRebalance": "tools.verify_consumer_rebalance",
     "kafka.tools.ZooKeeperMainWrapper": "tools.zookeeper_shell",
+    "org.apache.kafka.connect.cli.ConnectStandalone": "tools.connect_standalone",
     "org.apache.zookeeper.ZooKeeperMain": "tools.zookeeper_shell",
     "org.apache.zookeeper.server.quorum.QuorumPeerMain": "tools.zookeeper_server",
 }

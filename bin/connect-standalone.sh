@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+
+if [ $# -lt 1 ]; then
+  echo "USAGE: $0 [-daemon] connect-standalone.properties connector1.properties [connector2.properties ...]"
+  exit 1
+fi
+
+bin_dir=$(dirname "$(readlink -f "$0")")
+
+export KAFKA_LOG4J_OPTS=${KAFKA_LOG4J_OPTS:--Dlog4j.configuration=file:$bin_dir/../config/connect-log4j.properties}
+
+daemon=()
+if [ "$1" = -daemon ]; then
+  daemon=(-daemon)
+  shift
+fi
+
+exec "$bin_dir/kafka-run-class.sh" "${daemon[@]}" -name connectStandalone org.apache.kafka.connect.cli.ConnectStandalone "$@"

@@ -1,0 +1,90 @@
+"""The file in which sources remember how far they are.
+
+One JSON document: ``["connector", source] -> offset``, both as JSON texts. It is replaced as a
+whole, so that a kill leaves the old or the new one. Whose offsets they are is the callers' matter.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kafka08.errors import ConfigError
+from kafka08.runtime import Lock
+
+OPTION = "offset.storage.file.filename"
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Durable and all or nothing when it returns. Raises OSError."""
+    temporary = path.with_name(f"{path.name}.tmp")
+    with temporary.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    handle = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def key_of(name: str, source: Mapping[str, Any]) -> str:
+    return json.dumps([name, dict(source)], sort_keys=True)
+
+
+class OffsetFile:
+    """Safe for concurrent use by the tasks of one worker; a second worker is refused.
+
+    Raises ConfigError for a file that cannot be used.
+    """
+
+    def __init__(self, path: str, lock: Lock) -> None:
+        self._path = Path(path)
+        self._lock = lock
+        self._offsets: dict[str, Any] = {}
+        self._guard = -1
+        try:
+            self._open()
+        except (OSError, ValueError) as error:
+            self.close()
+            raise ConfigError(
+                f"{OPTION} has value {path}, a file that cannot be used: {error}"
+            ) from None
+
+    def _open(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        guard = self._path.with_name(f"{self._path.name}.lock")
+        self._guard = os.open(guard, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OSError("another worker uses it") from None
+        if self._path.exists():
+            found = json.loads(self._path.read_bytes() or b"{}")
+            if not isinstance(found, dict):
+                raise ValueError("it does not hold offsets")
+            self._offsets = found
+
+    def read(self, name: str, source: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        found: Mapping[str, Any] | None = self._offsets.get(key_of(name, source))
+        return found
+
+    def write(self, name: str, offsets: Mapping[str, Mapping[str, Any]]) -> None:
+        """Remember offsets by the JSON of their sources. Raises OSError, and then nothing is."""
+        with self._lock:
+            updated = dict(self._offsets)
+            for source, offset in offsets.items():
+                updated[key_of(name, json.loads(source))] = dict(offset)
+            replace_file(self._path, json.dumps(updated, indent=1, sort_keys=True).encode())
+            self._offsets = updated
+
+    def close(self) -> None:
+        if self._guard >= 0:
+            os.close(self._guard)
+            self._guard = -1

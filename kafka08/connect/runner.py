@@ -1,0 +1,99 @@
+"""One task on a thread of its own: started, stepped until told to stop or failed, ended.
+
+What a step is, ``source``, ``sink`` and ``job`` say. A task that fails ends; its error is kept.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from kafka08.connect.interface import Context, JobTask, Task
+from kafka08.runtime import Event, Runtime
+from kafka08.runtime import Task as TaskHandle
+
+logger = logging.getLogger("org.apache.kafka.connect.runtime.WorkerTask")
+
+
+class Runner:
+    """``ended`` is set each time a runner ends, well or not."""
+
+    def __init__(
+        self,
+        task: Task,
+        properties: Mapping[str, str],
+        context: Context,
+        runtime: Runtime,
+        ended: Event,
+    ) -> None:
+        self.id = context.name
+        self.error: Exception | None = None
+        self.done = False
+        self._task = task
+        self._properties = properties
+        self._context = context
+        self._runtime = runtime
+        self._ended = ended
+        self._thread: TaskHandle | None = None
+
+    def start(self) -> Runner:
+        self._thread = self._runtime.spawn(f"task-thread-{self.id}", self.run)
+        return self
+
+    def ask_stop(self) -> None:
+        self._context.stopping.set()
+
+    def join(self, timeout: float) -> bool:
+        """Whether it has ended within ``timeout`` seconds."""
+        return self._thread is None or self._thread.join(timeout)
+
+    def run(self) -> None:
+        self._task.context = self._context
+        try:
+            self._task.start(self._properties)
+            self.begin()
+            while not self._context.stopping.is_set():
+                self.step()
+        except Exception as error:
+            self._failed(error)
+        finally:
+            self._close()
+            self.done = True
+            self._ended.set()
+
+    def _close(self) -> None:
+        for close in (self.finish, self._task.stop):
+            try:
+                close()
+            except Exception as error:
+                self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        logger.error(
+            "Task %s threw an uncaught and unrecoverable exception: %s",
+            self.id,
+            error,
+            exc_info=error,
+        )
+        self.error = self.error or error
+
+    # --- for subclasses
+
+    def begin(self) -> None:
+        """After the task was started."""
+
+    def step(self) -> None:
+        """A second's work at most, or a wait on ``stopping``."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """Before the task is stopped; ``error`` says whether it failed."""
+
+
+class JobRunner(Runner):
+    """Runs a JobTask again and again."""
+
+    _task: JobTask
+
+    def step(self) -> None:
+        self._task.run()

@@ -1,0 +1,209 @@
+"""Runs a sink task: messages are put, flushed, and only then committed for the group.
+
+The group ``connect-NAME`` keeps its offsets with its coordinator (`__consumer_offsets`), where
+the group tools find them; ZooKeeper is not needed. The partitions of a topic are shared out among
+the tasks of this worker, the same way whatever comes and goes. Mirrors
+org.apache.kafka.connect.runtime.WorkerSinkTask.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from kafka08.client.cluster import ClusterClient, Endpoint
+from kafka08.client.offsets import CoordinatorOffsets
+from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition, java_string_hash
+from kafka08.connect.config import SinkConfig
+from kafka08.connect.converters import Converter
+from kafka08.connect.interface import DataError, RetriableError, SinkRecord, SinkTask
+from kafka08.connect.runner import Runner
+from kafka08.connect.topics import await_topics
+from kafka08.consumer.config import ConsumerConfig
+from kafka08.consumer.errors import ConsumerTimeoutError
+from kafka08.consumer.fetcher import FetcherManager
+from kafka08.consumer.stream import KafkaStream, Message, PartitionPosition
+from kafka08.errors import NO_ERROR, KafkaError
+
+logger = logging.getLogger("org.apache.kafka.connect.runtime.WorkerSinkTask")
+
+BATCH = 500
+IDLE_MS = 200
+RETRY_S = 1.0
+DISCOVER_S = 10.0
+
+
+class Supply(NamedTuple):
+    """How a sink's messages come from the brokers. ``share`` is (this task, number of tasks)."""
+
+    key_converter: Converter
+    value_converter: Converter
+    endpoints: Sequence[Endpoint]
+    config: SinkConfig
+    consumer: ConsumerConfig
+    share: tuple[int, int]
+    flush_interval: float
+
+
+def is_mine(tp: TopicPartition, share: tuple[int, int]) -> bool:
+    """Depends on nothing but the partition, so that one more moves no other."""
+    number, tasks = share
+    return (java_string_hash(tp.topic) + tp.partition) % tasks == number
+
+
+class SinkRunner(Runner):
+    _task: SinkTask
+
+    def __init__(self, supply: Supply, *args: Any) -> None:
+        super().__init__(*args)
+        self._supply = supply
+        consumer, runtime = supply.consumer, self._runtime
+        self._cluster = ClusterClient(
+            list(supply.endpoints), client_id=consumer.client_id, runtime=runtime
+        )
+
+        def brokers() -> list[Broker]:
+            return [Broker(-1, host, port) for host, port in supply.endpoints]
+
+        self._coordinator = CoordinatorOffsets(
+            consumer.group_id,
+            brokers,
+            client_id=consumer.client_id,
+            backoff_ms=consumer.offsets_channel_backoff_ms,
+            socket_timeout_ms=consumer.offsets_channel_socket_timeout_ms,
+            stopping=self._context.stopping,
+            runtime=runtime,
+        )
+        self._fetchers = FetcherManager(self.id, consumer, brokers, runtime=runtime)
+        self._stream = KafkaStream(
+            runtime.queue(consumer.queued_max_message_chunks), timeout_ms=IDLE_MS
+        )
+        self._known: set[TopicPartition] = set()
+        self._offsets: dict[TopicPartition, int] = {}
+        self._uncommitted: dict[TopicPartition, int] = {}
+        self._next_flush = self._next_discovery = 0.0
+
+    def _now(self) -> float:
+        return self._runtime.clock.monotonic()
+
+    # --- partitions
+
+    def begin(self) -> None:
+        topics = self._supply.config.topics
+        if topics:
+            await_topics(self._cluster, topics, "topics", self._context.stopping, self._runtime)
+        self._fetchers.start([])
+        self._next_flush = self._now() + self._supply.flush_interval
+
+    def _discover(self) -> None:
+        """Take up partitions that are new."""
+        try:
+            found = [tp for tp in self._partitions() if is_mine(tp, self._supply.share)]
+        except (OSError, KafkaError) as error:
+            logger.warning("Topics of %s are not known now: %s", self.id, error)
+            return
+        added = sorted(set(found) - self._known)
+        if not added:
+            return
+        committed = self._coordinator.fetch(added)
+        if committed is None:
+            return  # stopped while looking for the coordinator
+        better = self._task.open(added)
+        self._known.update(added)
+        self._fetchers.give_back(
+            PartitionPosition(tp, better.get(tp, committed.get(tp, -1)), self._stream)
+            for tp in added
+        )
+        logger.info("Task %s reads %s", self.id, ", ".join(map(str, added)))
+
+    def _partitions(self) -> list[TopicPartition]:
+        config = self._supply.config
+        topics: Sequence[str] = config.topics
+        metadata = self._cluster.refresh(topics)
+        if config.topics_regex:
+            pattern = re.compile(config.topics_regex)
+            names = [each.topic for each in metadata.topics]
+            topics = [name for name in names if pattern.fullmatch(name) and name != OFFSETS_TOPIC]
+        return [
+            TopicPartition(topic, each.partition)
+            for topic in topics
+            for each in self._cluster.partitions(topic)
+        ]
+
+    # --- messages
+
+    def step(self) -> None:
+        if self._now() >= self._next_discovery:
+            self._discover()
+            self._next_discovery = self._now() + DISCOVER_S
+        messages = self._read()
+        if messages:
+            self._put([self._record(message) for message in messages])
+        if self._now() >= self._next_flush:
+            self._flush()
+            self._next_flush = self._now() + self._supply.flush_interval
+
+    def _read(self) -> list[Message]:
+        messages: list[Message] = []
+        deadline = self._now() + IDLE_MS / 1000
+        try:
+            while len(messages) < BATCH and self._now() < deadline:
+                messages.append(next(self._stream))
+        except ConsumerTimeoutError:
+            pass
+        return messages
+
+    def _record(self, message: Message) -> SinkRecord:
+        supply = self._supply
+        try:
+            key = supply.key_converter.from_bytes(message.key)
+            value = supply.value_converter.from_bytes(message.value)
+        except DataError as error:
+            raise DataError(
+                f"The message at offset {message.offset} of {message.topic}-{message.partition} "
+                f"cannot be converted: {error}"
+            ) from error
+        return SinkRecord(message.topic, message.partition, message.offset, key, value)
+
+    def _put(self, records: list[SinkRecord]) -> None:
+        stopping = self._context.stopping
+        while True:
+            try:
+                self._task.put(records)
+                break
+            except RetriableError as error:
+                logger.warning("Task %s will put its records again: %s", self.id, error)
+                if stopping.wait(RETRY_S):
+                    return
+        for record in records:
+            self._offsets[TopicPartition(record.topic, record.partition)] = record.offset + 1
+
+    # --- offsets
+
+    def _flush(self) -> None:
+        if self._offsets:
+            self._task.flush(dict(self._offsets))
+            self._uncommitted.update(self._offsets)
+            self._offsets = {}
+        if not self._uncommitted:
+            return
+        try:
+            codes = self._coordinator.commit(self._uncommitted)
+        except (OSError, KafkaError) as error:
+            logger.warning("Offsets of %s are committed later: %s", self.id, error)
+            return
+        failed = {tp: code for tp, code in codes.items() if code != NO_ERROR}
+        if failed:
+            logger.warning("Offsets of %s are committed later: %s", self.id, failed)
+        self._uncommitted = {tp: self._uncommitted[tp] for tp in failed}
+
+    def finish(self) -> None:
+        try:
+            self._fetchers.stop()
+            if self.error is None:
+                self._flush()
+        finally:
+            self._coordinator.disconnect()
+            self._cluster.close()

@@ -1,0 +1,114 @@
+"""Runs a source task: what it polls is sent, and what is acknowledged is remembered.
+
+Offsets are written only up to the first record that is not acknowledged yet. After a kill the
+task goes on from there, so records may be sent twice but none is left out. Mirrors
+org.apache.kafka.connect.runtime.WorkerSourceTask.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from kafka08.connect.converters import Converter
+from kafka08.connect.interface import ConnectError, DataError, Place, SourceRecord, SourceTask
+from kafka08.connect.offsets import OffsetFile
+from kafka08.connect.runner import Runner
+from kafka08.producer.batch import RecordFuture
+from kafka08.producer.kafka_producer import KafkaProducer
+from kafka08.settings import INT_MAX
+
+logger = logging.getLogger("org.apache.kafka.connect.runtime.WorkerSourceTask")
+
+IDLE_S = 0.1
+# What a record may outlive: brokers that are away for days. The order of records is kept.
+PRODUCER = {"acks": "all", "retries": INT_MAX, "delivery.timeout.ms": INT_MAX}
+
+
+class Delivery(NamedTuple):
+    """How a source's records reach the brokers."""
+
+    key_converter: Converter
+    value_converter: Converter
+    make_producer: Callable[[], KafkaProducer]
+    offsets: OffsetFile
+    flush_interval: float
+    flush_timeout: float
+
+
+class SourceRunner(Runner):
+    _task: SourceTask
+
+    def __init__(self, connector: str, delivery: Delivery, *args: Any) -> None:
+        super().__init__(*args)
+        self._connector = connector
+        self._delivery = delivery
+        self._producer: KafkaProducer | None = None
+        self._sent: deque[tuple[RecordFuture, str, Place]] = deque()
+        self._acknowledged: dict[str, Place] = {}
+        self._source: tuple[Mapping[str, Any], str] = ({}, "{}")
+        self._next_flush = 0.0
+
+    def begin(self) -> None:
+        self._producer = self._delivery.make_producer()
+        self._next_flush = self._now() + self._delivery.flush_interval
+
+    def _now(self) -> float:
+        return self._runtime.clock.monotonic()
+
+    def step(self) -> None:
+        records = self._task.poll()
+        for record in records:
+            self._send(record)
+        self._reap()
+        if self._now() >= self._next_flush:
+            self._remember()
+            self._next_flush = self._now() + self._delivery.flush_interval
+        if not records:
+            self._context.stopping.wait(IDLE_S)
+
+    def _send(self, record: SourceRecord) -> None:
+        try:
+            key = self._delivery.key_converter.to_bytes(record.key)
+            value = self._delivery.value_converter.to_bytes(record.value)
+        except DataError as error:
+            raise DataError(f"A record for {record.topic} cannot be converted: {error}") from error
+        assert self._producer is not None
+        future = self._producer.send(record.topic, value, key, record.partition)
+        if record.source is not self._source[0]:
+            self._source = (record.source, json.dumps(dict(record.source), sort_keys=True))
+        self._sent.append((future, self._source[1], record.offset))
+
+    def _reap(self) -> None:
+        """Take note of what is acknowledged. Raises ConnectError for what failed."""
+        sent = self._sent
+        while sent and sent[0][0].done():
+            future, source, offset = sent.popleft()
+            error = future.exception()
+            if error is not None:
+                sent.clear()  # nothing behind it may be remembered
+                raise ConnectError(f"A record was not stored: {error}") from error
+            self._acknowledged[source] = offset
+
+    def _remember(self) -> None:
+        if self._acknowledged:
+            try:
+                self._delivery.offsets.write(self._connector, self._acknowledged)
+            except OSError as error:
+                logger.error("Offsets of %s are not written, later again: %s", self.id, error)
+                return
+            self._acknowledged = {}
+        if not self._sent:
+            self._task.commit()
+
+    def finish(self) -> None:
+        if self._producer is None:
+            return
+        try:
+            self._producer.close(self._delivery.flush_timeout)
+            self._reap()
+        finally:
+            self._remember()

@@ -1,0 +1,212 @@
+"""A standalone worker: reads what to run, checks all of it, runs it until told to stop.
+
+Mirrors org.apache.kafka.connect.runtime.Worker and StandaloneHerder. How a task is stepped is
+``source``'s and ``sink``'s matter.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kafka08.client.cluster import ClusterClient, parse_broker_list
+from kafka08.connect import plugins
+from kafka08.connect.config import ConnectorConfig, SinkConfig, WorkerConfig, with_prefix
+from kafka08.connect.converters import Converter
+from kafka08.connect.interface import (
+    Connector,
+    Context,
+    JobConnector,
+    Place,
+    SinkConnector,
+    Task,
+)
+from kafka08.connect.offsets import OffsetFile
+from kafka08.connect.runner import JobRunner, Runner
+from kafka08.connect.sink import SinkRunner, Supply
+from kafka08.connect.source import PRODUCER, Delivery, SourceRunner
+from kafka08.connect.topics import await_topics
+from kafka08.consumer.config import ConsumerConfig
+from kafka08.errors import ConfigError, KafkaError
+from kafka08.producer.kafka_producer import KafkaProducer
+from kafka08.runtime import Runtime, ThreadRuntime
+
+logger = logging.getLogger("org.apache.kafka.connect.runtime.Worker")
+
+SERVERS = "bootstrap.servers"
+
+
+class Planned(NamedTuple):
+    """A connector whose settings are in order, not yet started."""
+
+    config: ConnectorConfig
+    connector: Connector
+    properties: dict[str, str]
+    converters: tuple[Converter, Converter]
+    sink: SinkConfig | None
+    consumer: ConsumerConfig | None
+
+
+class Worker:
+    """``properties`` are the worker's. ``add`` connectors, ``start``, ``wait``, ``stop``.
+
+    Raises ConfigError.
+    """
+
+    def __init__(self, properties: Mapping[str, str], runtime: Runtime | None = None) -> None:
+        self.config = WorkerConfig.from_properties(properties)
+        self._properties = dict(properties)
+        self._runtime = runtime or ThreadRuntime()
+        self._endpoints = parse_broker_list(self.config.bootstrap_servers)
+        self._changed = self._runtime.event()
+        self._planned: list[Planned] = []
+        self._runners: list[Runner] = []
+        self._offsets: OffsetFile | None = None
+        sys.path[:0] = [path for path in self.config.plugin_path if path not in sys.path]
+
+    # --- what to run
+
+    def add(self, properties: Mapping[str, str]) -> None:
+        """Check a connector's settings. Raises ConfigError."""
+        config = ConnectorConfig.from_properties(properties)
+        if any(config.name == other.config.name for other in self._planned):
+            raise ConfigError(f"name has value {config.name} which another connector has.")
+        found = plugins.find(
+            "connector.class", config.connector_class, plugins.CONNECTORS, Connector
+        )
+        if found.settings is not None:
+            found.settings.from_properties(properties)
+        sink = consumer = None
+        if issubclass(found, SinkConnector):
+            sink = SinkConfig.from_properties(properties)
+            consumer = self._consumer_config(config.name)
+        converters = (
+            self._converter("key.converter", properties),
+            self._converter("value.converter", properties),
+        )
+        given = {SERVERS: ",".join(self.config.bootstrap_servers), **properties}
+        self._planned.append(Planned(config, found(), given, converters, sink, consumer))
+
+    def _converter(self, option: str, properties: Mapping[str, str]) -> Converter:
+        own = bool(properties.get(option))
+        source = properties if own else self._properties
+        name = source[option] if own else getattr(self.config, option.replace(".", "_"))
+        found = plugins.find(option, name, plugins.CONVERTERS, Converter)
+        made: Converter = found(with_prefix(source, f"{option}."), option)
+        return made
+
+    def _consumer_config(self, name: str) -> ConsumerConfig:
+        group = f"connect-{name}"
+        given = {"auto.offset.reset": "smallest", **with_prefix(self._properties, "consumer.")}
+        if given["auto.offset.reset"] in ("earliest", "latest"):
+            reset = {"earliest": "smallest", "latest": "largest"}[given["auto.offset.reset"]]
+            given["auto.offset.reset"] = reset
+        return ConsumerConfig.from_properties({**given, "group.id": group, "zookeeper.connect": ""})
+
+    # --- running it
+
+    def start(self) -> Worker:
+        """Raises ConfigError, also when no broker answers."""
+        self._check_brokers()
+        self._offsets = OffsetFile(self.config.offset_storage_file_filename, self._runtime.lock())
+        for planned in self._planned:
+            planned.connector.start(planned.properties)
+            configs = planned.connector.task_configs(planned.config.tasks_max)
+            for number, properties in enumerate(configs):
+                task = planned.connector.task_class()
+                runner = self._runner(planned, task, properties, (number, len(configs)))
+                self._runners.append(runner)
+        for runner in self._runners:
+            runner.start()
+        return self
+
+    def _check_brokers(self) -> None:
+        with ClusterClient(self._endpoints, timeout_ms=10000, runtime=self._runtime) as cluster:
+            try:
+                cluster.fetch_metadata([])
+            except (OSError, KafkaError) as error:
+                value = ",".join(self.config.bootstrap_servers)
+                raise ConfigError(f"{SERVERS} has value {value}: {error}") from None
+
+    def _runner(
+        self, planned: Planned, task: Task, properties: dict[str, str], share: tuple[int, int]
+    ) -> Runner:
+        name = planned.config.name
+        offsets = self._offsets
+        assert offsets is not None
+
+        def remembered(source: Place) -> Place | None:
+            return offsets.read(name, source)
+
+        context = Context(f"{name}-{share[0]}", self._runtime.event(), remembered)
+        rest = (task, properties, context, self._runtime, self._changed)
+        interval = self.config.offset_flush_interval_ms / 1000
+        if isinstance(planned.connector, JobConnector):
+            return JobRunner(*rest)
+        if planned.sink is not None and planned.consumer is not None:
+            supply = Supply(
+                *planned.converters,
+                self._endpoints,
+                planned.sink,
+                planned.consumer,
+                share,
+                interval,
+            )
+            return SinkRunner(supply, *rest)
+        delivery = Delivery(
+            *planned.converters,
+            lambda: self._producer(properties, context),
+            offsets,
+            interval,
+            self.config.offset_flush_timeout_ms / 1000,
+        )
+        return SourceRunner(name, delivery, *rest)
+
+    def _producer(self, properties: Mapping[str, str], context: Context) -> KafkaProducer:
+        if properties.get("topic"):
+            with ClusterClient(self._endpoints, runtime=self._runtime) as cluster:
+                topics = [properties["topic"]]
+                await_topics(cluster, topics, "topic", context.stopping, self._runtime)
+        return KafkaProducer(
+            {
+                **PRODUCER,
+                "client.id": context.name,
+                **with_prefix(self._properties, "producer."),
+                SERVERS: self.config.bootstrap_servers,
+            },
+            runtime=self._runtime,
+        )
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Until all tasks have ended; False after ``timeout`` seconds."""
+        deadline = None if timeout is None else self._runtime.clock.monotonic() + timeout
+        while not all(runner.done for runner in self._runners):
+            left = 1.0
+            if deadline is not None:
+                left = min(left, deadline - self._runtime.clock.monotonic())
+                if left <= 0:
+                    return False
+            self._changed.wait(left)
+            self._changed.clear()
+        return True
+
+    def stop(self) -> None:
+        """End all tasks, with what they have flushed and committed. May be repeated."""
+        for runner in self._runners:
+            runner.ask_stop()
+        limit = self.config.task_shutdown_graceful_timeout_ms + self.config.offset_flush_timeout_ms
+        deadline = self._runtime.clock.monotonic() + limit / 1000
+        for runner in self._runners:
+            if not runner.join(max(deadline - self._runtime.clock.monotonic(), 0.0)):
+                logger.error("Graceful stop of task %s failed.", runner.id)
+        for planned in self._planned:
+            planned.connector.stop()
+        if self._offsets is not None:
+            self._offsets.close()
+            self._offsets = None
+
+    def errors(self) -> dict[str, Exception]:
+        """What tasks failed with, by their ids."""
+        return {each.id: each.error for each in self._runners if each.error is not None}

@@ -1,0 +1,54 @@
+"""connect-standalone: runs connectors in one process (o.a.k.connect.cli.ConnectStandalone).
+
+Ends by a signal, or with status 1 when settings are wrong or no task is left.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from kafka08 import properties as properties_file
+from kafka08.connect.worker import Worker
+from kafka08.errors import ConfigError
+from tools.options import run_tool
+
+USAGE = (
+    "Usage: ConnectStandalone worker.properties [connector1.properties connector2.properties ...]"
+)
+
+
+def main(argv: list[str]) -> int:
+    if len(argv) < 2 or "--help" in argv:
+        print(USAGE)
+        return 0 if "--help" in argv else 1
+    sys.path.insert(0, str(Path.cwd()))  # where a connector of the user's may be
+    worker = _worker(argv[0])
+    for path in argv[1:]:
+        _add(worker, path)
+    try:
+        worker.start().wait()
+    finally:
+        worker.stop()
+    errors = worker.errors()
+    for name, error in errors.items():
+        print(f"Task {name} failed: {error}", file=sys.stderr)
+    return 1 if errors else 0
+
+
+def _worker(path: str) -> Worker:
+    try:
+        return Worker(properties_file.load(path))
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def _add(worker: Worker, path: str) -> None:
+    try:
+        worker.add(properties_file.load(path))
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+if __name__ == "__main__":
+    sys.exit(run_tool(main))
