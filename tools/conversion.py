@@ -6,9 +6,9 @@ grow past the largest message allowed is split, for 0.8.2.2 takes a larger one f
 recovers a log, and its followers refuse it; a file that would reach 2 GiB goes on in another
 segment. Knows the files of one segment, which nobody else may have open.
 
-What is made lies beside the segment as ``.converted`` until all of it is on disk. Then the
-segment's index goes, which is the point of no return, and the files are renamed. So whoever finds
-``.converted`` files drops them if their segment has an index, or else renames on.
+What is made lies beside the segment as ``.converted`` until all of it is on disk, then as
+``.swap``: a broker of either kind that finds this puts it in the segment's place, as after a
+cleaning, and so does the next run.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, NamedTuple
 
+from kafka08.config import LogConfig
 from kafka08.errors import InvalidMessageError, KafkaError
 from kafka08.log import integrity
 from kafka08.log.directory import sync_directory
 from kafka08.log.index import ENTRY, ENTRY_SIZE
+from kafka08.log.log import Log
+from kafka08.log.recovery import SWAP_SUFFIX
 from kafka08.log.segment import INDEX_SUFFIX, LOG_SUFFIX
 from kafka08.message.compression import LZ4, compress
 from kafka08.message.crc import crc32
@@ -40,6 +43,7 @@ from kafka08.message.message import (
 )
 from kafka08.message.message_set import iter_entries, iter_messages
 from kafka08.message.wrapped import normalise
+from kafka08.runtime import SystemClock
 
 CONVERTED_SUFFIX = ".converted"
 MAX_SEGMENT_BYTES = (1 << 31) - 1
@@ -154,7 +158,7 @@ def convert_segment(
             with _Writer(log_path, limits, dry_run) as writer:
                 done = yield from _rewrite(view, writer, limits, told)
         except NotWalkableError as error:
-            discard(log_path)
+            discard(os.path.dirname(log_path))
             return untouched._replace(problems=(str(error),))
     if not dry_run:
         commit(log_path)
@@ -344,39 +348,39 @@ def commit(log_path: str) -> None:
     """Put what was made in the segment's place."""
     directory = os.path.dirname(log_path)
     integrity.remove(log_path)
-    os.unlink(index_path(log_path))
+    bases = _converted(directory)
+    _rename_to_swap(directory, bases)
+    for base in bases:
+        log, index = _files(directory, base)
+        with suppress(FileNotFoundError):
+            os.unlink(index)
+        sync_directory(directory)  # no index at all is better than the old one
+        os.replace(log + SWAP_SUFFIX, log)
+        os.replace(index + CONVERTED_SUFFIX, index)
     sync_directory(directory)
-    _rename_all(directory)
 
 
-def discard(log_path: str) -> None:
-    """Remove what was made for a segment, its own files last: they say whose the others are."""
-    directory = os.path.dirname(log_path)
-    for base in reversed(_converted(directory)):
-        for path in _files(directory, base):
-            with suppress(FileNotFoundError):
-                os.unlink(path + CONVERTED_SUFFIX)
-        sync_directory(directory)
+def discard(directory: str) -> None:
+    """Remove what was made and not committed."""
+    for name in os.listdir(directory):
+        if name.endswith(CONVERTED_SUFFIX):
+            os.unlink(os.path.join(directory, name))
 
 
 def settle(directory: str) -> None:
     """After an interruption: finish what was committed, drop what was not."""
-    bases = _converted(directory)
-    if not bases:
-        return
-    log_path, its_index = _files(directory, bases[0])
-    if os.path.exists(its_index):
-        discard(log_path)
-    else:
-        _rename_all(directory)
+    if any(name.endswith(SWAP_SUFFIX) for name in os.listdir(directory)):
+        _rename_to_swap(directory, _converted(directory))
+        Log(directory, LogConfig(), clean_shutdown=True, clock=SystemClock()).close()
+    discard(directory)
 
 
-def _rename_all(directory: str) -> None:
-    for base in _converted(directory):
-        for path in _files(directory, base):  # the log first: an index means that it is in place
-            with suppress(FileNotFoundError):
-                os.replace(path + CONVERTED_SUFFIX, path)
-            sync_directory(directory)
+def _rename_to_swap(directory: str, bases: list[int]) -> None:
+    for base in reversed(bases):
+        log, _ = _files(directory, base)
+        with suppress(FileNotFoundError):
+            os.replace(log + CONVERTED_SUFFIX, log + SWAP_SUFFIX)
+    sync_directory(directory)
 
 
 def _converted(directory: str) -> list[int]:

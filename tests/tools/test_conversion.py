@@ -14,11 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka08.config import LogConfig
 from kafka08.log import integrity
 from kafka08.log.index import OffsetIndex
+from kafka08.log.log import Log
 from kafka08.message import wrapped
 from kafka08.message.message import encode_entry
 from kafka08.message.message_set import assign_offsets, encode_set, iter_entries, iter_messages
+from tests.log.support import ManualClock
 from tools import conversion
 from tools.conversion import Done, Limits, NotWalkableError
 
@@ -261,7 +264,7 @@ def test_a_crash_anywhere_leaves_what_the_next_run_finishes(
     limits = LIMITS._replace(max_segment_bytes=600)
     steps = 0
     while True:
-        directory = tmp_path / str(steps)
+        directory = tmp_path / f"t-{steps}"
         directory.mkdir()
         path = put(directory, MIXED, 40)
         os.replace(integrity.write(path, integrity.summed(path)), integrity.seal_path(path))
@@ -284,13 +287,17 @@ def test_a_crash_anywhere_leaves_what_the_next_run_finishes(
                 break
             except Crash:
                 pass
-        conversion.settle(str(directory))
+        if steps % 2:
+            conversion.settle(str(directory))
+        else:  # or a broker comes first
+            Log(str(directory), LogConfig(), clean_shutdown=True, clock=ManualClock()).close()
         for log in sorted(directory.glob("*.log")):
             convert(str(log), limits)
         files = sorted(directory.glob("*.log"))
         assert contents(b"".join(file.read_bytes() for file in files)) == contents(MIXED)
         assert all(is_fit(file.read_bytes()) for file in files)
-        assert len(os.listdir(directory)) == 2 * len(files)
+        conversion.settle(str(directory))
+        assert len(os.listdir(directory)) == 2 * len(files) + len(list(directory.glob("*.crc32c")))
         for file in files:
             index = OffsetIndex(str(file.with_suffix(".index")), int(file.stem))
             assert index.problem(file.stat().st_size, thorough=True) is None
