@@ -33,7 +33,8 @@ from kafka08.settings import INT_MAX, Settings, setting
 logger = logging.getLogger("org.apache.kafka.connect.file.FileStreamSourceTask")
 
 READ_BYTES = 1 << 20
-WAIT_S = 0.5
+# Who writes may hold the old file open for a moment after it was renamed: so many empty polls.
+PATIENCE = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,13 +55,12 @@ class FileStreamSourceTask(SourceTask):
         self._inode = 0
         self._position = 0  # after the last whole line handed over
         self._rest = b""
-        self._moved_on = False
+        self._patience = PATIENCE
 
     def poll(self) -> Sequence[SourceRecord]:
         """Raises ConnectError for a file that cannot be read."""
         try:
             if self._file is None and not self._open():
-                self.context.stopping.wait(WAIT_S)
                 return []
             lines = self._lines()
         except OSError as error:
@@ -113,7 +113,7 @@ class FileStreamSourceTask(SourceTask):
         self._inode = status.st_ino
         self._position = position
         self._rest = b""
-        self._moved_on = False
+        self._patience = PATIENCE
         self._file.seek(position)
         return True
 
@@ -127,7 +127,7 @@ class FileStreamSourceTask(SourceTask):
         assert self._file is not None
         data = self._file.read(READ_BYTES)
         if data:
-            self._moved_on = False
+            self._patience = PATIENCE
             self._rest += data
             return self._cut()
         self._at_end()
@@ -158,15 +158,15 @@ class FileStreamSourceTask(SourceTask):
             rotated = self._path.stat().st_ino != self._inode
         except FileNotFoundError:
             rotated = False
-        if rotated and self._moved_on:
+        if not rotated:
+            return
+        self._patience -= 1
+        if self._patience == 0:
             if self._rest:
                 logger.warning("The last line of a rotated %s has no end", self._path)
             self._file.close()
+            self._file = None
             self._use(self._path, 0)
-            return
-        # Who writes may hold the old file open for a moment after it was renamed.
-        self._moved_on = rotated
-        self.context.stopping.wait(WAIT_S)
 
     def stop(self) -> None:
         if self._file is not None:

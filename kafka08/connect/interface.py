@@ -85,7 +85,8 @@ class Task:
 
 class SourceTask(Task):
     def poll(self) -> Sequence[SourceRecord]:
-        """The next records; after a moment's wait nothing. In the order of their offsets."""
+        """The next records in the order of their offsets. After nothing it is asked again in
+        a moment."""
         raise NotImplementedError
 
     def commit(self) -> None:
