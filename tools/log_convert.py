@@ -12,7 +12,7 @@ import json
 import os
 import sys
 from bisect import bisect_right
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from kafka08.log.manager import LogManager
 from kafka08.runtime import SystemClock
 from tools import conversion, log_dirs
 from tools.conversion import Done, Limits, NotWalkableError
-from tools.log_dirs import NotUsableError, Progress
+from tools.log_dirs import Progress
 from tools.options import OptionParser, run_tool
 
 
@@ -83,7 +83,7 @@ def main(argv: list[str]) -> int:
         recover(config)
     dry_run = args.has("dry-run")
     with log_dirs.locked(config.log_dirs) as directories:
-        _check_stopped_cleanly(directories)
+        log_dirs.check_stopped_cleanly(directories, ", or let --force recover the logs")
         done = {each.path: convert(each, limits, dry_run=dry_run) for each in directories}
     _print(done, dry_run)
     if args.has("report"):
@@ -114,15 +114,6 @@ def recover(config: BrokerConfig) -> None:
     manager = LogManager(config, clock=SystemClock(), topic_configs={})
     manager.load()
     manager.close()
-
-
-def _check_stopped_cleanly(directories: Sequence[LogDirectory]) -> None:
-    for directory in directories:
-        if directory.partitions() and not directory.was_shut_down_cleanly:
-            raise NotUsableError(
-                f"The broker of {directory.path} did not stop cleanly: start it once more and "
-                "stop it, or let --force recover the logs first"
-            )
 
 
 def convert(directory: LogDirectory, limits: Limits, *, dry_run: bool) -> list[Converted]:

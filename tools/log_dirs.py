@@ -63,6 +63,16 @@ def locked(paths: Sequence[str]) -> Generator[list[LogDirectory], None, None]:
         yield directories
 
 
+def check_stopped_cleanly(directories: Iterable[LogDirectory], other_way: str = "") -> None:
+    """Raises NotUsableError for one whose last broker crashed: its logs await recovery."""
+    for directory in directories:
+        if directory.partitions() and not directory.was_shut_down_cleanly:
+            raise NotUsableError(
+                f"The broker of {directory.path} did not stop cleanly: start it once more and "
+                f"stop it{other_way}"
+            )
+
+
 def segment_paths(directory: str) -> list[str]:
     """The log files of a partition's directory, oldest first."""
     names = [name for name in os.listdir(directory) if name.endswith(LOG_SUFFIX)]

@@ -145,7 +145,7 @@ def test_directories_in_use_are_refused(data: Path) -> None:
 def test_without_a_clean_shutdown_it_takes_force(data: Path, capsys: Any) -> None:
     (data / ".kafka_cleanshutdown").unlink()
     files = snapshot(data)
-    with pytest.raises(KafkaError, match=r"start it once more and stop it, or let --force"):
+    with pytest.raises(KafkaError, match="start it once more and stop it, or let --force"):
         main(["--log-dirs", str(data)])
     assert snapshot(data) == files
     assert main(["--log-dirs", str(data), "--force"]) == 0
