@@ -26,6 +26,8 @@ CLASSES = {
     "kafka-console-consumer": ["kafka.tools.ConsoleConsumer"],
     "kafka-consumer-groups": ["kafka.admin.ConsumerGroupCommand"],
     "kafka-consumer-offset-checker": ["kafka.tools.ConsumerOffsetChecker"],
+    "kafka-log-convert": ["kafka.tools.LogConvert"],
+    "kafka-log-scrub": ["kafka.tools.LogScrub"],
     "kafka-simple-consumer-shell": ["kafka.tools.SimpleConsumerShell"],
     "zookeeper-shell": ["org.apache.zookeeper.ZooKeeperMain", "-server"],
     "kafka-server-start": ["kafka.Kafka"],
