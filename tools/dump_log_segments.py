@@ -14,6 +14,7 @@ from struct import iter_unpack
 from typing import BinaryIO, NamedTuple
 
 from kafka08.errors import ConfigError, InvalidMessageError, KafkaError
+from kafka08.log import integrity
 from kafka08.message.crc import crc32
 from kafka08.message.message import (
     CODEC_MASK,
@@ -74,6 +75,8 @@ def main(argv: list[str]) -> int:
             _dump_log(path, show, args.has("deep-iteration"), max_message_bytes, jumps)
         elif path.endswith(".index"):
             _dump_index(path, args.has("verify-index-only"), max_message_bytes, mismatches)
+        if path.endswith(".log") and args.has("verify-integrity"):
+            print(_verdict(path))
     _report("Mismatches in :", "Index offset: {}, log offset: {}", mismatches)
     _report("Non-secutive offsets in :", "{} is followed by {}", jumps)
     return 0
@@ -92,6 +95,10 @@ def _parser() -> OptionParser:
         default=5 * 1024 * 1024,
     )
     parser.option("deep-iteration", "Show the messages inside compressed ones.")
+    parser.option(
+        "verify-integrity",
+        "Compare log files with their side files (.crc32c), which 0.8.2.2 has not.",
+    )
     for part in ("value", "key"):
         parser.option(
             f"{part}-decoder-class",
@@ -136,6 +143,19 @@ def _dump_log(
         trailing = file.seek(0, os.SEEK_END) - end
     if trailing:
         print(f"Found {trailing} invalid bytes at the end of {os.path.basename(path)}")
+
+
+def _verdict(path: str) -> str:
+    """What the side file says of a log file."""
+    seal, found = integrity.read(path), integrity.summed(path)
+    if seal is None:
+        return "Integrity: no side file"
+    if seal == found:
+        return f"Integrity: {found.size} bytes as sealed"
+    return (
+        f"Integrity: {found.size} bytes with crc-32c {found.crc:08x}, "
+        f"sealed with {seal.size} bytes with crc-32c {seal.crc:08x}"
+    )
 
 
 def _dump_index(path: str, verify_only: bool, max_message_bytes: int, mismatches: Pairs) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from kafka08.errors import ConfigError, InvalidMessageError, KafkaError
+from kafka08.log import integrity
 from kafka08.message.message_set import encode_set
 from tools.dump_log_segments import main
 from tools.options import UsageError
@@ -97,6 +99,27 @@ def test_index_of_an_empty_log(tmp_path: Path, capsys: pytest.CaptureFixture[str
     (tmp_path / f"{BASE}.index").write_bytes(bytes(64))
     assert main(["--files", str(tmp_path / f"{BASE}.index")]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == ["offset: 0 position: 0"]
+
+
+def test_integrity(stem: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = f"{stem}.log"
+
+    def verdict() -> str:
+        assert main(["--files", f"{path},{stem}.index", "--verify-integrity"]) == 0
+        (line,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("Integrity")]
+        return line
+
+    assert verdict() == "Integrity: no side file"
+    seal = integrity.summed(path)
+    os.replace(integrity.write(path, seal), integrity.seal_path(path))
+    assert verdict() == f"Integrity: {len(LOG)} bytes as sealed"
+    changed = bytearray(LOG)
+    changed[7] ^= 1  # an offset: no message's crc covers it
+    Path(path).write_bytes(changed)
+    assert verdict() == (
+        f"Integrity: {len(LOG)} bytes with crc-32c {integrity.summed(path).crc:08x}, "
+        f"sealed with {len(LOG)} bytes with crc-32c {seal.crc:08x}"
+    )
 
 
 def test_decoders(stem: str, capsys: pytest.CaptureFixture[str]) -> None:
