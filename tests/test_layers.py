@@ -33,7 +33,7 @@ ALLOWED = {
     "client": CLIENT,
     "producer": f"client {CLIENT}",
     "consumer": f"client {CLIENT}",
-    "spark": f"consumer client {CLIENT}",
+    "spark": f"producer consumer client {CLIENT}",
     "connect": f"spark producer consumer client {CLIENT}",
     "tools": "connect producer consumer client server spark network log message log4j "
     + CONTROLLER,

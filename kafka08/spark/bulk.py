@@ -1,0 +1,295 @@
+"""Topics into files by time, and files back into topics, in runs that follow each other.
+
+A run reads from where the last one ended to the log ends of its start, and becomes visible as a
+whole (see ``run_history``): whatever is killed, each message is in one run. Does what Camus and
+the contributed Hadoop input and output formats did, on Spark.
+
+As a program: ``spark-submit kafka08/spark/bulk.py unload|load --help``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kafka08.common import TopicPartition
+from kafka08.errors import ConfigError, KafkaError
+from kafka08.producer.kafka_producer import KafkaProducer
+from kafka08.spark.errors import DataLossError
+from kafka08.spark.params import SourceParams, endpoints_in
+from kafka08.spark.planner import Range, split_ranges, split_total
+from kafka08.spark.rdd import Elements, make_rdd
+from kafka08.spark.run_history import Run, RunHistory
+from kafka08.spark.values import KafkaMessageAndMetadata
+
+logger = logging.getLogger("kafka08.spark.bulk")
+
+FORMATS = ("parquet", "json")
+BUCKETS = {"day": "yyyy-MM-dd", "hour": "yyyy-MM-dd-HH", "minute": "yyyy-MM-dd-HH-mm"}
+SCHEMA = "topic string, partition int, offset long, key {0}, value {0}"
+IN_FLIGHT = 1000
+
+
+def unload(
+    spark: SparkSession,
+    brokers: str,
+    topics: Sequence[str],
+    root: str,
+    *,
+    format: str = "parquet",
+    bucket: str = "hour",
+    timestamp_field: str = "",
+    max_messages: int = 0,
+    max_records_per_task: int = 1_000_000,
+    fail_on_data_loss: bool = True,
+) -> Run | None:
+    """One run: what ``topics`` got since the last one, as files below ``root``; None without news.
+
+    Files are in ``topic=T/bucket=TIME``: the time of the run, or that of a field of JSON values
+    (ISO text or epoch ms) where a message has it. ``max_messages`` bounds a run, about.
+
+    Raises ConfigError, DataLossError when messages were removed before they were read (without
+    ``fail_on_data_loss`` they are warned of), RunConflictError, and what Spark raises for a job.
+    """
+    if format not in FORMATS:
+        raise ConfigError(f"format has value {format} which is not one of {', '.join(FORMATS)}.")
+    if bucket not in BUCKETS:
+        raise ConfigError(f"bucket has value {bucket} which is not one of {', '.join(BUCKETS)}.")
+    history = RunHistory(spark.sparkContext, root)
+    params = SourceParams(endpoints_in(brokers), client_id="kafka08-bulk")
+    last = history.last()
+    ranges, leaders = plan(params, topics, last, max_messages, fail_on_data_loss)
+    if not any(each.size for each in ranges):
+        return None
+    number = last.number + 1 if last else 1
+    time_ms = int(time.time() * 1000)
+    directory = history.stage(number)
+    try:
+        text = format == "json"
+        tasks = split_ranges(ranges, max_records=max_records_per_task)
+        elements = Elements(handler=_text_row if text else _row)
+        rdd = make_rdd(spark.sparkContext, params, tasks, leaders, elements)
+        schema = SCHEMA.format("string" if text else "binary")
+        frame = spark.createDataFrame(rdd, schema)
+        frame = _with_bucket(frame, time_ms, BUCKETS[bucket], timestamp_field)
+        frame.write.partitionBy("topic", "bucket").format(format).save(directory)
+        counts = _counts(spark, directory, format, schema)
+        files = tuple(history.staged_files(directory))
+        run = Run(number, time_ms, format, tuple(ranges), counts, files)
+        history.commit(directory, run)
+    except Exception:
+        history.drop(directory)
+        raise
+    logger.info("Run %d: %d messages", number, sum(counts.values()))
+    return run
+
+
+def plan(
+    params: SourceParams,
+    topics: Sequence[str],
+    last: Run | None,
+    max_messages: int,
+    fail_on_data_loss: bool,
+) -> tuple[list[Range], Mapping[TopicPartition, Any]]:
+    """(what the next run reads, the leaders). Raises as ``unload`` does."""
+    with params.offset_reader(retries=3) as reader:
+        partitions = reader.partitions(topics)
+        earliest, latest = reader.earliest(partitions), reader.latest(partitions)
+        leaders = reader.leaders(partitions)
+    before = last.ends if last else {}
+    start = {}
+    for tp in partitions:
+        start[tp] = before.get(tp, earliest[tp])
+        if earliest[tp] <= start[tp] <= latest[tp]:
+            continue
+        text = (
+            f"The last run ended at offset {start[tp]} of {tp}, but the log now has "
+            f"[{earliest[tp]}, {latest[tp]})"
+        )
+        if fail_on_data_loss:
+            raise DataLossError(f"{text}. Messages were removed, or the topic was made anew")
+        logger.warning("%s: going on at %d", text, earliest[tp])
+        start[tp] = earliest[tp]
+    ends = split_total(max_messages, start, latest) if max_messages else latest
+    ranges = {tp: Range(tp.topic, tp.partition, start[tp], ends[tp]) for tp in partitions}
+    for tp, end in before.items():
+        ranges.setdefault(tp, Range(tp.topic, tp.partition, end, end))
+    return [ranges[tp] for tp in sorted(ranges)], leaders
+
+
+def _row(message: KafkaMessageAndMetadata) -> tuple[Any, ...]:
+    where = (message.topic, message.partition, message.offset)
+    return (*where, _bytes(message._rawKey), _bytes(message._rawMessage))
+
+
+def _text_row(message: KafkaMessageAndMetadata) -> tuple[Any, ...]:
+    """Raises KafkaError for bytes that are no text: they would come back as others."""
+    row = _row(message)
+    try:
+        return (*row[:3], *(each if each is None else each.decode() for each in row[3:]))
+    except UnicodeDecodeError as error:
+        raise KafkaError(
+            f"The message at offset {row[2]} of {row[0]}-{row[1]} is not UTF-8 ({error}): unload "
+            "this topic as parquet"
+        ) from None
+
+
+def _with_bucket(frame: DataFrame, time_ms: int, pattern: str, field: str) -> DataFrame:
+    now = F.timestamp_millis(F.lit(time_ms))
+    moment = now
+    if field:
+        # A function of the JVM's that takes the path as it is: field names may hold anything.
+        text = F.get_json_object(F.col("value").cast("string"), f"$['{field}']")
+        number = F.timestamp_millis(text.try_cast("long"))
+        moment = F.coalesce(number, text.try_cast("timestamp"), now)
+    return frame.withColumn(
+        "bucket", F.date_format(F.to_utc_timestamp(moment, F.current_timezone()), pattern)
+    )
+
+
+def _counts(spark: SparkSession, directory: str, format: str, schema: str) -> dict[str, int]:
+    """What the files hold, read back from them."""
+    frame = spark.read.format(format).schema(schema).load(directory)
+    rows = frame.groupBy("topic", "partition").count().collect()
+    return {f"{row['topic']}-{row['partition']}": row["count"] for row in sorted(rows)}
+
+
+def load(
+    spark: SparkSession,
+    brokers: str,
+    root: str,
+    *,
+    name: str = "default",
+    topics: Mapping[str, str] | None = None,
+    keep_partitions: bool = True,
+    producer: Mapping[str, str] | None = None,
+) -> int:
+    """Send the runs below ``root`` that ``name`` has not loaded yet; the number of messages.
+
+    Each partition's messages keep their order. ``topics`` names the topics to load and what they
+    are called now; without it all are, under their own names. A run is marked when all of it is
+    acknowledged: after a kill the run that was under way is sent again.
+    """
+    history = RunHistory(spark.sparkContext, root)
+    todo = [number for number in history.numbers() if number not in history.loaded(name)]
+    settings = {"acks": "all", "retries": "10", **(producer or {}), "bootstrap.servers": brokers}
+    total = 0
+    for number in todo:
+        run = history.run(number)
+        kind = "string" if run.format == "json" else "binary"
+        frame = spark.read.format(run.format).schema(SCHEMA.format(kind))
+        rows = frame.load(history.path(run.directory))
+        if topics is not None:
+            rows = rows.where(F.col("topic").isin(list(topics)))
+        columns = [F.col(each).cast("binary") for each in ("key", "value")]
+        rows = rows.repartition("topic", "partition").sortWithinPartitions(
+            "topic", "partition", "offset"
+        )
+        rows = rows.select("topic", "partition", *columns)
+        send = Sender(settings, dict(topics or {}), keep_partitions)
+        total += sum(rows.rdd.mapPartitions(send).collect())
+        history.mark_loaded(name, [number])
+    return total
+
+
+class Sender:
+    """Sends a partition of rows, on an executor; yields how many when all are acknowledged."""
+
+    def __init__(
+        self, settings: Mapping[str, str], names: Mapping[str, str], keep_partitions: bool
+    ) -> None:
+        self._settings = dict(settings)
+        self._names = dict(names)
+        self._keep = keep_partitions
+
+    def __call__(self, rows: Iterable[Any]) -> Iterator[int]:
+        count = 0
+        pending = []
+        with KafkaProducer(self._settings) as producer:
+            for topic, partition, key, value in rows:
+                target = partition if self._keep else None
+                name = self._names.get(topic, topic)
+                pending.append(producer.send(name, _bytes(value), _bytes(key), target))
+                count += 1
+                if len(pending) >= IN_FLIGHT:
+                    for future in pending[: IN_FLIGHT // 2]:
+                        future.result()
+                    del pending[: IN_FLIGHT // 2]
+            for future in pending:
+                future.result()
+        yield count
+
+
+def _bytes(data: Any) -> bytes | None:
+    return None if data is None else bytes(data)
+
+
+# --- as a program
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    args = _parser().parse_args(argv)
+    spark = SparkSession.builder.appName(f"kafka08-bulk-{args.command}").getOrCreate()
+    try:
+        if args.command == "load":
+            topics = None
+            if args.topics:
+                pairs = (word.partition("=") for word in args.topics.split(","))
+                topics = {old: new or old for old, _, new in pairs}
+            sent = load(spark, args.bootstrap_server, args.root, name=args.name, topics=topics)
+            print(f"{sent} messages sent")
+            return 0
+        run = unload(
+            spark,
+            args.bootstrap_server,
+            [topic for topic in args.topics.split(",") if topic],
+            args.root,
+            format=args.format,
+            bucket=args.bucket,
+            timestamp_field=args.timestamp_field,
+            max_messages=args.max_messages,
+            fail_on_data_loss=not args.ignore_data_loss,
+        )
+        if run is None:
+            print("Nothing new")
+        else:
+            print(f"Run {run.number}: {sum(run.counts.values())} messages, {len(run.files)} files")
+        return 0
+    except KafkaError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    finally:
+        spark.stop()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="bulk.py", description=__doc__.partition("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    for command, topics in (("unload", "t1,t2"), ("load", "t1,t2=new name of t2")):
+        sub = commands.add_parser(command)
+        sub.add_argument("--bootstrap-server", required=True, metavar="host:port,...")
+        sub.add_argument("--root", required=True, metavar="URI", help="the directory of the runs")
+        sub.add_argument("--topics", required=command == "unload", default="", metavar=topics)
+        if command == "load":
+            sub.add_argument("--name", default="default", help="whose loads are remembered")
+            continue
+        sub.add_argument("--format", choices=FORMATS, default="parquet")
+        sub.add_argument("--bucket", choices=BUCKETS, default="hour")
+        sub.add_argument("--timestamp-field", default="", help="field of JSON values with the time")
+        sub.add_argument("--max-messages", type=int, default=0, help="about the most of one run")
+        sub.add_argument("--ignore-data-loss", action="store_true")
+    return parser
+
+
+if __name__ == "__main__":
+    # By its name: what executors are sent must not be of __main__.
+    from kafka08.spark import bulk
+
+    sys.exit(bulk.main())
