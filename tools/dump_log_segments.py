@@ -41,6 +41,12 @@ CODECS = {
 _INTRO = "Parse a log file and dump its contents to the console, to look at a suspicious segment."
 
 
+class NoDecoderError(KafkaError):
+    """Nothing of that name decodes."""
+
+    java_class = "java.lang.ClassNotFoundException"
+
+
 class Shown(NamedTuple):
     """A message as a line shows it. ``codec`` is its own, ``valid`` whether its crc is right."""
 
@@ -111,14 +117,17 @@ def _parser() -> OptionParser:
 
 
 def _decoder(name: str) -> Decoder:
-    """The decoder of that name. Raises ConfigError when there is none."""
+    """The decoder of that name. Raises NoDecoderError when there is none."""
     if name == "kafka.serializer.StringDecoder":
         return lambda data: data.decode("utf-8", "replace")
     if name == "kafka.serializer.DefaultDecoder":
         return lambda data: f"[B@{crc32(data):x}"  # the JVM prints an array's identity
-    found: Decoder = load(name)
+    try:
+        found: Decoder = load(name)
+    except ConfigError:
+        raise NoDecoderError(name) from None
     if not callable(found):
-        raise ConfigError(f"java.lang.ClassCastException: {name}")
+        raise NoDecoderError(name)
     return found
 
 

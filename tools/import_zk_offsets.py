@@ -24,6 +24,10 @@ class NoOffsetError(KafkaError):
     java_class = "java.lang.ArrayIndexOutOfBoundsException"
 
 
+class NoPathError(KafkaError):
+    java_class = "java.lang.IllegalArgumentException"
+
+
 def main(argv: list[str]) -> int:
     """Exit status; raises UsageError, OptionError and KafkaError for run_tool to print."""
     parser = _parser()
@@ -72,6 +76,8 @@ def store(client: ZkClient, offsets: Mapping[str, str]) -> None:
     for path, offset in offsets.items():
         logger.debug("updating [%s] with offset [%s]", path, offset)
         try:
+            if not path.startswith("/"):  # the client would take it for a path from the root
+                raise NoPathError("Path must start with / character")
             client.create_or_set(path, offset.encode())
         except (KafkaError, ValueError) as error:
             print(admin_command.stack_trace(error), end="", file=sys.stderr)

@@ -24,10 +24,6 @@ _USAGE = "USAGE: kafka.tools.UpdateOffsetsInZK$ [earliest | latest] consumer.pro
 _TIMES = {"earliest": shapes.EARLIEST_TIME, "latest": shapes.LATEST_TIME}
 
 
-class NoTopicError(KafkaError):
-    java_class = "java.lang.RuntimeException"
-
-
 class NoBrokerError(KafkaError):
     java_class = "kafka.common.KafkaException"
 
@@ -48,13 +44,12 @@ def main(argv: list[str]) -> int:
 
 
 def update(client: ZkClient, group: str, topic: str, time: int, channel: Any = None) -> int:
-    """Store each partition's offset at ``time``; how many partitions there are.
+    """Store each partition's offset at ``time``; how many partitions there are,
+    0 for a topic that does not exist.
 
     Raises KafkaError or OSError at the first partition whose leader cannot tell.
     """
-    assignment = admin.fetch_assignment(client, topic)
-    if assignment is None:
-        raise NoTopicError(f"Can't find topic {topic}")
+    assignment = admin.fetch_assignment(client, topic) or {}
     for partition in sorted(assignment):
         offset = _offset(client, TopicPartition(topic, partition), time, channel)
         print(f"updating partition {partition} with new offset: {offset}")

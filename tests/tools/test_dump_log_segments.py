@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kafka08.errors import ConfigError, InvalidMessageError, KafkaError
+from kafka08.errors import InvalidMessageError, KafkaError
 from kafka08.log import integrity
 from kafka08.message.message_set import encode_set
-from tools.dump_log_segments import main
+from tools.dump_log_segments import NoDecoderError, main
 from tools.options import UsageError
 
 # A keyed message with a wrong crc; a null one; a wrapper of "a" and an empty one with an empty
@@ -126,8 +126,9 @@ def test_decoders(stem: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--files", f"{stem}.log", "--print-data-log"]
     main([*words, "--key-decoder-class", "builtins.len", "--value-decoder-class", "builtins.repr"])
     assert capsys.readouterr().out.splitlines()[2].endswith(" key: 1 payload: b'w'")
-    with pytest.raises(ConfigError, match="ClassNotFound"):
-        main([*words, "--value-decoder-class", "no.such.Decoder"])
+    for name in ("no.such.Decoder", "os.sep"):
+        with pytest.raises(NoDecoderError, match=name):
+            main([*words, "--value-decoder-class", name])
 
 
 def test_refusals(stem: str) -> None:

@@ -63,9 +63,11 @@ def test_import_ends_at_an_empty_line_and_goes_on_past_failures(zk: Any, capsys:
     offsets = import_zk_offsets.parse(["/a/0:1\r\n", "/b/0:2\n", "/a/0:3\n", "\n", "/c/0:4\n"])
     assert offsets == {"/a/0": "3", "/b/0": "2"}
     zk.fails["/a/0"] = KafkaError("no way")
-    import_zk_offsets.store(zk, offsets)
+    import_zk_offsets.store(zk, {**offsets, "b/1": "5"})
     assert zk.get("/b/0")[0] == b"2"
-    assert "no way" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "no way" in err
+    assert "IllegalArgumentException: Path must start with /" in err
     with pytest.raises(KafkaError):
         import_zk_offsets.parse(["/a/0:1\n", "/b/0:\n"])
 
@@ -114,8 +116,7 @@ class TestUpdate:
         zk.delete(znodes.partition_state_path("t", 0))
         with pytest.raises(KafkaError, match="Broker None is unavailable"):
             update_offsets_in_zk.update(zk, "g", "t", -1, cluster.channel)
-        with pytest.raises(KafkaError, match="Can't find topic nope"):
-            update_offsets_in_zk.update(zk, "g", "nope", -1, cluster.channel)
+        assert update_offsets_in_zk.update(zk, "g", "nope", -1, cluster.channel) == 0
 
     @pytest.mark.parametrize("argv", [[], ["latest", "x"], ["now", "x", "t"]])
     def test_usage(self, argv: list[str], capsys: Any) -> None:
