@@ -361,3 +361,123 @@ def test_update_offsets(
         assert done[0].code == done[1].code
         assert done[0].out == done[1].out
         assert failure(done[0]) == failure(done[1])
+
+
+# StateChangeLogMerger
+
+STATE_CHANGES = """
+log4j.logger.state.change.logger=TRACE, stateChangeAppender
+log4j.additivity.state.change.logger=false
+log4j.appender.stateChangeAppender=org.apache.log4j.FileAppender
+log4j.appender.stateChangeAppender.File={path}
+log4j.appender.stateChangeAppender.layout=org.apache.log4j.PatternLayout
+log4j.appender.stateChangeAppender.layout.ConversionPattern=[%d] %p %m (%c)%n
+"""
+MERGER = "kafka.tools.StateChangeLogMerger"
+DATE = slice(1, 24)
+
+
+@pytest.fixture(scope="module")
+def state_changes(zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with the state change logs of a broker of either kind in one cluster."""
+    directory = tmp_path_factory.mktemp("state")
+    chroot = f"{zookeeper.connect}/{directory.name}"
+    brokers = []
+    for number, kind in enumerate(("original", "ours")):
+        broker = Broker(kind, directory / kind, chroot, broker_id=number)
+        if kind == "original":
+            log4j = broker.config.with_name("log4j.properties")
+            path = directory / kind / "state-change.log"
+            log4j.write_text(log4j.read_text() + STATE_CHANGES.format(path=path))
+        brokers.append(broker.start())
+    try:
+        for topic in ("one", "two.three_four-5"):
+            brokers[0].create_topic(topic, 4)
+            brokers[1].create_topic(f"{topic}-b", 2)
+    finally:
+        for broker in brokers:
+            broker.stop()
+    for kind in ("original", "ours"):
+        shutil.copy(directory / kind / "state-change.log", directory / f"state-change.log.{kind}")
+    return directory
+
+
+@original
+@pytest.mark.parametrize(
+    "words",
+    [[], ["--topic", "one"], ["--topic", "two.three_four-5-b", "--partitions", "1,0"]],
+    ids=lambda words: "_".join(words) or "all",
+)
+def test_merge(both: dict[str, Tools], state_changes: Path, words: list[str]) -> None:
+    logs = [state_changes / f"state-change.log.{kind}" for kind in ("original", "ours")]
+    named = ["--logs", ",".join(map(str, logs))]
+    found = {kind: tools.run(MERGER, *named, *words) for kind, tools in both.items()}
+    ours, theirs = found["ours"].lines, found["original"].lines
+    assert (found["ours"].code, found["ours"].err) == (0, "")
+    assert found["original"].code == 0
+    # of the same millisecond either file may come first
+    assert [line[DATE] for line in ours] == [line[DATE] for line in theirs]
+    assert sorted(ours) == sorted(theirs)
+    assert [line[DATE] for line in ours] == sorted(line[DATE] for line in ours)
+    by_regex = both["ours"].run(
+        MERGER, "--logs-regex", f"{state_changes}/state-change.log*", *words
+    )
+    assert sorted(by_regex.lines) == sorted(ours)
+    for log in logs:  # what both brokers write is understood
+        assert set(log.read_text(errors="replace").splitlines()) & set(ours), log
+    middle = ours[len(ours) // 2][DATE]
+    for option in ("--start-time", "--end-time"):
+        part = {
+            kind: sorted(tools.run(MERGER, *named, *words, option, middle).lines)
+            for kind, tools in both.items()
+        }
+        assert part["ours"] == part["original"]
+        assert 0 < len(part["ours"]) < len(ours)
+
+
+# TestLogCleaning
+
+
+@original
+@pytest.mark.slow  # each waits 20 s for messages that do not come
+def test_log_cleaning(both: dict[str, Tools], zookeeper: ZooKeeper, tmp_path: Path) -> None:
+    props = {
+        "log.cleanup.policy": "compact",
+        "log.segment.bytes": 20_000,
+        "log.cleaner.backoff.ms": 500,
+        "log.cleaner.min.cleanable.ratio": 0.01,
+        "log.cleaner.dedupe.buffer.size": 8 << 20,
+    }
+    chroot = f"{zookeeper.connect}/{tmp_path.name}"
+    broker = Broker("ours", tmp_path / "broker", chroot, props=props).start()
+    words = ["--broker", broker.address, "--zk", chroot, "--messages", "3000"]
+    words += ["--percent-deletes", "20", "--sleep", "5"]
+    try:
+        running = {
+            kind: tools.background("kafka.tools.TestLogCleaning", *words)
+            for kind, tools in both.items()
+        }
+        for process in running.values():
+            assert process.exit_code(120) == 0, process.log
+    finally:
+        broker.stop()
+    shown = {
+        kind: [
+            line
+            for line in process.log.splitlines()
+            if not line.startswith(("Logging", "[", "SLF4J", "log4j"))
+        ]
+        for kind, process in running.items()
+    }
+    rows = re.compile(
+        r"3000 rows of data produced, (\d+) rows of data consumed \((.*)% reduction\)\."
+    )
+    for lines in shown.values():
+        ((count, percent),) = rows.findall(lines.pop(3))
+        assert int(count) < 3000
+        assert float(percent) > 0
+    assert shown["ours"] == shown["original"]
+    assert shown["ours"][-1].endswith(" values, 0 mismatches.")
+    for directory in (tmp_path / "broker" / "data").glob("log-cleaner-test-*"):
+        dumped = compare(both, "kafka.tools.TestLogCleaning", "--dump", str(directory))
+        assert len(dumped.lines) > 100
