@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import random
-import socket
-import struct
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from integration.harness import Broker, ZooKeeper, free_port
+from integration.harness import Broker, ZooKeeper
+from integration.proxy import BAD_MODES, Proxy
 from integration.wire import entry, wait_until
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
@@ -23,71 +20,6 @@ from kafka08.consumer.errors import ConsumerRebalanceFailedError, ConsumerTimeou
 from zk.errors import ZkConnectionError
 
 TOPIC = "t"
-
-
-class Proxy:
-    """Stands at a broker's advertised port and does to its answers what ``mode`` says."""
-
-    def __init__(self) -> None:
-        self.mode = "pass"
-        self.answers = 0
-        self.target = 0
-        self._random = random.Random(7)
-        self._listener = socket.create_server(("127.0.0.1", free_port()))
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client = self._listener.accept()[0]
-                threading.Thread(target=self._serve, args=[client], daemon=True).start()
-
-    def _serve(self, client: socket.socket) -> None:
-        with client, contextlib.suppress(OSError), socket.socket() as server:
-            server.connect(("127.0.0.1", self.target))
-            while True:
-                server.sendall(_frame(client))
-                answer = _frame(server)
-                self.answers += 1
-                if not self._answer(client, answer):
-                    return
-
-    def _answer(self, client: socket.socket, answer: bytes) -> bool:
-        """Whether the connection goes on."""
-        if self.mode == "pass":
-            client.sendall(answer)
-            return True
-        if self.mode == "cut":
-            client.sendall(answer[: self._random.randrange(len(answer))])
-        elif self.mode == "garbage":
-            size = self._random.randrange(4, 200)
-            client.sendall(struct.pack(">i", size) + self._random.randbytes(size))
-        elif self.mode == "absurd size":
-            client.sendall(struct.pack(">i", self._random.choice([-1, 0, 3, 2**31 - 1])))
-        elif self.mode == "another's answer":
-            client.sendall(answer[:4] + struct.pack(">i", 77) + answer[8:])
-        elif self.mode == "hang":
-            time.sleep(3)
-        return False
-
-    def close(self) -> None:
-        self._listener.close()
-
-
-def _frame(connection: socket.socket) -> bytes:
-    size = _exactly(connection, 4)
-    return size + _exactly(connection, struct.unpack(">i", size)[0])
-
-
-def _exactly(connection: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        more = connection.recv(size - len(data))
-        if not more:
-            raise ConnectionResetError
-        data += more
-    return data
 
 
 class World:
@@ -159,7 +91,7 @@ class Reader:
 
 
 @pytest.mark.parametrize("storage", ["zookeeper", "kafka"])
-@pytest.mark.parametrize("mode", ["cut", "garbage", "absurd size", "another's answer", "hang"])
+@pytest.mark.parametrize("mode", BAD_MODES)
 def test_bad_answers_lose_nothing(world: World, mode: str, storage: str) -> None:
     connector = world.connector(
         **{"group.id": f"{mode.replace(' ', '-').replace(chr(39), '')}-{storage}"},
