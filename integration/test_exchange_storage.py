@@ -4,18 +4,23 @@ other broker; and DumpLogSegments of both kinds over the same files, line for li
 
 from __future__ import annotations
 
+import json
 import random
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from integration.harness import Broker, Process, Tools, ZooKeeper
+from integration.harness import HOME, Broker, Process, Tools, ZooKeeper, environment
 from integration.wire import Entry, Wire, entry, gzip_set, wait_until
 from kafka08.common import TopicPartition
 from kafka08.config import BrokerConfig
 from kafka08.log.manager import LogManager
+from kafka08.message.compression import compress, decompress
+from kafka08.message.message import encode_entry, key_and_value
+from kafka08.message.message_set import encode_set, iter_entries
 from kafka08.runtime import SystemClock
 
 TOPICS = {
@@ -181,3 +186,161 @@ def test_what_chores_leave_is_taken_over(
         kept = [e for e in after[key] if e.offset >= entries[0].offset]
         assert entries[: len(kept)] == kept, key
     assert two.stop() == 143
+
+
+# What kafka-log-convert makes of sets stored as sent
+
+CONVERT = str(HOME / "bin" / "kafka-log-convert.sh")
+SET_TOPICS = {"gzip": 1, "snappy": 2, "lz4": 3, "mixed": None}
+
+
+def verbatim_set(noise: random.Random, codec: int | None, tiny: bool) -> bytes:
+    """A set as some client or other writes it: inner offsets from 0 on, or all 0, or all -1."""
+    if codec is None:
+        return b"".join(verbatim_set(noise, noise.choice([0, 1, 2]), False) for _ in range(3))
+    count = 3000 if tiny else noise.randrange(1, 30)
+    records: list[tuple[bytes | None, bytes | None]] = [
+        (None, b"v") if tiny else (noise.choice([None, b"k"]), noise.randbytes(30).hex().encode())
+        for _ in range(count)
+    ]
+    if not codec:
+        return encode_set(records)
+    kind = noise.randrange(1 if tiny else 0, 3)
+    if not kind:
+        return encode_set(records, codec)
+    inner = b"".join(encode_set([record]) for record in records)
+    table = bytearray(inner)
+    if kind == 2:
+        for found in iter_entries(inner):
+            table[found.position : found.position + 8] = b"\xff" * 8
+    return encode_entry(None, compress(codec, table), 0, codec)
+
+
+def served(wire: Wire, topic: str) -> list[tuple[int, bytes | None, bytes | None]]:
+    """What a client makes of the answers that takes inner offsets as they come."""
+    found: list[tuple[int, bytes | None, bytes | None]] = []
+    position, end = wire.offset(topic, 0, -2), wire.offset(topic, 0)
+    while position < end:
+        _, data = wire.fetch(topic, 0, position, 4 << 20)
+        last = position
+        for outer in iter_entries(data):
+            last = outer.offset
+            entry_bytes = data[outer.position : outer.position + outer.size_total]
+            leaves = entry_bytes
+            if outer.codec:
+                _, span = key_and_value(entry_bytes, 0, len(entry_bytes))
+                assert span is not None
+                leaves = decompress(outer.codec, entry_bytes[slice(*span)], 64 << 20)
+            for leaf in iter_entries(leaves):
+                key, value = (
+                    None if part is None else leaves[slice(*part)]
+                    for part in key_and_value(
+                        leaves, leaf.position, leaf.position + leaf.size_total
+                    )
+                )
+                if leaf.offset >= position:
+                    found.append((leaf.offset, key, value))
+        assert last >= position, f"{topic} stands still at {position}"
+        position = last + 1
+    return found
+
+
+def convert(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [CONVERT, "--log-dirs", str(directory), *words],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment(directory.parent),
+        check=False,
+    )
+
+
+@original
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_converted_for_the_original_and_back(
+    end: str,
+    zookeeper: ZooKeeper,
+    tmp_path: Path,
+    launch: Callable[[Process], None],
+) -> None:
+    chroot = f"{zookeeper.connect}/convert-{end}"
+    props = {
+        "log.segment.bytes": 60_000,
+        "log.index.interval.bytes": 1000,
+        "log.index.size.max.bytes": 10_000,
+        "message.max.bytes": 5_000,
+        "log.dirs": tmp_path / "data",
+    }
+    ours = Broker("ours", tmp_path / "ours", chroot, props=props)
+    theirs = Broker("original", tmp_path / "original", chroot, props=props)
+    launch(ours)
+    launch(theirs)
+    ours.start()
+    noise = random.Random(end)
+    for topic in SET_TOPICS:
+        ours.create_topic(topic)
+    with ours.wire() as wire:
+        for topic, codec in SET_TOPICS.items():
+            for number in range(120):
+                wire.produce(topic, 0, verbatim_set(noise, codec, tiny=number in (50, 51)))
+        before = {topic: served(wire, topic) for topic in SET_TOPICS}
+    assert convert(tmp_path / "data").returncode == 1  # it is in use
+    if end == "stop":
+        assert ours.stop() == 143
+    else:
+        ours.kill()
+        refused = convert(tmp_path / "data")
+        assert refused.returncode == 1
+        assert "start it once more and stop it, or let --force recover" in refused.stderr
+    report_path = tmp_path / "report.json"
+    words = ["--config", str(ours.config), "--report", str(report_path)]
+    done = convert(tmp_path / "data", *words, *(["--force"] if end == "kill" else []))
+    assert done.returncode == 0, done.stderr
+    rows = {
+        each["topic"]: each
+        for each in json.loads(report_path.read_text())["log_dirs"][0]["partitions"]
+        if each["topic"] in SET_TOPICS
+    }
+    assert all(row["wrappers"] > 50 and row["bytes_after"] > 0 for row in rows.values())
+    assert not list((tmp_path / "data").glob("*/*.crc32c"))
+    names = {path.name for path in (tmp_path / "data").glob("*/*") if path.is_file()}
+    assert all(name.endswith((".log", ".index")) for name in names)
+
+    assert sum(row["made"] - row["wrappers"] for row in rows.values()) > 0  # some were split
+    made = {path: path.read_bytes() for path in indexes_of_sealed(tmp_path / "data")}
+
+    # as it is; then after a crash, with everything to be recovered
+    for after_crash in (False, True):
+        theirs.start()
+        for topic in SET_TOPICS:
+            theirs.wait_for_leader(topic)
+        with theirs.wire() as wire:
+            for topic, expected in before.items():
+                assert served(wire, topic) == expected, topic
+        if not after_crash:
+            theirs.kill()
+            (tmp_path / "data" / "recovery-point-offset-checkpoint").unlink()
+    with theirs.wire() as wire:
+        for topic in SET_TOPICS:
+            wire.produce(topic, 0, encode_set([(None, b"theirs")] * 3, 1))
+        more = {topic: served(wire, topic) for topic in SET_TOPICS}
+    assert theirs.stop() == 143
+    # it has rebuilt the indexes as the tool had made them
+    assert {path: path.read_bytes() for path in made} == made
+    ours.start()
+    for topic in SET_TOPICS:
+        ours.wait_for_leader(topic)
+    with ours.wire() as wire:
+        for topic, expected in more.items():
+            assert served(wire, topic) == expected
+            assert expected[: len(before[topic])] == before[topic]
+    assert ours.stop() == 143
+
+
+def indexes_of_sealed(directory: Path) -> list[Path]:
+    return [
+        path
+        for topic in SET_TOPICS
+        for path in sorted((directory / f"{topic}-0").glob("*.index"))[:-1]
+    ]
