@@ -41,7 +41,7 @@ ALLOWED = {
 PLACES = {
     "gevent": ("runtime", "network", "zk.client"),
     "kazoo": ("zk",),
-    "pyspark": ("spark",),
+    "pyspark": ("spark", "connect.spark_database"),
     "docker": (),
 }
 

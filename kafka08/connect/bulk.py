@@ -1,0 +1,106 @@
+"""Topics into Parquet or JSON files by time, as a connector: a bulk load on Spark every so often.
+
+What a run is, and why killed ones leave nothing, is ``kafka08.spark.bulk``'s matter.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kafka08.connect.interface import ConnectError, JobConnector, JobTask
+from kafka08.settings import INT_MAX, LIST, LONG, LONG_MAX, Settings, setting
+
+logger = logging.getLogger("kafka08.connect.bulk")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BulkSinkConfig(Settings):
+    """``spark.*`` options besides go to the Spark session."""
+
+    topics: tuple[str, ...] = setting("topics", kind=LIST, doc="the topics")
+    path: str = setting("path", doc="directory of the runs, by any URI that Hadoop knows")
+    bucket: str = setting(
+        "bucket", "hour", choices=("day", "hour", "minute"), doc="how much time files are for"
+    )
+    timestamp_field: str = setting(
+        "timestamp.field", "", doc="field of JSON values with the time; else that of the run counts"
+    )
+    run_interval_ms: int = setting(
+        "run.interval.ms", 60000, LONG, 0, LONG_MAX, doc="pause between two runs"
+    )
+    max_messages: int = setting(
+        "max.messages", 0, low=0, high=INT_MAX, doc="about the most of one run; 0: all there is"
+    )
+    fail_on_data_loss: bool = setting(
+        "fail.on.data.loss", True, doc="end when messages were removed before they were read"
+    )
+    max_retries: int = setting(
+        "max.retries", 3, low=0, high=INT_MAX, doc="further tries after a run that failed"
+    )
+
+
+class BulkSinkTask(JobTask):
+    format = ""
+
+    def start(self, properties: Mapping[str, str]) -> None:
+        """Raises ConnectError without PySpark."""
+        try:
+            from kafka08.spark.sessions import session
+        except ImportError as error:
+            raise ConnectError(f"PySpark is needed: {error}") from None
+        self._config = BulkSinkConfig.from_properties(properties)
+        self._brokers = properties["bootstrap.servers"]
+        self._spark = session(properties)
+        self._failures = 0
+
+    def run(self) -> None:
+        from kafka08.spark.bulk import unload
+
+        config = self._config
+        try:
+            made = unload(
+                self._spark,
+                self._brokers,
+                config.topics,
+                config.path,
+                format=self.format,
+                bucket=config.bucket,
+                timestamp_field=config.timestamp_field,
+                max_messages=config.max_messages,
+                fail_on_data_loss=config.fail_on_data_loss,
+            )
+        except Exception as error:
+            self._failures += 1
+            if self._failures > config.max_retries:
+                topics = ",".join(config.topics)
+                raise ConnectError(
+                    f"No run with topics={topics} and path={config.path}: {error}"
+                ) from error
+            logger.warning("A run failed and is tried again: %s", error)
+            made = None
+        else:
+            self._failures = 0
+        if made is None or not config.max_messages:
+            self.context.stopping.wait(config.run_interval_ms / 1000)
+
+
+class ParquetSinkTask(BulkSinkTask):
+    format = "parquet"
+
+
+class JsonSinkTask(BulkSinkTask):
+    format = "json"
+
+
+class ParquetSink(JobConnector):
+    settings = BulkSinkConfig
+    task_class = ParquetSinkTask
+
+
+class JsonSink(JobConnector):
+    """Values and keys as text."""
+
+    settings = BulkSinkConfig
+    task_class = JsonSinkTask

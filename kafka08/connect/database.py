@@ -1,0 +1,203 @@
+"""What the JDBC connectors need of a database, and SQLite through Python's own driver.
+
+Databases with a JDBC driver are reached through Spark (``spark_database``). Values are plain: what
+JSON has, and bytes; times and decimals are texts.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol
+
+from kafka08.connect.interface import ConnectError
+
+Row = Mapping[str, Any]
+SQLITE = ("jdbc:sqlite:", "sqlite:")
+
+
+class DatabaseError(ConnectError):
+    """The database refused something or is gone; worth another try."""
+
+
+class Query(NamedTuple):
+    """Rows of ``source`` (a table's name, or a SELECT in parentheses) behind a place in it.
+
+    Empty column names: not ordered by that. ``after`` is (timestamp, incrementing) of the row
+    before, None for none; ``delay_ms`` leaves out timestamps that are younger.
+    """
+
+    source: str
+    timestamp: str = ""
+    incrementing: str = ""
+    after: tuple[Any, Any] = (None, None)
+    delay_ms: int = 0
+
+
+class Database(Protocol):
+    """One connection, for one task. Everything raises DatabaseError."""
+
+    def columns(self, table: str) -> list[str]:
+        """Names, empty when there is no such table."""
+
+    def execute(self, statements: Iterable[str]) -> None:
+        """In one transaction."""
+
+    def rows(self, query: Query) -> Iterator[Row]:
+        """In the order of the query's columns."""
+
+    def replace(
+        self,
+        table: str,
+        columns: Sequence[str],
+        keys: Sequence[str],
+        rows: Sequence[Row],
+        gone: Sequence[Row] = (),
+    ) -> None:
+        """In one transaction: rows take the place of those with equal keys (without ``keys`` they
+        are added), rows with the keys of ``gone`` are removed."""
+
+    def close(self) -> None: ...
+
+
+def quoted(name: str) -> str:
+    return ".".join('"' + part.replace('"', '""') + '"' for part in name.split("."))
+
+
+_PLAIN = re.compile(r"\w+(\.\w+)*")
+
+
+def table_name(table: str) -> str:
+    """As SQL has it: plain names stay as they are, in whatever case the database sees them."""
+    return table if _PLAIN.fullmatch(table) or '"' in table else quoted(table)
+
+
+_TYPES: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", bytes: "BLOB"}
+
+
+def create_table(table: str, row: Row, keys: Sequence[str]) -> str:
+    """DDL for a table that such rows fit in."""
+    columns = [
+        f"{quoted(name)} {_TYPES.get(type(value), 'VARCHAR(4000)')}"
+        + (" NOT NULL" if name in keys else "")
+        for name, value in row.items()
+    ]
+    if keys:
+        columns.append(f"PRIMARY KEY ({', '.join(map(quoted, keys))})")
+    return f"CREATE TABLE {table_name(table)} ({', '.join(columns)})"
+
+
+class SqliteDatabase:
+    def __init__(self, path: str) -> None:
+        """Raises DatabaseError."""
+        with _errors():
+            self._connection = sqlite3.connect(path, isolation_level=None)
+            self._connection.row_factory = sqlite3.Row
+
+    def columns(self, table: str) -> list[str]:
+        with _errors():
+            return [
+                row["name"]
+                for row in self._connection.execute(f"PRAGMA table_info({table_name(table)})")
+            ]
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Callable[..., Any]]:
+        with _errors():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection.executemany
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self._connection.rollback()
+                raise
+
+    def execute(self, statements: Iterable[str]) -> None:
+        with self._transaction():
+            for statement in statements:
+                self._connection.execute(statement)
+
+    def rows(self, query: Query) -> Iterator[Row]:
+        sql, values = select(query)
+        with _errors():
+            for row in self._connection.execute(sql, values):
+                yield dict(row)
+
+    def replace(
+        self,
+        table: str,
+        columns: Sequence[str],
+        keys: Sequence[str],
+        rows: Sequence[Row],
+        gone: Sequence[Row] = (),
+    ) -> None:
+        where = " AND ".join(f"{quoted(key)} = ?" for key in keys)
+        names, marks = ", ".join(map(quoted, columns)), ", ".join("?" for _ in columns)
+        with self._transaction() as many:
+            if keys:
+                old = [tuple(row[key] for key in keys) for row in (*rows, *gone)]
+                many(f"DELETE FROM {table_name(table)} WHERE {where}", old)
+            new = [tuple(row.get(column) for column in columns) for row in rows]
+            many(f"INSERT INTO {table_name(table)} ({names}) VALUES ({marks})", new)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def select(query: Query) -> tuple[str, list[Any]]:
+    """SQL with ``?`` for values, in SQLite's dialect."""
+    source = query.source if query.source.startswith("(") else table_name(query.source)
+    timestamp, incrementing = quoted(query.timestamp), quoted(query.incrementing)
+    moment, number = query.after
+    conditions: list[str] = []
+    values: list[Any] = []
+    if query.timestamp:
+        conditions.append(f"{timestamp} IS NOT NULL")
+        if query.delay_ms:
+            conditions.append(f"{timestamp} <= strftime('%Y-%m-%d %H:%M:%f', 'now', ?)")
+            values.append(f"-{query.delay_ms / 1000} seconds")
+        if moment is not None and query.incrementing:
+            conditions.append(f"({timestamp} > ? OR ({timestamp} = ? AND {incrementing} > ?))")
+            values += [moment, moment, number]
+        elif moment is not None:
+            conditions.append(f"{timestamp} > ?")
+            values.append(moment)
+    elif query.incrementing and number is not None:
+        conditions.append(f"{incrementing} > ?")
+        values.append(number)
+    order = [quoted(name) for name in (query.timestamp, query.incrementing) if name]
+    sql = f"SELECT * FROM {source}"
+    if conditions:
+        sql += f" WHERE {' AND '.join(conditions)}"
+    if order:
+        sql += f" ORDER BY {', '.join(order)}"
+    return sql, values
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, sqlite3.Warning, OverflowError) as error:
+        raise DatabaseError(str(error)) from error
+
+
+def connect(url: str, properties: Mapping[str, str], name: str) -> Database:
+    """By ``connection.url``: SQLite here, ``jdbc:`` anything through Spark, for the task ``name``.
+
+    Raises DatabaseError, and ConnectError for a URL that is neither.
+    """
+    for prefix in SQLITE:
+        if url.startswith(prefix):
+            return SqliteDatabase(url.removeprefix(prefix))
+    if not url.startswith("jdbc:"):
+        raise ConnectError(f"connection.url has value {url} which is not jdbc:... or sqlite:...")
+    try:
+        from kafka08.connect.spark_database import SparkDatabase
+    except ImportError as error:
+        raise ConnectError(
+            f"connection.url has value {url}, for which PySpark is needed: {error}"
+        ) from None
+    return SparkDatabase(url, properties, name)

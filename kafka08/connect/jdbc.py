@@ -1,0 +1,415 @@
+"""Rows of tables into topics, and messages into rows.
+
+The options are those of the well-known JDBC connectors (io.confluent.connect.jdbc). The source
+follows tables by a column that grows, a time of change, or both; the sink inserts, or replaces
+rows by their key so that messages written twice do no harm. How a database is reached is
+``database``'s matter.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from kafka08.common import TopicPartition
+from kafka08.connect.database import Database, DatabaseError, Query, Row, connect, create_table
+from kafka08.connect.interface import (
+    ConnectError,
+    DataError,
+    RetriableError,
+    SinkConnector,
+    SinkRecord,
+    SinkTask,
+    SourceConnector,
+    SourceRecord,
+    SourceTask,
+)
+from kafka08.errors import ConfigError
+from kafka08.settings import INT_MAX, LIST, Settings, setting
+
+logger = logging.getLogger("io.confluent.connect.jdbc")
+
+KAFKA_COLUMNS = ("__connect_topic", "__connect_partition", "__connect_offset")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectionConfig(Settings):
+    """``spark.*`` options besides go to the Spark session that JDBC URLs need."""
+
+    connection_url: str = setting("connection.url", doc="jdbc:..., or sqlite:PATH")
+    connection_user: str = setting("connection.user", "", doc="as whom to connect")
+    connection_password: str = setting("connection.password", "", doc="the user's password")
+    connection_driver: str = setting("connection.driver", "", doc="the driver's Java class")
+    connection_jar: str = setting("connection.jar", "", doc="the driver's jar file")
+
+    def check(self) -> None:
+        if not self.connection_url.startswith(("jdbc:", "sqlite:")):
+            raise ConfigError(
+                f"connection.url has value {self.connection_url} which is not jdbc:... or "
+                "sqlite:..."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceConfig(ConnectionConfig):
+    mode: str = setting(
+        "mode",
+        choices=("bulk", "incrementing", "timestamp", "timestamp+incrementing"),
+        doc="how new and changed rows are found; bulk: all rows each time",
+    )
+    table_whitelist: tuple[str, ...] = setting("table.whitelist", (), LIST, doc="the tables")
+    query: str = setting("query", "", doc="a SELECT instead of tables")
+    topic_prefix: str = setting(
+        "topic.prefix", doc="before the table's name; the whole topic of a query"
+    )
+    incrementing_column_name: str = setting(
+        "incrementing.column.name", "", doc="a column that only grows, as new rows come"
+    )
+    timestamp_column_name: str = setting(
+        "timestamp.column.name", "", doc="a column with the time of a row's last change"
+    )
+    timestamp_delay_interval_ms: int = setting(
+        "timestamp.delay.interval.ms",
+        0,
+        low=0,
+        high=INT_MAX,
+        doc="how old changes must be, so that transactions that end late are not missed",
+    )
+    poll_interval_ms: int = setting(
+        "poll.interval.ms", 5000, low=0, high=INT_MAX, doc="pause between two looks at a table"
+    )
+    batch_max_rows: int = setting(
+        "batch.max.rows", 100, low=1, high=INT_MAX, doc="most rows of one poll"
+    )
+    connection_attempts: int = setting(
+        "connection.attempts", 3, low=1, high=INT_MAX, doc="tries before the task fails"
+    )
+    connection_backoff_ms: int = setting(
+        "connection.backoff.ms", 10000, low=0, high=INT_MAX, doc="pause between tries"
+    )
+
+    def check(self) -> None:
+        super().check()
+        if bool(self.table_whitelist) == bool(self.query):
+            raise ConfigError(
+                "A JDBC source needs one of table.whitelist and query: table.whitelist has value "
+                f"{','.join(self.table_whitelist)!r}, query has value {self.query!r}"
+            )
+        for name in ("incrementing", "timestamp"):
+            if name in self.mode and not getattr(self, f"{name}_column_name"):
+                raise ConfigError(f"mode has value {self.mode}, which needs {name}.column.name")
+
+
+class JdbcSourceTask(SourceTask):
+    """Offsets are {"timestamp": ..., "incrementing": ...} for each table or query."""
+
+    def start(self, properties: Mapping[str, str]) -> None:
+        self._properties = dict(properties)
+        self._config = config = SourceConfig.from_properties(properties)
+        self._database: Database | None = None
+        self._tables = list(config.table_whitelist) or [""]
+        self._after: dict[str, tuple[Any, Any]] = {}
+        self._open_rows: tuple[str, Iterator[SourceRecord]] | None = None
+        self._turn = 0
+        self._failures = 0
+
+    def poll(self) -> Sequence[SourceRecord]:
+        """Raises ConnectError when the database stays away."""
+        try:
+            records = self._records()
+        except DatabaseError as error:
+            self._drop()
+            self._failures += 1
+            text = f"connection.url has value {self._config.connection_url}: {error}"
+            if self._failures >= self._config.connection_attempts:
+                raise ConnectError(text) from error
+            logger.warning("%s; trying again", text)
+            self.context.stopping.wait(self._config.connection_backoff_ms / 1000)
+            return []
+        self._failures = 0
+        return records
+
+    def _drop(self) -> None:
+        self._open_rows = None
+        if self._database is not None:
+            try:
+                self._database.close()
+            except DatabaseError:
+                logger.debug("A lost database", exc_info=True)
+            self._database = None
+
+    def _records(self) -> list[SourceRecord]:
+        if self._database is None:
+            self._database = connect(
+                self._config.connection_url, self._properties, self.context.name
+            )
+        if self._open_rows is None:
+            table = self._tables[self._turn]
+            self._open_rows = (table, self._look(self._database, table))
+        table, rows = self._open_rows
+        records = list(islice(rows, self._config.batch_max_rows))
+        if not records:
+            self._open_rows = None
+            self._turn = (self._turn + 1) % len(self._tables)
+            if self._turn == 0:
+                self.context.stopping.wait(self._config.poll_interval_ms / 1000)
+        return records
+
+    # --- a look at one table
+
+    def _look(self, database: Database, table: str) -> Iterator[SourceRecord]:
+        config = self._config
+        source = {"table": table} if table else {"query": config.query}
+        topic = config.topic_prefix + table
+        query = Query(
+            table or f"({config.query})",
+            config.timestamp_column_name if "timestamp" in config.mode else "",
+            config.incrementing_column_name if "incrementing" in config.mode else "",
+            self._place(table, source),
+            config.timestamp_delay_interval_ms,
+        )
+        place = query.after
+        before: tuple[Row, tuple[Any, Any]] | None = None
+        for row in database.rows(query):
+            here = (_value(row, query.timestamp), _value(row, query.incrementing))
+            # Rows of one time are one step: after a part of them, the time before is remembered.
+            if before is not None:
+                if query.incrementing or before[1] != here:
+                    place = before[1]
+                yield self._record(source, place, topic, before[0])
+            before = (row, here)
+        if before is not None:
+            place = before[1]
+            yield self._record(source, place, topic, before[0])
+        self._after[table] = place
+
+    def _place(self, table: str, source: Mapping[str, str]) -> tuple[Any, Any]:
+        if table not in self._after:
+            stored = self.context.offset(source) or {}
+            self._after[table] = (stored.get("timestamp"), stored.get("incrementing"))
+        return self._after[table]
+
+    def _record(
+        self, source: Mapping[str, str], place: tuple[Any, Any], topic: str, row: Row
+    ) -> SourceRecord:
+        offset = {"timestamp": place[0], "incrementing": place[1]}
+        return SourceRecord(source, offset, topic, dict(row))
+
+    def stop(self) -> None:
+        self._drop()
+
+
+def _value(row: Row, column: str) -> Any:
+    """A row's value whatever case the database gives its columns. Raises DatabaseError."""
+    if not column:
+        return None
+    if column in row:
+        return row[column]
+    for name, value in row.items():
+        if name.lower() == column.lower():
+            return value
+    raise DatabaseError(f"there is no column {column}, only {', '.join(row)}")
+
+
+class JdbcSource(SourceConnector):
+    settings = SourceConfig
+    task_class = JdbcSourceTask
+
+    def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
+        """The tables shared out."""
+        tables = SourceConfig.from_properties(self.properties).table_whitelist
+        shares = [tables[number::max_tasks] for number in range(max_tasks)]
+        configs = [
+            {**self.properties, "table.whitelist": ",".join(share)} for share in shares if share
+        ]
+        return configs or [dict(self.properties)]
+
+
+# --- sink
+
+
+@dataclass(frozen=True, kw_only=True)
+class JdbcSinkConfig(ConnectionConfig):
+    table_name_format: str = setting(
+        "table.name.format", "${topic}", doc="the table; ${topic} stands for the topic"
+    )
+    insert_mode: str = setting(
+        "insert.mode",
+        "insert",
+        choices=("insert", "upsert"),
+        doc="upsert: a row replaces the one with its key",
+    )
+    pk_mode: str = setting(
+        "pk.mode",
+        "none",
+        choices=("none", "kafka", "record_key", "record_value"),
+        doc="what the primary key is: topic, partition and offset, or the message's key, or "
+        "fields of its value",
+    )
+    pk_fields: tuple[str, ...] = setting(
+        "pk.fields", (), LIST, doc="columns of the primary key; with kafka, three names"
+    )
+    auto_create: bool = setting("auto.create", False, doc="create missing tables")
+    delete_enabled: bool = setting(
+        "delete.enabled", False, doc="a null value removes the row; needs pk.mode=record_key"
+    )
+    batch_size: int = setting(
+        "batch.size", 3000, low=1, high=INT_MAX, doc="messages written in one transaction"
+    )
+    max_retries: int = setting(
+        "max.retries", 10, low=0, high=INT_MAX, doc="further tries after an error"
+    )
+
+    def check(self) -> None:
+        super().check()
+        if self.insert_mode == "upsert" and self.pk_mode == "none":
+            raise ConfigError("pk.mode has value none, but insert.mode=upsert needs a key")
+        if self.pk_mode == "record_value" and not self.pk_fields:
+            raise ConfigError("pk.mode has value record_value, which needs pk.fields")
+        if self.pk_mode == "kafka" and len(self.pk_fields) not in (0, 3):
+            raise ConfigError(
+                f"pk.fields has value {','.join(self.pk_fields)}: pk.mode=kafka takes three names"
+            )
+        if self.delete_enabled and (self.pk_mode, self.insert_mode) != ("record_key", "upsert"):
+            raise ConfigError(
+                f"pk.mode has value {self.pk_mode} and insert.mode {self.insert_mode}, but "
+                "delete.enabled needs record_key and upsert"
+            )
+
+
+class JdbcSinkTask(SinkTask):
+    def start(self, properties: Mapping[str, str]) -> None:
+        self._properties = dict(properties)
+        self._config = JdbcSinkConfig.from_properties(properties)
+        self._database: Database | None = None
+        self._failures = 0
+
+    def put(self, records: Sequence[SinkRecord]) -> None:
+        """Written when this returns, a transaction per table and ``batch.size`` messages.
+
+        Raises RetriableError while tries are left, ConnectError afterwards.
+        """
+        try:
+            for start in range(0, len(records), self._config.batch_size):
+                self._write(records[start : start + self._config.batch_size])
+        except DatabaseError as error:
+            self.stop()
+            self._failures += 1
+            text = f"connection.url has value {self._config.connection_url}: {error}"
+            if self._failures > self._config.max_retries:
+                raise ConnectError(text) from error
+            raise RetriableError(text) from error
+        self._failures = 0
+
+    def _write(self, records: Sequence[SinkRecord]) -> None:
+        if self._database is None:
+            self._database = connect(
+                self._config.connection_url, self._properties, self.context.name
+            )
+        tables: dict[str, list[SinkRecord]] = {}
+        for record in records:
+            name = self._config.table_name_format.replace("${topic}", record.topic)
+            tables.setdefault(name, []).append(record)
+        for table, own in tables.items():
+            self._write_table(self._database, table, own)
+
+    def _write_table(self, database: Database, table: str, records: Sequence[SinkRecord]) -> None:
+        made = [rows_of(record, self._config) for record in records]
+        keys = made[-1][0]
+        rows = [row for _, row, gone in made if not gone]
+        gone = [row for _, row, is_gone in made if is_gone]
+        upsert = self._config.insert_mode == "upsert"
+        if upsert:
+            last = {tuple(row[key] for key in keys): (row, is_gone) for _, row, is_gone in made}
+            rows = [row for row, is_gone in last.values() if not is_gone]
+            gone = [row for row, is_gone in last.values() if is_gone]
+        columns = list(dict.fromkeys(name for row in (*rows, *gone) for name in row))
+        names = self._names(database, table, rows, columns, keys)
+        own, removed = ([{names[c]: v for c, v in r.items()} for r in rs] for rs in (rows, gone))
+        replaced = [names[key] for key in keys] if upsert else []
+        database.replace(table, list(names.values()), replaced, own, removed)
+
+    def _names(
+        self,
+        database: Database,
+        table: str,
+        rows: Sequence[Row],
+        columns: Sequence[str],
+        keys: Sequence[str],
+    ) -> dict[str, str]:
+        """Field -> column of the table, which may write it in another case."""
+        there = database.columns(table)
+        if not there and self._config.auto_create and rows:
+            example = {name: _first(rows, name) for name in columns}
+            database.execute([create_table(table, example, keys)])
+            return {name: name for name in columns}
+        if not there:
+            raise ConnectError(
+                f"table.name.format has value {self._config.table_name_format}, but there is no "
+                f"table {table}, and auto.create is false"
+            )
+        lower = {name.lower(): name for name in there}
+        names = {name: name if name in there else lower.get(name.lower(), "") for name in columns}
+        missing = [name for name, found in names.items() if not found]
+        if missing:
+            raise ConnectError(
+                f"Table {table} has no column {', '.join(missing)}; it has {', '.join(there)}"
+            )
+        return names
+
+    def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """``put`` has written everything."""
+
+    def stop(self) -> None:
+        if self._database is not None:
+            try:
+                self._database.close()
+            except DatabaseError:
+                logger.debug("A lost database", exc_info=True)
+            self._database = None
+
+
+def _first(rows: Sequence[Row], name: str) -> Any:
+    return next((row[name] for row in rows if row.get(name) is not None), None)
+
+
+def rows_of(record: SinkRecord, config: JdbcSinkConfig) -> tuple[tuple[str, ...], Row, bool]:
+    """(key columns, the row, whether it is to be removed). Raises DataError."""
+    where = f"The message at offset {record.offset} of {record.topic}-{record.partition}"
+    gone = record.value is None
+    if gone and not config.delete_enabled:
+        raise DataError(f"{where} has no value; delete.enabled=true removes its row")
+    if not gone and not isinstance(record.value, Mapping):
+        raise DataError(
+            f"{where} is not an object with fields: value.converter must make one of it"
+        )
+    row = dict(record.value or {})
+    keys: tuple[str, ...] = config.pk_fields
+    if config.pk_mode == "none":
+        return (), row, gone
+    if config.pk_mode == "kafka":
+        keys = keys or KAFKA_COLUMNS
+        row.update(zip(keys, (record.topic, record.partition, record.offset), strict=True))
+    elif config.pk_mode == "record_key":
+        found = record.key
+        if not isinstance(found, Mapping):
+            if len(keys) != 1 or found is None:
+                raise DataError(
+                    f"{where} has key {found!r}; pk.fields has value {','.join(keys)}: "
+                    "one name for a plain key, any for an object"
+                )
+            found = {keys[0]: found}
+        keys = keys or tuple(found)
+        row.update({key: found.get(key) for key in keys})
+    absent = [key for key in keys if row.get(key) is None]
+    if absent:
+        raise DataError(f"{where} has no {', '.join(absent)}, which pk.fields asks for")
+    return keys, row, gone
+
+
+class JdbcSink(SinkConnector):
+    settings = JdbcSinkConfig
+    task_class = JdbcSinkTask

@@ -1,0 +1,247 @@
+"""A database with a JDBC driver, read and written by Spark.
+
+Spark's JDBC source reads, knows each database's types and pushes conditions down to it. What is
+written goes through Spark into a table beside the target, and from there in one transaction of
+plain SQL: DELETE the rows with these keys, INSERT the new ones.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    DateType,
+    DecimalType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from kafka08.connect.database import DatabaseError, Query, Row, quoted, table_name
+from kafka08.spark.sessions import session
+
+TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
+_SIZED = re.compile(r"(N?VAR)?CHAR2?|CHARACTER( VARYING)?|BPCHAR|NVARCHAR2?", re.IGNORECASE)
+_EXACT = re.compile(r"DECIMAL|NUMERIC|NUMBER", re.IGNORECASE)
+
+
+class SparkDatabase:
+    """``name`` is the task's: the table beside a target is called by it."""
+
+    def __init__(self, url: str, properties: Mapping[str, str], name: str) -> None:
+        self._suffix = "_kafka08_" + re.sub(r"\W", "_", name)
+        self._options = {"url": url, "preferTimestampNTZ": "true"}
+        for option in ("user", "password", "driver"):
+            if properties.get(f"connection.{option}"):
+                self._options[option] = properties[f"connection.{option}"]
+        self._staged: set[str] = set()
+        with _errors():
+            self._spark = session(properties, properties.get("connection.jar", ""))
+            jvm: Any = self._spark.sparkContext._jvm
+            if "driver" in self._options:
+                jvm.java.lang.Class.forName(self._options["driver"])
+            login = jvm.java.util.Properties()
+            for option in ("user", "password"):
+                if option in self._options:
+                    login.setProperty(option, self._options[option])
+            self._connection = jvm.java.sql.DriverManager.getConnection(url, login)
+
+    def close(self) -> None:
+        with _errors():
+            self._connection.close()
+
+    # --- plain SQL
+
+    def execute(self, statements: Iterable[str]) -> None:
+        with _errors():
+            self._connection.setAutoCommit(False)
+            statement = self._connection.createStatement()
+            try:
+                for sql in statements:
+                    statement.executeUpdate(sql)
+                self._connection.commit()
+            except BaseException:
+                with suppress(Py4JError):
+                    self._connection.rollback()
+                raise
+            finally:
+                with suppress(Py4JError):
+                    statement.close()
+
+    def columns(self, table: str) -> list[str]:
+        return [name for name, _ in self._described(table)]
+
+    def _described(self, table: str) -> list[tuple[str, str]]:
+        """(column, its type as DDL has it); empty without such a table."""
+        with _errors():
+            valid = self._connection.isValid(10)
+        if not valid:
+            raise DatabaseError("the connection is gone")
+        with _errors():
+            statement = self._connection.createStatement()
+            try:
+                rows = statement.executeQuery(f"SELECT * FROM {table_name(table)} WHERE 1 = 0")
+            except Py4JJavaError:
+                return []
+            finally:
+                self._connection.commit() if not self._connection.getAutoCommit() else None
+            about = rows.getMetaData()
+            found = [
+                (about.getColumnLabel(n), _ddl(about, n))
+                for n in range(1, about.getColumnCount() + 1)
+            ]
+            statement.close()
+            return found
+
+    # --- reading
+
+    def _load(self, table: str) -> DataFrame:
+        return self._spark.read.format("jdbc").options(**self._options, dbtable=table).load()
+
+    def rows(self, query: Query) -> Iterator[Row]:
+        source = query.source
+        with _errors():
+            frame = self._load(f"{source} q" if source.startswith("(") else table_name(source))
+            types = {field.name.lower(): field.dataType for field in frame.schema.fields}
+            for name in (query.timestamp, query.incrementing):
+                if name and name.lower() not in types:
+                    raise DatabaseError(
+                        f"there is no column {name}, only {', '.join(frame.columns)}"
+                    )
+            for condition in _conditions(query, types):
+                frame = frame.where(condition)
+            order = [F.col(name) for name in (query.timestamp, query.incrementing) if name]
+            if order:
+                frame = frame.orderBy(*order)
+            frame = frame.select(*map(_plain, frame.schema.fields))
+            for row in frame.toLocalIterator():
+                yield {
+                    name: bytes(value) if isinstance(value, bytearray) else value
+                    for name, value in row.asDict().items()
+                }
+
+    # --- writing
+
+    def replace(
+        self,
+        table: str,
+        columns: Sequence[str],
+        keys: Sequence[str],
+        rows: Sequence[Row],
+        gone: Sequence[Row] = (),
+    ) -> None:
+        if gone:
+            self._merge(table, keys, keys, gone, insert=False)
+        if rows:
+            self._merge(table, columns, keys, rows, insert=True)
+
+    def _merge(
+        self,
+        table: str,
+        columns: Sequence[str],
+        keys: Sequence[str],
+        rows: Sequence[Row],
+        *,
+        insert: bool,
+    ) -> None:
+        stage = self._stage(table)
+        self.execute([f"DELETE FROM {stage}"])
+        with _errors():
+            schema = StructType([f for f in self._load(stage).schema.fields if f.name in columns])
+            texts = [(json.dumps({c: row.get(c) for c in columns}, default=_text),) for row in rows]
+            frame = self._spark.createDataFrame(texts, "value string")
+            parsed = F.from_json("value", schema, {"mode": "FAILFAST"})
+            frame = frame.select(parsed.alias("v")).select("v.*")
+            frame.write.format("jdbc").options(**self._options, dbtable=stage).mode("append").save()
+        target, names = table_name(table), ", ".join(map(quoted, columns))
+        same = " AND ".join(f"s.{quoted(key)} = {target}.{quoted(key)}" for key in keys)
+        statements = []
+        if keys:
+            inner = f"SELECT 1 FROM {stage} s WHERE {same}"
+            statements.append(f"DELETE FROM {target} WHERE EXISTS ({inner})")
+        if insert:
+            statements.append(f"INSERT INTO {target} ({names}) SELECT {names} FROM {stage}")
+        self.execute(statements)
+
+    def _stage(self, table: str) -> str:
+        """The table beside ``table``, with its columns, made anew by each connection."""
+        stage = table_name(table.replace('"', "") + self._suffix)
+        if stage not in self._staged:
+            with suppress(DatabaseError):
+                self.execute([f"DROP TABLE {stage}"])
+            columns = ", ".join(f"{quoted(name)} {ddl}" for name, ddl in self._described(table))
+            self.execute([f"CREATE TABLE {stage} ({columns})"])
+            self._staged.add(stage)
+        return stage
+
+
+def _ddl(about: Any, number: int) -> str:
+    name, size = about.getColumnTypeName(number), about.getPrecision(number)
+    if "()" in name:  # Derby: VARCHAR () FOR BIT DATA
+        return str(name.replace("()", f"({size})"))
+    if _SIZED.fullmatch(name) and 0 < size < 1 << 20:
+        return f"{name}({size})"
+    if _EXACT.fullmatch(name) and size > 0:
+        return f"{name}({size}, {about.getScale(number)})"
+    return str(name)
+
+
+def _conditions(query: Query, types: Mapping[str, Any]) -> Iterator[Column]:
+    def literal(value: Any, name: str) -> Column:
+        return F.lit(value).cast(types[name.lower()])
+
+    moment, number = query.after
+    if query.timestamp:
+        timestamp = F.col(query.timestamp)
+        yield timestamp.isNotNull()
+        if query.delay_ms:
+            now = F.unix_millis(F.current_timestamp())
+            limit = F.timestamp_millis(now - query.delay_ms)
+            yield timestamp <= limit.cast(types[query.timestamp.lower()])
+        if moment is not None and query.incrementing:
+            then = literal(moment, query.timestamp)
+            more = F.col(query.incrementing) > literal(number, query.incrementing)
+            yield (timestamp > then) | ((timestamp == then) & more)
+        elif moment is not None:
+            yield timestamp > literal(moment, query.timestamp)
+    elif query.incrementing and number is not None:
+        yield F.col(query.incrementing) > literal(number, query.incrementing)
+
+
+def _plain(field: StructField) -> Column:
+    column = F.col(quoted(field.name).replace('"', "`"))
+    if isinstance(field.dataType, TimestampType | TimestampNTZType):
+        return F.date_format(column, TIME).alias(field.name)
+    if isinstance(field.dataType, DateType | DecimalType):
+        return column.cast("string").alias(field.name)
+    return column
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return str(value)
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    try:
+        yield
+    except Py4JJavaError as error:
+        raise DatabaseError(_first_line(str(error.java_exception))) from error
+    except (Py4JError, PySparkException, OSError) as error:
+        raise DatabaseError(_first_line(str(error))) from error
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]
