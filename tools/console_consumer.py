@@ -1,18 +1,22 @@
 """kafka-console-consumer: print what a group member consumes (kafka.tools.ConsoleConsumer).
 
-With --bootstrap-server, as in later releases, it reads from brokers alone, outside any group.
+With --bootstrap-server, as in later releases, it reads from brokers alone. It shares partitions
+with nobody then; --group says whose offsets, kept in Kafka, to go on from and to commit at the end.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import NamedTuple
 
 from kafka08 import properties as java_properties
+from kafka08.client.cluster import Endpoint
 from kafka08.consumer.config import LARGEST, SMALLEST, ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.filters import Blacklist, TopicFilter, Whitelist
@@ -20,16 +24,16 @@ from kafka08.consumer.standalone import NO_OFFSET, StandaloneConsumer
 from kafka08.consumer.stream import KafkaStream
 from kafka08.settings import log_overrides
 from tools.broker_list import broker_list
+from tools.csv_metrics import CsvReporter, Meter, add_csv_options, csv_directory
+from tools.deserializers import Deserializer, deserializer_named
 from tools.formatters import DEFAULT_FORMATTER, MessageFormatter, formatter_named
+from tools.group_nodes import delete_group, has_offsets
 from tools.options import Arguments, OptionError, OptionParser, parse_key_values, run_tool
 from tools.output import abandon_stdout, stdout
-from zk import znodes
-from zk.client import ZkClient
-from zk.errors import ZkError
 
 logger = logging.getLogger("kafka.tools.ConsoleConsumer$")
 
-ZK_TIMEOUT_MS = 30000
+CSV_PERIOD_S = 5.0
 SELECTORS = ("topic", "whitelist", "blacklist")
 
 
@@ -39,6 +43,11 @@ class Printing(NamedTuple):
     formatter: MessageFormatter
     max_messages: int | None
     skip_on_error: bool
+    decode_key: Deserializer
+    decode_value: Deserializer
+    events: bool
+    bytes: Meter
+    messages: Meter
 
 
 class Counter:
@@ -72,8 +81,8 @@ def main(argv: list[str]) -> int:
     settings, own_group = _settings(args)
     group, connect = settings["group.id"], args.value("zookeeper")
     if args.has("delete-consumer-offsets"):
-        _delete_group(connect, group)
-    elif args.has("from-beginning") and _has_offsets(connect, group):
+        delete_group(connect, group)
+    elif args.has("from-beginning") and has_offsets(connect, group):
         print(
             f"Found previous offset information for this group {group}. Please use "
             "--delete-consumer-offsets to delete previous offsets metadata",
@@ -84,11 +93,11 @@ def main(argv: list[str]) -> int:
     config = ConsumerConfig.from_properties(settings)
     printing = _printing(args)
     try:
-        with ConsumerConnector(config) as connector:
+        with _reporting(args, printing), ConsumerConnector(config) as connector:
             return _consume(connector, topic_filter, printing)
     finally:
         if own_group:
-            _delete_group(connect, group)
+            delete_group(connect, group)
 
 
 def _printing(args: Arguments) -> Printing:
@@ -97,15 +106,34 @@ def _printing(args: Arguments) -> Printing:
         formatter_named(args.value("formatter"), parse_key_values(args.values("property"))),
         None if maximum is None or maximum < 0 else maximum,
         args.has("skip-message-on-error"),
+        deserializer_named(args.value("key-deserializer")),
+        deserializer_named(args.value("value-deserializer")),
+        args.has("enable-systest-events"),
+        Meter(),
+        Meter(),
     )
+
+
+@contextmanager
+def _reporting(args: Arguments, printing: Printing) -> Iterator[None]:
+    """Metrics as CSV files, where they are wanted."""
+    directory = csv_directory(args)
+    if directory is None:
+        yield
+        return
+    meters = {"MessagesPerSec": printing.messages, "BytesPerSec": printing.bytes}
+    reporter = CsvReporter(directory, CSV_PERIOD_S, meters=meters).start()
+    try:
+        yield
+    finally:
+        reporter.close()
 
 
 def _read_from_brokers(parser: OptionParser, args: Arguments) -> int:
     parser.check_required(args, "topic")
     parser.check_invalid(args, "bootstrap-server", "zookeeper", "whitelist", "blacklist")
     endpoints = broker_list(parser, args.value("bootstrap-server"))
-    settings, _ = _settings(args)
-    settings |= parse_key_values(args.values("consumer-property"))
+    settings, own_group = _settings(args)
     if args.has("timeout-ms"):
         settings["consumer.timeout.ms"] = str(args.value("timeout-ms"))
     start = args.value("offset")
@@ -120,12 +148,20 @@ def _read_from_brokers(parser: OptionParser, args: Arguments) -> int:
     config = ConsumerConfig.from_properties(settings)
     printing = _printing(args)
     counter = Counter("Processed a total of {} messages")
-    with StandaloneConsumer(endpoints, config) as consumer:
+    group = None if own_group else config.group_id
+    with _reporting(args, printing), _standalone(endpoints, config, group) as consumer:
         return _print_all(
             lambda: consumer.stream(args.value("topic"), args.value("partition"), offset),
             printing,
             counter,
+            consumer.commit_offsets,
         )
+
+
+def _standalone(
+    endpoints: list[Endpoint], config: ConsumerConfig, group: str | None
+) -> StandaloneConsumer:
+    return StandaloneConsumer(endpoints, config, group=group)
 
 
 def _settings(args: Arguments) -> tuple[dict[str, str], bool]:
@@ -133,6 +169,9 @@ def _settings(args: Arguments) -> tuple[dict[str, str], bool]:
     settings: dict[str, str] = {}
     if args.has("consumer.config"):
         settings = java_properties.load(args.value("consumer.config"))
+    settings |= parse_key_values(args.values("consumer-property"))
+    if args.has("group"):
+        settings["group.id"] = args.value("group")
     own_group = "group.id" not in settings
     if own_group:
         settings["group.id"] = f"console-consumer-{random.randrange(100000)}"
@@ -178,53 +217,38 @@ def _print_all(
         raise
     finally:
         printing.formatter.close()
+        if printing.events:
+            _say("shutdown_complete")
     counter.report()
     return 0
+
+
+def _say(event: str) -> None:
+    """For the system tests of later releases."""
+    with contextlib.suppress(BrokenPipeError, ValueError):
+        output = stdout()
+        output.write(f"{event}\n".encode())
+        output.flush()
 
 
 def _print_messages(stream: KafkaStream, printing: Printing, counter: Counter) -> None:
     output = stdout()
     for message in islice(stream, printing.max_messages):
         try:
-            printing.formatter.write_to(message.key, message.value, output)
+            key, value = message.key, message.value
+            printing.formatter.write_to(
+                printing.decode_key(key), printing.decode_value(value), output
+            )
             output.flush()
             counter.messages += 1
+            printing.messages.mark()
+            printing.bytes.mark(len(key or b"") + len(value or b""))
         except BrokenPipeError:
             raise
         except Exception:
             if not printing.skip_on_error:
                 raise
             logger.exception("Error processing message, skipping this message: ")
-
-
-def _zookeeper(connect: str) -> ZkClient:
-    return ZkClient(
-        connect,
-        session_timeout_ms=ZK_TIMEOUT_MS,
-        connection_timeout_ms=ZK_TIMEOUT_MS,
-        create_chroot=False,
-    )
-
-
-def _has_offsets(connect: str, group: str) -> bool:
-    client = _zookeeper(connect)
-    try:
-        return client.start().exists(znodes.consumer_offsets_path(group)) is not None
-    except ZkError:
-        return False
-    finally:
-        client.close()
-
-
-def _delete_group(connect: str, group: str) -> None:
-    """Failures do not matter: what remains is clutter (ZkUtils.maybeDeletePath)."""
-    client = _zookeeper(connect)
-    try:
-        client.start().delete_recursive(znodes.group_path(group))
-    except ZkError:
-        pass
-    finally:
-        client.close()
 
 
 def _parser() -> OptionParser:
@@ -247,36 +271,76 @@ def _parser() -> OptionParser:
         "bootstrap-server",
         "Read from the brokers of this one, without ZooKeeper and outside any group.",
         arg="server to connect to",
+        exact=True,
     )
+    parser.option(
+        "group",
+        "The group; with --bootstrap-server its offsets in Kafka are committed at the end.",
+        arg="consumer group id",
+        exact=True,
+    )
+    parser.option(
+        "key-deserializer",
+        "Shows keys of this class, such as LongDeserializer, as text.",
+        arg="deserializer for key",
+        exact=True,
+    )
+    parser.option(
+        "value-deserializer",
+        "Shows values of this class as text.",
+        arg="deserializer for values",
+        exact=True,
+    )
+    parser.option(
+        "isolation-level",
+        "Accepted; there are no transactions.",
+        kind=str,
+        default="read_uncommitted",
+        exact=True,
+    )
+    parser.option("enable-systest-events", "Say shutdown_complete at the end.")
     parser.option("new-consumer", "Accepted; implied by --bootstrap-server.")
     parser.option(
-        "partition", "With --bootstrap-server: the only partition.", arg="partition", kind=int
+        "partition",
+        "With --bootstrap-server: the only partition.",
+        arg="partition",
+        kind=int,
+        exact=True,
     )
     parser.option(
         "offset",
         "With --bootstrap-server: where to start, a number, earliest or latest.",
         arg="consume offset",
         default="latest",
+        exact=True,
     )
     parser.option(
         "timeout-ms",
         "With --bootstrap-server: end when no message comes for so long.",
         arg="timeout_ms",
         kind=int,
+        exact=True,
     )
     parser.option(
         "consumer-property",
-        "With --bootstrap-server: a consumer setting, key=value.",
+        "A consumer setting, key=value; counts more than those of --consumer.config.",
         arg="consumer_prop",
         repeatable=True,
+        exact=True,
     )
     parser.option("consumer.config", "A file of consumer properties.", arg="config file")
     parser.option(
-        "formatter", "The class that prints messages.", arg="class", default=DEFAULT_FORMATTER
+        "formatter",
+        "The class that prints messages.",
+        arg="class",
+        default=DEFAULT_FORMATTER,
+        exact=True,
     )
     parser.option("property", "A setting of the formatter.", arg="prop", repeatable=True)
     parser.option(
-        "delete-consumer-offsets", "Delete what ZooKeeper keeps of the group at the start."
+        "delete-consumer-offsets",
+        "Delete what ZooKeeper keeps of the group at the start.",
+        exact=True,
     )
     parser.option(
         "from-beginning",
@@ -291,12 +355,7 @@ def _parser() -> OptionParser:
     parser.option(
         "skip-message-on-error", "Go on with the next message when one cannot be printed."
     )
-    parser.option("csv-reporter-enabled", "Accepted; no metrics are written.")
-    parser.option(
-        "metrics-dir",
-        "Accepted together with --csv-reporter-enabled.",
-        arg="metrics dictory",
-    )
+    add_csv_options(parser)
     return parser
 
 

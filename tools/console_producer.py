@@ -351,24 +351,31 @@ def _parser() -> OptionParser:
     parser.option(
         "property", "A setting of the message reader, key=value.", arg="prop", repeatable=True
     )
-    parser.option("reader-property", "The same as --property.", arg="reader_prop", repeatable=True)
+    parser.option(
+        "reader-property", "The same as --property.", arg="reader_prop", repeatable=True, exact=True
+    )
     parser.option("new-producer", "Send with the new producer.")
-    parser.option("old-producer", "Send with the old producer, also with --bootstrap-server.")
+    parser.option(
+        "old-producer", "Send with the old producer, also with --bootstrap-server.", exact=True
+    )
     parser.option(
         "bootstrap-server",
         "The brokers, instead of --broker-list; sends with the new producer.",
         arg="server to connect to",
+        exact=True,
     )
     parser.option(
         "producer-property",
         "A setting of the producer, key=value.",
         arg="producer_prop",
         repeatable=True,
+        exact=True,
     )
     parser.option(
         "producer.config",
         "A file of producer settings; --producer-property and options count more.",
         arg="config file",
+        exact=True,
     )
     parser.option(
         "max-block-ms",
@@ -376,6 +383,7 @@ def _parser() -> OptionParser:
         arg="max block on send",
         kind=LONG,
         default=60 * 1000,
+        exact=True,
     )
     return parser
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import socket
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafka08.client.offsets import CoordinatorOffsets, ZooKeeperOffsets
@@ -52,7 +52,9 @@ class ConsumerConnector:
     """Consume as a member of ``config.group_id``; a context manager that closes.
 
     Without ``zk`` (a started client, closed with the connector) it connects by itself and raises
-    ZkConnectionError when that fails. ``channel`` makes broker connections.
+    ZkConnectionError when that fails. ``channel`` makes broker connections. ``before_release``
+    is called before partitions are let go, and before the last commit: nothing more of them can
+    be taken then, and what is still under way may be waited for.
     """
 
     def __init__(
@@ -62,8 +64,10 @@ class ConsumerConnector:
         runtime: Runtime | None = None,
         zk: Any = None,
         channel: Any = Channel,
+        before_release: Callable[[], None] | None = None,
     ) -> None:
         self.config = config
+        self._before_release = before_release
         self._runtime = runtime or ThreadRuntime()
         self.consumer_id = generate_consumer_id(config, self._runtime.clock.millis())
         self._lock = self._runtime.lock()
@@ -251,6 +255,7 @@ class ConsumerConnector:
         with self._lock:
             # What was owned may be another's by now: nothing of it may be committed.
             self._stop_fetching()
+            self._settle()
             self._forget_partitions()
         self._session_lost = False
         try:
@@ -320,6 +325,7 @@ class ConsumerConnector:
     def _let_go(self) -> None:
         """Own nothing: stop fetching, commit, remove the owner nodes."""
         self._stop_fetching()
+        self._settle()
         if self.config.auto_commit_enable:
             self._store.commit(self._processed())
         self._group.release(list(self._registry))
@@ -352,6 +358,12 @@ class ConsumerConnector:
         self._fetchers.stop()
         for stream in self._all_streams():
             stream.clear()
+
+    def _settle(self) -> None:
+        if self._before_release is not None:
+            for position in self._registry.values():
+                position.owned = False
+            self._before_release()
 
     def _forget_partitions(self) -> None:
         for position in self._registry.values():
@@ -406,6 +418,7 @@ class ConsumerConnector:
             self._fetchers.stop()
             for stream in self._all_streams():
                 stream.end()
+            self._settle()
             if self.config.auto_commit_enable:
                 self._final_commit()
             self._group.forget_watches()

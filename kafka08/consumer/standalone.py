@@ -1,22 +1,26 @@
-"""A consumer without group or ZooKeeper: reads all partitions of a topic from brokers alone.
+"""A consumer without ZooKeeper: reads all partitions of a topic from brokers alone.
 
-What later releases call an assigned consumer. Nothing is committed; partitions added later are
-not noticed.
+What later releases call an assigned consumer. It shares with nobody; with a group it starts where
+that has committed to Kafka, and commits when told. Partitions added later are not noticed.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from kafka08.client.cluster import ClusterClient, Endpoint
+from kafka08.client.offsets import CoordinatorOffsets
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.fetcher import FetcherManager
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
-from kafka08.errors import KafkaError
+from kafka08.errors import KafkaError, raise_for_code
 from kafka08.network.channel import Channel
 from kafka08.runtime import Runtime, ThreadRuntime
+
+logger = logging.getLogger("kafka.consumer.SimpleConsumer")
 
 NO_OFFSET = -1
 
@@ -25,6 +29,7 @@ class StandaloneConsumer:
     """Reads through the brokers at ``bootstrap``; a context manager that closes.
 
     Of ``config`` the settings of fetching, auto.offset.reset and consumer.timeout.ms count.
+    ``group``: whose offsets to go on from and to commit.
     """
 
     def __init__(
@@ -32,12 +37,25 @@ class StandaloneConsumer:
         bootstrap: Iterable[Endpoint],
         config: ConsumerConfig,
         *,
+        group: str | None = None,
         runtime: Runtime | None = None,
         channel: Callable[..., Any] = Channel,
     ) -> None:
         self._config = config
         self._runtime = runtime or ThreadRuntime()
         endpoints = list(bootstrap)
+        self._positions: list[PartitionPosition] = []
+        self._offsets: CoordinatorOffsets | None = None
+        if group is not None:
+            self._offsets = CoordinatorOffsets(
+                group,
+                lambda: [Broker(-1, host, port) for host, port in endpoints],
+                client_id=config.client_id,
+                backoff_ms=config.offsets_channel_backoff_ms,
+                socket_timeout_ms=config.offsets_channel_socket_timeout_ms,
+                runtime=self._runtime,
+                channel=channel,
+            )
         self._cluster = ClusterClient(
             endpoints, client_id=config.client_id, runtime=self._runtime, channel=channel
         )
@@ -61,10 +79,34 @@ class StandaloneConsumer:
         ``partition`` None means all of them; ``offset`` -1 is where auto.offset.reset says.
         """
         wanted = self._partitions(topic) if partition is None else [partition]
-        self._fetchers.start(
-            [PartitionPosition(TopicPartition(topic, p), offset, self._stream) for p in wanted]
-        )
+        partitions = [TopicPartition(topic, number) for number in wanted]
+        stored = self._committed(partitions) if offset == NO_OFFSET else {}
+        self._positions = [
+            PartitionPosition(tp, stored.get(tp, offset), self._stream) for tp in partitions
+        ]
+        self._fetchers.start(self._positions)
         return self._stream
+
+    def _committed(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        """Waits for the group's coordinator."""
+        found = self._offsets.fetch(partitions) if self._offsets is not None else None
+        return {tp: offset for tp, offset in (found or {}).items() if offset >= 0}
+
+    def commit_offsets(self) -> None:
+        """Commit, for the group, everything that was handed out.
+
+        ``close`` commits too, but not the message handed out last: its reader may have failed.
+        Raises OSError or the error that a partition's commit was refused with.
+        """
+        for position in self._positions:
+            position.processed_offset = position.consumed_offset
+        self._commit()
+
+    def _commit(self) -> None:
+        moved = {p.tp: p.processed_offset for p in self._positions if p.processed_offset >= 0}
+        if self._offsets is not None and moved:
+            for tp, code in self._offsets.commit(moved).items():
+                raise_for_code(code, f"The offset of {tp} was not committed: code {code}")
 
     def _partitions(self, topic: str) -> list[int]:
         while True:
@@ -76,9 +118,15 @@ class StandaloneConsumer:
                 self._runtime.sleep(self._config.refresh_leader_backoff_ms / 1000)
 
     def close(self) -> None:
-        """Stop fetching and end the stream."""
+        """Stop fetching, end the stream, commit for the group."""
         self._fetchers.stop()
         self._stream.end()
+        if self._offsets is not None:
+            try:
+                self._commit()
+            except (OSError, KafkaError):
+                logger.exception("The last offsets were not committed")
+            self._offsets.disconnect()
         self._cluster.close()
 
     def __enter__(self) -> StandaloneConsumer:

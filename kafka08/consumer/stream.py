@@ -185,6 +185,18 @@ class KafkaStream:
             self._held = (position, following)
         return Message(message, source)
 
+    def take(self) -> tuple[PartitionPosition, Message] | None:
+        """What ``has_next`` found, with its position; None when its partition was let go since.
+
+        Instead of iterating, for callers who move ``processed_offset`` themselves.
+        """
+        ready, self._ready = self._ready, None
+        if ready is None or not ready[0].owned:
+            return None
+        position, message, source = ready
+        position.consumed_offset = message.offset + 1
+        return position, Message(message, source)
+
     def _find(self) -> _Ready | None:
         if self._ended:
             return None

@@ -9,7 +9,7 @@ from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.standalone import StandaloneConsumer
 from tests.client.fakes import FakeZkClient
 from tests.consumer.test_connector import World
-from tools import console_consumer
+from tools import console_consumer, group_nodes
 from tools.console_consumer import main
 from tools.options import UsageError
 
@@ -39,7 +39,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
         return Driven(config, runtime=world.runtime, zk=zk, channel=world.cluster.channel)
 
     monkeypatch.setattr(console_consumer, "ConsumerConnector", connect)
-    monkeypatch.setattr(console_consumer, "_zookeeper", lambda url: FakeZkClient(world.ensemble))
+    monkeypatch.setattr(group_nodes, "zookeeper", lambda url: FakeZkClient(world.ensemble))
     return world
 
 
@@ -192,8 +192,8 @@ def test_brokers_alone(
     monkeypatch.setattr(
         console_consumer,
         "StandaloneConsumer",
-        lambda endpoints, config: DrivenStandalone(
-            endpoints, config, runtime=world.runtime, channel=world.cluster.channel
+        lambda endpoints, config, group: DrivenStandalone(
+            endpoints, config, group=group, runtime=world.runtime, channel=world.cluster.channel
         ),
     )
     argv = ["--bootstrap-server", "b0:9090", "--topic", "t", "--timeout-ms", "0"]

@@ -1,0 +1,184 @@
+"""kafka-consumer-perf-test: how fast a group member reads (kafka.tools.ConsumerPerformance).
+
+Unlike there the five seconds of the last idle wait are subtracted only if there was one, and the
+rate between two reports is not cut to a multiple of 1,000.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+import traceback
+
+from kafka08.consumer.config import LARGEST, SMALLEST, ConsumerConfig
+from kafka08.consumer.connector import ConsumerConnector
+from kafka08.consumer.errors import ConsumerTimeoutError
+from kafka08.consumer.stream import KafkaStream
+from tools.group_nodes import delete_group
+from tools.options import Arguments, OptionParser, run_tool
+from tools.perf_options import (
+    MEGABYTE,
+    PerfOptions,
+    decimal,
+    perf_options,
+    perf_parser,
+    rate,
+    run_threads,
+)
+
+IDLE_MS = 5000
+SETTLE_S = 1.0
+HEADER = "start.time, end.time, fetch.size, data.consumed.in.MB, MB.sec, "
+HEADER += "data.consumed.in.nMsg, nMsg.sec"
+DETAILED_HEADER = "time, fetch.size, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec"
+
+
+class StreamReader:
+    """What one thread reads, and the lines it reports."""
+
+    def __init__(
+        self, number: int, stream: KafkaStream, options: PerfOptions, fetch_size: int
+    ) -> None:
+        self.messages = 0
+        self.bytes = 0
+        self.timed_out = False
+        self._number = number
+        self._stream = stream
+        self._options = options
+        self._fetch_size = fetch_size
+
+    def run(self) -> None:
+        begin = time.time()
+        try:
+            self._read(begin)
+        except ConsumerTimeoutError:
+            self.timed_out = True
+        except Exception:
+            traceback.print_exc()
+        if self._options.detailed:
+            self._report(0, 0, begin)
+
+    def _read(self, since: float) -> None:
+        options = self._options
+        byte_count = last_messages = last_bytes = 0
+        if not options.messages:
+            return
+        for messages, message in enumerate(self._stream, 1):
+            byte_count += len(message.value or b"")
+            if messages % options.reporting_interval == 0 or messages >= options.messages:
+                self.messages, self.bytes = messages, byte_count
+                if options.detailed and messages % options.reporting_interval == 0:
+                    self._report(last_messages, last_bytes, since)
+                since, last_messages, last_bytes = time.time(), messages, byte_count
+                if messages >= options.messages:
+                    break
+            self.messages, self.bytes = messages, byte_count
+
+    def _report(self, last_messages: int, last_bytes: int, since: float) -> None:
+        now = time.time()
+        columns = [
+            self._options.show_time(now),
+            str(self._number),
+            str(self._fetch_size),
+            decimal(self.bytes / MEGABYTE),
+            decimal(rate((self.bytes - last_bytes) / MEGABYTE, now - since)),
+            str(self.messages),
+            decimal(rate(self.messages - last_messages, now - since)),
+        ]
+        print(", ".join(columns), flush=True)
+
+
+def main(argv: list[str]) -> int:
+    parser = _parser()
+    args = parser.parse(argv)
+    if args.has("help"):
+        print(parser.usage(), end="")
+        return 0
+    parser.check_required(args, "topic", "zookeeper")
+    options = perf_options(parser, args)
+    config = ConsumerConfig.from_properties(_settings(args))
+    if not options.hide_header:
+        print(DETAILED_HEADER if options.detailed else HEADER, flush=True)
+    delete_group(config.zookeeper_connect, config.group_id)
+    topic = args.value("topic")
+    with ConsumerConnector(config) as connector:
+        streams = connector.create_message_streams({topic: args.value("threads")})[topic]
+        fetch_size = config.fetch_message_max_bytes
+        readers = [StreamReader(n, s, options, fetch_size) for n, s in enumerate(streams)]
+        time.sleep(SETTLE_S)
+        begin, end = run_threads(
+            [reader.run for reader in readers],
+            lambda: sum(reader.messages for reader in readers),
+            options.messages,
+            topic,
+        )
+        if not options.detailed:
+            print(_summary(readers, options, fetch_size, begin, end), flush=True)
+    return 0
+
+
+def _summary(
+    readers: list[StreamReader], options: PerfOptions, fetch_size: int, begin: float, end: float
+) -> str:
+    idle = IDLE_MS / 1000 if any(reader.timed_out for reader in readers) else 0.0
+    seconds = end - begin - idle
+    megabytes = sum(reader.bytes for reader in readers) / MEGABYTE
+    messages = sum(reader.messages for reader in readers)
+    columns = [
+        options.show_time(begin),
+        options.show_time(end),
+        str(fetch_size),
+        decimal(megabytes),
+        decimal(rate(megabytes, seconds)),
+        str(messages),
+        decimal(rate(messages, seconds)),
+    ]
+    return ", ".join(columns)
+
+
+def _settings(args: Arguments) -> dict[str, str]:
+    return {
+        "group.id": args.value("group"),
+        "socket.receive.buffer.bytes": str(args.value("socket-buffer-size")),
+        "fetch.message.max.bytes": str(args.value("fetch-size")),
+        "auto.offset.reset": LARGEST if args.has("from-latest") else SMALLEST,
+        "zookeeper.connect": args.value("zookeeper"),
+        "consumer.timeout.ms": str(IDLE_MS),
+        "num.consumer.fetchers": str(args.value("num-fetch-threads")),
+    }
+
+
+def _parser() -> OptionParser:
+    parser = perf_parser()
+    parser.option(
+        "zookeeper",
+        "REQUIRED: Where ZooKeeper is: host:port, several separated by commas, a chroot at the "
+        "end.",
+        arg="urls",
+    )
+    parser.option("topic", "REQUIRED: The topic to read.", arg="topic")
+    parser.option(
+        "group",
+        "The group to read as; what ZooKeeper keeps of it is deleted.",
+        arg="gid",
+        default=f"perf-consumer-{random.randrange(100000)}",
+    )
+    parser.option(
+        "fetch-size", "Bytes to ask for at once.", arg="size", kind=int, default=1024 * 1024
+    )
+    parser.option("from-latest", "Start at the end, not at the first message there is.")
+    parser.option(
+        "socket-buffer-size",
+        "The size of the TCP receive buffer.",
+        arg="size",
+        kind=int,
+        default=2 * 1024 * 1024,
+    )
+    parser.option("threads", "How many threads read.", arg="count", kind=int, default=10)
+    parser.option("num-fetch-threads", "How many threads fetch.", arg="count", kind=int, default=1)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(run_tool(main))

@@ -1,0 +1,84 @@
+"""TestEndToEndLatency: from send to receipt, one message at a time.
+
+Mirrors kafka.tools.TestEndToEndLatency; ends with an error instead of waiting for ever when a
+message does not come back.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from kafka08.consumer.config import ConsumerConfig
+from kafka08.consumer.connector import ConsumerConnector
+from kafka08.errors import KafkaError
+from kafka08.producer.kafka_producer import KafkaProducer
+from tools.options import run_tool
+
+USAGE = (
+    "USAGE: java kafka.tools.TestEndToEndLatency$ broker_list zookeeper_connect topic num_messages "
+    "consumer_fetch_max_wait producer_acks"
+)
+SETTLE_S = 5.0
+MESSAGE = b"hello there beautiful"
+SHOWN_EVERY = 1000
+PATIENCE_MS = 60000
+
+
+class NumberError(KafkaError):
+    java_class = "java.lang.NumberFormatException"
+
+
+def main(argv: list[str]) -> int:
+    if len(argv) != 6:
+        print(USAGE, file=sys.stderr)
+        return 1
+    brokers, zookeeper, topic, *numbers = argv
+    messages, wait_ms, acks = map(_number, numbers)
+    config = ConsumerConfig(
+        group_id=topic,
+        zookeeper_connect=zookeeper,
+        auto_commit_enable=False,
+        auto_offset_reset="largest",
+        fetch_wait_max_ms=wait_ms,
+        socket_timeout_ms=1201000,
+        consumer_timeout_ms=PATIENCE_MS,
+    )
+    with ConsumerConnector(config) as connector:
+        [stream] = connector.create_message_streams({topic: 1})[topic]
+        with KafkaProducer(bootstrap_servers=brokers, linger_ms=0, acks=acks) as producer:
+            # Whoever reads from the end must have asked where it is.
+            time.sleep(SETTLE_S)
+            latencies = []
+            for number in range(messages):
+                begin = time.perf_counter()
+                producer.send(topic, MESSAGE)
+                next(stream)
+                latencies.append((time.perf_counter() - begin) * 1000)
+                if number % SHOWN_EVERY == 0:
+                    print(f"{number}\t{latencies[-1]}", flush=True)
+        connector.commit_offsets()
+    print(summary(latencies), flush=True)
+    return 0
+
+
+def summary(latencies_ms: list[float]) -> str:
+    """The average, and percentiles cut to whole milliseconds."""
+    if not latencies_ms:
+        return "Avg latency: NaN ms\n"
+    average = sum(latencies_ms) / len(latencies_ms)
+    ranked = sorted(map(int, latencies_ms))
+    shown = [ranked[int(len(ranked) * share)] for share in (0.5, 0.99, 0.999)]
+    percentiles = "Percentiles: 50th = {}, 99th = {}, 99.9th = {}".format(*shown)
+    return f"Avg latency: {average:.4f} ms\n\n{percentiles}"
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise NumberError(f'For input string: "{text}"') from None
+
+
+if __name__ == "__main__":
+    sys.exit(run_tool(main))

@@ -1,0 +1,40 @@
+"""What tools do to a group's nodes in ZooKeeper before and after they consume."""
+
+from __future__ import annotations
+
+from zk import znodes
+from zk.client import ZkClient
+from zk.errors import ZkError
+
+ZK_TIMEOUT_MS = 30000
+
+
+def zookeeper(connect: str) -> ZkClient:
+    return ZkClient(
+        connect,
+        session_timeout_ms=ZK_TIMEOUT_MS,
+        connection_timeout_ms=ZK_TIMEOUT_MS,
+        create_chroot=False,
+    )
+
+
+def has_offsets(connect: str, group: str) -> bool:
+    """False as well when nobody can tell."""
+    client = zookeeper(connect)
+    try:
+        return client.start().exists(znodes.consumer_offsets_path(group)) is not None
+    except ZkError:
+        return False
+    finally:
+        client.close()
+
+
+def delete_group(connect: str, group: str) -> None:
+    """Failures do not matter: what remains is clutter (ZkUtils.maybeDeletePath)."""
+    client = zookeeper(connect)
+    try:
+        client.start().delete_recursive(znodes.group_path(group))
+    except ZkError:
+        pass
+    finally:
+        client.close()

@@ -1,0 +1,223 @@
+"""From readers to a target, with positions that move when the target has acknowledged.
+
+What may be committed of a partition is everything before the first message that is still under
+way. Knows neither consumer nor producer: readers hand out messages with their positions, a target
+calls back when a message is stored.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+logger = logging.getLogger("kafka.tools.MirrorMaker$")
+
+Done = Callable[[BaseException | None], None]
+
+
+class Position(Protocol):
+    """``processed_offset`` is what may be committed."""
+
+    processed_offset: int
+
+
+class Message(Protocol):
+    """Of a source."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def key(self) -> Any: ...
+    @property
+    def value(self) -> Any: ...
+
+
+class Reader(Protocol):
+    """One stream of a source. ``take`` hands out what ``has_next`` found, if it is still ours."""
+
+    def has_next(self) -> bool: ...
+    def take(self) -> tuple[Any, Any] | None: ...
+
+
+class Target(Protocol):
+    """``send`` keeps the order of equal keys; ``done`` is called once, from any thread."""
+
+    def send(
+        self, topic: str, key: bytes | None, value: bytes | None, done: Callable[..., None]
+    ) -> None: ...
+    def close(self, timeout: float) -> None: ...
+
+
+class _Lane:
+    """A partition's messages under way, oldest first: [next offset, whether it is stored]."""
+
+    __slots__ = ("position", "processed", "sent")
+
+    def __init__(self, position: Position) -> None:
+        self.position = position
+        self.processed = position.processed_offset
+        self.sent: deque[list[int]] = deque()
+
+    @property
+    def stale(self) -> bool:
+        """Whether the position was reset, to where the log begins or ends."""
+        return self.position.processed_offset != self.processed
+
+    def advance(self) -> None:
+        moved = self.processed
+        while self.sent and self.sent[0][1]:
+            moved = self.sent.popleft()[0]
+        if not self.stale:
+            self.position.processed_offset = self.processed = moved
+
+
+class Window:
+    """The messages of some readers that were sent and not acknowledged, at most ``limit``.
+
+    ``failed`` is called with the first error of a send, unless ``skip_failed``: then such a
+    message counts as processed and is logged.
+    """
+
+    def __init__(
+        self,
+        limit: int,
+        failed: Callable[[BaseException], None],
+        *,
+        skip_failed: bool = False,
+    ) -> None:
+        self.acknowledged = 0
+        self.skipped = 0
+        self._limit = limit
+        self._failed = failed
+        self._skip_failed = skip_failed
+        self._changed = threading.Condition()
+        self._lanes: dict[int, _Lane] = {}
+        self._under_way = 0
+        self._waiting = 0
+        self._broken = False
+        self._stopping = False
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopping
+
+    def take(self, reader: Reader) -> tuple[Any, Done] | None:
+        """The message ``reader`` has found and what to call when it is stored.
+
+        Waits for room. None when it was lost to another member, or nothing more is wanted.
+        """
+        with self._changed:
+            self._wait(lambda: self._under_way < self._limit, None)
+            if self._stopping or self._broken:
+                return None
+            taken = reader.take()
+            if taken is None:
+                return None
+            position, message = taken
+            lane = self._lanes.get(id(position))
+            if lane is None or lane.stale:
+                lane = self._lanes[id(position)] = _Lane(position)
+            entry = [message.offset + 1, False]
+            lane.sent.append(entry)
+            self._under_way += 1
+        return message, lambda error: self._done(lane, entry, error)
+
+    def _done(self, lane: _Lane, entry: list[int], error: BaseException | None) -> None:
+        with self._changed:
+            self._under_way -= 1
+            first = error is not None and not self._skip_failed and not self._broken
+            if error is None:
+                self.acknowledged += 1
+            elif self._skip_failed:
+                self.skipped += 1
+            else:
+                self._broken = True
+            if error is None or self._skip_failed:
+                entry[1] = True
+                lane.advance()
+            if self._waiting or self._broken:
+                self._changed.notify_all()
+            stopping = self._stopping
+        if error is not None and not stopping:
+            if first:
+                self._failed(error)
+            elif self._skip_failed:
+                logger.error("A message was not mirrored: %s", error)
+
+    def settle(self, timeout: float | None = None) -> bool:
+        """Wait until nothing is under way; False after ``timeout`` seconds or a failed send."""
+        with self._changed:
+            settled = self._wait(lambda: not self._under_way, timeout)
+            if settled:
+                self._lanes.clear()
+            return settled
+
+    def _wait(self, met: Callable[[], bool], timeout: float | None) -> bool:
+        self._waiting += 1
+        try:
+            self._changed.wait_for(lambda: met() or self._broken or self._stopping, timeout)
+            if self._stopping and not self._broken and timeout is not None:
+                self._changed.wait_for(lambda: met() or self._broken, timeout)
+            return met()
+        finally:
+            self._waiting -= 1
+
+    def stop(self) -> None:
+        """Hand out nothing more; waits end."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+
+
+class Copier:
+    """A thread that moves messages from one reader to targets, by key."""
+
+    def __init__(
+        self,
+        number: int,
+        reader: Reader,
+        window: Window,
+        choose: Callable[[bytes | None], Target],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self.name = f"mirrormaker-consumer-{number}"
+        self._reader = reader
+        self._window = window
+        self._choose = choose
+        self._failed = failed
+        # A daemon: it may hang in a send when the end comes.
+        self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def join(self, timeout: float) -> bool:
+        """Whether it has ended within ``timeout`` seconds."""
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        logger.info("[%s] Starting mirror maker consumer thread %s", self.name, self.name)
+        try:
+            while self._reader.has_next() and not self._window.stopping:
+                taken = self._window.take(self._reader)
+                if taken is not None:
+                    self._send(*taken)
+        except BaseException as error:
+            if not self._window.stopping:
+                logger.critical("[%s] Stream unexpectedly exited.", self.name, exc_info=True)
+                self._failed(error)
+        finally:
+            logger.info("[%s] Consumer thread stopped", self.name)
+
+    def _send(self, message: Any, done: Done) -> None:
+        key = message.key
+        try:
+            self._choose(key).send(message.topic, key, message.value, done)
+        except Exception as error:
+            done(error)

@@ -1,0 +1,191 @@
+"""What the performance tools have in common: options, times, rates, lines (kafka.tools.PerfConfig).
+
+Knows no client.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+from typing import NamedTuple
+
+from tqdm import tqdm
+
+from tools.options import LONG, Arguments, OptionParser
+
+MEGABYTE = 1024 * 1024
+LONG_MAX = 2**63 - 1
+DATE_FORMAT = "yyyy-MM-dd HH:mm:ss:SSS"
+CODECS = "NoCompressionCodec as 0, GZIPCompressionCodec as 1, SnappyCompressionCodec as 2, "
+CODECS += "LZ4CompressionCodec as 3"
+
+_DATE_PART = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
+_NUMBERS: dict[str, Callable[[datetime], int]] = {
+    "y": lambda when: when.year,
+    "M": lambda when: when.month,
+    "d": lambda when: when.day,
+    "D": lambda when: when.timetuple().tm_yday,
+    "H": lambda when: when.hour,
+    "k": lambda when: when.hour or 24,
+    "K": lambda when: when.hour % 12,
+    "h": lambda when: when.hour % 12 or 12,
+    "m": lambda when: when.minute,
+    "s": lambda when: when.second,
+    "S": lambda when: when.microsecond // 1000,
+}
+_TEXTS = {"E": ("%a", "%A"), "a": ("%p", "%p"), "Z": ("%z", "%z"), "z": ("%Z", "%Z")}
+
+
+def date_format(pattern: str) -> Callable[[float], str]:
+    """java.text.SimpleDateFormat for seconds since the epoch, in local time.
+
+    Raises ValueError for a letter it does not have.
+    """
+    parts = [_date_part(match) for match in _DATE_PART.finditer(pattern)]
+
+    def show(seconds: float) -> str:
+        when = datetime.fromtimestamp(math.floor(seconds * 1000) / 1000).astimezone()
+        return "".join(part(when) for part in parts)
+
+    return show
+
+
+def _date_part(match: re.Match[str]) -> Callable[[datetime], str]:
+    text, letter = match[0], match[2]
+    if letter is None:
+        quoted = match[1]
+        shown = text if quoted is None else quoted.replace("''", "'") or "'"
+        return lambda when: shown
+    count = len(text)
+    if letter == "M" and count > 2:
+        return lambda when: when.strftime("%b" if count == 3 else "%B")
+    if letter == "y" and count == 2:
+        return lambda when: f"{when.year % 100:02d}"
+    if letter in _NUMBERS:
+        number = _NUMBERS[letter]
+        return lambda when: f"{number(when):0{count}d}"
+    if letter in _TEXTS:
+        short, long = _TEXTS[letter]
+        return lambda when: when.strftime(short if count < 4 else long)
+    raise ValueError(f"Illegal pattern character '{letter}'")
+
+
+def decimal(value: float, digits: int = 4) -> str:
+    """``%.4f`` as Java prints it."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return f"{value:.{digits}f}"
+
+
+def rate(amount: float, seconds: float) -> float:
+    """``amount`` a second, as Java divides."""
+    if seconds:
+        return amount / seconds
+    return math.inf if amount else math.nan
+
+
+class PerfOptions(NamedTuple):
+    """The values of the shared options."""
+
+    messages: int
+    reporting_interval: int
+    show_time: Callable[[float], str]
+    detailed: bool
+    hide_header: bool
+    message_size: int
+    batch_size: int
+    codec: int
+
+
+def perf_parser() -> OptionParser:
+    """Of the shared options, for a tool to add its own."""
+    parser = OptionParser()
+    parser.option(
+        "messages", "How many messages to send or read.", arg="count", kind=LONG, default=LONG_MAX
+    )
+    parser.option(
+        "reporting-interval",
+        "How many messages lie between two reports.",
+        arg="size",
+        kind=int,
+        default=5000,
+    )
+    parser.option(
+        "date-format",
+        "How times are shown, as a java.text.SimpleDateFormat.",
+        arg="date format",
+        default=DATE_FORMAT,
+    )
+    parser.option("show-detailed-stats", "Report at every reporting-interval.")
+    parser.option("hide-header", "Leave out the header line.")
+    parser.option("message-size", "Bytes of a message.", arg="size", kind=int, default=100)
+    parser.option("batch-size", "Messages of a batch.", arg="size", kind=int, default=200)
+    parser.option(
+        "compression-codec",
+        "Compress messages.",
+        arg=f"supported codec: {CODECS}",
+        kind=int,
+        default=0,
+    )
+    parser.option("help", "Print usage.")
+    return parser
+
+
+def perf_options(parser: OptionParser, args: Arguments) -> PerfOptions:
+    """Ends in the usage for a date format that is none."""
+    try:
+        show_time = date_format(args.value("date-format"))
+    except ValueError as error:
+        parser.usage_and_exit(str(error))
+    return PerfOptions(
+        args.value("messages"),
+        max(1, args.value("reporting-interval")),
+        show_time,
+        args.has("show-detailed-stats"),
+        args.has("hide-header"),
+        args.value("message-size"),
+        args.value("batch-size"),
+        args.value("compression-codec"),
+    )
+
+
+class Progress:
+    """A bar on a terminal and nothing elsewhere; for one thread, drawn at most every 0.1 s."""
+
+    def __init__(self, total: int | None, text: str) -> None:
+        self._bar = tqdm(
+            total=total if total is None or total < LONG_MAX else None,
+            desc=text,
+            unit="msg",
+            unit_scale=True,
+            file=sys.stderr,
+            disable=not sys.stderr.isatty(),
+        )
+
+    def follow(self, done: Callable[[], int], threads: list[threading.Thread]) -> None:
+        """Draw until the threads have ended."""
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(0.1)
+                self._bar.update(done() - self._bar.n)
+        self._bar.close()
+
+
+def run_threads(
+    works: list[Callable[[], None]], done: Callable[[], int], total: int | None, text: str
+) -> tuple[float, float]:
+    """Run each in a thread of its own; when it began and ended, in seconds since the epoch."""
+    # Daemons: Ctrl-C must not wait for them.
+    threads = [threading.Thread(target=work, daemon=True) for work in works]
+    begin = time.time()
+    for thread in threads:
+        thread.start()
+    Progress(total, text).follow(done, threads)
+    return begin, time.time()

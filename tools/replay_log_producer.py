@@ -1,0 +1,146 @@
+"""kafka-replay-log-producer: a topic's messages once more, into another topic.
+
+Mirrors kafka.tools.ReplayLogProducer, which ends after ten seconds without a message. Unlike there
+--outputtopic is checked at the start, and a record that fails later is logged.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from itertools import islice
+from typing import Any
+
+from kafka08.consumer.config import SMALLEST, ConsumerConfig
+from kafka08.consumer.connector import ConsumerConnector
+from kafka08.consumer.errors import ConsumerTimeoutError
+from kafka08.consumer.stream import KafkaStream
+from kafka08.producer.kafka_config import KafkaProducerConfig
+from kafka08.producer.kafka_producer import KafkaProducer
+from kafka08.settings import log_overrides
+from tools.broker_list import broker_list
+from tools.group_nodes import delete_group
+from tools.options import Arguments, OptionParser, parse_key_values, run_tool
+from tools.perf_options import run_threads
+
+logger = logging.getLogger("kafka.tools.ReplayLogProducer$")
+
+GROUP = "replay-log-producer"
+IDLE_MS = 10000
+AFTER_DELETE_S = 0.5
+
+
+class Replay:
+    """One thread: from a stream through a producer of its own."""
+
+    def __init__(self, stream: KafkaStream, settings: dict[str, str], args: Arguments) -> None:
+        self.sent = 0
+        self._stream = stream
+        self._producer = KafkaProducer(settings)
+        self._topic: str = args.value("outputtopic")
+        self._sync = args.has("sync")
+        limit = args.value("messages")
+        self._limit: int | None = limit if limit >= 0 else None
+
+    def run(self) -> None:
+        logger.info("Starting consumer thread..")
+        try:
+            for message in islice(self._stream, self._limit):
+                self._send(message)
+        except ConsumerTimeoutError:
+            logger.error("consumer thread timing out")
+        except Exception:
+            logger.exception("consumer thread failed")
+        finally:
+            self._producer.close()
+        logger.info("Sent %d messages", self.sent)
+
+    def _send(self, message: Any) -> None:
+        try:
+            future = self._producer.send(
+                self._topic, message.value, message.key, callback=_log_error
+            )
+            if self._sync:
+                future.result()
+            self.sent += 1
+        except Exception:
+            logger.exception("Skipping this message")
+
+
+def _log_error(_metadata: Any, error: BaseException | None) -> None:
+    if error is not None:
+        logger.error("A message was not replayed: %s", error)
+
+
+def main(argv: list[str]) -> int:
+    parser = _parser()
+    args = parser.parse(argv)
+    parser.check_required(args, "broker-list", "inputtopic")
+    broker_list(parser, args.value("broker-list"))
+    parser.check_required(args, "outputtopic")
+    settings = parse_key_values(args.values("property"))
+    settings["bootstrap.servers"] = args.value("broker-list")
+    known = KafkaProducerConfig.keys()
+    log_overrides(settings, known)
+    settings = {key: value for key, value in settings.items() if key in known}
+    config = _consumer_config(args.value("zookeeper"))
+    delete_group(config.zookeeper_connect, GROUP)
+    time.sleep(AFTER_DELETE_S)
+    topic = args.value("inputtopic")
+    with ConsumerConnector(config) as connector:
+        streams = connector.create_message_streams({topic: args.value("threads")})[topic]
+        replays = [Replay(stream, settings, args) for stream in streams]
+        run_threads(
+            [replay.run for replay in replays],
+            lambda: sum(replay.sent for replay in replays),
+            None,
+            topic,
+        )
+    return 0
+
+
+def _consumer_config(zookeeper: str) -> ConsumerConfig:
+    return ConsumerConfig(
+        group_id=GROUP,
+        zookeeper_connect=zookeeper,
+        consumer_timeout_ms=IDLE_MS,
+        auto_offset_reset=SMALLEST,
+        fetch_message_max_bytes=1024 * 1024,
+        socket_receive_buffer_bytes=2 * 1024 * 1024,
+    )
+
+
+def _parser() -> OptionParser:
+    parser = OptionParser()
+    parser.option(
+        "zookeeper",
+        "REQUIRED: Where ZooKeeper is: host:port, several separated by commas, a chroot at the "
+        "end.",
+        arg="zookeeper url",
+        default="127.0.0.1:2181",
+    )
+    parser.option("broker-list", "REQUIRED: The brokers to ask for metadata.", arg="hostname:port")
+    parser.option("inputtopic", "REQUIRED: The topic to read.", arg="input-topic")
+    parser.option("outputtopic", "REQUIRED: The topic to write to.", arg="output-topic")
+    parser.option(
+        "messages",
+        "How many messages each thread replays; -1 for all.",
+        arg="count",
+        kind=int,
+        default=-1,
+    )
+    parser.option("threads", "How many threads replay.", arg="threads", kind=int, default=1)
+    parser.option("reporting-interval", "Accepted, unused.", arg="size", kind=int, default=5000)
+    parser.option(
+        "property",
+        "A setting of the producer, key=value.",
+        arg="producer properties",
+        repeatable=True,
+    )
+    parser.option("sync", "Wait for each message's acknowledgement.")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(run_tool(main))

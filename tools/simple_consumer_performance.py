@@ -1,0 +1,172 @@
+"""How fast one partition can be fetched (kafka.tools.SimpleConsumerPerformance).
+
+Unlike there, a fetch goes on where the last one ended; the original adds bytes to the offset.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+from kafka08.client.shapes import EARLIEST_TIME, LATEST_TIME
+from kafka08.common import TopicPartition
+from kafka08.consumer.simple import SimpleConsumer
+from kafka08.errors import raise_for_code
+from kafka08.message.message_set import iter_messages
+from tools.options import OptionParser, run_tool
+from tools.perf_options import (
+    MEGABYTE,
+    PerfOptions,
+    decimal,
+    perf_options,
+    perf_parser,
+    rate,
+    run_threads,
+)
+
+HEADER = "start.time, end.time, fetch.size, data.consumed.in.MB, MB.sec, "
+HEADER += "data.consumed.in.nMsg, nMsg.sec"
+DETAILED_HEADER = "time, fetch.size, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec"
+TIMEOUT_MS = 30000
+
+
+class PartitionReader:
+    """Reads one partition to its end, or until it has enough."""
+
+    def __init__(
+        self, consumer: SimpleConsumer, tp: TopicPartition, options: PerfOptions, fetch_size: int
+    ) -> None:
+        self.messages = 0
+        self.bytes = 0
+        self.error: Exception | None = None
+        self._consumer = consumer
+        self._tp = tp
+        self._options = options
+        self._fetch_size = fetch_size
+
+    def run(self, offset: int) -> None:
+        try:
+            self._read(offset)
+        except Exception as error:
+            self.error = error
+
+    def _read(self, offset: int) -> None:
+        since, last_messages, last_bytes = time.time(), 0, 0
+        while self.messages <= self._options.messages:
+            following = self._fetch(offset)
+            if following == offset:
+                return
+            offset = following
+            if self.messages - last_messages > self._options.reporting_interval:
+                if self._options.detailed:
+                    self._report(last_messages, last_bytes, since)
+                since, last_messages, last_bytes = time.time(), self.messages, self.bytes
+
+    def _fetch(self, offset: int) -> int:
+        """The next offset; the same one at the end."""
+        found = self._consumer.fetch({self._tp: offset}, self._fetch_size)[self._tp]
+        raise_for_code(found.error)
+        message_set: Any = found.message_set
+        for message in iter_messages(message_set):
+            if message.offset >= offset:
+                self.messages += 1
+                self.bytes += len(message.value or b"")
+                offset = message.offset + 1
+        return offset
+
+    def _report(self, last_messages: int, last_bytes: int, since: float) -> None:
+        now = time.time()
+        columns = [
+            self._options.show_time(now),
+            str(self._fetch_size),
+            decimal(self.bytes / MEGABYTE),
+            decimal(rate((self.bytes - last_bytes) / MEGABYTE, now - since)),
+            str(self.messages),
+            decimal(rate(self.messages - last_messages, now - since)),
+        ]
+        print(", ".join(columns), flush=True)
+
+
+def main(argv: list[str]) -> int:
+    parser = _parser()
+    args = parser.parse(argv)
+    if args.has("help"):
+        print(parser.usage(), end="")
+        return 0
+    parser.check_required(args, "topic", "server")
+    options = perf_options(parser, args)
+    host, port = _server(parser, args.value("server"))
+    if not options.hide_header:
+        print(DETAILED_HEADER if options.detailed else HEADER, flush=True)
+    tp = TopicPartition(args.value("topic"), args.value("partition"))
+    fetch_size = args.value("fetch-size")
+    with SimpleConsumer(
+        host,
+        port,
+        timeout_ms=TIMEOUT_MS,
+        receive_buffer_bytes=2 * fetch_size,
+        client_id=args.value("clientId"),
+    ) as consumer:
+        start = LATEST_TIME if args.has("from-latest") else EARLIEST_TIME
+        offset = consumer.earliest_or_latest(tp, start)
+        reader = PartitionReader(consumer, tp, options, fetch_size)
+        begin, end = run_threads(
+            [lambda: reader.run(offset)], lambda: reader.messages, options.messages, str(tp)
+        )
+        if reader.error is not None:
+            raise reader.error
+        if not options.detailed:
+            print(_summary(reader, options, fetch_size, begin, end), flush=True)
+    return 0
+
+
+def _server(parser: OptionParser, text: str) -> tuple[str, int]:
+    """``kafka://host:port``; ends in the usage for anything else."""
+    url = urlsplit(text)
+    try:
+        host, port = url.hostname, url.port
+    except ValueError:
+        host = port = None
+    if not host or not port:
+        parser.usage_and_exit(f"{text} is not of the form kafka://hostname:port")
+    return host, port
+
+
+def _summary(
+    reader: PartitionReader, options: PerfOptions, fetch_size: int, begin: float, end: float
+) -> str:
+    megabytes = reader.bytes / MEGABYTE
+    columns = [
+        options.show_time(begin),
+        options.show_time(end),
+        str(fetch_size),
+        decimal(megabytes),
+        decimal(rate(megabytes, end - begin)),
+        str(reader.messages),
+        decimal(rate(reader.messages, end - begin)),
+    ]
+    return ", ".join(columns)
+
+
+def _parser() -> OptionParser:
+    parser = perf_parser()
+    parser.option("server", "REQUIRED: The broker to read from.", arg="kafka://hostname:port")
+    parser.option("topic", "REQUIRED: The topic to read.", arg="topic")
+    parser.option("from-latest", "Start at the end, not at the first message there is.")
+    parser.option("partition", "The partition to read.", arg="partition", kind=int, default=0)
+    parser.option(
+        "fetch-size", "Bytes to ask for at once.", arg="bytes", kind=int, default=1024 * 1024
+    )
+    parser.option(
+        "clientId",
+        "The name this client gives the broker.",
+        arg="clientId",
+        default="SimpleConsumerPerformanceClient",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(run_tool(main))
