@@ -18,7 +18,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -326,17 +326,23 @@ class Broker(Process):
         return Wire(self.port, timeout=timeout)
 
     def create_topic(
-        self, topic: str, partitions: int = 1, config: Mapping[str, object] | None = None
+        self,
+        topic: str,
+        partitions: int = 1,
+        config: Mapping[str, object] | None = None,
+        replicas: Sequence[int] | None = None,
     ) -> None:
-        """Through ZooKeeper as TopicCommand does, every replica here; returns once it leads."""
+        """Through ZooKeeper as TopicCommand does, every replica here (or on `replicas`, this
+        broker first); returns once it leads."""
         client = KazooClient(self.zookeeper, timeout=10)
         client.start(30)
         try:
             values = {key: str(value) for key, value in (config or {}).items()}
             payload = json.dumps({"version": 1, "config": values}).encode()
             client.create(f"/config/topics/{topic}", payload, makepath=True)
-            replicas = {str(number): [self.broker_id] for number in range(partitions)}
-            payload = json.dumps({"version": 1, "partitions": replicas}).encode()
+            on = list(replicas or [self.broker_id])
+            assignment = {str(number): on for number in range(partitions)}
+            payload = json.dumps({"version": 1, "partitions": assignment}).encode()
             client.create(f"/brokers/topics/{topic}", payload, makepath=True)
         finally:
             client.stop()

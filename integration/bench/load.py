@@ -12,7 +12,7 @@ import select
 import socket
 import struct
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import snappy
 
@@ -336,6 +336,54 @@ def fetch(
         reader.connection.close()
     records = sum(reader.records for reader in readers)
     return Amount(records, records * load.payload // load.records, took, busy)
+
+
+def drain(
+    port: int, topic: str, partitions: int, load: Batch, *, max_bytes: int, groups: int
+) -> Amount:
+    """`groups` readers of each partition read a preloaded topic once, from end to end."""
+    readers = [
+        Reader(port, topic, number, max_bytes, load)
+        for number in range(partitions)
+        for _ in range(groups)
+    ]
+    poll = select.epoll()
+    by_fd = {reader.connection.fileno(): reader for reader in readers}
+    busy, begin = time.process_time(), time.perf_counter()
+    for fd, reader in by_fd.items():
+        poll.register(fd, select.EPOLLIN)
+        reader.ask()
+    open_ = len(readers)
+    while open_:
+        for fd, _ in poll.poll(30):
+            if by_fd[fd].receive():
+                if by_fd[fd].offset:  # it goes back to 0 at the end
+                    by_fd[fd].ask()
+                else:
+                    open_ -= 1
+    took = time.perf_counter() - begin
+    busy = time.process_time() - busy
+    poll.close()
+    for reader in readers:
+        reader.connection.close()
+    records = sum(reader.records for reader in readers)
+    return Amount(records, records * load.payload // load.records, took, busy)
+
+
+def produce_at(port: int, topic: str, partitions: int, load: Batch, rate: float, stop: Any) -> None:
+    """Produce `rate` batches a second, one connection, until the event `stop` is set."""
+    frames = [produce_frame(topic, number, load.message_set, 1) for number in range(partitions)]
+    with Wire(port) as wire:
+        begin, sent = time.perf_counter(), 0
+        while not stop.is_set():
+            due = int((time.perf_counter() - begin) * rate) - sent
+            for _ in range(min(due, 20)):
+                wire.socket.sendall(frames[sent % partitions])
+                sent += 1
+            for _ in range(min(max(due, 0), 20)):
+                wire.receive()
+            if due < 1:
+                time.sleep(0.0005)
 
 
 def preload(port: int, topic: str, partitions: int, load: Batch, payload: int) -> None:
