@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from integration.harness import Broker, Result, Tools, ZooKeeper
+from integration.harness import HOME, Broker, Process, Result, Tools, ZooKeeper, environment
+from integration.wire import wait_until
 from kafka08.config import LogConfig
 from kafka08.log.log import Log
-from kafka08.message.message_set import encode_set, iter_entries
+from kafka08.message.message_set import encode_set, iter_entries, iter_messages
 from kafka08.runtime import SystemClock
 
 DUMP = "kafka.tools.DumpLogSegments"
@@ -481,3 +484,104 @@ def test_log_cleaning(both: dict[str, Tools], zookeeper: ZooKeeper, tmp_path: Pa
     for directory in (tmp_path / "broker" / "data").glob("log-cleaner-test-*"):
         dumped = compare(both, "kafka.tools.TestLogCleaning", "--dump", str(directory))
         assert len(dumped.lines) > 100
+
+
+# kafka-log-scrub
+
+
+def isr_of(zookeeper: ZooKeeper, chroot: str, topic: str) -> list[int]:
+    (state,) = nodes(zookeeper, chroot, [f"/brokers/topics/{topic}/partitions/0/state"]).values()
+    isr: list[int] = json.loads(state)["isr"]
+    return isr
+
+
+def scrub(broker: Broker, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [HOME / "bin" / "kafka-log-scrub.sh", "--config", broker.config, *words],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment(broker.directory),
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("kind", ["ours", pytest.param("original", marks=original)])
+def test_rot_on_a_follower_is_repaired_from_the_leader(
+    kind: str, zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    chroot = tmp_path.name
+    props = {
+        "log.segment.bytes": 20_000,
+        "log.index.interval.bytes": 1000,
+        "default.replication.factor": 3,
+        "log.scrub.interval.ms": 1000,
+        "log.scrub.bytes.per.second": 100 << 20,
+    }
+    brokers = []
+    for number, each in enumerate((kind, "ours", "ours")):
+        directory = tmp_path / str(number)
+        connect = f"{zookeeper.connect}/{chroot}"
+        brokers.append(Broker(each, directory, connect, broker_id=number, props=props))
+        launch(brokers[-1])
+        brokers[-1].start()
+    leader, follower, third = brokers
+    topic = "rotten"
+    put(
+        zookeeper,
+        chroot,
+        {f"/brokers/topics/{topic}": '{"version":1,"partitions":{"0":[0,1,2]}}'},
+    )
+    leader.wait_for_leader(topic)
+    noise = random.Random(kind)
+    with leader.wire() as wire:
+        for number in range(300):
+            records: Records = [
+                (None, noise.randbytes(20).hex().encode()) for _ in range(noise.randrange(1, 20))
+            ]
+            wire.produce(topic, 0, encode_set(records, number % 3), acks=-1)
+        end = wire.offset(topic, 0)
+    directory = follower.log_dir / f"{topic}-0"
+    segments = sorted(directory.glob("*.log"))[:-1]
+    assert len(segments) > 4
+    wait_until("side files", 60, lambda: all(p.with_suffix(".crc32c").exists() for p in segments))
+    assert scrub(follower).returncode == 0  # while it runs
+    assert "using this directory" in scrub(follower, "--seal").stderr
+    assert follower.stop() == 143
+    before = {path: path.read_bytes() for path in directory.iterdir()}
+    for path in segments:
+        data = bytearray(path.read_bytes())
+        bit = noise.randrange(len(data) * 8)
+        data[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(data)
+    found = scrub(follower)
+    assert found.returncode == 1
+    assert found.stdout.count(" damaged: ") == len(segments)
+
+    wait_until("isr without it", 30, lambda: isr_of(zookeeper, chroot, topic) == [0, 2])
+    done = scrub(follower, "--repair", "--bootstrap-server", third.address)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count(" repaired: ") == len(segments)
+    assert done.stdout.count("; as it was sealed") == len(segments)
+    assert {path: path.read_bytes() for path in directory.iterdir()} == before
+    assert scrub(follower).returncode == 0
+    assert isr_of(zookeeper, chroot, topic) == [0, 2]
+    with leader.wire() as wire:
+        hw, _ = wire.fetch(topic, 0, end)
+        assert hw == end
+        assert wire.produce(topic, 0, encode_set([(None, b"more")]), acks=-1) == end
+
+    follower.start()
+    wait_until("isr with it", 30, lambda: sorted(isr_of(zookeeper, chroot, topic)) == [0, 1, 2])
+    assert all(path.read_bytes() == before[path] for path in segments)
+    third.stop()
+    wait_until("isr of two", 30, lambda: sorted(isr_of(zookeeper, chroot, topic)) == [0, 1])
+    leader.stop()
+    follower.wait_for_leader(topic)
+    with follower.wire() as wire:
+        count, position = 0, 0
+        while position <= end:
+            for message in iter_messages(wire.fetch(topic, 0, position)[1]):
+                count += message.offset >= position
+                position = max(position, message.offset + 1)
+        assert count == end + 1
