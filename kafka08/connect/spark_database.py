@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     DateType,
     DecimalType,
+    StringType,
     StructField,
     StructType,
     TimestampNTZType,
@@ -157,12 +158,9 @@ class SparkDatabase:
         stage = self._stage(table)
         self.execute([f"DELETE FROM {stage}"])
         with _errors():
-            schema = StructType([f for f in self._load(stage).schema.fields if f.name in columns])
-            texts = [(json.dumps({c: row.get(c) for c in columns}, default=_text),) for row in rows]
-            frame = self._spark.createDataFrame(texts, "value string")
-            parsed = F.from_json("value", schema, {"mode": "FAILFAST"})
-            frame = frame.select(parsed.alias("v")).select("v.*")
-            frame.write.format("jdbc").options(**self._options, dbtable=stage).mode("append").save()
+            fields = [f for f in self._load(stage).schema.fields if f.name in columns]
+            for present, alike in _by_fields(fields, rows).items():
+                self._append(stage, StructType(list(present)), alike)
         target, names = table_name(table), ", ".join(map(quoted, columns))
         same = " AND ".join(f"s.{quoted(key)} = {target}.{quoted(key)}" for key in keys)
         statements = []
@@ -172,6 +170,14 @@ class SparkDatabase:
         if insert:
             statements.append(f"INSERT INTO {target} ({names}) SELECT {names} FROM {stage}")
         self.execute(statements)
+
+    def _append(self, stage: str, schema: StructType, rows: Sequence[Row]) -> None:
+        documents = ({name: row.get(name) for name in schema.names} for row in rows)
+        texts = [(json.dumps(document, default=_text),) for document in documents]
+        frame = self._spark.createDataFrame(texts, "value string")
+        parsed = F.from_json("value", schema, {"mode": "FAILFAST"})
+        frame = frame.select(parsed.alias("v")).select("v.*")
+        frame.write.format("jdbc").options(**self._options, dbtable=stage).mode("append").save()
 
     def _stage(self, table: str) -> str:
         """The table beside ``table``, with its columns, made anew by each connection."""
@@ -183,6 +189,22 @@ class SparkDatabase:
             self.execute([f"CREATE TABLE {stage} ({columns})"])
             self._staged.add(stage)
         return stage
+
+
+def _by_fields(
+    fields: Sequence[StructField], rows: Sequence[Row]
+) -> dict[tuple[StructField, ...], list[Row]]:
+    """Rows by the fields to write for them: texts that are null are left out, for to Derby and DB2
+    Spark writes them as null CLOBs, which fit in no other column."""
+    found: dict[tuple[StructField, ...], list[Row]] = {}
+    for row in rows:
+        present = tuple(
+            field
+            for field in fields
+            if not isinstance(field.dataType, StringType) or row.get(field.name) is not None
+        )
+        found.setdefault(present or tuple(fields), []).append(row)
+    return found
 
 
 def _ddl(about: Any, number: int) -> str:

@@ -12,13 +12,10 @@ Mirrors kafka.message.CompressionFactory. Knows nothing of messages.
 
 from __future__ import annotations
 
+import importlib
 import struct
 import zlib
 from typing import Any
-
-import lz4.frame
-import snappy
-import xxhash
 
 from kafka08.errors import KafkaError, MessageSizeTooLargeError, UnknownError
 from kafka08.message.message import BytesLike
@@ -32,6 +29,18 @@ try:
     fast_zlib = isal_zlib
 except ImportError:
     pass
+
+
+def _library(name: str) -> Any:
+    """None where it is missing: on Spark's executors there may be no more than a zip of Python
+    files, and most topics need none of these."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+snappy, lz4_frame, xxhash = map(_library, ("snappy", "lz4.frame", "xxhash"))
 
 NONE = 0
 GZIP = 1
@@ -60,6 +69,28 @@ _SNAPPY_RATIO = 22
 _LZ4_RATIO = 256
 
 
+class CodecMissingError(KafkaError):
+    """The library of a codec is not installed here."""
+
+
+_MISSING = {
+    codec: packages
+    for codec, packages, libraries in (
+        (SNAPPY, "python-snappy", (snappy,)),
+        (LZ4, "lz4 and xxhash", (lz4_frame, xxhash)),
+    )
+    if None in libraries
+}
+
+
+def _check_installed(codec: int) -> None:
+    if codec in _MISSING:
+        raise CodecMissingError(
+            f"{NAMES[codec]} needs the Python package {_MISSING[codec]} where messages are read "
+            "or written, on Spark on every worker: pip install kafka08"
+        )
+
+
 class CorruptCompressionError(KafkaError):
     """A compressed value that cannot be decoded; on the wire -1, as 0.8.2.2 answers."""
 
@@ -69,8 +100,10 @@ class CorruptCompressionError(KafkaError):
 def compress(codec: int, data: BytesLike, *, level: int = 6) -> bytes:
     """``data`` in the form 0.8.2.2 writes; ``level`` is gzip's: 6 for size, 1 for speed.
 
-    Raises UnknownError.
+    Raises UnknownError, CodecMissingError.
     """
+    if _MISSING:
+        _check_installed(codec)
     if codec == GZIP:
         library = fast_zlib if level == FASTEST else zlib
         deflate = library.compressobj(level, zlib.DEFLATED, _GZIP_WBITS)
@@ -87,8 +120,10 @@ def decompress(codec: int, data: BytesLike, max_bytes: int = MAX_INFLATED) -> by
     """The inflated bytes, at most ``max_bytes`` of them.
 
     Raises CorruptCompressionError for what cannot be decoded, MessageSizeTooLargeError for more
-    than ``max_bytes``, UnknownError for a codec that is none.
+    than ``max_bytes``, UnknownError for a codec that is none, CodecMissingError.
     """
+    if _MISSING:
+        _check_installed(codec)
     if codec == GZIP:
         return _decompress_gzip(data, max_bytes)
     if codec == SNAPPY:
@@ -194,14 +229,14 @@ def _historical_checksum(header: BytesLike) -> int:
     return xxhash.xxh32_intdigest(header) >> 8 & 0xFF
 
 
-_LZ4_HEADER = _LZ4_MAGIC + _LZ4_DESCRIPTOR
-_LZ4_HEADER += bytes((_historical_checksum(_LZ4_HEADER),))
+# The last byte is its _historical_checksum.
+_LZ4_HEADER = _LZ4_MAGIC + _LZ4_DESCRIPTOR + b"\x1a"
 
 
 def _compress_lz4(data: BytesLike) -> bytes:
-    frame: bytes = lz4.frame.compress(
+    frame: bytes = lz4_frame.compress(
         data,
-        block_size=lz4.frame.BLOCKSIZE_MAX64KB,
+        block_size=lz4_frame.BLOCKSIZE_MAX64KB,
         block_linked=False,
         content_checksum=False,
         block_checksum=False,
@@ -215,7 +250,7 @@ def _compress_lz4(data: BytesLike) -> bytes:
 def _decompress_lz4(data: BytesLike, max_bytes: int) -> bytes:
     header = _standard_lz4_header(bytes(data[:19]))
     limit = min(max_bytes, len(data) * _LZ4_RATIO)
-    frame = lz4.frame.LZ4FrameDecompressor()
+    frame = lz4_frame.LZ4FrameDecompressor()
     try:
         frame.decompress(header, 0)
         inflated: bytes = frame.decompress(memoryview(data)[len(header) :], limit + 1)
