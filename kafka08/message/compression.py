@@ -226,7 +226,7 @@ def _snappy_length(block: memoryview) -> int:
 
 def _historical_checksum(header: BytesLike) -> int:
     """What 0.8 and 0.9 take for the header checksum: over the magic number too."""
-    return xxhash.xxh32_intdigest(header) >> 8 & 0xFF
+    return int(xxhash.xxh32_intdigest(header)) >> 8 & 0xFF
 
 
 # The last byte is its _historical_checksum.
