@@ -42,7 +42,7 @@ from kafka08.message.message import (
     key_and_value,
 )
 from kafka08.message.message_set import iter_entries, iter_messages
-from kafka08.message.wrapped import normalise
+from kafka08.message.wrapped import number
 from kafka08.runtime import SystemClock
 
 CONVERTED_SUFFIX = ".converted"
@@ -115,8 +115,10 @@ def right_wrappers(entry: BytesLike, max_message_bytes: int) -> list[bytes] | No
     first = numbered_from(found, offset)
     if first is None and found.exact and not (codec == LZ4 and _is_foreign_lz4(entry)):
         return None
-    table = found.data if first is None else normalise(found.data, first)
-    return list(_wrap(memoryview(table), codec, max_message_bytes))
+    table = bytearray(found.data)
+    if first is not None:
+        number(table, first)
+    return list(_wrap(memoryview(table), offset, codec, max_message_bytes))
 
 
 def _is_foreign_lz4(entry: BytesLike) -> bool:
@@ -125,17 +127,20 @@ def _is_foreign_lz4(entry: BytesLike) -> bool:
     return value is None or bytes(entry[value[0] : value[0] + len(_LZ4_HEADER)]) != _LZ4_HEADER
 
 
-def _wrap(table: memoryview, codec: int, limit: int) -> Iterator[bytes]:
-    """Plain entries in a wrapper, or in several if it would be larger than ``limit``."""
-    rows = list(iter_entries(table))
-    made = encode_entry(None, compress(codec, table), rows[-1].offset, codec)
-    if len(made) <= limit or len(rows) == 1:
+def _wrap(table: memoryview, last: int, codec: int, limit: int) -> Iterator[bytes]:
+    """Plain entries up to offset ``last`` in a wrapper, or in several if it would be larger than
+    ``limit``."""
+    made = encode_entry(None, compress(codec, table), last, codec)
+    if len(made) <= limit:
         yield made
         return
-    half = len(table) // 2
-    cut = next((row.position for row in rows[1:] if row.position >= half), rows[-1].position)
-    yield from _wrap(table[:cut], codec, limit)
-    yield from _wrap(table[cut:], codec, limit)
+    rows = list(iter_entries(table))
+    if len(rows) == 1:
+        yield made
+        return
+    cut = next((n for n, row in enumerate(rows) if n and 2 * row.position >= len(table)), -1)
+    yield from _wrap(table[: rows[cut].position], rows[cut - 1].offset, codec, limit)
+    yield from _wrap(table[rows[cut].position :], last, codec, limit)
 
 
 # Segments

@@ -175,7 +175,7 @@ def normalise(buffer: BytesLike, base_offset: int, *, max_inflated: int = MAX_IN
         else:
             parts.append(memoryview(buffer)[entry.position : stop])
     table = bytearray().join(parts)
-    messages = _number(table, base_offset)
+    messages = number(table, base_offset)
     if codec == NONE or not messages:
         return bytes(table)
     return encode_entry(None, compress(codec, table), base_offset + messages - 1, codec)
@@ -231,13 +231,13 @@ def _rebuild(entry: BytesLike, found: Leaves) -> bytes:
     table = bytearray(found.data)
     first = numbered_from(found, last)
     if first is not None:
-        _number(table, first)
+        number(table, first)
     span, _ = key_and_value(entry, 0, len(entry))
     key = None if span is None else bytes(entry[span[0] : span[1]])
     return encode_entry(key, compress(codec, table, level=FASTEST), last, codec)
 
 
-def _number(table: bytearray, first: int) -> int:
+def number(table: bytearray, first: int) -> int:
     """Write consecutive offsets into whole plain entries; returns how many there are."""
     view = memoryview(table)
     end = len(table)
