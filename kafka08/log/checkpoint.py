@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 from collections.abc import Mapping
 
 from kafka08.common import TopicPartition
-from kafka08.log.directory import sync_directory
+from kafka08.log.directory import MAX_PARTITION, make_way, sync_directory
 
 VERSION = 0
+MAX_OFFSET = (1 << 63) - 1
+_ENTRY = re.compile(r"(\S+)\s+(\d{1,10})\s+(\d{1,19})", re.ASCII)
 
 logger = logging.getLogger("kafka.server.OffsetCheckpoint")
 
@@ -26,6 +29,8 @@ class OffsetCheckpoint:
         self.path = path
         self._temporary = path + ".tmp"
         self._lock = threading.Lock()
+        for each in (self.path, self._temporary):
+            make_way(each)
         if os.path.exists(self._temporary):
             os.unlink(self._temporary)
         with open(path, "a"):
@@ -65,16 +70,18 @@ def _parse(text: str) -> dict[TopicPartition, int]:
         return {}
     if int(lines[0]) != VERSION:
         raise ValueError(f"Unrecognized version: {lines[0]}")
-    offsets = {}
-    for line in lines[2:]:
-        pieces = line.split()
-        if len(pieces) != 3:
-            raise ValueError(f"Malformed line: {line!r}")
-        partition, offset = int(pieces[1]), int(pieces[2])
-        if partition < 0 or offset < 0:
-            raise ValueError(f"Negative number: {line!r}")
-        offsets[TopicPartition(pieces[0], partition)] = offset
     expected = int(lines[1]) if len(lines) > 1 else 0
-    if len(offsets) != expected:
-        raise ValueError(f"Expected {expected} entries but found {len(offsets)}")
+    if len(lines[2:]) != expected:
+        raise ValueError(f"Expected {expected} entries but found {len(lines[2:])}")
+    offsets: dict[TopicPartition, int] = {}
+    for line in lines[2:]:
+        entry = _ENTRY.fullmatch(line.strip())
+        if entry is None:
+            raise ValueError(f"Malformed line: {line!r}")
+        key, offset = TopicPartition(entry[1], int(entry[2])), int(entry[3])
+        if key.partition > MAX_PARTITION or offset > MAX_OFFSET:
+            raise ValueError(f"A number is too large: {line!r}")
+        if key in offsets:
+            raise ValueError(f"A second line for {key}: {line!r}")
+        offsets[key] = offset
     return offsets

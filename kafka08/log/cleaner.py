@@ -31,6 +31,7 @@ from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.cleaner_process import CleanerProcess
 from kafka08.log.compaction import Group, Job, Source, Stats, remove_cleaned
 from kafka08.log.directory import CLEANER_CHECKPOINT_FILE, sync_directory
+from kafka08.log.disk import DiskFailure
 from kafka08.log.key_map import max_entries
 from kafka08.log.log import Clock, Log
 from kafka08.log.segment import LogSegment
@@ -125,15 +126,40 @@ class LogCleaner:
         self._processes: dict[TopicPartition, Process] = {}
         self._set_aside: dict[TopicPartition, tuple[int, int]] = {}  # (until, for how long), ms
         self._lock = threading.Lock()
-        self._checkpoints = {
-            path: OffsetCheckpoint(os.path.join(path, CLEANER_CHECKPOINT_FILE)) for path in log_dirs
-        }
-        self._cleaned = {path: file.read() for path, file in self._checkpoints.items()}
-
-        for log in list(logs.values()):
-            self._check_against(log)
+        self._checkpoints: dict[str, OffsetCheckpoint] = {}
+        self._cleaned: dict[str, dict[TopicPartition, int]] = {}
+        self._unwritten: set[str] = set()  # directories whose file says what is no longer so
+        for path in log_dirs:
+            self.add_directory(path)
 
     # How far logs are clean
+
+    def add_directory(self, path: str) -> None:
+        """Take over the checkpoint of a data directory whose logs are loaded. Raises OSError.
+
+        What it says of logs that are gone would hold for new ones of their names.
+        """
+        file = OffsetCheckpoint(os.path.join(path, CLEANER_CHECKPOINT_FILE))
+        recorded = file.read()
+        here = {
+            key: log
+            for key, log in list(self._logs.items())
+            if os.path.dirname(log.directory) == path
+        }
+        self._checkpoints[path] = file
+        self._cleaned[path] = {key: recorded[key] for key in recorded if key in here}
+        if self._cleaned[path] != recorded:
+            logger.info("Dropping the cleaner checkpoints of logs that are not in %s", path)
+            self._unwritten.add(path)
+        for log in here.values():
+            self._check_against(log)
+        self._write_changes()
+
+    def remove_directory(self, path: str) -> None:
+        """A data directory has failed: its checkpoint is not to be touched any more."""
+        with self._lock:
+            self._checkpoints.pop(path, None)
+            self._unwritten.discard(path)
 
     def _check_against(self, log: Log) -> None:
         """A checkpoint behind the log's end is from before a crash cut the log, and is void."""
@@ -143,7 +169,7 @@ class LogCleaner:
                 "Resetting the cleaner checkpoint of %s from %d to the log's start: it ends at %d",
                 log.name, cleaned, log.log_end_offset,
             )  # fmt: skip
-            self._record(log, log.log_start_offset)
+            self._note(log, log.log_start_offset)
 
     def checkpoint(self, log: Log) -> int | None:
         """What is recorded for a log; None if it has never been cleaned."""
@@ -151,23 +177,46 @@ class LogCleaner:
 
     def _record(self, log: Log, offset: int | None) -> None:
         """Write a log's checkpoint, or with None its absence. Raises OSError."""
+        self._note(log, offset)
+        self._write(os.path.dirname(log.directory))
+
+    def _note(self, log: Log, offset: int | None) -> None:
         path = os.path.dirname(log.directory)
         with self._lock:
             known = self._cleaned[path]
             known.pop(log.topic_partition, None)
             if offset is not None:
                 known[log.topic_partition] = offset
-            self._checkpoints[path].write({k: v for k, v in known.items() if k in self._logs})
+            self._unwritten.add(path)
 
-    def truncated(self) -> None:
-        """Lower the checkpoints of logs that were truncated below them. To be called after each
-        truncation: what is appended then is dirty again. Safe on any thread; raises OSError."""
+    def _write(self, path: str) -> None:
+        with self._lock:
+            file = self._checkpoints.get(path)
+            if file is not None:
+                known = self._cleaned[path]
+                file.write({key: known[key] for key in known if key in self._logs})
+            self._unwritten.discard(path)
+
+    def _write_changes(self) -> list[DiskFailure]:
+        failures = []
+        for path in sorted(self._unwritten):
+            try:
+                self._write(path)
+            except OSError as error:
+                failures.append(DiskFailure(path, error))
+        return failures
+
+    def truncated(self) -> list[DiskFailure]:
+        """Lower the checkpoints of logs that were truncated below them, and write those that
+        could not be written before. To be called after each truncation: what is appended then
+        is dirty again. Safe on any thread."""
         for log in list(self._logs.values()):
             lowest = log.take_lowest_truncation()
             cleaned = self.checkpoint(log)
             if lowest is not None and cleaned is not None and lowest < cleaned:
                 # none at all for a log that begins anew: a power cut can bring its old content back
-                self._record(log, lowest if lowest >= log.log_start_offset else None)
+                self._note(log, lowest if lowest >= log.log_start_offset else None)
+        return self._write_changes()
 
     def deleted(self, log: Log) -> None:
         """Forget a log: to be called with its directory still there."""
@@ -176,7 +225,7 @@ class LogCleaner:
         if self.checkpoint(log) is not None:
             try:
                 self._record(log, None)
-            except OSError as error:  # the next write will leave it out
+            except OSError as error:  # it is written again before a log of this name is made
                 logger.warning("The checkpoint of %s stays for now: %s", log.name, error)
 
     # States
@@ -264,10 +313,12 @@ class LogCleaner:
 
     # Cleaning
 
-    def clean(self, found: LogToClean, thread: int = 0) -> Generator[Wish, None, None]:
+    def clean(
+        self, found: LogToClean, thread: int = 0
+    ) -> Generator[Wish, None, DiskFailure | None]:
         """Clean a grabbed log. Yields seconds to wait and calls that block; what these raise is
         to be thrown in. Closing the iterator ends the cleaning. The last thing it does is to
-        make the partition idle again, whatever happened."""
+        make the partition idle again, whatever happened. Returns the I/O error that ended it."""
         key, log = found.topic_partition, found.log
         truncations = log.truncations
         is_valid = partial(self._is_valid, found, truncations)
@@ -282,9 +333,12 @@ class LogCleaner:
         except (KafkaError, OSError) as error:
             if is_valid():
                 self._failed(key, error)
+                if isinstance(error, OSError):
+                    return DiskFailure(os.path.dirname(log.directory), error)
         finally:
             self._enter(key, State.PAUSED if key in self._pausing else State.IDLE)
             self._pausing.discard(key)
+        return None
 
     def _is_valid(self, found: LogToClean, truncations: int) -> bool:
         """Whether the log is still as it was when its cleaning began."""
@@ -311,7 +365,10 @@ class LogCleaner:
         """
         key, log = found.topic_partition, found.log
         job = self._job(found, first)
-        process = self._start(job)
+        try:
+            process = self._start(job)
+        except OSError as error:  # no fault of the log's disk
+            raise KafkaError(f"The cleaner process did not start: {error}") from error
         self._processes[key] = process
         try:
             while is_valid():
@@ -321,6 +378,8 @@ class LogCleaner:
                         logger.info("Cleaner %d: %s", thread, event["say"])
                     elif "group" in event:
                         yield from self._swap(log, event["group"], thread, is_valid)
+                    elif "errno" in event:
+                        raise OSError(event["errno"], event["error"])
                     elif "error" in event:
                         raise KafkaError(event["error"])
                     else:

@@ -476,7 +476,7 @@ def decode_job(line: bytes) -> Job:
 
 def events(job: Job, emit: Callable[[dict[str, Any]], None], throttler: Throttler) -> None:
     """``clean`` told in events: {"say": line}, {"group": Group}, then {"end": offset, "stats":
-    Stats}, or {"error": text}."""
+    Stats}, or {"error": text}, with an "errno" if a file could not be read or written."""
     try:
         end, stats = clean(
             job,
@@ -485,7 +485,10 @@ def events(job: Job, emit: Callable[[dict[str, Any]], None], throttler: Throttle
             throttler,
         )
     except (KafkaError, OSError) as error:
-        emit({"error": str(error) or type(error).__name__})
+        event: dict[str, Any] = {"error": str(error) or type(error).__name__}
+        if isinstance(error, OSError) and error.errno is not None:
+            event["errno"] = error.errno
+        emit(event)
     else:
         emit({"end": end, "stats": stats})
 

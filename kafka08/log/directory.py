@@ -13,6 +13,8 @@ import threading
 from kafka08.common import TopicPartition, validate_topic
 from kafka08.errors import InvalidTopicError, KafkaError
 
+MAX_PARTITION = (1 << 31) - 1
+
 LOCK_FILE = ".lock"
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 RECOVERY_POINT_CHECKPOINT_FILE = "recovery-point-offset-checkpoint"
@@ -36,6 +38,22 @@ def sync_directory(path: str) -> None:
         os.close(fd)
 
 
+def put_aside(path: str) -> None:
+    """Give what lies where something of ours belongs another name, with a warning."""
+    number, aside = 0, path + ".aside"
+    while os.path.lexists(aside):
+        number += 1
+        aside = f"{path}.aside{number}"
+    logger.warning("%s is not what belongs there. It is renamed to %s.", path, aside)
+    os.rename(path, aside)
+
+
+def make_way(path: str) -> None:
+    """Put a directory aside that lies where a file of ours belongs."""
+    if os.path.isdir(path):
+        put_aside(path)
+
+
 def parse_log_name(name: str) -> TopicPartition | None:
     """The partition that a directory of this name holds; None for a name that is not ours."""
     topic, _, digits = name.rpartition("-")
@@ -44,6 +62,8 @@ def parse_log_name(name: str) -> TopicPartition | None:
     try:
         validate_topic(topic)
     except InvalidTopicError:
+        return None
+    if int(digits) > MAX_PARTITION:
         return None
     return TopicPartition(topic, int(digits))
 
@@ -82,6 +102,7 @@ class LogDirectory:
         with _owned_guard:
             if self._key in _owned:
                 raise KafkaError(refused)
+            make_way(self.file(LOCK_FILE))
             fd = os.open(self.file(LOCK_FILE), os.O_RDWR | os.O_CREAT, 0o666)
             try:
                 fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -104,7 +125,7 @@ class LogDirectory:
 
     @property
     def was_shut_down_cleanly(self) -> bool:
-        return os.path.exists(self.file(CLEAN_SHUTDOWN_FILE))
+        return os.path.isfile(self.file(CLEAN_SHUTDOWN_FILE))
 
     def mark_clean(self) -> None:
         """Leave the marker: every log here is flushed and closed."""
@@ -113,6 +134,7 @@ class LogDirectory:
 
     def unmark_clean(self) -> None:
         """Remove the marker: from here on a crash needs recovery."""
+        make_way(self.file(CLEAN_SHUTDOWN_FILE))
         try:
             os.unlink(self.file(CLEAN_SHUTDOWN_FILE))
         except FileNotFoundError:

@@ -85,9 +85,7 @@ class LogManager:
                     self._open(path)
             self._load_all()
             if self._broker_config.log_cleaner_enable:
-                self.cleaner = LogCleaner(
-                    self._broker_config, self.log_dirs, self.logs, clock=self._clock
-                )
+                self._load_cleaner()
             for directory in list(self._directories):
                 with self._sparing(directory.path):
                     self._lower_recovery_points(directory.path)
@@ -149,6 +147,12 @@ class LogManager:
             for topic_partition, path in directory.partitions().items()
         ]
 
+    def _load_cleaner(self) -> None:
+        self.cleaner = LogCleaner(self._broker_config, [], self.logs, clock=self._clock)
+        for path in list(self.log_dirs):
+            with self._sparing(path):
+                self.cleaner.add_directory(path)
+
     def _lower_recovery_points(self, path: str) -> None:
         """Points on disk above a log's end, or of a log that is gone, would vouch for what is
         appended up to them."""
@@ -205,6 +209,8 @@ class LogManager:
             del self.logs[topic_partition]
         self.offline.update(gone)
         self.log_dirs.remove(path)
+        if self.cleaner is not None:
+            self.cleaner.remove_directory(path)
         self._failed += [each for each in self._directories if each.path == path]
         self._directories = [each for each in self._directories if each.path != path]
         return gone
@@ -293,10 +299,10 @@ class LogManager:
                 self._checkpoint(directory.path)
             except OSError as error:
                 failures.append(DiskFailure(directory.path, error))
+        if self.cleaner is not None:
+            failures += self.cleaner.truncated()
         if not failures:
             self._deleted -= deleted
-        if self.cleaner is not None:
-            self.cleaner.truncated()
         return failures
 
     def _checkpoint(self, path: str) -> None:

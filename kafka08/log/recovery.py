@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from kafka08.config import LogConfig
 from kafka08.log import integrity
-from kafka08.log.directory import sync_directory
+from kafka08.log.directory import put_aside, sync_directory
 from kafka08.log.index import ENTRY, ENTRY_SIZE, MAX_RELATIVE_OFFSET
 from kafka08.log.segment import (
     DELETED_SUFFIX,
@@ -35,6 +35,15 @@ from kafka08.message.crc import crc32
 
 CLEANED_SUFFIX = ".cleaned"
 SWAP_SUFFIX = ".swap"
+_OUR_SUFFIXES = (
+    LOG_SUFFIX,
+    INDEX_SUFFIX,
+    integrity.SEAL_SUFFIX,
+    integrity.SEAL_SUFFIX + ".tmp",
+    DELETED_SUFFIX,
+    CLEANED_SUFFIX,
+    SWAP_SUFFIX,
+)
 
 logger = logging.getLogger("kafka.log.Log")
 
@@ -60,7 +69,10 @@ def load(directory: str, config: LogConfig, recovery_point: int, clean: bool, no
     After a ``clean`` shutdown no entry is checked and the recovery point is the log's end.
     Otherwise every segment from the one that holds ``recovery_point`` on is.
     """
+    if os.path.isfile(directory):
+        put_aside(directory)
     os.makedirs(directory, exist_ok=True)
+    _put_directories_aside(directory)
     _finish_interrupted(directory)
     segments = [LogSegment(directory, base, now) for base in _bases(directory)]
     dropped: list[str] = []
@@ -163,6 +175,14 @@ def _crc_of(fd: int, position: int, end: int) -> int:
         crc = crc32(data, crc)
         position += len(data)
     return crc
+
+
+def _put_directories_aside(directory: str) -> None:
+    """What lies where this log puts its files would stop it later, if not now."""
+    with os.scandir(directory) as entries:
+        found = [e.path for e in entries if e.is_dir() and e.name.endswith(_OUR_SUFFIXES)]
+    for path in found:
+        put_aside(path)
 
 
 def _finish_interrupted(directory: str) -> None:

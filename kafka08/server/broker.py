@@ -154,7 +154,7 @@ class KafkaServer:
         self._started("the high watermarks", replicas.checkpoint_high_watermarks)
         log_tasks.start(scheduler)
         self._started("log tasks", log_tasks.stop)
-        self._start_cleaner(log_manager, replicas)
+        self._start_cleaner(log_manager, replicas, log_dirs)
         self._started("fetchers", fetchers.stop)
         isr.start()
         self._started("isr maintenance", isr.stop)
@@ -211,7 +211,9 @@ class KafkaServer:
         self._runtime.blocking(log_manager.load)
         return log_manager
 
-    def _start_cleaner(self, log_manager: LogManager, replicas: ReplicaManager) -> None:
+    def _start_cleaner(
+        self, log_manager: LogManager, replicas: ReplicaManager, log_dirs: LogDirs
+    ) -> None:
         cleaner = log_manager.cleaner
         if cleaner is None:
             return
@@ -221,7 +223,7 @@ class KafkaServer:
             return 0 if partition is None else partition.high_watermark
 
         cleaner.clean_until = committed
-        tasks = CleanerTasks(self.config, self._runtime, cleaner)
+        tasks = CleanerTasks(self.config, self._runtime, cleaner, log_dirs.report)
         tasks.start()
         self._started("the log cleaner", tasks.stop)
 

@@ -6,11 +6,13 @@ where it waits.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError
 from kafka08.log.cleaner import LogCleaner, LogToClean, Wish, logger
+from kafka08.log.disk import DiskFailure
 from kafka08.runtime import Loop, Runtime
 
 _LEAST_BACKOFF_SECONDS = 0.1
@@ -19,10 +21,17 @@ _LEAST_BACKOFF_SECONDS = 0.1
 class CleanerTasks:
     """log.cleaner.threads loops over one LogCleaner."""
 
-    def __init__(self, config: BrokerConfig, runtime: Runtime, cleaner: LogCleaner) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        runtime: Runtime,
+        cleaner: LogCleaner,
+        on_disk_errors: Callable[[Iterable[DiskFailure]], None],
+    ) -> None:
         self._backoff = max(config.log_cleaner_backoff_ms / 1000, _LEAST_BACKOFF_SECONDS)
         self._runtime = runtime
         self._cleaner = cleaner
+        self._on_disk_errors = on_disk_errors
         self._loops = [
             Loop(runtime, f"kafka-log-cleaner-thread-{number}", partial(self._work, number))
             for number in range(config.log_cleaner_threads)
@@ -60,8 +69,9 @@ class CleanerTasks:
                     wish = steps.throw(error)
                 else:
                     wish = next(steps)
-        except StopIteration:
-            pass
+        except StopIteration as end:
+            if end.value is not None:
+                self._on_disk_errors([end.value])
         finally:
             # not when it happens to be collected
             steps.close()

@@ -8,18 +8,22 @@ from typing import Any
 import pytest
 
 from kafka08.log.cleaner import POLL_SECONDS, State
+from kafka08.log.disk import DiskFailure
 from kafka08.server.cleaner_tasks import CleanerTasks
 from tests.fakes import FakeRuntime
 from tests.log.cleaning import KEY, broker_config, cleaner_of, compacted_log, keys, put_keys
 from tests.log.test_cleaner import Stuck
 
 
-def tasks_of(tmp_path: Path, start: Any = None, **settings: Any) -> tuple[CleanerTasks, Any, Any]:
+def tasks_of(
+    tmp_path: Path, start: Any = None, report: Any = None, **settings: Any
+) -> tuple[CleanerTasks, Any, Any]:
     log = compacted_log(tmp_path, segment_bytes=170)
     put_keys(log, "abacx")
     cleaner = cleaner_of(log, **({"start": start} if start else {}))
     runtime = FakeRuntime()
-    return CleanerTasks(broker_config(tmp_path, **settings), runtime, cleaner), cleaner, log
+    tasks = CleanerTasks(broker_config(tmp_path, **settings), runtime, cleaner, report)
+    return tasks, cleaner, log
 
 
 def test_what_is_dirty_is_cleaned_then_it_waits(tmp_path: Path) -> None:
@@ -52,14 +56,17 @@ def test_a_stop_ends_a_cleaning_in_the_middle(tmp_path: Path) -> None:
     assert keys(log) == "abacx"
 
 
-def test_a_failing_disk_is_the_cleaners_to_handle(tmp_path: Path, monkeypatch: Any) -> None:
-    tasks, cleaner, log = tasks_of(tmp_path)
+def test_a_failing_disk_is_told(tmp_path: Path, monkeypatch: Any) -> None:
+    told: list[DiskFailure] = []
+    tasks, cleaner, log = tasks_of(tmp_path, report=told.extend)
+    error = OSError("cannot sync")
 
     def fail(_: int | None = None) -> None:
-        raise OSError("cannot sync")
+        raise error
 
     monkeypatch.setattr(log, "flush", fail)
     tasks._work(0)
+    assert told == [DiskFailure(str(tmp_path), error)]
     assert cleaner.state(KEY) is State.IDLE
     assert keys(log) == "abacx" and cleaner.grab_filthiest_log() is None
 
