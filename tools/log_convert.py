@@ -9,13 +9,17 @@ ours, which may open the directories again. It may be interrupted, and run again
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import sys
 from bisect import bisect_right
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
+from kafka08 import compiled
 from kafka08.common import TopicPartition
 from kafka08.config import BrokerConfig
 from kafka08.log import integrity
@@ -65,6 +69,9 @@ class Converted(NamedTuple):
         }
 
 
+Job = Callable[[], Generator[int, None, Converted]]
+
+
 def main(argv: list[str]) -> int:
     """Exit status: 1 when something cannot be read. Raises UsageError, OptionError, KafkaError and
     OSError for run_tool to print."""
@@ -84,7 +91,10 @@ def main(argv: list[str]) -> int:
     dry_run = args.has("dry-run")
     with log_dirs.locked(config.log_dirs) as directories:
         log_dirs.check_stopped_cleanly(directories, ", or let --force recover the logs")
-        done = {each.path: convert(each, limits, dry_run=dry_run) for each in directories}
+        done = {
+            each.path: convert(each, limits, dry_run=dry_run, processes=args.value("processes"))
+            for each in directories
+        }
     _print(done, dry_run)
     if args.has("report"):
         _write_report(args.value("report"), done, dry_run)
@@ -105,6 +115,13 @@ def _parser() -> OptionParser:
     )
     parser.option("dry-run", "Tell what would be done, and do nothing.")
     parser.option("force", "First recover directories whose broker did not stop cleanly.")
+    parser.option(
+        "processes",
+        "How many partitions to work on at a time.",
+        arg="count",
+        kind=int,
+        default=os.cpu_count() or 1,
+    )
     parser.option("report", "Write what was done there, as JSON.", arg="file")
     return parser
 
@@ -116,25 +133,53 @@ def recover(config: BrokerConfig) -> None:
     manager.close()
 
 
-def convert(directory: LogDirectory, limits: Limits, *, dry_run: bool) -> list[Converted]:
+def convert(
+    directory: LogDirectory, limits: Limits, *, dry_run: bool, processes: int = 1
+) -> list[Converted]:
     """Convert each partition of a data directory that is stopped and locked. Raises OSError."""
     partitions = directory.partitions()
-    total = sum(
-        os.stat(log).st_size for path in partitions.values() for log in log_dirs.segment_paths(path)
-    )
-    progress = Progress(total, directory.path)
-    done = [
-        progress.follow(convert_partition(tp, path, limits, dry_run=dry_run))
-        for tp, path in partitions.items()
+    jobs: list[Job] = [
+        partial(convert_partition, *item, limits, dry_run) for item in partitions.items()
     ]
+    sizes = [
+        sum(os.stat(log).st_size for log in log_dirs.segment_paths(path))
+        for path in partitions.values()
+    ]
+    progress = Progress(sum(sizes), directory.path)
+    if processes == 1 or len(jobs) < 2:
+        done = [progress.follow(job()) for job in jobs]
+    else:
+        done = progress.follow(_in_processes(jobs, sizes, processes))
     progress.close()
     if not dry_run:
         _lower_cleaner_points(directory, partitions)
     return done
 
 
+def _in_processes(
+    jobs: list[Job], sizes: list[int], processes: int
+) -> Generator[int, None, list[Converted]]:
+    """Run the jobs side by side; yields the size of each that has ended."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(processes, len(jobs)), context, compiled.activate) as pool:
+        running = {pool.submit(_run, job): size for job, size in zip(jobs, sizes, strict=True)}
+        for ended in as_completed(running):
+            yield running[ended]
+        return [future.result() for future in running]
+
+
+def _run(job: Job) -> Converted:
+    work = job()
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            done: Converted = end.value
+            return done
+
+
 def convert_partition(
-    tp: TopicPartition, path: str, limits: Limits, *, dry_run: bool
+    tp: TopicPartition, path: str, limits: Limits, dry_run: bool
 ) -> Generator[int, None, Converted]:
     """Convert the partition in ``path``; yields numbers of bytes gone through. Raises OSError."""
     if not dry_run:

@@ -18,8 +18,16 @@ from kafka08.log.directory import LogDirectory
 from kafka08.log.manager import LogManager
 from kafka08.message.message_set import encode_set
 from tests.log.support import ManualClock, everything, values
-from tools.log_convert import main
+from tools import log_convert
 from tools.options import UsageError
+
+
+def main(argv: list[str]) -> int:
+    """In this process unless the test says otherwise: another one takes time to begin."""
+    return log_convert.main(
+        argv if "--processes" in argv or not argv else [*argv, "--processes", "1"]
+    )
+
 
 WRAPPED, PLAIN = TopicPartition("wrapped", 0), TopicPartition("plain", 1)
 Contents = dict[TopicPartition, list[tuple[int, str]]]
@@ -153,6 +161,15 @@ def test_without_a_clean_shutdown_it_takes_force(data: Path, capsys: Any) -> Non
     manager = open_logs(data)
     assert len(contents(manager)[WRAPPED]) == 400
     manager.close()
+
+
+def test_partitions_side_by_side(data: Path, tmp_path: Path) -> None:
+    reports = []
+    for words in (["--dry-run", "--processes", "1"], ["--processes", "2"]):
+        report = tmp_path / "report"
+        assert main(["--log-dirs", str(data), "--report", str(report), *words]) == 0
+        reports.append(json.loads(report.read_text())["log_dirs"])
+    assert reports[0] == reports[1]
 
 
 def test_missing_indexes_are_rebuilt(data: Path, tmp_path: Path) -> None:
