@@ -8,8 +8,8 @@ not in the log any more is an error that names partition, range and what there i
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 from kafka08.client import shapes
 from kafka08.client.cluster import ClusterClient, Endpoint
@@ -28,6 +28,11 @@ from kafka08.spark.planner import Range
 
 FETCH_BYTES = 1 << 20
 MAX_FETCH_BYTES = 100 << 20
+
+T = TypeVar("T")
+# (what of some stored bytes is in the range, the offset after the last whole message there);
+# None for either when there is nothing.
+Decode = Callable[[Any, Range], tuple[T | None, int | None]]
 
 logger = logging.getLogger("kafka08.spark.reader")
 
@@ -69,12 +74,18 @@ class RangeReader:
         Raises RangeNotAvailableError, EndedEarlyError, MessageTooLargeForFetchError, and what the
         last try raised.
         """
+        return self.read_as(_messages, wanted, leader)
+
+    def read_as(
+        self, decode: Decode[T], wanted: Range, leader: Broker | None = None
+    ) -> Iterator[T]:
+        """As ``read``, with what ``decode`` makes of the stored bytes of each fetch."""
         position, octets = wanted.start, self._fetch_bytes
         patience = self._retries
         while position < wanted.end:
             data, high_watermark, leader = self._fetch(wanted, position, octets, leader)
-            messages = list(iter_messages(data))
-            if not messages:
+            found, following = decode(data, wanted)
+            if following is None:
                 if not data:
                     if high_watermark >= wanted.end:
                         return  # the rest of the range was compacted away
@@ -87,10 +98,9 @@ class RangeReader:
                     continue
                 octets = self._more(octets, wanted, position)
                 continue
-            position = messages[-1].offset + 1
-            inside = [each for each in messages if wanted.start <= each.offset < wanted.end]
-            if inside:
-                yield inside
+            position = following
+            if found is not None:
+                yield found
 
     def _ended_early(self, wanted: Range, position: int, high_watermark: int) -> EndedEarlyError:
         return EndedEarlyError(
@@ -158,3 +168,11 @@ class RangeReader:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+def _messages(data: Any, wanted: Range) -> tuple[list[Message] | None, int | None]:
+    messages = list(iter_messages(data))
+    if not messages:
+        return None, None
+    inside = [each for each in messages if wanted.start <= each.offset < wanted.end]
+    return inside or None, messages[-1].offset + 1

@@ -1,0 +1,74 @@
+"""Columns against the reader of single messages, over sets of every shape."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("pyarrow")
+
+from kafka08.errors import InvalidMessageError
+from kafka08.message.message_set import encode_set, iter_messages
+from kafka08.spark.columns import SCHEMA, record_batch
+from kafka08.spark.planner import Range
+
+EVERYTHING = Range("t", 3, 0, 1 << 60)
+cells = st.none() | st.binary(max_size=40)
+runs = st.builds(lambda pair, count: [pair] * count, st.tuples(cells, cells), st.integers(1, 40))
+pieces = st.lists(st.tuples(runs, st.sampled_from([0, 0, 1, 2, 3])), max_size=6)
+
+
+def stored(parts: list[tuple[list[tuple[bytes | None, bytes | None]], int]], base: int) -> bytes:
+    data = b""
+    for messages, codec in parts:
+        data += encode_set(messages, codec, base)
+        base += len(messages) + 2
+    return data
+
+
+def rows(data: bytes, wanted: Range = EVERYTHING) -> list[tuple[object, ...]]:
+    batch, _ = record_batch(data, wanted)
+    if batch is None:
+        return []
+    batch.validate(full=True)
+    assert batch.schema.equals(SCHEMA)
+    return [tuple(row.values()) for row in batch.to_pylist()]
+
+
+@given(pieces, st.integers(0, 100), st.integers(0, 60), st.integers(0, 60), st.integers(0, 30))
+def test_columns_hold_what_messages_do(parts, base, low, length, cut) -> None:
+    data = stored(parts, base)
+    data = data[: max(len(data) - cut, 0)]
+    wanted = Range("t", 3, base + low, base + low + length)
+    messages = list(iter_messages(data))
+    expected = [
+        (each.key, each.value, "t", 3, each.offset, None, -1)
+        for each in messages
+        if wanted.start <= each.offset < wanted.end
+    ]
+    assert rows(bytearray(data), wanted) == expected
+    _, following = record_batch(data, wanted)
+    assert following == (messages[-1].offset + 1 if messages else None)
+
+
+def test_long_runs_in_one_size_and_in_two() -> None:
+    messages = [(b"k%04d" % number, b"v" * 100) for number in range(3000)]
+    messages += [(None, b"%d" % number) for number in range(500)]
+    found = rows(encode_set(messages, 0, 7))
+    assert [(key, value) for key, value, *_ in found] == messages
+    assert [row[4] for row in found] == list(range(7, 3507))
+
+
+def test_same_size_but_other_lengths() -> None:
+    messages = [(b"a" * (number % 3), b"b" * (2 - number % 3)) for number in range(100)]
+    assert [row[:2] for row in rows(encode_set(messages))] == messages
+
+
+@pytest.mark.parametrize("codec", [0, 1, 2, 3])
+@pytest.mark.parametrize("count", [3, 300])
+def test_a_flipped_bit_is_found(codec: int, count: int) -> None:
+    data = bytearray(encode_set([(None, b"value")] * count, codec))
+    data[-1] ^= 1
+    with pytest.raises(InvalidMessageError):
+        record_batch(data, EVERYTHING)
