@@ -17,7 +17,7 @@ import pytest
 
 from integration.harness import HOME, Broker, Process, ZooKeeper
 
-GUIDES = ("consumer.md", "producer.md")
+GUIDES = ("connect.md", "consumer.md", "producer.md")
 TIMEOUT_S = 120
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 

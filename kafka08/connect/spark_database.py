@@ -19,6 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
+    BinaryType,
     DateType,
     DecimalType,
     StringType,
@@ -194,14 +195,15 @@ class SparkDatabase:
 def _by_fields(
     fields: Sequence[StructField], rows: Sequence[Row]
 ) -> dict[tuple[StructField, ...], list[Row]]:
-    """Rows by the fields to write for them: texts that are null are left out, for to Derby and DB2
-    Spark writes them as null CLOBs, which fit in no other column."""
+    """Rows by the fields to write for them: texts and bytes that are null are left out, for to
+    Derby and DB2 Spark writes them as null CLOBs and BLOBs, which fit in no other column."""
     found: dict[tuple[StructField, ...], list[Row]] = {}
     for row in rows:
         present = tuple(
             field
             for field in fields
-            if not isinstance(field.dataType, StringType) or row.get(field.name) is not None
+            if not isinstance(field.dataType, StringType | BinaryType)
+            or row.get(field.name) is not None
         )
         found.setdefault(present or tuple(fields), []).append(row)
     return found
