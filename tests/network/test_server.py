@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -30,6 +31,12 @@ class Slice:
 
     def fileno(self) -> int:
         return self.file.fileno()
+
+    def read(self) -> bytes:
+        data = os.pread(self.fileno(), self.size, self.position)
+        if len(data) < self.size:
+            raise OSError("truncated")
+        return data
 
 
 class Service:
@@ -263,11 +270,16 @@ def stored(tmp_path: Path) -> Iterator[BinaryIO]:
 def test_a_slice_is_sent_between_other_replies(
     start: Start, connect: Connect, service: Service, stored: BinaryIO
 ) -> None:
-    service.slices = {b"s": Slice(stored, 3, 1000), b"none": Slice(stored, 5, 0)}
+    service.slices = {
+        b"s": Slice(stored, 3, 1000),
+        b"none": Slice(stored, 5, 0),
+        b"long": Slice(stored, 7, 100_000),
+    }
     client = connect(start())
-    client.send(b"a", b"s", b"none", b"b")
-    expected = (bytes(range(256)) * 5)[3:1003]
-    assert [client.reply() for _ in range(4)] == [b"a", expected, b"", b"b"]
+    client.send(b"a", b"s", b"none", b"b", b"long", b"c")
+    content = bytes(range(256)) * 500
+    expected = [b"a", content[3:1003], b"", b"b", content[7:100_007], b"c"]
+    assert [client.reply() for _ in expected] == expected
 
 
 def test_a_slow_reader_gets_all_of_a_large_slice(
@@ -302,10 +314,17 @@ def test_a_peer_that_never_reads_stops_nobody_else(
 def test_a_file_that_is_shorter_than_its_slice_closes(
     start: Start, connect: Connect, service: Service, stored: BinaryIO
 ) -> None:
-    service.slices = {b"s": Slice(stored, 256 * 16384 - 10, 20)}
-    client = connect(start())
-    client.send(b"s")
-    assert client.read(14)[4:] == bytes(range(246, 256))
+    service.slices = {
+        b"short": Slice(stored, 256 * 16384 - 10, 20),
+        b"long": Slice(stored, 256 * 16384 - 100_000, 100_001),
+    }
+    server = start()
+    client = connect(server)
+    client.send(b"short")
+    assert client.is_closed()
+    client = connect(server)
+    client.send(b"long")
+    assert len(client.read(100_004)) == 100_004
     assert client.is_closed()
 
 
