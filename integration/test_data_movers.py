@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from integration.clients import config_file
+from integration import modern
+from integration.clients import KAFKA_08, Record, any_records, config_file
 from integration.harness import Broker, Process, Tools, ZooKeeper, zookeeper_text
-from integration.wire import wait_until
+from integration.modern import ModernBroker
+from integration.wire import entry, wait_until
 from kafka08.producer.kafka_producer import KafkaProducer
 
 MIRROR = "kafka.tools.MirrorMaker"
@@ -68,14 +70,18 @@ class Mirror:
             "rebalance.max.retries": 10,
         }
         writing = producer or {"metadata.broker.list": target.address}
-        self._args = ["--consumer.config"]
-        self._args += [str(config_file(directory, "consumer.properties", consumer or reading))]
-        self._args += ["--producer.config"]
-        self._args += [str(config_file(directory, "producer.properties", writing)), *args]
+        self.args = ["--consumer.config"]
+        self.args += [str(config_file(directory, "consumer.properties", consumer or reading))]
+        self.args += ["--producer.config"]
+        self.args += [str(config_file(directory, "producer.properties", writing)), *args]
         self._tools = tools
 
+    def offsets(self, topic: str) -> str:
+        """Where the group keeps its offsets."""
+        return f"/consumers/{self.group}/offsets/{topic}"
+
     def start(self) -> Process:
-        return self._tools.background(MIRROR, *self._args)
+        return self._tools.background(MIRROR, *self.args)
 
 
 def load(broker: Broker, topic: str, count: int, keys: int = 50, start: int = 0) -> None:
@@ -90,11 +96,15 @@ def load(broker: Broker, topic: str, count: int, keys: int = 50, start: int = 0)
 
 
 def check_all(broker: Broker, topic: str, count: int) -> int:
+    """As ``check`` does for what a broker of 0.8 holds."""
+    return check(values(broker, topic), count)
+
+
+def check(found: list[list[tuple]], count: int) -> int:
     """Every number is there, and within a key each comes first after the ones before it.
 
     The number of repeated records.
     """
-    found = values(broker, topic)
     by_key: dict[bytes, list[bytes]] = defaultdict(list)
     partition_of: dict[bytes, int] = {}
     for number, partition in enumerate(found):
@@ -142,19 +152,318 @@ def test_kill_9_loses_nothing(
         )
         if round_number < 3:
             process.kill()
-    wait_until("all of it", WAIT_S, lambda: check_or_wait(target, topic, count))
+    wait_until("the end", WAIT_S, lambda: sum(committed(source, mirror.group, topic)) == count)
     code = process.stop()
     assert code == 143, process.log
     check_all(target, topic, count)
-    assert sum(committed(source, mirror.group, topic)) == count
 
 
-def check_or_wait(broker: Broker, topic: str, count: int) -> bool:
+def test_a_polite_end_repeats_nothing(
+    clusters: tuple[Broker, Broker], tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    source, target = clusters
+    topic, count = unique("stopped"), 40_000
+    for broker in clusters:
+        broker.create_topic(topic, PARTITIONS)
+    load(source, topic, count)
+    filters = ["--whitelist", topic, "--queue.size", "500"]
+    mirror = Mirror(Tools("ours", tmp_path), tmp_path, source, target, *filters)
+    for _ in range(3):
+        process = mirror.start()
+        launch(process)
+        before = total(target, topic)
+        wait_until("some more", WAIT_S, lambda: total(target, topic) > before + 1000)  # noqa: B023
+        assert process.stop() == 143, process.log
+        assert sum(committed(source, mirror.group, topic)) == total(target, topic)
+    process = mirror.start()
+    launch(process)
+    wait_until("the end", WAIT_S, lambda: sum(committed(source, mirror.group, topic)) == count)
+    process.stop()
+    assert check_all(target, topic, count) == 0
+
+
+def test_members_come_and_go(
+    clusters: tuple[Broker, Broker], tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    """Partitions change hands under load; what was under way arrives before they do."""
+    source, target = clusters
+    topic, count = unique("members"), 60_000
+    for broker in clusters:
+        broker.create_topic(topic, PARTITIONS)
+    mirror = Mirror(Tools("ours", tmp_path), tmp_path, source, target, "--whitelist", topic)
+    first = mirror.start()
+    launch(first)
+    load(source, topic, count // 2)
+    second = mirror.start()
+    launch(second)
+    load(source, topic, count // 4, start=count // 2)
+    wait_until("owners", WAIT_S, lambda: len(set(owners(source, mirror.group, topic))) == 2)
+    load(source, topic, count // 4, start=count // 4 * 3)
+    assert first.stop() == 143, first.log
+    wait_until("the end", WAIT_S, lambda: sum(committed(source, mirror.group, topic)) == count)
+    assert second.stop() == 143
+    assert check_all(target, topic, count) == 0
+
+
+def owners(broker: Broker, group: str, topic: str) -> list[str]:
+    path = f"/consumers/{group}/owners/{topic}"
+    found = [zookeeper_text(broker.zookeeper, f"{path}/{p}") for p in range(PARTITIONS)]
+    return [owner.rpartition("-")[0] for owner in found if owner]
+
+
+def test_the_target_is_away(
+    zookeeper: ZooKeeper,
+    clusters: tuple[Broker, Broker],
+    tmp_path: Path,
+    launch: Callable[[Process], None],
+) -> None:
+    source, _ = clusters
+    topic, count = unique("away"), 30_000
+    chroot = f"{zookeeper.connect}/{unique('away')}"
+    target = Broker("ours", tmp_path / "target", chroot, props={"num.partitions": PARTITIONS})
+    launch(target)
+    target.start()
+    target.create_topic(topic, PARTITIONS)
+    source.create_topic(topic, PARTITIONS)
+    mirror = Mirror(Tools("ours", tmp_path), tmp_path, source, target, "--whitelist", topic)
+    process = mirror.start()
+    launch(process)
+    load(source, topic, count // 2)
+    wait_until("some of it", WAIT_S, lambda: total(target, topic) > 100)
+    target.kill()
+    load(source, topic, count // 2, start=count // 2)
+    assert sum(committed(source, mirror.group, topic)) < count
+    target.start()
+    wait_until("the end", WAIT_S, lambda: sum(committed(source, mirror.group, topic)) == count)
+    assert process.stop() == 143, process.log
+    check_all(target, topic, count)
+
+
+def test_a_message_that_cannot_be_sent_ends_the_mirror(
+    clusters: tuple[Broker, Broker], tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    source, target = clusters
+    topic = unique("large")
+    source.create_topic(topic)
+    target.create_topic(topic, config={"max.message.bytes": 1000})
+    with source.wire() as wire:
+        wire.produce(topic, 0, entry(b"k", b"first") + entry(b"k", b"x" * 5000) + entry(b"k", b"l"))
+    # A batch fails as a whole.
+    writing = {"bootstrap.servers": target.address, "batch.size": 1}
+    filters = ["--whitelist", topic, "--new.producer"]
+    mirror = Mirror(Tools("ours", tmp_path), tmp_path, source, target, *filters, producer=writing)
+
+    def stored() -> str | None:
+        return zookeeper_text(source.zookeeper, f"{mirror.offsets(topic)}/0")
+
+    process = mirror.start()
+    launch(process)
+    assert process.exit_code() == 255, process.log
+    assert (stored() or "0") in ("0", "1")
+    mirror.args += ["--abort.on.send.failure", "false"]
+    process = mirror.start()
+    launch(process)
+    wait_until("the end", WAIT_S, lambda: stored() == "3")
+    assert process.stop() == 143
+    [found] = values(target, topic, 1)
+    assert list(dict.fromkeys(value for _, value in found)) == [b"first", b"l"]
+
+
+@pytest.mark.original
+def test_between_brokers_of_the_original(
+    zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    pair = []
+    for name in ("source", "target"):
+        chroot = f"{zookeeper.connect}/{unique(name)}"
+        broker = Broker("original", tmp_path / name, chroot, props={"num.partitions": PARTITIONS})
+        launch(broker)
+        pair.append(broker.start())
+    source, target = pair
+    topic, count = "mirrored", 20_000
+    for broker in pair:
+        broker.create_topic(topic, PARTITIONS)
+    load(source, topic, count)
+    mirror = Mirror(Tools("ours", tmp_path), tmp_path, source, target, "--whitelist", topic)
+    process = mirror.start()
+    launch(process)
+    wait_until("the end", WAIT_S, lambda: sum(committed(source, mirror.group, topic)) == count)
+    assert process.stop() == 143, process.log
+    assert check_all(target, topic, count) == 0
+
+
+# --- clusters of later releases
+
+
+def test_librdkafka_to_a_broker_of_0_8(
+    clusters: tuple[Broker, Broker], tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    source, target = clusters
+    topic, count = unique("librdkafka"), 10_000
+    for broker in clusters:
+        broker.create_topic(topic, PARTITIONS)
+    load(source, topic, count)
+    old = {key: str(value).lower() for key, value in KAFKA_08.items()}
+    writing = {**old, "bootstrap.servers": target.address, "enable.idempotence": "false"}
+    writing["max.in.flight.requests.per.connection"] = "1"
+    filters = ["--whitelist", topic, "--modern.producer"]
+    mirror = Mirror(Tools("ours", tmp_path), tmp_path, source, target, *filters, producer=writing)
+    process = mirror.start()
+    launch(process)
+    wait_until("the end", WAIT_S, lambda: sum(committed(source, mirror.group, topic)) == count)
+    assert process.stop() == 143, process.log
+    assert check_all(target, topic, count) == 0
+
+
+@pytest.fixture(scope="module")
+def later(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModernBroker]:
+    if modern.missing():
+        pytest.skip(modern.missing())
+    broker = ModernBroker(tmp_path_factory.mktemp("modern")).start()
+    yield broker
+    broker.kill()
+
+
+def later_values(broker: ModernBroker, topic: str) -> list[list[tuple]]:
+    """What a later release holds, by partition."""
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer({"bootstrap.servers": broker.address, "group.id": unique("reader")})
     try:
-        check_all(broker, topic, count)
-    except AssertionError:
-        return False
-    return True
+        places = [TopicPartition(topic, p, 0) for p in range(PARTITIONS)]
+        left = sum(consumer.get_watermark_offsets(place)[1] for place in places)
+        consumer.assign(places)
+        found: list[list[tuple]] = [[] for _ in places]
+        while left:
+            for message in consumer.consume(1000, 1):
+                assert message.error() is None
+                found[message.partition()].append((message.key(), message.value()))
+                left -= 1
+        return found
+    finally:
+        consumer.close()
+
+
+def test_out_to_a_later_release(
+    clusters: tuple[Broker, Broker],
+    later: ModernBroker,
+    tmp_path: Path,
+    launch: Callable[[Process], None],
+) -> None:
+    source, target = clusters
+    topic, count = unique("out"), 30_000
+    source.create_topic(topic, PARTITIONS)
+    load(source, topic, count)
+    writing = {"bootstrap.servers": later.address, "queue.buffering.max.messages": 2000}
+    filters = ["--whitelist", topic, "--modern.producer"]
+    mirror = Mirror(Tools("ours", tmp_path), tmp_path, source, target, *filters, producer=writing)
+    process = mirror.start()
+    launch(process)
+    wait_until("some", WAIT_S, lambda: sum(committed(source, mirror.group, topic)) > 0)
+    process.kill()
+    process = mirror.start()
+    launch(process)
+    wait_until("the end", WAIT_S, lambda: sum(committed(source, mirror.group, topic)) == count)
+    assert process.stop() == 143, process.log
+    check(later_values(later, topic), count)
+
+
+def test_odd_records_go_out_as_they_are(
+    clusters: tuple[Broker, Broker],
+    later: ModernBroker,
+    tmp_path: Path,
+    launch: Callable[[Process], None],
+) -> None:
+    source, target = clusters
+    topic = unique("odd")
+    source.create_topic(topic)
+    records = [record for record in any_records() if record.key is not None]
+    with KafkaProducer(bootstrap_servers=source.address, compression_type="gzip") as producer:
+        for record in records:
+            producer.send(topic, record.value, record.key)
+    writing = {"bootstrap.servers": later.address}
+    filters = ["--whitelist", topic, "--modern.producer"]
+    mirror = Mirror(Tools("ours", tmp_path), tmp_path, source, target, *filters, producer=writing)
+    process = mirror.start()
+    launch(process)
+    path = f"{mirror.offsets(topic)}/0"
+    wait_until(
+        "the end", WAIT_S, lambda: zookeeper_text(source.zookeeper, path) == str(len(records))
+    )
+    assert process.stop() == 143
+    stored = [found for partition in later_values(later, topic) for found in partition]
+    for key in {record.key for record in records}:
+        assert [found for found in stored if found[0] == key] == [
+            tuple(record) for record in records if record.key == key
+        ]
+
+
+def test_back_from_a_later_release(
+    clusters: tuple[Broker, Broker],
+    later: ModernBroker,
+    tmp_path: Path,
+    launch: Callable[[Process], None],
+) -> None:
+    from confluent_kafka import Producer
+
+    source, target = clusters
+    topic, count = unique("back"), 30_000
+    target.create_topic(topic, PARTITIONS)
+    producer = Producer({"bootstrap.servers": later.address})
+    for number in range(count):
+        producer.produce(topic, b"%08d" % number, b"key-%d" % (number % 50))
+        if number % 5000 == 0:
+            producer.flush()
+    producer.flush()
+    group = unique("back")
+    reading = {"bootstrap.servers": later.address, "group.id": group}
+    reading |= {"auto.offset.reset": "earliest", "session.timeout.ms": 6000}
+    filters = ["--whitelist", topic, "--new.consumer", "--num.streams", "2"]
+    filters += ["--offset.commit.interval.ms", "200"]
+    mirror = Mirror(Tools("ours", tmp_path), tmp_path, source, target, *filters, consumer=reading)
+    process = mirror.start()
+    launch(process)
+    wait_until("some of it", WAIT_S, lambda: total(target, topic) > 1000)
+    process.kill()
+    process = mirror.start()
+    launch(process)
+    wait_until("all of it", WAIT_S, lambda: later_committed(later, group, topic) == count)
+    assert process.stop() == 143, process.log
+    check_all(target, topic, count)
+
+
+def later_committed(broker: ModernBroker, group: str, topic: str) -> int:
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer({"bootstrap.servers": broker.address, "group.id": group})
+    try:
+        found = consumer.committed([TopicPartition(topic, p) for p in range(PARTITIONS)], 10)
+        return sum(max(0, place.offset) for place in found)
+    finally:
+        consumer.close()
+
+
+# --- replay
+
+
+@pytest.mark.parametrize("args", [[], ["--sync", "--messages", "50"]])
+def test_replay(clusters: tuple[Broker, Broker], tmp_path: Path, args: list[str]) -> None:
+    source, _ = clusters
+    topic, copy = unique("replayed"), unique("copy")
+    for name in (topic, copy):
+        source.create_topic(name)
+    records = [Record(b"%d" % n, b"value %d" % n) for n in range(200)]
+    with KafkaProducer(bootstrap_servers=source.address) as producer:
+        for record in records:
+            producer.send(topic, record.value, record.key)
+    done = Tools("ours", tmp_path).run(
+        "kafka.tools.ReplayLogProducer",
+        *["--broker-list", source.address, "--zookeeper", source.zookeeper],
+        *["--inputtopic", topic, "--outputtopic", copy, "--property", "acks=all", *args],
+    )
+    assert done.code == 0, done.err
+    expected = records[:50] if args else records
+    assert values(source, copy, 1) == [[tuple(record) for record in expected]]
 
 
 def committed(broker: Broker, group: str, topic: str) -> list[int]:

@@ -1,7 +1,7 @@
 """kafka-consumer-perf-test: how fast a group member reads (kafka.tools.ConsumerPerformance).
 
-Unlike there the five seconds of the last idle wait are subtracted only if there was one, and the
-rate between two reports is not cut to a multiple of 1,000.
+Unlike there rates end with the last thread that read something, not five seconds before the end
+whatever happened, and the rate between two reports is not cut to a multiple of 1,000.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class StreamReader:
     ) -> None:
         self.messages = 0
         self.bytes = 0
-        self.timed_out = False
+        self.ended_at = 0.0
         self._number = number
         self._stream = stream
         self._options = options
@@ -52,8 +52,9 @@ class StreamReader:
         begin = time.time()
         try:
             self._read(begin)
+            self.ended_at = time.time()
         except ConsumerTimeoutError:
-            self.timed_out = True
+            self.ended_at = time.time() - IDLE_MS / 1000
         except Exception:
             traceback.print_exc()
         if self._options.detailed:
@@ -121,8 +122,7 @@ def main(argv: list[str]) -> int:
 def _summary(
     readers: list[StreamReader], options: PerfOptions, fetch_size: int, begin: float, end: float
 ) -> str:
-    idle = IDLE_MS / 1000 if any(reader.timed_out for reader in readers) else 0.0
-    seconds = end - begin - idle
+    seconds = max([begin, *(reader.ended_at for reader in readers if reader.messages)]) - begin
     megabytes = sum(reader.bytes for reader in readers) / MEGABYTE
     messages = sum(reader.messages for reader in readers)
     columns = [

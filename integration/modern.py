@@ -1,0 +1,128 @@
+"""A broker of a later release, without ZooKeeper: where clusters of 0.8 are mirrored to.
+
+Fetched by Maven into a cache, as ``original`` is. Set KAFKA08_MODERN_DIR to use another directory.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import os
+import shutil
+import subprocess
+import tempfile
+import uuid
+from pathlib import Path
+
+from integration.harness import Process, free_port, properties
+from integration.original import FETCH_TIMEOUT_S
+from integration.wire import wait_until
+
+VERSION = "3.9.1"
+LOG4J = """\
+log4j.rootLogger=INFO, stdout
+log4j.appender.stdout=org.apache.log4j.ConsoleAppender
+log4j.appender.stdout.layout=org.apache.log4j.PatternLayout
+log4j.appender.stdout.layout.ConversionPattern=[%d] %p %m (%c)%n
+"""
+POM = f"""\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>local</groupId>
+  <artifactId>modern</artifactId>
+  <version>1</version>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.kafka</groupId>
+      <artifactId>kafka_2.13</artifactId>
+      <version>{VERSION}</version>
+    </dependency>
+  </dependencies>
+</project>
+"""
+
+
+def directory() -> Path:
+    default = Path.home() / ".cache" / "kafka08" / f"modern-{VERSION}"
+    return Path(os.environ.get("KAFKA08_MODERN_DIR") or default)
+
+
+@functools.cache
+def missing() -> str:
+    """Why it cannot run here; empty when it can. Fetches the jars on first use."""
+    if shutil.which("java") is None:
+        return "no java on PATH to run a later release"
+    target = directory()
+    if (target / f"kafka_2.13-{VERSION}.jar").exists():
+        return ""
+    if shutil.which("mvn") is None:
+        return f"a later release is not in {target} and there is no mvn to fetch it"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        pom, libs = Path(scratch, "pom.xml"), Path(scratch, "libs")
+        pom.write_text(POM)
+        command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"]
+        command += [f"-DoutputDirectory={libs}", "-DincludeScope=runtime"]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return f"mvn did not fetch a later release within {FETCH_TIMEOUT_S} s"
+        if done.returncode:
+            return f"mvn could not fetch a later release: {done.stdout[-500:]}"
+        shutil.rmtree(target, ignore_errors=True)
+        libs.rename(target)
+    return ""
+
+
+class ModernBroker(Process):
+    """Broker and controller in one process, on loopback."""
+
+    def __init__(self, directory_: Path) -> None:
+        self.port, controller = free_port(), free_port()
+        directory_.mkdir(parents=True, exist_ok=True)
+        config = directory_ / "server.properties"
+        log4j = directory_ / "log4j.properties"
+        log4j.write_text(LOG4J)
+        values = {
+            "process.roles": "broker,controller",
+            "node.id": 1,
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": directory_ / "data",
+            "num.partitions": 3,
+            "offsets.topic.num.partitions": 1,
+            "offsets.topic.replication.factor": 1,
+            "transaction.state.log.replication.factor": 1,
+            "transaction.state.log.min.isr": 1,
+            "group.initial.rebalance.delay.ms": 0,
+        }
+        config.write_text(properties(values))
+        self._java = ["java", "-Xmx512M", "-XX:TieredStopAtLevel=1"]
+        self._java += [f"-Dlog4j.configuration=file:{log4j}", "-cp", f"{directory()}/*"]
+        self._config = config
+        super().__init__("modern broker", [*self._java, "kafka.Kafka", str(config)], directory_)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> ModernBroker:
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        command = [*self._java, "kafka.tools.StorageTool", "format", "-t", cluster]
+        subprocess.run([*command, "-c", str(self._config)], check=True, capture_output=True)
+        self.spawn()
+        wait_until("a later release", 60, self._answers)
+        return self
+
+    def _answers(self) -> bool:
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient
+
+        admin = AdminClient({"bootstrap.servers": self.address, "log_level": 0})
+        try:
+            return bool(admin.list_topics(timeout=2).brokers)
+        except KafkaException:
+            return False
