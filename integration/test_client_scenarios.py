@@ -537,7 +537,9 @@ def test_26_a_rebalance_without_auto_commit(scene: Scene) -> None:
 
 def test_27_the_leader_changes(kind: str, zookeeper: ZooKeeper, tmp_path: Path) -> None:
     chroot = f"{zookeeper.connect}/{tmp_path.name}-{kind}"
-    pair = [Broker(kind, tmp_path / str(n), chroot, broker_id=n) for n in range(2)]
+    # A broker may come back into the isr while it is leaving; it is thrown out after that time.
+    props = {"replica.lag.time.max.ms": 1000}
+    pair = [Broker(kind, tmp_path / str(n), chroot, broker_id=n, props=props) for n in range(2)]
     try:
         for broker in pair:
             broker.start()

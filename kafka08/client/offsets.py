@@ -65,12 +65,16 @@ class ZooKeeperOffsets:
         """These are known to be stored, or need not be."""
         self._known = dict(offsets)
 
-    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> int:
+        """How many were written."""
+        written = 0
         for tp, offset in offsets.items():
             if self._known.get(tp) != offset:
                 path = znodes.consumer_offset_path(self._group, *tp)
                 self._zk.create_or_set(path, znodes.encode_offset(offset))
                 self._known[tp] = offset
+                written += 1
+        return written
 
 
 class CoordinatorOffsets:

@@ -26,6 +26,7 @@ from kafka08.consumer.errors import ConsumerRebalanceFailedError, MessageStreams
 from kafka08.consumer.fetcher import FetcherManager
 from kafka08.consumer.filters import STATIC, TopicFilter
 from kafka08.consumer.group import GroupNodes, GroupView
+from kafka08.consumer.metrics import ConsumerMetrics
 from kafka08.consumer.offset_store import OffsetStore
 from kafka08.consumer.stream import Decoder, KafkaStream, PartitionPosition
 from kafka08.errors import ConfigError
@@ -69,6 +70,7 @@ class ConsumerConnector:
         self.config = config
         self._before_release = before_release
         self._runtime = runtime or ThreadRuntime()
+        self._metrics = ConsumerMetrics(self._runtime.clock.monotonic)
         self.consumer_id = generate_consumer_id(config, self._runtime.clock.millis())
         self._lock = self._runtime.lock()
         self._stopping = self._runtime.event()
@@ -96,6 +98,8 @@ class ConsumerConnector:
                 channel=channel,
             ),
             self._runtime,
+            self._metrics.kafka_commits,
+            self._metrics.zookeeper_commits,
         )
         self._fetchers = FetcherManager(
             self.consumer_id,
@@ -103,6 +107,7 @@ class ConsumerConnector:
             self._group.brokers,
             runtime=self._runtime,
             channel=channel,
+            meter=self._metrics.bytes,
         )
         self._assign = assignor_for(config.partition_assignment_strategy)
         self._streams: dict[str, dict[str | None, KafkaStream]] = {}
@@ -193,6 +198,7 @@ class ConsumerConnector:
             key_decoder=key_decoder,
             value_decoder=value_decoder,
             commit_handed_out=self.config.commit_handed_out,
+            meter=self._metrics.messages,
         )
 
     def _stream_of(self, tp: TopicPartition, thread: str) -> KafkaStream:
@@ -305,6 +311,7 @@ class ConsumerConnector:
         if not self._group.brokers() and not self._group.watch_brokers():
             logger.warning("no brokers found when trying to rebalance.")
             return True
+        begin = self._runtime.clock.monotonic()
         before = self._registry
         self._let_go()
         share = self._share(view)
@@ -320,6 +327,7 @@ class ConsumerConnector:
         self._view = view
         logger.info("Consumer %s selected partitions : %s", self.consumer_id, self._owned())
         self._fetchers.start(self._registry.values())
+        self._metrics.rebalances.record(self._runtime.clock.monotonic() - begin)
         return True
 
     def _let_go(self) -> None:
@@ -398,6 +406,10 @@ class ConsumerConnector:
                 self._store.commit(self._processed())
         except Exception:
             logger.exception("exception during autoCommit")
+
+    def metrics(self) -> dict[str, float]:
+        """Numbers under the names of the original's beans; see ``ConsumerMetrics.numbers``."""
+        return self._metrics.numbers(self._all_streams(), list(self._registry.values()))
 
     # --- the end
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from kafka08.client import shapes
 from kafka08.client.cluster import ClusterClient, NoBrokerError, endpoints_of
+from kafka08.client.meters import Meter
 from kafka08.common import Broker, TopicPartition, java_string_hash, scala_abs
 from kafka08.consumer.config import SMALLEST, ConsumerConfig
 from kafka08.consumer.stream import Chunk, PartitionPosition, chunk_of
@@ -46,6 +47,7 @@ class Fetcher:
     """One connection to one broker, fetching all its partitions in one request at a time.
 
     ``give_back`` receives the positions it cannot go on with; they are no longer its own.
+    ``meter`` counts bytes.
     """
 
     def __init__(
@@ -56,8 +58,10 @@ class Fetcher:
         give_back: GiveBack,
         runtime: Runtime,
         channel: Callable[..., Any],
+        meter: Meter,
     ) -> None:
         self.broker = broker
+        self._meter = meter
         self._config = config
         self._give_back = give_back
         self._lock = runtime.lock()
@@ -161,6 +165,7 @@ class Fetcher:
                 for_code(entry.error).java_class,
             )
             return False
+        position.high_watermark = entry.high_watermark
         if not len(entry.message_set):
             return True
         try:
@@ -186,6 +191,7 @@ class Fetcher:
             except Full:
                 continue
             chunk.position.fetched_offset = chunk.next_offset
+            self._meter.mark(len(chunk.message_set))
             if chunk.next_offset == chunk.fetch_offset:
                 # The message does not fit; the reader is told once, not with each fetch.
                 self._loop.stopping.wait(IDLE_S)
@@ -223,7 +229,10 @@ class Fetcher:
 
 
 class FetcherManager:
-    """The fetchers of one member. ``brokers`` names the live brokers, read anew each time."""
+    """The fetchers of one member. ``brokers`` names the live brokers, read anew each time.
+
+    ``meter`` counts the bytes fetched.
+    """
 
     def __init__(
         self,
@@ -233,11 +242,13 @@ class FetcherManager:
         *,
         runtime: Runtime | None = None,
         channel: Callable[..., Any] = Channel,
+        meter: Meter | None = None,
     ) -> None:
         self._name = f"ConsumerFetcherThread-{consumer_id}"
         self._consumer_id = consumer_id
         self._config = config
         self._runtime = runtime or ThreadRuntime()
+        self._meter = meter or Meter(self._runtime.clock.monotonic)
         self._channel = channel
         self._cluster = ClusterClient(
             lambda: endpoints_of(brokers()),
@@ -340,6 +351,7 @@ class FetcherManager:
                 self.give_back,
                 self._runtime,
                 self._channel,
+                self._meter,
             ).start()
         return self._fetchers[key]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 
+from kafka08.client.meters import Meter
 from kafka08.client.offsets import CoordinatorOffsets, ZooKeeperOffsets
 from kafka08.common import TopicPartition
 from kafka08.consumer.config import KAFKA, ConsumerConfig
@@ -19,7 +20,10 @@ logger = logging.getLogger("kafka.consumer.ZookeeperConsumerConnector")
 
 
 class OffsetStore:
-    """The group's offsets as the settings want them kept. Safe for concurrent use."""
+    """The group's offsets as the settings want them kept. Safe for concurrent use.
+
+    The meters count offsets that were sent to either store.
+    """
 
     def __init__(
         self,
@@ -27,7 +31,12 @@ class OffsetStore:
         zookeeper: ZooKeeperOffsets,
         coordinator: CoordinatorOffsets,
         runtime: Runtime,
+        kafka_meter: Meter | None = None,
+        zookeeper_meter: Meter | None = None,
     ) -> None:
+        now = runtime.clock.monotonic
+        self._kafka_meter = kafka_meter or Meter(now)
+        self._zookeeper_meter = zookeeper_meter or Meter(now)
         self._in_kafka = config.offsets_storage == KAFKA
         self._dual = config.dual_commit_enabled
         self._backoff = config.offsets_channel_backoff_ms / 1000
@@ -51,7 +60,7 @@ class OffsetStore:
             return True
         if not self._in_kafka:
             with self._lock:
-                self._zookeeper.commit(known)
+                self._zookeeper_meter.mark(self._zookeeper.commit(known))
             return True
         while not self._commit_to_kafka(known):
             tries -= 1
@@ -64,12 +73,13 @@ class OffsetStore:
         with self._lock:
             try:
                 codes = self._coordinator.commit(offsets)
+                self._kafka_meter.mark(len(offsets))
             except (OSError, KafkaError) as error:
                 logger.error("Error while committing offsets: %s", error)
                 return False
             if self._dual:
                 stored = {tp: o for tp, o in offsets.items() if codes.get(tp) == NO_ERROR}
-                self._zookeeper.commit(stored)
+                self._zookeeper_meter.mark(self._zookeeper.commit(stored))
         final = (NO_ERROR, OffsetMetadataTooLargeError.code)
         failed = {tp: code for tp, code in codes.items() if code not in final}
         if failed:

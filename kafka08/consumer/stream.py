@@ -15,6 +15,7 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from kafka08.client.meters import Meter
 from kafka08.common import TopicPartition
 from kafka08.consumer.errors import ConsumerTimeoutError, StreamFailedError
 from kafka08.errors import MessageSizeTooLargeError
@@ -33,19 +34,36 @@ class PartitionPosition:
     ``fetched_offset``: where the next fetch starts. ``consumed_offset``: after the last message
     handed out. ``processed_offset``: after the last message whose successor was asked for.
     ``owned`` ends with a rebalance; chunks that are still around then yield nothing more.
+    ``high_watermark``: the end of the partition for consumers, as the last fetch told it.
     """
 
-    __slots__ = ("consumed_offset", "fetched_offset", "owned", "processed_offset", "stream", "tp")
+    __slots__ = (
+        "consumed_offset",
+        "fetched_offset",
+        "high_watermark",
+        "owned",
+        "processed_offset",
+        "stream",
+        "tp",
+    )
 
     def __init__(self, tp: TopicPartition, offset: int, stream: KafkaStream) -> None:
         self.tp = tp
         self.stream = stream
         self.owned = True
+        self.high_watermark = -1
         self.reset(offset)
 
     def reset(self, offset: int) -> None:
         """Start over at ``offset``."""
         self.fetched_offset = self.consumed_offset = self.processed_offset = offset
+
+    @property
+    def lag(self) -> int:
+        """Messages that are still to be fetched; -1 before the first fetch."""
+        if self.high_watermark < 0:
+            return -1
+        return max(self.high_watermark - self.fetched_offset, 0)
 
     def __repr__(self) -> str:
         return (
@@ -131,7 +149,8 @@ class KafkaStream:
     ``timeout_ms`` < 0 waits for ever; else ConsumerTimeoutError is raised after an idle wait and
     the stream stays usable. After any other error it raises StreamFailedError for good: a bad
     crc, or MessageSizeTooLargeError for a message above the fetch size. Iteration ends when the
-    connector is closed. ``commit_handed_out``: count a message as processed at once.
+    connector is closed. ``commit_handed_out``: count a message as processed at once. ``meter``
+    counts the messages found, chunk by chunk; ``messages`` is their exact number.
     """
 
     def __init__(
@@ -142,7 +161,11 @@ class KafkaStream:
         key_decoder: Decoder | None = None,
         value_decoder: Decoder | None = None,
         commit_handed_out: bool = False,
+        meter: Meter | None = None,
     ) -> None:
+        self.messages = 0
+        self._meter = meter
+        self._metered = 0
         self._queue = queue
         self._commit_handed_out = commit_handed_out
         self._timeout = None if timeout_ms < 0 else timeout_ms / 1000
@@ -227,6 +250,7 @@ class KafkaStream:
                     if not position.owned:
                         break
                     if message.offset >= position.consumed_offset:
+                        self.messages += 1
                         return position, message, source
                 if self._chunk is chunk:
                     self._chunk = None
@@ -235,6 +259,9 @@ class KafkaStream:
 
     def _next_chunk(self) -> bool:
         """Wait for a chunk and make it the current one; False when the stream has ended."""
+        if self._meter is not None:
+            self._meter.mark(self.messages - self._metered)
+            self._metered = self.messages
         try:
             chunk = self._queue.get(timeout=self._timeout)
         except Empty:
@@ -267,6 +294,11 @@ class KafkaStream:
         return True
 
     # --- the connector's side
+
+    @property
+    def queued(self) -> int:
+        """Chunks fetched ahead."""
+        return self._queue.qsize()
 
     def offer(self, chunk: Chunk, timeout: float) -> None:
         """Queue a chunk; raises Full after ``timeout`` seconds."""

@@ -25,6 +25,7 @@ from kafka08.message.message_set import encode_set
 from kafka08.producer.config import SYNC, ProducerConfig
 from kafka08.producer.errors import FailedToSendMessageError
 from kafka08.producer.partitioners import Partitioner
+from kafka08.producer.scala_metrics import ScalaProducerMetrics
 from kafka08.producer.serializers import Encoder
 from kafka08.protocol.schemas import NO_LEADER, PartitionMetadata
 from kafka08.runtime import Runtime
@@ -67,7 +68,9 @@ class EventHandler:
         key_encoder: Encoder,
         runtime: Runtime,
         rng: random.Random | None = None,
+        metrics: ScalaProducerMetrics | None = None,
     ) -> None:
+        self._metrics = metrics or ScalaProducerMetrics(runtime.clock.monotonic)
         self._config = config
         self._cluster = cluster
         self._partitioner = partitioner
@@ -79,10 +82,13 @@ class EventHandler:
         self._to_refresh: set[str] = set()
         self._refreshed_ms = 0
         self._requests = 0
+        self._trouble = ""
 
     def handle(self, messages: Sequence[KeyedMessage]) -> None:
         """Raises FailedToSendMessageError when some were refused to the last try."""
         outstanding = self._serialise(messages)
+        self._metrics.messages.mark(len(outstanding))
+        self._metrics.bytes.mark(sum(len(message.entry[1] or b"") for message in outstanding))
         first_request = self._requests
         for _ in range(self._config.message_send_max_retries + 1):
             if not outstanding:
@@ -90,9 +96,11 @@ class EventHandler:
             self._refresh_if_due(outstanding)
             outstanding = self._dispatch(outstanding)
             if outstanding:
+                self._metrics.resends.mark()
                 self._runtime.sleep(self._config.retry_backoff_ms / 1000)
                 self._refresh({message.topic for message in outstanding})
         if outstanding:
+            self._metrics.failed_sends.mark()
             logger.error(
                 "Failed to send requests for topics %s with correlation ids in [%d,%d]",
                 ",".join(sorted({message.topic for message in outstanding})),
@@ -100,7 +108,8 @@ class EventHandler:
                 self._requests - 1,
             )
             raise FailedToSendMessageError(
-                f"Failed to send messages after {self._config.message_send_max_retries} tries."
+                f"Failed to send messages after {self._config.message_send_max_retries} tries. "
+                f"{len(outstanding)} of {len(messages)} were refused to the last: {self._trouble}"
             )
 
     def _serialise(self, messages: Iterable[KeyedMessage]) -> list[_Serialised]:
@@ -110,6 +119,7 @@ class EventHandler:
                 key = None if message.key is None else self._key_encoder(message.key)
                 entry = (key, self._encoder(message.value))
             except Exception:
+                self._metrics.serialization_errors.mark()
                 if self._config.producer_type == SYNC:
                     raise
                 logger.exception("Error serializing message for topic %s", message.topic)
@@ -154,9 +164,11 @@ class EventHandler:
         try:
             batches = self._collate(messages)
         except (UnknownTopicOrPartitionError, LeaderNotAvailableError) as error:
+            self._trouble = str(error)
             logger.warning("Failed to collate messages by topic,partition due to: %s", error)
             return messages
         except Exception as error:
+            self._trouble = f"{type(error).__name__}: {error}"
             logger.error("Failed to collate messages by topic, partition due to: %s", error)
             return messages
         failed: list[_Serialised] = []
@@ -202,6 +214,7 @@ class EventHandler:
         """The partitions that failed."""
         broker = self._cluster.broker(leader)
         if broker is None:
+            self._trouble = f"{_text(batch)} without a leader"
             logger.warning(
                 "Failed to send data since partitions %s don't have a leader", _text(batch)
             )
@@ -215,6 +228,7 @@ class EventHandler:
         try:
             response = self._cluster.call(broker, request)
         except (OSError, KafkaError) as error:
+            self._trouble = f"{broker.host}:{broker.port}: {error}"
             logger.warning(
                 "Failed to send producer request with correlation id %d to broker %d with data "
                 "for partitions %s: %s",
@@ -237,12 +251,12 @@ class EventHandler:
         codes = {tp: entry.error for tp, entry in shapes.flatten(response.topics).items()}
         failed = [tp for tp in batch if codes.get(tp, -1) != NO_ERROR]
         if failed:
+            errors = {tp: for_code(codes.get(tp, -1)) for tp in sorted(failed)}
+            self._trouble = ", ".join(f"{tp}: {error}" for tp, error in errors.items())
             logger.warning(
                 "Produce request with correlation id %d failed due to %s",
                 self._requests - 1,
-                ",".join(
-                    f"{tp}: {for_code(codes.get(tp, -1)).java_class}" for tp in sorted(failed)
-                ),
+                ",".join(f"{tp}: {error.java_class}" for tp, error in errors.items()),
             )
         return failed
 

@@ -15,6 +15,7 @@ from kafka08.producer.config import SYNC, ProducerConfig
 from kafka08.producer.errors import ProducerClosedError, QueueFullError
 from kafka08.producer.event_handler import EventHandler, KeyedMessage
 from kafka08.producer.partitioners import Partitioner
+from kafka08.producer.scala_metrics import ScalaProducerMetrics
 from kafka08.producer.serializers import Encoder, encoder_named, partitioner_named
 from kafka08.runtime import Empty, Full, Queue, Runtime, Task, ThreadRuntime
 
@@ -71,6 +72,7 @@ class Producer:
         self.config = config
         self._runtime = runtime or ThreadRuntime()
         self._lock = self._runtime.lock()
+        self._metrics = ScalaProducerMetrics(self._runtime.clock.monotonic)
         self._closed = False
         self._cluster = ClusterClient(
             parse_broker_list(config.metadata_broker_list),
@@ -87,6 +89,7 @@ class Producer:
             encoder or encoder_named(config.serializer_class, encoding),
             key_encoder or encoder_named(config.key_serializer_class, encoding),
             self._runtime,
+            metrics=self._metrics,
         )
         self._queue: Queue | None = None
         self._task: Task | None = None
@@ -122,6 +125,7 @@ class Producer:
             else:
                 queue.put(message, timeout_ms != 0, timeout_ms / 1000)
         except Full:
+            self._metrics.dropped_messages.mark()
             raise QueueFullError(
                 f"Event queue is full of unsent messages, could not send event: {message}"
             ) from None
@@ -153,6 +157,14 @@ class Producer:
             self._handler.handle(batch)
         except Exception:
             thread_logger.exception("Error in handling batch of %d events", len(batch))
+
+    def metrics(self) -> dict[str, float]:
+        """Numbers under the names of the original's beans, per second; the queue's size."""
+        queue = self._queue
+        return {
+            **self._metrics.numbers(),
+            "ProducerQueueSize": 0 if queue is None else queue.qsize(),
+        }
 
     def close(self) -> None:
         """Send what is queued, then disconnect. May be repeated."""

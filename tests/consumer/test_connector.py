@@ -561,3 +561,27 @@ def test_close_during_a_rebalance_ends_it(world: World) -> None:
     member.join()
     assert world.runtime.slept == [2.0]
     assert world.owners() == {1: "g_other-0"}
+
+
+def test_metrics(world: World) -> None:
+    world.cluster.append("t", 0, b"a", b"bb", b"ccc")
+    member = Member(world, offsets_storage="kafka").join()
+    numbers = member.connector.metrics()
+    assert numbers["OwnedPartitionsCount"] == 2
+    assert numbers["RebalanceRateAndTime.Count"] == 1
+    assert (numbers["MaxLag"], numbers["ConsumerLag.t.0"]) == (-1, -1)
+    member.fetch()
+    assert member.connector.metrics()["FetchQueueSize"] == 1
+    assert len(member.read(maximum=2)) == 2
+    assert member.connector.commit_offsets()
+    numbers = member.connector.metrics()
+    assert numbers["MessagesPerSec.Count"] == 2
+    assert numbers["BytesPerSec.Count"] == 3 * 26 + 6
+    assert numbers["ConsumerLag.t.0"] == numbers["MaxLag"] == 0
+    # Both partitions have a position, the empty one's is 0.
+    assert numbers["KafkaCommitsPerSec.Count"] == numbers["ZooKeeperCommitsPerSec.Count"] == 2
+    world.cluster.append("t", 0, b"d")
+    assert member.connector.commit_offsets()
+    numbers = member.connector.metrics()
+    assert numbers["KafkaCommitsPerSec.Count"] == 4
+    assert numbers["ZooKeeperCommitsPerSec.Count"] == 2

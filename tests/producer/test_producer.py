@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from kafka08.common import Broker, TopicPartition
 from kafka08.errors import ConfigError
 from kafka08.producer.config import ProducerConfig
-from kafka08.producer.errors import ProducerClosedError, QueueFullError
+from kafka08.producer.errors import FailedToSendMessageError, ProducerClosedError, QueueFullError
 from kafka08.producer.event_handler import KeyedMessage
 from kafka08.producer.producer import Batcher, Producer
 from kafka08.producer.serializers import encoder_named, partitioner_named
@@ -166,3 +167,33 @@ def test_classes_by_name() -> None:
             partitioner_named(name)
     with pytest.raises(ConfigError, match="charset"):
         encoder_named("kafka.serializer.StringEncoder", "nope")
+
+
+def test_metrics() -> None:
+    cluster = FakeCluster([Broker(0, "b0", 9090)])
+    cluster.create("t", 1)
+    producer = Producer(
+        config(request_required_acks=1, message_send_max_retries=1),
+        encoder=lambda value: value.encode(),
+        runtime=FakeRuntime(),
+        channel=cluster.channel,
+    )
+    producer.send(KeyedMessage("t", "ab"), KeyedMessage("t", "cde"))
+    with pytest.raises(AttributeError):
+        producer.send(KeyedMessage("t", 1))
+    cluster.leaders[TopicPartition("t", 0)] = -1
+    with pytest.raises(FailedToSendMessageError, match=r"1 of 1 .* \[t,0\]|leader"):
+        producer.send(KeyedMessage("t", "f", part_key="k"))
+    numbers = producer.metrics()
+    found = {
+        name.removesuffix("PerSec.Count"): n for name, n in numbers.items() if ".Count" in name
+    }
+    assert found == {
+        "Messages": 3,
+        "Bytes": 6,
+        "DroppedMessages": 0,
+        "Resends": 2,
+        "FailedSends": 1,
+        "SerializationErrors": 1,
+    }
+    assert numbers["ProducerQueueSize"] == 0
