@@ -12,6 +12,7 @@ import select
 import socket
 import struct
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import snappy
@@ -315,6 +316,12 @@ def fetch(
 ) -> Amount:
     """Fetch a preloaded topic for `seconds`, one request in flight per connection."""
     readers = [Reader(port, topic, n % partitions, max_bytes, load) for n in range(connections)]
+    deadline = time.perf_counter() + seconds
+    return _pull(readers, load, lambda reader: time.perf_counter() < deadline)
+
+
+def _pull(readers: list[Reader], load: Batch, goes_on: Callable[[Reader], bool]) -> Amount:
+    """All of them fetch, one request each in flight, until none goes on."""
     poll = select.epoll()
     by_fd = {reader.connection.fileno(): reader for reader in readers}
     busy, begin = time.process_time(), time.perf_counter()
@@ -325,7 +332,7 @@ def fetch(
     while open_:
         for fd, _ in poll.poll(30):
             if by_fd[fd].receive():
-                if time.perf_counter() - begin < seconds:
+                if goes_on(by_fd[fd]):
                     by_fd[fd].ask()
                 else:
                     open_ -= 1
@@ -347,27 +354,7 @@ def drain(
         for number in range(partitions)
         for _ in range(groups)
     ]
-    poll = select.epoll()
-    by_fd = {reader.connection.fileno(): reader for reader in readers}
-    busy, begin = time.process_time(), time.perf_counter()
-    for fd, reader in by_fd.items():
-        poll.register(fd, select.EPOLLIN)
-        reader.ask()
-    open_ = len(readers)
-    while open_:
-        for fd, _ in poll.poll(30):
-            if by_fd[fd].receive():
-                if by_fd[fd].offset:  # it goes back to 0 at the end
-                    by_fd[fd].ask()
-                else:
-                    open_ -= 1
-    took = time.perf_counter() - begin
-    busy = time.process_time() - busy
-    poll.close()
-    for reader in readers:
-        reader.connection.close()
-    records = sum(reader.records for reader in readers)
-    return Amount(records, records * load.payload // load.records, took, busy)
+    return _pull(readers, load, lambda reader: reader.offset != 0)  # back to 0 at the end
 
 
 def produce_at(port: int, topic: str, partitions: int, load: Batch, rate: float, stop: Any) -> None:
