@@ -33,7 +33,7 @@ class OffsetIndex:
 
     Opening takes every whole entry of an existing file as valid; a missing file is no entries.
     Nothing stays open until a lookup or an append needs it. ``allocated`` is how many entries
-    the file has room for.
+    the file has room for, ``read_in_ms`` when all of it was last brought into memory.
     """
 
     __slots__ = (
@@ -45,6 +45,7 @@ class OffsetIndex:
         "last_offset",
         "last_position",
         "path",
+        "read_in_ms",
     )
 
     def __init__(self, path: str, base_offset: int) -> None:
@@ -52,6 +53,7 @@ class OffsetIndex:
         self.base_offset = base_offset
         self._fd = -1
         self._map: mmap.mmap | None = None
+        self.read_in_ms = 0
         try:
             size = os.stat(path).st_size
         except FileNotFoundError:

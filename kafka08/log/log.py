@@ -42,6 +42,8 @@ from kafka08.message.keys import holds_null_key
 
 LATEST_TIME = -1
 EARLIEST_TIME = -2
+# What was appended within some such periods is taken to be in the page cache.
+FRESH_MS = 10_000
 
 logger = logging.getLogger("kafka.log.Log")
 
@@ -112,6 +114,10 @@ class Log:
         self._bases = [segment.base_offset for segment in self._segments]
         self.log_end_offset = loaded.log_end_offset
         self.recovery_point = loaded.recovery_point
+        # Periods in which something is appended: when the last one began, the log's end then,
+        # and the end when the one before it began.
+        self._fresh_at = now
+        self._fresh_next = self._fresh_from = self.log_end_offset
         # Base of the first segment that was cut since the last flush: until it is synced its old
         # end may come back. What an earlier process cut is the segment that held the recovery
         # point then: that which holds it now, or the one before.
@@ -203,7 +209,8 @@ class Log:
                 f"Message set size is {len(data)} bytes which exceeds the maximum configured "
                 f"segment size of {config.segment_bytes}."
             )
-        rolled = self._must_roll(len(data), info.last_offset) and self.roll()
+        now = self._clock.millis()
+        rolled = self._must_roll(len(data), info.last_offset, now) and self.roll()
         try:
             self._active.append(leo, data, config.index_interval_bytes, plain=not info.codec)
         except OSError:
@@ -211,6 +218,8 @@ class Log:
                 self._first_cut = min(self._active.base_offset, self._first_cut)
             raise
         self.log_end_offset = info.last_offset + 1
+        if not 0 <= now - self._fresh_at < FRESH_MS:
+            self._begin_period(leo, now)
         flush_due = self.log_end_offset - self.recovery_point >= config.flush_messages
         if flush_due and not defer_flush:
             self.flush()
@@ -232,13 +241,18 @@ class Log:
             f"{first_offset}, the log ends at {leo}"
         )
 
-    def _must_roll(self, set_bytes: int, last_offset: int) -> bool:
+    def _begin_period(self, leo: int, now: int) -> None:
+        is_next = 0 <= now - self._fresh_at < 2 * FRESH_MS
+        self._fresh_from = self._fresh_next if is_next else leo
+        self._fresh_next, self._fresh_at = leo, now
+
+    def _must_roll(self, set_bytes: int, last_offset: int, now: int) -> bool:
         active, config = self._segments[-1], self.config
         if not active.size and active.base_offset == self.log_end_offset:
             return False
         return (
             active.size > config.segment_bytes - set_bytes
-            or self._clock.millis() - active.created > config.segment_ms - active.jitter_ms
+            or now - active.created > config.segment_ms - active.jitter_ms
             or active.index.is_full
             or not active.fits(last_offset)
         )
@@ -309,11 +323,21 @@ class Log:
         for number in range(bisect_right(self._bases, offset) - 1, last + 1):
             found = segments[number].read(offset, max_bytes, max_offset)
             if found is not None:
-                found.at_log_end = (
-                    number == last and found.position + found.size == segments[last].size
-                )
                 return found
         return _nothing(segments[-1])  # all behind the offset has been compacted away
+
+    def is_fresh(self, offset: int) -> bool:
+        """Whether everything from ``offset`` on was appended only seconds ago, if there is any."""
+        if offset >= self.log_end_offset:
+            return True
+        age = self._clock.millis() - self._fresh_at
+        return offset >= self._fresh_from and 0 <= age < 2 * FRESH_MS
+
+    def segment_of(self, offset: int) -> LogSegment | None:
+        """The segment in which ``offset`` is looked for; None if the log does not have it."""
+        if self._is_deleted or not self._bases[0] <= offset < self.log_end_offset:
+            return None
+        return self._segments[bisect_right(self._bases, offset) - 1]
 
     def offsets_before(
         self, time_ms: int, max_num: int, *, high_watermark: int | None = None
@@ -323,16 +347,19 @@ class Log:
         ``time_ms`` -1 asks for the log's end, -2 for its start. With a ``high_watermark``, as
         for consumers, offsets above it are replaced by it, once (KafkaApis.fetchOffsetsBefore).
         """
-        known = [(segment.base_offset, segment.last_modified_ms) for segment in self._segments]
+        known = list(self._bases)
         if self._active.size:
-            known.append((self.log_end_offset, self._clock.millis()))
+            known.append(self.log_end_offset)
         if time_ms == LATEST_TIME:
             count = len(known)
         elif time_ms == EARLIEST_TIME:
             count = 1
         else:
-            count = max((i + 1 for i, (_, at) in enumerate(known) if at <= time_ms), default=0)
-        offsets = [offset for offset, _ in reversed(known[:count])][: max(max_num, 0)]
+            times = [segment.last_modified_ms for segment in self._segments]
+            times.append(self._clock.millis())
+            ends = (i + 1 for i, at in enumerate(times[: len(known)]) if at <= time_ms)
+            count = max(ends, default=0)
+        offsets = known[:count][::-1][: max(max_num, 0)]
         if high_watermark is not None and offsets and offsets[0] > high_watermark:
             offsets = [high_watermark, *(o for o in offsets if o <= high_watermark)]
         return sorted(offsets, reverse=True)
@@ -605,4 +632,4 @@ def _normalise(data: memoryview, base_offset: int, max_message_bytes: int) -> me
 
 
 def _nothing(segment: LogSegment) -> FileSlice:
-    return FileSlice(segment.file, segment.size, 0, segment.base_offset, True)
+    return FileSlice(segment.file, segment.size, 0, segment.base_offset)

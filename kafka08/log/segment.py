@@ -62,25 +62,16 @@ class SegmentFile:
 class FileSlice:
     """``size`` bytes of stored entries from ``position`` of a segment's file, not decoded.
 
-    May end in the middle of an entry. ``base_offset`` names the segment; ``at_log_end`` says
-    that nothing lay behind the slice when it was cut.
+    May end in the middle of an entry. ``base_offset`` names the segment.
     """
 
-    __slots__ = ("at_log_end", "base_offset", "file", "position", "size")
+    __slots__ = ("base_offset", "file", "position", "size")
 
-    def __init__(
-        self,
-        file: SegmentFile,
-        position: int,
-        size: int,
-        base_offset: int = 0,
-        at_log_end: bool = False,
-    ) -> None:
+    def __init__(self, file: SegmentFile, position: int, size: int, base_offset: int = 0) -> None:
         self.file = file
         self.position = position
         self.size = size
         self.base_offset = base_offset
-        self.at_log_end = at_log_end
 
     def __len__(self) -> int:
         return self.size
@@ -318,6 +309,11 @@ class LogSegment:
                 continue
             renamed.append(path + DELETED_SUFFIX)
         return renamed
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the log file is open."""
+        return self._file is not None
 
     def release(self) -> None:
         """Let both files go until they are asked for again."""

@@ -190,6 +190,10 @@ class OffsetManager:
         # this leadership began with will be committed or the leadership is over.
         end = max(partition.high_watermark, partition.leadership_start)
         while offset < end and not self._stopping:
+            self._replicas.read_in(partition, log, offset, max_bytes)
+            self._runtime.sleep(0)
+            if self._loading.get(number) != epoch:
+                return
             data = log.read(offset, max_bytes, end).read()
             before = offset
             for message in iter_messages(data, max_inflated=_MAX_INFLATED):
@@ -199,9 +203,6 @@ class OffsetManager:
                 if len(data) < max_bytes:  # nothing but a gap is left below the high watermark
                     return
                 max_bytes *= 2  # an entry larger than the piece
-            self._runtime.sleep(0)
-            if self._loading.get(number) != epoch:
-                return
 
     def _load_record(self, key: bytes | None, value: bytes | None, log_offset: int) -> None:
         try:

@@ -28,7 +28,6 @@ from kafka08.errors import (
     UnknownTopicOrPartitionError,
     code_of,
 )
-from kafka08.log import residency
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.disk import DiskFailure
 from kafka08.log.log import Log, LogAppendInfo
@@ -44,6 +43,7 @@ from kafka08.protocol.schemas import (
     UpdateMetadataRequest,
 )
 from kafka08.runtime import Runtime
+from kafka08.server import cold_reads
 from kafka08.server.purgatory import Purgatory
 
 logger = logging.getLogger("kafka.server.ReplicaManager")
@@ -171,13 +171,20 @@ class ReplicaManager:
     def read(
         self, topic_partition: TopicPartition, offset: int, max_bytes: int, replica_id: int
     ) -> ReadResult:
-        """Stored bytes of a partition; a follower's position is recorded on the way."""
+        """Stored bytes of a partition, in the page cache; may wait for them to get there.
+
+        A follower's position is recorded on the way.
+        """
         try:
             partition = self.partition(topic_partition)
         except UnknownTopicOrPartitionError:
             if replica_id == -2:
                 raise ReplicaNotAvailableError() from None
             raise
+        log = partition.log
+        if log is not None and not log.is_fresh(offset):
+            self.read_in(partition, log, offset, max_bytes)
+            partition = self.partition(topic_partition)
         try:
             data = partition.read(offset, max_bytes, replica_id)
         except OSError as error:
@@ -191,12 +198,18 @@ class ReplicaManager:
         older = data.base_offset < partition.any_log().segments[-1].base_offset
         return ReadResult(data, partition.high_watermark, older)
 
-    def read_in(self, topic_partition: TopicPartition, data: FileSlice) -> None:
-        """Wait on another thread for stored bytes to come from the disk."""
+    def read_in(self, partition: Partition, log: Log, offset: int, max_bytes: int) -> None:
+        """Have another thread read what is not in the page cache of what a read would touch."""
         try:
-            self._runtime.blocking(residency.read_in, [data])
+            cold_reads.read_in(self._runtime, log, offset, max_bytes)
         except OSError as error:
-            raise self._disk_error(self.partition(topic_partition), error) from error
+            raise self._disk_error(partition, error) from error
+
+    def stat_files(self, topic_partition: TopicPartition) -> None:
+        """Have another thread ask the disk for the times of a log's files."""
+        partition = self.partitions.get(topic_partition)
+        if partition is not None and partition.log is not None:
+            cold_reads.stat_files(self._runtime, partition.log)
 
     def _disk_error(self, partition: Partition, error: OSError) -> KafkaError:
         """Report it; what to answer, which clients take as a reason to look for the leader."""

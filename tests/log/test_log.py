@@ -20,7 +20,7 @@ from kafka08.errors import (
     UnknownError,
 )
 from kafka08.log import log as log_module
-from kafka08.log.log import NOTHING_APPENDED, Log
+from kafka08.log.log import FRESH_MS, NOTHING_APPENDED, Log
 from kafka08.message.message_set import encode_set, iter_entries, iter_messages
 from tests.log.support import (
     ManualClock,
@@ -228,12 +228,7 @@ def test_read_at_the_end_and_out_of_range(tmp_path: Path) -> None:
     log.truncate_fully_and_start_at(10)
     fill(log, 2)
     found = log.read(12, 100)
-    assert (len(found), found.base_offset, found.position, found.at_log_end) == (
-        0,
-        10,
-        log.size,
-        True,
-    )
+    assert (len(found), found.base_offset, found.position) == (0, 10, log.size)
     assert len(log.read(12, -1)) == 0
     for offset in (9, 13):
         with pytest.raises(OffsetOutOfRangeError, match="range 10 to 12"):
@@ -248,10 +243,47 @@ def test_read_never_crosses_a_segment_and_cuts_anywhere(tmp_path: Path) -> None:
     for _ in range(4):
         append(log, "x" * 24)
     found = log.read(1, 1000)
-    assert (found.base_offset, found.position, len(found), found.at_log_end) == (0, 50, 50, False)
-    assert log.read(3, 1000).at_log_end
-    assert not log.read(3, 49).at_log_end
+    assert (found.base_offset, found.position, len(found)) == (0, 50, 50)
     assert len(log.read(0, 33)) == 33
+
+
+def test_what_was_appended_seconds_ago_is_fresh(tmp_path: Path) -> None:
+    clock = ManualClock()
+    log = open_log(tmp_path, clock=clock)
+    assert log.is_fresh(0)  # nothing is there to be read
+    ends = []
+    for _ in range(6):
+        append(log, "a")
+        ends.append(log.log_end_offset)
+        clock.now += FRESH_MS // 2
+    assert ends == [1, 2, 3, 4, 5, 6]
+    # 30 s have passed; periods began with the offsets 0, 2 and 4, 30, 20 and 10 s ago
+    assert [log.is_fresh(offset) for offset in range(7)] == [False] * 2 + [True] * 5
+    clock.now += FRESH_MS
+    assert [log.is_fresh(offset) for offset in range(7)] == [False] * 6 + [True]
+    append(log, "a")
+    assert [log.is_fresh(offset) for offset in (5, 6, 7)] == [False, True, True]
+    clock.now -= 3_600_000  # set back
+    assert [log.is_fresh(offset) for offset in (5, 6, 7)] == [False, False, True]
+    append(log, "a")
+    assert [log.is_fresh(offset) for offset in (6, 7)] == [False, True]
+
+
+def test_nothing_is_fresh_after_a_start(tmp_path: Path) -> None:
+    fill(open_log(tmp_path), 3)
+    log = open_log(tmp_path)
+    append(log, "a")
+    assert [log.is_fresh(offset) for offset in (0, 2, 3)] == [False, False, True]
+
+
+def test_the_segment_of_an_offset(tmp_path: Path) -> None:
+    log = open_log(tmp_path, segment_bytes=100)
+    for _ in range(4):
+        append(log, "x" * 24)
+    bases = [segment and segment.base_offset for segment in map(log.segment_of, range(-1, 5))]
+    assert bases == [None, 0, 0, 2, 2, None]
+    log.delete()
+    assert log.segment_of(1) is None
 
 
 def test_read_is_bounded_by_the_high_watermark(tmp_path: Path) -> None:

@@ -10,8 +10,19 @@ from typing import Any
 import pytest
 
 from kafka08.log import residency
-from kafka08.log.residency import SAMPLE_BYTES, is_resident, read_in
-from kafka08.log.segment import FileSlice, SegmentFile
+from kafka08.log.residency import (
+    INDEX_STAYS_MS,
+    MAX_AHEAD_BYTES,
+    MIN_AHEAD_BYTES,
+    SAMPLE_BYTES,
+    can_look_up,
+    extent,
+    is_resident,
+    read_in,
+    read_in_index,
+)
+from kafka08.log.segment import FileSlice, LogSegment, SegmentFile
+from kafka08.message.message_set import encode_set
 
 SIZE = 16 << 20
 
@@ -33,14 +44,13 @@ def cold(tmp_path: Path) -> SegmentFile:
 def test_cold_then_read_in(cold: SegmentFile, size: int) -> None:
     part = FileSlice(cold, 100_001, size)
     assert not is_resident(part)
-    assert not is_resident(part)  # asking does not read
-    read_in([part])
+    read_in(part)
     assert is_resident(part)
 
 
 def test_one_missing_run_makes_it_cold(cold: SegmentFile) -> None:
     whole = FileSlice(cold, 0, 2 << 20)
-    read_in([whole])
+    read_in(whole)
     assert is_resident(whole)
     os.posix_fadvise(cold.fd, 1 << 20, 1 << 18, os.POSIX_FADV_DONTNEED)
     assert not is_resident(whole)
@@ -48,7 +58,7 @@ def test_one_missing_run_makes_it_cold(cold: SegmentFile) -> None:
 
 
 def test_a_cold_end_is_seen(cold: SegmentFile) -> None:
-    read_in([FileSlice(cold, 0, 1 << 20)])
+    read_in(FileSlice(cold, 0, 1 << 20))
     os.posix_fadvise(cold.fd, 8192, 0, os.POSIX_FADV_DONTNEED)
     assert not is_resident(FileSlice(cold, 0, 20_000))
 
@@ -58,7 +68,7 @@ def test_nothing_is_never_cold(cold: SegmentFile) -> None:
 
 
 def test_a_slice_beyond_the_end_ends_the_reading(cold: SegmentFile) -> None:
-    read_in([FileSlice(cold, SIZE - 10, 100)])
+    read_in(FileSlice(cold, SIZE - 10, 100))
 
 
 @pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.EIO, errno.EINVAL])
@@ -77,3 +87,82 @@ def test_without_the_flag_all_is_taken_for_hot(
 ) -> None:
     monkeypatch.setattr(residency, "_NOWAIT", 0)
     assert is_resident(FileSlice(cold, 0, 100))
+
+
+@pytest.mark.parametrize(
+    ("size", "ahead"),
+    [(4096, MIN_AHEAD_BYTES), (200_000, 800_000), (1 << 20, 4 << 20), (8 << 20, MAX_AHEAD_BYTES)],
+)
+def test_as_much_is_read_ahead_as_the_reader_is_likely_to_want(
+    cold: SegmentFile, monkeypatch: pytest.MonkeyPatch, size: int, ahead: int
+) -> None:
+    asked: list[tuple[int, int]] = []
+    monkeypatch.setattr(
+        os, "posix_fadvise", lambda fd, at, count, advice: asked.append((at, count))
+    )
+    read_in(FileSlice(cold, 1000, size))
+    assert asked == [(1000, size + ahead)]
+
+
+# Lookups
+
+
+@pytest.fixture
+def segment(tmp_path: Path) -> LogSegment:
+    """Entries 0 to 99 of 1 kB each, the index with an entry for about every fourth."""
+    made = LogSegment(str(tmp_path), 0, 0)
+    made.index.preallocate(1024)
+    for offset in range(100):
+        made.append(offset, memoryview(encode_set([(None, b"x" * 1000)], 0, offset)), 3000)
+    return made
+
+
+def test_an_index_is_read_as_a_whole_now_and_then(segment: LogSegment) -> None:
+    now = 1_400_000_000_000
+    assert not can_look_up(segment, 5, now)
+    segment.index.read_in_ms = now
+    assert can_look_up(segment, 5, now + INDEX_STAYS_MS - 1)
+    assert not can_look_up(segment, 5, now + INDEX_STAYS_MS)
+    assert not can_look_up(segment, 5, now - 1)  # the clock was set back
+
+
+def test_the_last_index_entry_is_known_anyway(segment: LogSegment) -> None:
+    assert can_look_up(segment, segment.index.last_offset, 1 << 40)
+    assert not can_look_up(segment, segment.index.last_offset - 1, 1 << 40)
+
+
+def test_a_file_is_opened_by_another_thread_first(segment: LogSegment) -> None:
+    segment.index.read_in_ms = 1000
+    segment.release()
+    assert not can_look_up(segment, 5, 1000)
+    assert not can_look_up(segment, 99, 1000)
+
+
+def test_the_extent_covers_what_is_read(segment: LogSegment) -> None:
+    for offset in range(100):
+        part = extent(segment, offset, 2000)
+        found = segment.read(offset, 2000, None)
+        assert found is not None
+        assert part.position <= found.position
+        assert part.position + part.size >= found.position + found.size
+        assert part.position + part.size <= segment.size
+    assert extent(segment, 50, 1 << 30).size == segment.size - extent(segment, 50, 1).position
+    assert 0 < extent(segment, 50, -1).size < 10_000
+
+
+def test_an_index_is_read_in(segment: LogSegment) -> None:
+    index = segment.index
+    segment.close()
+    with open(index.path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    read_in_index(segment.path, index.path, index.entries * 8)
+    file_of_index = SegmentFile(index.path)
+    assert is_resident(FileSlice(file_of_index, 0, index.entries * 8))
+
+
+def test_a_missing_index_is_told(segment: LogSegment) -> None:
+    os.unlink(segment.index.path)
+    with pytest.raises(FileNotFoundError):
+        read_in_index(segment.path, segment.index.path, 8)
+    assert not os.path.exists(segment.index.path)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from kafka08.common import TopicPartition
-from kafka08.log.residency import is_resident
-from kafka08.log.segment import FileSlice
 from kafka08.message.message import encode_entry
 from kafka08.message.message_set import iter_entries, iter_messages
 from kafka08.message.wrapped import has_absolute_offsets
@@ -340,65 +336,3 @@ def test_a_higher_version_gets_the_layout_of_0(rig: Rig) -> None:
     rig.lead()
     request = FetchRequest(-1, 0, 0, [FetchTopic("t", [FetchPartition(0, 0, 10)])])
     assert rig.call(request, version=1) == ([("t", [(0, 0, 0, b"")])],)
-
-
-# Cold data
-
-
-def cold_segments(rig: Rig) -> None:
-    """t-0 with ten records of 20 kB; all but the newest segment out of the page cache."""
-    rig.topic_settings["t"] = {"segment.bytes": "50000"}
-    log = rig.lead().any_log()
-    for number in range(10):
-        rig.produce(("t", 0, message_set(f"{number}" * 20_000)))
-    log.flush()
-    for segment in log.segments:
-        os.posix_fadvise(segment.file.fd, 0, 0, os.POSIX_FADV_DONTNEED)
-    if is_resident(FileSlice(log.segments[0].file, 0, 1)):
-        pytest.skip("this file system keeps everything in memory")
-
-
-@pytest.fixture
-def pooled(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> list[list[FileSlice]]:
-    """Slices that another thread read."""
-    seen: list[list[FileSlice]] = []
-    monkeypatch.setattr(
-        rig.runtime,
-        "blocking",
-        lambda function, *args: (seen.append(args[0]), function(*args))[1],
-    )
-    return seen
-
-
-@pytest.mark.parametrize("replica_id", [-1, PEER])
-def test_cold_data_is_read_by_another_thread(
-    rig: Rig, pooled: list[list[FileSlice]], replica_id: int
-) -> None:
-    cold_segments(rig)
-    rig.lead(replicas=[ME, PEER])
-    pooled.clear()
-    for _ in range(2):
-        answer = rig.fetch(("t", 0, 0, 40_000), replica_id=replica_id)
-        assert texts(answer["t", 0][2])[0] == "0" * 20_000
-    ((data,),) = pooled  # the second time it was there
-    assert (data.position, data.size) == (0, 40_000)
-
-
-def test_the_end_of_the_log_is_taken_for_hot(rig: Rig, pooled: list[list[FileSlice]]) -> None:
-    cold_segments(rig)
-    pooled.clear()
-    assert texts(rig.fetch(("t", 0, 9, 40_000))["t", 0][2]) == ["9" * 20_000]
-    assert pooled == []
-
-
-def test_a_disk_that_fails_while_it_is_read_in(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    cold_segments(rig)
-
-    def fail(*_: object) -> None:
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(rig.runtime, "blocking", fail)
-    error, hw, data = rig.fetch(("t", 0, 0, 40_000))["t", 0]
-    assert (error, hw, len(data)) == (-1, -1, 0)
-    assert [failure.error.errno for failure in rig.disk_errors] == [errno.EIO]
-    assert rig.fetch(("t", 0, 9, 40_000))["t", 0][0] == 0

@@ -15,8 +15,6 @@ from collections.abc import Iterable
 
 from kafka08.common import TopicPartition
 from kafka08.errors import NO_ERROR, KafkaError, code_of
-from kafka08.log.residency import is_resident
-from kafka08.log.segment import FileSlice
 from kafka08.protocol.schemas import (
     FetchPartition,
     FetchPartitionResponse,
@@ -43,7 +41,6 @@ class FetchApi:
         fetch.read(fetch.wanted)
         if request.max_wait_ms > 0 and not fetch.is_complete():
             fetch.wait()
-        fetch.read_in()
         if request.replica_id < 0:
             for key, answer in fetch.answers.items():
                 if len(answer.message_set):
@@ -93,17 +90,6 @@ class _Fetch:
     def read(self, keys: Iterable[TopicPartition]) -> None:
         for key in keys:
             self.answers[key] = self._read(key, self.wanted[key])
-
-    def read_in(self) -> None:
-        """See that what is to be sent lies in the page cache."""
-        for key, answer in self.answers.items():
-            data = answer.message_set
-            # what lies at the log's end has only just been written
-            if type(data) is FileSlice and not data.at_log_end and not is_resident(data):
-                try:
-                    self._replicas.read_in(key, data)
-                except KafkaError as error:
-                    self.answers[key] = _failed(self.wanted[key], error.code)
 
     def _read(self, key: TopicPartition, asked: FetchPartition) -> FetchPartitionResponse:
         replica_id, header = self._request.replica_id, self._header

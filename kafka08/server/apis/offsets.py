@@ -18,6 +18,7 @@ from kafka08.errors import (
     UnknownTopicOrPartitionError,
     code_of,
 )
+from kafka08.log.log import EARLIEST_TIME, LATEST_TIME
 from kafka08.protocol.schemas import (
     CONSUMER_REPLICA_ID,
     DEBUG_REPLICA_ID,
@@ -68,6 +69,8 @@ class OffsetsApi:
         self, key: TopicPartition, asked: OffsetsPartition, replica_id: int
     ) -> OffsetsPartitionResponse:
         try:
+            if asked.time not in (LATEST_TIME, EARLIEST_TIME):
+                self._replicas.stat_files(key)  # may wait; nothing below does
             offsets = self._offsets(key, asked, replica_id)
         except KafkaError as error:
             logger.warning("Offset request on partition %s failed due to %s", key, error)
