@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -229,7 +230,8 @@ class LogManager:
         return self.logs.get(topic_partition)
 
     def create_log(self, topic_partition: TopicPartition, log_config: LogConfig) -> Log:
-        """The partition's log, made in the directory with the fewest partitions if missing.
+        """The partition's log, made in the directory with the fewest partitions if missing; in
+        the next one where a disk is full.
 
         Raises OSError, and KafkaError where the partition has a log in a directory that failed.
         """
@@ -242,23 +244,30 @@ class LogManager:
             # the old log's recovery point must not vouch for the new one's data
             for _, error in self.checkpoint_recovery_points():
                 raise error
-        parent = min(self.log_dirs, key=lambda path: len(self._logs_in(path)))
-        topic, partition = topic_partition
+        first, *others = sorted(self.log_dirs, key=lambda path: len(self._logs_in(path)))
+        log = self._new_log(first, others, topic_partition, log_config)
+        self.logs[topic_partition] = log
+        parent = os.path.dirname(log.directory)
+        logger.info("Created log for partition %s in %s.", topic_partition, parent)
+        return log
+
+    def _new_log(
+        self, parent: str, others: list[str], topic_partition: TopicPartition, config: LogConfig
+    ) -> Log:
+        path = os.path.join(parent, "{}-{}".format(*topic_partition))
+        was_there = os.path.lexists(path)
         try:
-            log = Log(
-                os.path.join(parent, f"{topic}-{partition}"),
-                log_config,
-                recovery_point=0,
-                clean_shutdown=False,
-                clock=self._clock,
-            )
+            return Log(path, config, recovery_point=0, clean_shutdown=False, clock=self._clock)
         except OSError as error:
             if is_failure(parent, error):
                 self.offline.add(topic_partition)  # the next chore meets the directory itself
-            raise
-        self.logs[topic_partition] = log
-        logger.info("Created log for partition %s in %s.", topic_partition, parent)
-        return log
+                raise
+            if not was_there and os.path.lexists(path):
+                shutil.rmtree(path)  # half a log here and one elsewhere would be one too many
+            if not others:
+                raise
+            logger.warning("Cannot create a log for %s in %s: %s", topic_partition, parent, error)
+        return self._new_log(others[0], others[1:], topic_partition, config)
 
     def delete_log(self, topic_partition: TopicPartition) -> None:
         """Remove a partition's files, now. Nothing happens if it has none."""

@@ -11,6 +11,7 @@ Knows nothing of retention, appends or other partitions.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from collections.abc import Callable
@@ -161,8 +162,21 @@ def recover(
             before_cut(last + 1)
         segment.cut(position)
         os.fsync(fd)  # nobody may sync this segment again, and what was cut must not come back
-    segment.index.replace(entries)
+    _write_index(segment, entries)
     return cut
+
+
+def _write_index(segment: LogSegment, entries: bytes | bytearray) -> None:
+    """On a full disk with fewer entries, as far apart as it takes: a start needs no room."""
+    try:
+        segment.index.replace(entries)
+    except OSError as error:
+        if error.errno != errno.ENOSPC or not entries:
+            raise
+        pairs = range(0, len(entries) - ENTRY_SIZE, 2 * ENTRY_SIZE)
+        sparser = b"".join(entries[at + ENTRY_SIZE : at + 2 * ENTRY_SIZE] for at in pairs)
+        logger.warning("No room for the index of %s: leaving out entries", segment.path)
+        _write_index(segment, sparser)
 
 
 def _crc_of(fd: int, position: int, end: int) -> int:

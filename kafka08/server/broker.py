@@ -59,6 +59,7 @@ from kafka08.server.log_end import fetch_log_end
 from kafka08.server.log_tasks import LogTasks
 from kafka08.server.offset_manager import OffsetManager
 from kafka08.server.rebuild import ConsumerView
+from kafka08.server.refused import RefusedPartitions
 from kafka08.server.replica_manager import ReplicaManager
 from kafka08.server.session import SessionKeeper
 from kafka08.server.topic_configs import TopicConfigs
@@ -75,6 +76,7 @@ startable_logger = logging.getLogger("kafka.server.KafkaServerStartable")
 T = TypeVar("T")
 
 _IDLE_FETCHER_CHECK_MS = 5_000
+_REFUSED_RETRY_MS = 10_000
 _ZOOKEEPER_RETRY_SECONDS = 0.5
 
 
@@ -139,6 +141,7 @@ class KafkaServer:
             log_dirs.report,
         )
         replicas.fetchers = fetchers
+        refused = RefusedPartitions(replicas)
 
         server = self._bind(lambda frame, address: dispatcher.handle(frame, address))
         me = Broker(
@@ -149,7 +152,7 @@ class KafkaServer:
         controller = Controller(
             config, zk, runtime, broker=me, fetch_leo=partial(fetch_log_end, runtime)
         )
-        dispatcher = self._dispatcher(zk, replicas, offsets, creator, controller)
+        dispatcher = self._dispatcher(zk, replicas, refused, offsets, creator, controller)
 
         self._started("the high watermarks", replicas.checkpoint_high_watermarks)
         log_tasks.start(scheduler)
@@ -158,7 +161,7 @@ class KafkaServer:
         self._started("fetchers", fetchers.stop)
         isr.start()
         self._started("isr maintenance", isr.stop)
-        self._schedule(scheduler, replicas, isr, offsets, fetchers)
+        self._schedule(scheduler, replicas, refused, isr, offsets, fetchers)
         self._started("the scheduler", scheduler.stop)
         self._started("offset loading", offsets.stop)
         log_dirs.start()
@@ -167,7 +170,9 @@ class KafkaServer:
         self._started("the socket server", server.stop)
         self._started("waiting requests", replicas.close)
         # From here on watches and nodes depend on the session; what ends it must be noticed.
-        keeper = self._session_keeper(zk, me, replicas, controller, topic_configs, log_dirs)
+        keeper = self._session_keeper(
+            zk, me, replicas, refused, controller, topic_configs, log_dirs
+        )
         self._patiently(topic_configs.start)
         self._started("topic configs", topic_configs.stop)
         controller.start()
@@ -245,6 +250,7 @@ class KafkaServer:
         self,
         zk: ZkClient,
         replicas: ReplicaManager,
+        refused: RefusedPartitions,
         offsets: OffsetManager,
         creator: TopicCreator,
         controller: Controller,
@@ -256,8 +262,8 @@ class KafkaServer:
                 FetchApi(replicas, ConsumerView()),
                 OffsetsApi(replicas),
                 MetadataApi(cache, creator),
-                LeaderAndIsrApi(replicas),
-                StopReplicaApi(replicas),
+                LeaderAndIsrApi(replicas, refused),
+                StopReplicaApi(replicas, refused),
                 UpdateMetadataApi(replicas),
                 ControlledShutdownApi(controller),
                 OffsetCommitApi(
@@ -284,6 +290,7 @@ class KafkaServer:
         self,
         scheduler: Scheduler,
         replicas: ReplicaManager,
+        refused: RefusedPartitions,
         isr: IsrMaintenance,
         offsets: OffsetManager,
         fetchers: FetcherManager,
@@ -310,6 +317,12 @@ class KafkaServer:
             fetchers.stop_idle,
             delay_ms=_IDLE_FETCHER_CHECK_MS,
         )
+        scheduler.every(
+            "refused-partitions",
+            _REFUSED_RETRY_MS,
+            refused.retry,
+            delay_ms=_REFUSED_RETRY_MS,
+        )
 
     def _register(self, zk: ZkClient, me: Broker) -> None:
         register_broker(
@@ -327,6 +340,7 @@ class KafkaServer:
         zk: ZkClient,
         me: Broker,
         replicas: ReplicaManager,
+        refused: RefusedPartitions,
         controller: Controller,
         topic_configs: TopicConfigs,
         log_dirs: LogDirs,
@@ -338,6 +352,7 @@ class KafkaServer:
             [
                 controller.session_expired,
                 log_dirs.publish,
+                refused.clear,
                 lambda: self._register(zk, me),
                 lambda: replicas.confirm_leaderships(partial(_stored_leader, zk)),
                 lambda: replicas.fence(False),

@@ -402,6 +402,54 @@ class TestFailedDirectories:
             brokers.start("a", "b")
 
 
+class TestNoRoom:
+    """A log cannot be made where a disk is full: nothing of it stays there."""
+
+    @pytest.fixture
+    def full(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+        names: set[str] = set()
+
+        def log(path: str, *args: Any, **kwargs: Any) -> Log:
+            made = Log(path, *args, **kwargs)
+            if Path(path).parent.name in names:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return made
+
+        monkeypatch.setattr(manager_module, "Log", log)
+        return names
+
+    def test_the_next_directory_takes_it(
+        self, brokers: Brokers, tmp_path: Path, full: set[str]
+    ) -> None:
+        manager = brokers.start("a", "b", "c")
+        full.update("ab")
+        assert Path(create(manager).directory).parent.name == "c"
+        assert not (tmp_path / "a" / "t-0").exists() and not (tmp_path / "b" / "t-0").exists()
+        brokers.stop(manager)
+        assert list(brokers.start("a", "b", "c").logs) == [T0]
+
+    def test_nowhere_is_room(self, brokers: Brokers, tmp_path: Path, full: set[str]) -> None:
+        manager = brokers.start("a", "b")
+        full.update("ab")
+        with pytest.raises(OSError, match="No space left"):
+            create(manager)
+        assert manager.logs == {} and manager.offline == set()
+        assert not list(tmp_path.glob("*/t-0"))
+        full.clear()
+        append(create(manager), "x")
+
+    def test_what_was_there_before_stays(
+        self, brokers: Brokers, tmp_path: Path, full: set[str]
+    ) -> None:
+        manager = brokers.start("a")
+        (tmp_path / "a" / "t-0").mkdir()
+        (tmp_path / "a" / "t-0" / "mine").write_text("mine")
+        full.update("a")
+        with pytest.raises(OSError, match="No space left"):
+            create(manager)
+        assert (tmp_path / "a" / "t-0" / "mine").exists()
+
+
 def test_tells_how_far_loading_is(
     brokers: Brokers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from pathlib import Path
@@ -188,6 +189,32 @@ def test_rebuilt_index_stops_when_full(tmp_path: Path) -> None:
     log = reopened(tmp_path, segment_index_bytes=24)
     assert log.segments[0].index.entries == 3
     assert [offset for offset, _ in everything(log)] == list(range(10))
+
+
+@pytest.mark.parametrize("room", [0, 1, 2, 3, 4, 9])
+def test_a_rebuilt_index_is_as_dense_as_a_full_disk_lets_it_be(
+    tmp_path: Path, room: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    directory = written(tmp_path, index_interval_bytes=0)
+    segment_paths(directory, ".index")[0].unlink()
+    real = os.pwrite
+
+    def write(fd: int, data: bytes, position: int) -> int:
+        fits = room * 8 - position
+        if fits <= 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(fd, data[:fits], position)
+
+    monkeypatch.setattr(os, "pwrite", write)
+    log = reopened(tmp_path, index_interval_bytes=0)
+    monkeypatch.undo()
+    index = log.segments[0].index
+    assert index.entries == {0: 0, 1: 1, 2: 2, 3: 2, 4: 4, 9: 9}[room]
+    assert ("No room for the index" in caplog.text) == (room < 9)
+    assert [offset for offset, _ in everything(log)] == list(range(10))
+    for slot in range(index.entries):
+        offset, position = index.entry(slot)
+        assert log.segments[0].position_of(offset) == position
 
 
 def test_interval_of_a_rebuilt_index(tmp_path: Path) -> None:

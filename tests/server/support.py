@@ -60,6 +60,7 @@ from kafka08.server.apis.replicas import (
 from kafka08.server.dispatch import Dispatcher
 from kafka08.server.offset_manager import OffsetManager
 from kafka08.server.rebuild import ConsumerView
+from kafka08.server.refused import RefusedPartitions
 from kafka08.server.replica_manager import ReplicaManager
 from kafka08.server.topic_creator import TopicCreator
 from kafka08.server.zk_offsets import ZkOffsets
@@ -184,6 +185,7 @@ class Rig:
             on_offline=self._count_offline,
         )
         self.replicas.fetchers = self.fetchers
+        self.refused = RefusedPartitions(self.replicas)
         self.offsets = OffsetManager(self.config, self.runtime, self.replicas)
         self.controller = SimpleNamespace(controlled_shutdown=lambda broker_id: [])
         self.creator = TopicCreator(zk, self.config)
@@ -194,8 +196,8 @@ class Rig:
                 FetchApi(self.replicas, ConsumerView()),
                 OffsetsApi(self.replicas),
                 MetadataApi(cache, self.creator),
-                LeaderAndIsrApi(self.replicas),
-                StopReplicaApi(self.replicas),
+                LeaderAndIsrApi(self.replicas, self.refused),
+                StopReplicaApi(self.replicas, self.refused),
                 UpdateMetadataApi(self.replicas),
                 ControlledShutdownApi(self.controller),
                 OffsetCommitApi(

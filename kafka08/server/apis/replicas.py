@@ -26,6 +26,7 @@ from kafka08.protocol.schemas import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
+from kafka08.server.refused import RefusedPartitions
 from kafka08.server.replica_manager import ReplicaManager
 from zk.errors import ZkError
 
@@ -33,16 +34,19 @@ from zk.errors import ZkError
 class LeaderAndIsrApi:
     key = 4
 
-    def __init__(self, replicas: ReplicaManager) -> None:
+    def __init__(self, replicas: ReplicaManager, refused: RefusedPartitions) -> None:
         self._replicas = replicas
+        self._refused = refused
 
     def handle(self, header: RequestHeader, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         try:
-            return self._replicas.become_leader_or_follower(request)
+            response = self._replicas.become_leader_or_follower(request)
         except ZkError as error:
             # The original waits for ZooKeeper. Controllers ignore errors in an answer, so one of
             # ours would leave a replica out for good; without an answer they send again.
             raise ConnectionClosed(f"the settings of a topic cannot be read: {error}") from error
+        self._refused.answered(request, response)
+        return response
 
     def failure(
         self, header: RequestHeader, request: LeaderAndIsrRequest, code: int
@@ -55,11 +59,14 @@ class LeaderAndIsrApi:
 class StopReplicaApi:
     key = 5
 
-    def __init__(self, replicas: ReplicaManager) -> None:
+    def __init__(self, replicas: ReplicaManager, refused: RefusedPartitions) -> None:
         self._replicas = replicas
+        self._refused = refused
 
     def handle(self, header: RequestHeader, request: StopReplicaRequest) -> StopReplicaResponse:
-        return self._replicas.stop_replicas(request)
+        response = self._replicas.stop_replicas(request)
+        self._refused.forget(TopicPartition(*each) for each in request.partitions)
+        return response
 
     def failure(
         self, header: RequestHeader, request: StopReplicaRequest, code: int
