@@ -31,7 +31,11 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
-SPARK = {"spark.driver.host": "127.0.0.1", "spark.driver.memory": "512m"}
+SPARK = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "512m",
+    "spark.driver.extraJavaOptions": "-Dderby.stream.error.file=/dev/null",
+}
 DEADLINE_S = 120
 
 

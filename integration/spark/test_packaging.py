@@ -103,7 +103,9 @@ def environment() -> dict[str, str]:
 
 def spark_process(name: str, directory: Path, *command: str) -> Process:
     variables = [f"{key}={value}" for key, value in environment().items()]
-    process = Process(name, ["env", "-i", *variables, *command], directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    # Not in the checkout, for what is in the working directory can be imported.
+    process = Process(name, ["env", "-i", f"--chdir={directory}", *variables, *command], directory)
     process.spawn()
     return process
 
