@@ -13,7 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from integration.harness import HOME, Broker, Process, Tools, ZooKeeper, environment
+from integration.harness import (
+    HOME,
+    Broker,
+    Process,
+    Tools,
+    ZooKeeper,
+    environment,
+    zookeeper_text,
+)
 from integration.wire import Entry, Wire, entry, gzip_set, wait_until
 from kafka08.common import TopicPartition
 from kafka08.config import BrokerConfig
@@ -344,3 +352,77 @@ def indexes_of_sealed(directory: Path) -> list[Path]:
         for topic in SET_TOPICS
         for path in sorted((directory / f"{topic}-0").glob("*.index"))[:-1]
     ]
+
+
+@original
+def test_handed_over_one_broker_at_a_time(
+    zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    """docs/handover.md: copies in different bytes replicate to and fro."""
+    chroot = f"{zookeeper.connect}/rolling"
+    topic = "rolling"
+    noise = random.Random(9)
+
+    def broker(kind: str, number: int, **props: str) -> Broker:
+        made = Broker(
+            kind,
+            tmp_path / f"{kind}-{number}",
+            chroot,
+            broker_id=number,
+            log_dir=tmp_path / f"data-{number}",
+            props={"log.segment.bytes": 60_000, **props},
+        )
+        launch(made)
+        return made.start()
+
+    def produce(to: Broker) -> None:
+        to.wait_for_leader(topic)
+        with to.wire() as wire:
+            for _ in range(40):
+                wire.produce(topic, 0, verbatim_set(noise, None, tiny=False), acks=-1)
+
+    def in_sync(*numbers: int) -> None:
+        path = f"/brokers/topics/{topic}/partitions/0/state"
+
+        def check() -> bool:
+            text = zookeeper_text(chroot, path)
+            return text is not None and sorted(json.loads(text)["isr"]) == list(numbers)
+
+        wait_until(f"isr {numbers}", 30, check)
+
+    def held(by: Broker) -> list[tuple[int, bytes | None, bytes | None]]:
+        by.wait_for_leader(topic)
+        with by.wire() as wire:
+            return served(wire, topic)
+
+    first, second = broker("ours", 0), broker("ours", 1)
+    client = zookeeper.client("/rolling")
+    assignment = b'{"version":1,"partitions":{"0":[0,1]}}'
+    client.create(f"/brokers/topics/{topic}", assignment, makepath=True)
+    client.stop()
+    client.close()
+    produce(first)
+    in_sync(0, 1)
+    for each in (first, second):  # step 1, all at once
+        assert each.stop() == 143
+    normalised = {"log.compressed.sets": "normalised"}
+    second = broker("ours", 1, **normalised)
+    produce(second)
+    before = held(second)
+    done = convert(tmp_path / "data-0")
+    assert done.returncode == 0, done.stderr
+
+    first = broker("original", 0)
+    in_sync(0, 1)
+    produce(second)
+    more = held(second)
+    assert more[: len(before)] == before
+    assert second.stop() == 143
+    assert held(first) == more
+    produce(first)
+    more = held(first)
+    second = broker("ours", 1, **normalised)  # not converted
+    in_sync(0, 1)
+    assert first.stop() == 143
+    assert held(second) == more
+    assert second.stop() == 143
