@@ -298,8 +298,8 @@ def _parser() -> OptionParser:
         default="read_uncommitted",
         exact=True,
     )
-    parser.option("enable-systest-events", "Say shutdown_complete at the end.")
-    parser.option("new-consumer", "Accepted; implied by --bootstrap-server.")
+    parser.option("enable-systest-events", "Say shutdown_complete at the end.", exact=True)
+    parser.option("new-consumer", "Accepted; implied by --bootstrap-server.", exact=True)
     parser.option(
         "partition",
         "With --bootstrap-server: the only partition.",
@@ -334,13 +334,11 @@ def _parser() -> OptionParser:
         "The class that prints messages.",
         arg="class",
         default=DEFAULT_FORMATTER,
-        exact=True,
     )
     parser.option("property", "A setting of the formatter.", arg="prop", repeatable=True)
     parser.option(
         "delete-consumer-offsets",
         "Delete what ZooKeeper keeps of the group at the start.",
-        exact=True,
     )
     parser.option(
         "from-beginning",
