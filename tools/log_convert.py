@@ -92,7 +92,9 @@ def main(argv: list[str]) -> int:
     with log_dirs.locked(config.log_dirs) as directories:
         log_dirs.check_stopped_cleanly(directories, ", or let --force recover the logs")
         done = {
-            each.path: convert(each, limits, dry_run=dry_run, processes=args.value("processes"))
+            each.path: convert(
+                each, limits, dry_run=dry_run, processes=max(args.value("processes"), 1)
+            )
             for each in directories
         }
     _print(done, dry_run)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator, Iterable, Sequence
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
@@ -85,9 +86,18 @@ def _is_segment(name: str) -> bool:
 
 
 class Progress:
-    """A bar on a terminal, and nothing elsewhere."""
+    """A bar on a terminal, and nothing elsewhere; work goes no faster than ``bytes_per_second``."""
 
-    def __init__(self, total: int, text: str) -> None:
+    def __init__(
+        self,
+        total: int,
+        text: str,
+        *,
+        bytes_per_second: int | None = None,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._rate = bytes_per_second
+        self._sleep = sleep
         self._bar = tqdm(
             total=total,
             desc=text,
@@ -98,13 +108,16 @@ class Progress:
         )
 
     def follow(self, work: Generator[int, None, T]) -> T:
-        """Run ``work`` to its end; what it returns."""
+        """Run ``work``, which yields numbers of bytes, to its end; what it returns."""
         while True:
             try:
-                self._bar.update(next(work))
+                count = next(work)
             except StopIteration as end:
                 result: T = end.value
                 return result
+            self._bar.update(count)
+            if self._rate is not None:
+                self._sleep(count / self._rate)
 
     def close(self) -> None:
         self._bar.close()

@@ -61,7 +61,12 @@ def main(argv: list[str]) -> int:
         if leaders is not None or args.has("seal"):
             directories = stack.enter_context(log_dirs.locked(config.log_dirs))
             log_dirs.check_stopped_cleanly(directories)
-        verdicts = scrub(config, seal=args.has("seal"), leaders=leaders)
+        verdicts = scrub(
+            config,
+            seal=args.has("seal"),
+            leaders=leaders,
+            bytes_per_second=args.value("bytes-per-second"),
+        )
     if args.has("json"):
         json.dump([_as_json(verdict) for verdict in verdicts], sys.stdout, indent=2)
         print()
@@ -82,6 +87,12 @@ def _parser() -> OptionParser:
         parser.option(name, "Brokers that know the leaders.", arg="host1:port1,host2:port2")
     parser.option(
         "broker-id", "Which broker's logs these are, without a file that tells.", kind=int
+    )
+    parser.option(
+        "bytes-per-second",
+        "Read no faster, to leave the disk to a broker that runs.",
+        arg="count",
+        kind=int,
     )
     parser.option("json", "Print all that was found as JSON.")
     return parser
@@ -104,11 +115,18 @@ def _leaders(
     return Leaders(cluster, broker_id)
 
 
-def scrub(config: BrokerConfig, *, seal: bool, leaders: Leaders | None) -> list[Verdict]:
+def scrub(
+    config: BrokerConfig,
+    *,
+    seal: bool,
+    leaders: Leaders | None,
+    bytes_per_second: int | None = None,
+) -> list[Verdict]:
     """Check all sealed segments of the data directories; seal and repair what is asked for."""
     limits = Limits(0, config.log_index_interval_bytes, config.log_index_size_max_bytes)
     segments = [segment for path in config.log_dirs for segment in _sealed_segments(path)]
-    progress = Progress(sum(_size(segment.log_path) for segment in segments), "Scrubbing")
+    total = sum(_size(segment.log_path) for segment in segments)
+    progress = Progress(total, "Scrubbing", bytes_per_second=bytes_per_second)
     verdicts = []
     for segment in segments:
         verdict = progress.follow(check(segment))
