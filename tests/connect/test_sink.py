@@ -1,0 +1,246 @@
+"""In which order a sink's messages are put, flushed and committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from kafka08.common import TopicPartition
+from kafka08.connect.config import SinkConfig
+from kafka08.connect.converters import JsonConverter, StringConverter
+from kafka08.connect.interface import (
+    ConnectError,
+    Context,
+    DataError,
+    RetriableError,
+    SinkRecord,
+    SinkTask,
+)
+from kafka08.connect.sink import SinkRunner, Supply, is_mine
+from kafka08.consumer.config import ConsumerConfig
+from kafka08.consumer.errors import ConsumerTimeoutError
+from kafka08.consumer.stream import Message, Source
+from kafka08.message.message import encode_entry
+from kafka08.message.message_set import iter_messages
+from kafka08.protocol import schemas
+from tests.fakes import FakeRuntime
+
+T = TopicPartition("t", 0)
+
+
+class Cluster:
+    def __init__(self) -> None:
+        self.topics = {"t": 2}
+
+    def refresh(self, topics: Iterable[str] = ()) -> schemas.MetadataResponse:
+        found = [schemas.TopicMetadata(0, name, []) for name in self.topics]
+        return schemas.MetadataResponse([], found)
+
+    def partitions(self, topic: str) -> list[schemas.PartitionMetadata]:
+        return [schemas.PartitionMetadata(0, n, 1, [1], [1]) for n in range(self.topics[topic])]
+
+    def close(self) -> None: ...
+
+
+class Coordinator:
+    def __init__(self, events: list[Any]) -> None:
+        self.events = events
+        self.codes: dict[TopicPartition, int] = {}
+        self.away = False
+
+    def fetch(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, 5)
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        if self.away:
+            raise OSError("connection refused")
+        self.events.append(("commit", dict(offsets)))
+        return {tp: self.codes.get(tp, 0) for tp in offsets}
+
+    def disconnect(self) -> None: ...
+
+
+class Fetchers:
+    def __init__(self) -> None:
+        self.started: dict[TopicPartition, int] = {}
+
+    def start(self, positions: Any) -> None: ...
+
+    def give_back(self, positions: Any) -> None:
+        self.started |= {each.tp: each.fetched_offset for each in positions}
+
+    def stop(self) -> None: ...
+
+
+class Stream:
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+
+    def __next__(self) -> Message:
+        if not self.messages:
+            raise ConsumerTimeoutError()
+        return self.messages.pop(0)
+
+
+class Recording(SinkTask):
+    def __init__(self, events: list[Any]) -> None:
+        self.events = events
+        self.failures: list[Exception] = []
+        self.better: dict[TopicPartition, int] = {}
+
+    def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        return self.better
+
+    def put(self, records: Sequence[SinkRecord]) -> None:
+        if self.failures:
+            raise self.failures.pop(0)
+        self.events.append(("put", [record.value for record in records]))
+
+    def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
+        if self.failures:
+            raise self.failures.pop(0)
+        self.events.append(("flush", dict(offsets)))
+
+
+class Setup:
+    def __init__(self, *, json: bool = False, **config: str) -> None:
+        self.events: list[Any] = []
+        self.runtime = FakeRuntime()
+        self.task = Recording(self.events)
+        consumer = ConsumerConfig(group_id="connect-s", zookeeper_connect="")
+        kind = JsonConverter if json else StringConverter
+        options = {
+            key.replace("_", "."): value for key, value in (config or {"topics": "t"}).items()
+        }
+        supply = Supply(
+            StringConverter({}, "key.converter"),
+            kind({}, "value.converter"),
+            [("h", 1)],
+            SinkConfig.from_properties(options),
+            consumer,
+            (0, 1),
+            10.0,
+        )
+        context = Context("s-0", self.runtime.event())
+        self.runner = SinkRunner(supply, self.task, {}, context, self.runtime, self.runtime.event())
+        it: Any = self.runner
+        self.cluster = it._cluster = Cluster()
+        self.coordinator = it._coordinator = Coordinator(self.events)
+        self.fetchers = it._fetchers = Fetchers()
+        self.stream = it._stream = Stream()
+        self.runner.begin()
+
+    def send(self, *values: bytes, start: int = 5) -> None:
+        source = Source("t", 0)
+        for offset, value in enumerate(values, start):
+            (raw,) = iter_messages(memoryview(encode_entry(None, value, offset)))
+            self.stream.messages.append(Message(raw, source))
+
+    def flush_time(self) -> None:
+        self.runtime.clock.now += 11
+
+
+def test_flushed_before_it_is_committed() -> None:
+    it = Setup()
+    it.send(b"a", b"b")
+    it.runner.step()
+    assert it.events == [("put", ["a", "b"])]
+    it.flush_time()
+    it.runner.step()
+    assert it.events[1:] == [("flush", {T: 7}), ("commit", {T: 7})]
+    it.flush_time()
+    it.runner.step()
+    assert len(it.events) == 3  # nothing new
+
+
+def test_starts_at_committed_offsets_or_where_the_task_knows_better() -> None:
+    it = Setup()
+    it.task.better = {T: 9}
+    it.runner.step()
+    assert it.fetchers.started == {T: 9, TopicPartition("t", 1): 5}
+    it.cluster.topics["t"] = 3
+    it.flush_time()
+    it.runner.step()
+    assert it.fetchers.started[TopicPartition("t", 2)] == 5
+
+
+def test_topics_by_regex_without_internal_ones() -> None:
+    it = Setup(topics_regex=".*t.*")
+    it.cluster.topics = {"t": 1, "other": 1, "__consumer_offsets": 1, "x": 1}
+    it.runner.step()
+    assert {tp.topic for tp in it.fetchers.started} == {"t", "other"}
+
+
+def test_what_is_to_be_put_again_is_not_committed_yet() -> None:
+    it = Setup()
+    it.task.failures = [RetriableError("busy"), RetriableError("busy")]
+    it.send(b"a")
+    it.runner.step()
+    assert it.events == [("put", ["a"])]
+
+
+def test_stopped_between_two_tries() -> None:
+    it = Setup()
+    it.task.failures = [RetriableError("busy")] * 9
+    it.send(b"a")
+    it.runtime.while_waiting = [it.runner.ask_stop]
+    it.runner.step()
+    it.runner.finish()
+    assert it.events == []
+
+
+def test_a_commit_that_fails_is_repeated() -> None:
+    it = Setup()
+    it.send(b"a")
+    it.coordinator.away = True
+    it.runner.step()
+    it.flush_time()
+    it.runner.step()
+    assert it.events == [("put", ["a"]), ("flush", {T: 6})]
+    it.coordinator.away = False
+    it.coordinator.codes = {T: 16}
+    it.flush_time()
+    it.runner.step()
+    it.coordinator.codes = {}
+    it.flush_time()
+    it.runner.step()
+    assert it.events[2:] == [("commit", {T: 6}), ("commit", {T: 6})]
+
+
+def test_a_flush_that_fails_commits_nothing() -> None:
+    it = Setup()
+    it.send(b"a")
+    it.runner.step()
+    it.task.failures = [ConnectError("disk full")]
+    it.flush_time()
+    with pytest.raises(ConnectError):
+        it.runner.step()
+    it.runner.error = ConnectError("disk full")
+    it.runner.finish()
+    assert it.events == [("put", ["a"])]
+
+
+def test_the_end_flushes_and_commits() -> None:
+    it = Setup()
+    it.send(b"a")
+    it.runner.step()
+    it.runner.finish()
+    assert it.events[1:] == [("flush", {T: 6}), ("commit", {T: 6})]
+
+
+def test_a_message_that_cannot_be_converted_is_named() -> None:
+    it = Setup(json=True)
+    it.send(b"{", start=12)
+    with pytest.raises(DataError, match="offset 12 of t-0"):
+        it.runner.step()
+
+
+def test_each_partition_has_one_task() -> None:
+    for tasks in (1, 2, 3):
+        for number in range(20):
+            tp = TopicPartition("topic", number)
+            assert sum(is_mine(tp, (task, tasks)) for task in range(tasks)) == 1
+    shares = [sum(is_mine(TopicPartition("x", n), (task, 2)) for n in range(10)) for task in (0, 1)]
+    assert shares == [5, 5]
