@@ -14,7 +14,12 @@ from kafka08.client import shapes
 from kafka08.client.cluster import ClusterClient, Endpoint
 from kafka08.client.shapes import EARLIEST_TIME, LATEST_TIME
 from kafka08.common import Broker, TopicPartition
-from kafka08.errors import KafkaError, ProtocolError, raise_for_code
+from kafka08.errors import (
+    KafkaError,
+    ProtocolError,
+    UnknownTopicOrPartitionError,
+    raise_for_code,
+)
 from kafka08.runtime import Runtime, ThreadRuntime
 
 T = TypeVar("T")
@@ -25,6 +30,7 @@ logger = logging.getLogger("kafka08.spark.offsets")
 class OffsetReader:
     """Metadata and offsets of a cluster. ``retries`` tries after the first, ``backoff_ms`` apart.
 
+    ``unknown_retries`` are for a topic that no broker knows; None: as many as for the rest.
     Not to be pickled: make one where it is used.
     """
 
@@ -34,6 +40,7 @@ class OffsetReader:
         *,
         client_id: str = "kafka08-spark-driver",
         retries: int = 3,
+        unknown_retries: int | None = None,
         backoff_ms: int = 1000,
         timeout_ms: int = 30000,
         runtime: Runtime | None = None,
@@ -41,6 +48,7 @@ class OffsetReader:
     ) -> None:
         self._runtime = runtime or ThreadRuntime()
         self._retries = retries
+        self._unknown_retries = retries if unknown_retries is None else unknown_retries
         self._backoff = backoff_ms / 1000
         self._cluster = cluster or ClusterClient(
             list(endpoints), client_id=client_id, timeout_ms=timeout_ms, runtime=self._runtime
@@ -111,7 +119,8 @@ class OffsetReader:
                     self._cluster.refresh(topics)
                 return ask()
             except (OSError, ProtocolError, KafkaError) as error:
-                if attempt == self._retries:
+                unknown = isinstance(error, UnknownTopicOrPartitionError)
+                if attempt >= (self._unknown_retries if unknown else self._retries):
                     raise
                 logger.warning("Asking again in %.1f s: %s", self._backoff, error)
                 self._runtime.sleep(self._backoff)

@@ -1,0 +1,65 @@
+"""The format ``kafka08`` of Structured Streaming and of batch queries: ``register(spark)`` first.
+
+Options, columns and rules are those of Spark's own Kafka source and sink, as far as 0.8.2.2's
+protocol reaches (docs/spark.md). Needs pyarrow on the driver and on the executors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from kafka08.errors import ConfigError
+from kafka08.spark.sink import BatchWriter, StreamWriter
+from kafka08.spark.sink_options import sink_options
+from kafka08.spark.source import BatchReader, StreamReader
+from kafka08.spark.source_options import SourceOptions, source_options
+
+FORMAT = "kafka08"
+COLUMNS = (
+    "key binary, value binary, topic string, partition int, offset long, timestamp timestamp, "
+    "timestampType int"
+)
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``format("kafka08")`` known to the session."""
+    spark.dataSource.register(Kafka08DataSource)
+
+
+class Kafka08DataSource(DataSource):
+    """What Spark asks for readers and writers; all raise ConfigError for a wrong option."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return COLUMNS
+
+    def reader(self, schema: StructType) -> BatchReader:
+        return BatchReader(self._source_options(schema, False))
+
+    def streamReader(self, schema: StructType) -> StreamReader:
+        return StreamReader(self._source_options(schema, True))
+
+    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
+        if overwrite:
+            raise ConfigError('mode("overwrite") cannot be had of a topic: use mode("append")')
+        return BatchWriter(sink_options(self.options, _types(schema)))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:
+        return StreamWriter(sink_options(self.options, _types(schema)))
+
+    def _source_options(self, schema: StructType, streaming: bool) -> SourceOptions:
+        asked, has = schema.simpleString(), StructType.fromDDL(COLUMNS).simpleString()
+        if asked != has:
+            raise ConfigError(f"The schema {asked} was asked for, but the source always has {has}")
+        return source_options(self.options, streaming=streaming)
+
+
+def _types(schema: Any) -> dict[str, str]:
+    return {field.name: field.dataType.simpleString() for field in schema}

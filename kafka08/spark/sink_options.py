@@ -1,0 +1,92 @@
+"""The options and columns of the ``kafka08`` sink, checked: those of Spark's own Kafka sink.
+
+Raises ConfigError naming option or column and value. No Spark here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kafka08.common import validate_topic
+from kafka08.errors import ConfigError, InvalidTopicError
+from kafka08.producer.kafka_config import KafkaProducerConfig
+
+BOOTSTRAP = "kafka.bootstrap.servers"
+# Nothing is lost unless asked for: every replica in sync has what a batch wrote.
+DEFAULTS = {
+    "acks": "all",
+    "retries": "100",
+    "batch.size": str(256 << 10),
+    "linger.ms": "20",
+    "client.id": "kafka08-spark-sink",
+}
+_REFUSED = {
+    "kafka.key.serializer": "keys are binary or string columns",
+    "kafka.value.serializer": "values are binary or string columns",
+    "kafka.enable.idempotence": "0.8.2.2 cannot drop duplicates; writing is at least once",
+    "kafka.transactional.id": "0.8.2.2 has no transactions; writing is at least once",
+    "kafka.interceptor.classes": "there are no interceptors",
+}
+_TEXT, _BYTES, _NUMBER = "string", "binary", "int"
+_COLUMNS = {
+    "key": (_TEXT, _BYTES),
+    "value": (_TEXT, _BYTES),
+    "topic": (_TEXT,),
+    "partition": (_NUMBER,),
+}
+
+
+class SinkOptions(NamedTuple):
+    """``topic``: where all rows go, whatever their column says; None without the option."""
+
+    producer: dict[str, str]
+    topic: str | None
+
+
+def sink_options(options: Mapping[str, str], columns: Mapping[str, str]) -> SinkOptions:
+    """``columns``: name -> Spark's short type name. Raises ConfigError."""
+    given = {key.lower(): str(value) for key, value in options.items()}
+    for key, value in given.items():
+        if key in _REFUSED and value.lower() != "false":
+            raise ConfigError(f"{key} has value {value}, which is not supported: {_REFUSED[key]}")
+    if given.get("includeheaders", "false").lower() != "false" or "headers" in columns:
+        raise ConfigError("Column headers and includeHeaders: 0.8.2.2 messages have no headers")
+    if not given.get(BOOTSTRAP):
+        raise ConfigError(f"Option {BOOTSTRAP} must be set: host:port of brokers")
+    passed = {key[6:]: value for key, value in given.items() if key.startswith("kafka.")}
+    settings = {**DEFAULTS, **passed}
+    protocol = settings.pop("security.protocol", "PLAINTEXT")
+    if protocol.upper() != "PLAINTEXT":
+        raise ConfigError(
+            f"kafka.security.protocol has value {protocol}: 0.8.2.2 speaks PLAINTEXT only"
+        )
+    if "compression" in given:
+        settings.setdefault("compression.type", given["compression"])
+    try:
+        KafkaProducerConfig.of(settings)
+    except ConfigError as error:
+        raise ConfigError(f"kafka.{error}") from None
+    topic = given.get("topic")
+    if topic is not None:
+        try:
+            validate_topic(topic)
+        except InvalidTopicError as error:
+            raise ConfigError(f"topic has value {topic}: {error}") from None
+    _check(columns, topic)
+    return SinkOptions(settings, topic)
+
+
+def _check(columns: Mapping[str, str], topic: str | None) -> None:
+    if "value" not in columns:
+        raise ConfigError(f"Required column value is missing: there are {', '.join(columns)}")
+    if topic is None and "topic" not in columns:
+        raise ConfigError(
+            f"Option topic must be set where there is no column topic: there are "
+            f"{', '.join(columns)}"
+        )
+    for name, types in _COLUMNS.items():
+        if name in columns and columns[name] not in types:
+            raise ConfigError(
+                f"Column {name} has type {columns[name]}, which is not {' or '.join(types)}"
+            )

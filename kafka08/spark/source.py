@@ -1,0 +1,132 @@
+"""Spark's side of the ``kafka08`` source: batch and streaming readers over plan and read.
+
+Planning runs in a Python process of the query's own, reading on executors; what travels between
+is options and ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from kafka08.common import Broker
+from kafka08.spark.planner import Offsets, Range
+from kafka08.spark.source_options import SourceOptions
+from kafka08.spark.source_plan import SourcePlanner, from_json, to_json
+from kafka08.spark.source_read import read_range
+
+
+class Task(NamedTuple):
+    """A range, and who led its partition when it was planned."""
+
+    wanted: Range
+    leader: Broker | None
+
+
+def tasks(planner: SourcePlanner, start: Offsets, end: Offsets) -> list[InputPartition]:
+    ranges = planner.ranges(start, end)
+    leaders = planner.leaders(ranges)
+    return [InputPartition(Task(each, leaders.get(each.topic_partition))) for each in ranges]
+
+
+def run(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    """Spark makes one partition with the value None where there is none."""
+    if partition.value is None:
+        return
+    task: Task = partition.value
+    context = TaskContext.get()
+    first = context is None or context.attemptNumber() == 0
+    yield from read_range(options, task.wanted, task.leader if first else None)
+
+
+class BatchReader(DataSourceReader):
+    """What is in the log between ``startingOffsets`` and ``endingOffsets``, planned once."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> list[InputPartition]:
+        planner = SourcePlanner(self._options)
+        try:
+            return tasks(planner, *planner.bounds())
+        finally:
+            planner.close()
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return run(self._options, partition)
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Everything from ``startingOffsets`` on, in batches."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._made: SourcePlanner | None = None
+        self._initial: dict[str, Any] | None = None
+        self._target: Offsets | None = None
+        self._latest: Offsets | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StreamReader, (self._options,)  # executors need no connection of the planner's
+
+    @property
+    def _planner(self) -> SourcePlanner:
+        if self._made is None:
+            self._made = SourcePlanner(self._options)
+        return self._made
+
+    def initialOffset(self) -> dict[str, Any]:
+        # Spark asks twice, and would skip what came in between.
+        if self._initial is None:
+            self._initial = to_json(self._planner.initial())
+        return self._initial
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        if self._options.max_offsets:
+            return ReadMaxRows(self._options.max_offsets)
+        if self._options.min_offsets:
+            return ReadMinRows(self._options.min_offsets)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._target = self._planner.latest({})
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        begin = from_json(start)
+        self._latest = self._target or self._planner.latest(begin)
+        if self._target is not None:
+            known = {tp: offset for tp, offset in begin.items() if tp not in self._target}
+            self._latest = {**known, **self._target}
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else 0
+        # All that is there must be read when it is asked for, or an AvailableNow query would end
+        # with messages waiting.
+        wait = self._target is None and not isinstance(limit, ReadAllAvailable)
+        least = self._options.min_offsets if wait else 0
+        return to_json(self._planner.limited(begin, self._latest, most=most, least=least))
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        return None if self._latest is None else to_json(self._latest)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        return tasks(self._planner, from_json(start), from_json(end))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return run(self._options, partition)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """The checkpoint keeps the offsets; see ``listener`` for a group's."""
+
+    def stop(self) -> None:
+        if self._made is not None:
+            self._made.close()

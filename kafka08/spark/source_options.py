@@ -1,0 +1,284 @@
+"""The options of the ``kafka08`` source, read and checked: those of Spark's own Kafka source.
+
+Raises ConfigError naming option and value for what is wrong, what 0.8.2.2's protocol cannot do,
+and what no one knows. Pure.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from kafka08.client.cluster import Endpoint, parse_broker_list
+from kafka08.client.shapes import EARLIEST_TIME, LATEST_TIME
+from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.errors import ConfigError
+
+logger = logging.getLogger("kafka08.spark.source_options")
+
+EARLIEST, LATEST = "earliest", "latest"
+# Offsets by partition, or one of the two words.
+Position = str | dict[TopicPartition, int]
+
+SUBSCRIBE, PATTERN, ASSIGN = "subscribe", "subscribePattern", "assign"
+STARTING, ENDING = "startingOffsets", "endingOffsets"
+MAX_OFFSETS, MIN_OFFSETS = "maxOffsetsPerTrigger", "minOffsetsPerTrigger"
+BOOTSTRAP = "kafka.bootstrap.servers"
+
+_KNOWN = {
+    name.lower(): name
+    for name in (
+        *(SUBSCRIBE, PATTERN, ASSIGN, STARTING, ENDING, MAX_OFFSETS, MIN_OFFSETS),
+        *("maxTriggerDelay", "minPartitions", "maxRecordsPerPartition", "failOnDataLoss"),
+        *("includeHeaders", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs"),
+        "kafkaConsumer.pollTimeoutMs",
+    )
+}
+_NO_TIME = "0.8.2.2 messages carry no time; use startingOffsets and endingOffsets"
+_NO_GROUP = (
+    "a 0.8.2.2 fetch belongs to no group; to show the query's progress as a group's, add a "
+    "kafka08.spark.listener.GroupOffsetsListener"
+)
+_REFUSED = {
+    "startingtimestamp": _NO_TIME,
+    "endingtimestamp": _NO_TIME,
+    "startingoffsetsbytimestamp": _NO_TIME,
+    "endingoffsetsbytimestamp": _NO_TIME,
+    "startingoffsetsbytimestampstrategy": _NO_TIME,
+    "groupidprefix": _NO_GROUP,
+    "kafka.group.id": _NO_GROUP,
+    "kafka.auto.offset.reset": "set startingOffsets instead",
+    "kafka.enable.auto.commit": "the checkpoint keeps the offsets",
+    "kafka.auto.commit.enable": "the checkpoint keeps the offsets",
+    "kafka.key.deserializer": "keys are binary; cast the column",
+    "kafka.value.deserializer": "values are binary; cast the column",
+    "kafka.interceptor.classes": "there are no interceptors",
+}
+_PLAINTEXT = "PLAINTEXT"
+
+
+class SourceOptions(NamedTuple):
+    """What a query reads and how. Exactly one of ``topics``, ``pattern``, ``assigned`` is set.
+
+    0 stands for no limit in ``max_offsets``, ``min_offsets``, ``min_partitions``,
+    ``max_records``. It is pickled with every task.
+    """
+
+    endpoints: tuple[Endpoint, ...]
+    topics: tuple[str, ...] = ()
+    pattern: str = ""
+    assigned: tuple[TopicPartition, ...] = ()
+    starting: Position = LATEST
+    ending: Position = LATEST
+    max_offsets: int = 0
+    min_offsets: int = 0
+    max_delay_ms: int = 15 * 60 * 1000
+    min_partitions: int = 0
+    max_records: int = 0
+    fail_on_data_loss: bool = True
+    retries: int = 30
+    backoff_ms: int = 1000
+    fetch_bytes: int = 1 << 20
+    max_fetch_bytes: int = 100 << 20
+    timeout_ms: int = 30000
+    client_id: str = "kafka08-spark"
+
+    @property
+    def subscription(self) -> str:
+        """The option that chose the topics, for messages: name and value."""
+        if self.topics:
+            return f"{SUBSCRIBE} ({','.join(self.topics)})"
+        if self.pattern:
+            return f"{PATTERN} ({self.pattern})"
+        return f"{ASSIGN} ({', '.join(str(tp) for tp in self.assigned)})"
+
+    def matching(self, topics: Iterable[str]) -> list[str]:
+        """Those that ``pattern`` matches as a whole, the offsets topic never."""
+        found = re.compile(self.pattern)
+        return [name for name in topics if found.fullmatch(name) and name != OFFSETS_TOPIC]
+
+
+def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
+    """Names of options in any case. Raises ConfigError."""
+    given = _Given(options)
+    given.check_names()
+    topics, pattern, assigned = _subscription(given)
+    limits = {
+        "max_offsets": given.number(MAX_OFFSETS, 0),
+        "min_offsets": given.number(MIN_OFFSETS, 0),
+        "min_partitions": given.number("minPartitions", 0),
+        "max_records": given.number("maxRecordsPerPartition", 0),
+        "retries": given.number("fetchOffset.numRetries", 30, low=0),
+        "backoff_ms": given.number("fetchOffset.retryIntervalMs", 1000),
+        "timeout_ms": given.number(
+            "kafka.socket.timeout.ms", given.number("kafka.request.timeout.ms", 30000)
+        ),
+    }
+    maximum, minimum = limits["max_offsets"], limits["min_offsets"]
+    if maximum and minimum > maximum:
+        raise ConfigError(
+            f"{MIN_OFFSETS} has value {minimum} which is above {MAX_OFFSETS} ({maximum})"
+        )
+    if streaming and given.text(ENDING) is not None:
+        raise ConfigError(f"{ENDING} has value {given.text(ENDING)}: a stream has no end")
+    fetch = given.number(
+        "kafka.fetch.message.max.bytes", given.number("kafka.max.partition.fetch.bytes", 1 << 20)
+    )
+    return SourceOptions(
+        _endpoints(given),
+        topics,
+        pattern,
+        assigned,
+        _position(given, STARTING, LATEST if streaming else EARLIEST, not streaming, LATEST),
+        _position(given, ENDING, LATEST, True, EARLIEST),
+        max_delay_ms=given.milliseconds("maxTriggerDelay", 15 * 60 * 1000),
+        fail_on_data_loss=given.boolean("failOnDataLoss", True),
+        fetch_bytes=fetch,
+        client_id=given.text("kafka.client.id") or "kafka08-spark",
+        **limits,
+    )
+
+
+def _endpoints(given: _Given) -> tuple[Endpoint, ...]:
+    brokers = given.text(BOOTSTRAP) or given.text("kafka.metadata.broker.list")
+    if not brokers:
+        raise ConfigError(f"Option {BOOTSTRAP} must be set: host:port of brokers")
+    try:
+        return tuple(parse_broker_list(brokers))
+    except ConfigError as error:
+        raise ConfigError(f"{BOOTSTRAP} has value {brokers}: {error}") from None
+
+
+def _subscription(given: _Given) -> tuple[tuple[str, ...], str, tuple[TopicPartition, ...]]:
+    chosen = [name for name in (SUBSCRIBE, PATTERN, ASSIGN) if given.text(name) is not None]
+    if len(chosen) != 1:
+        found = ", ".join(chosen) or "none"
+        raise ConfigError(
+            f"Exactly one of {SUBSCRIBE}, {PATTERN} and {ASSIGN} must be set; set: {found}"
+        )
+    (name,) = chosen
+    value = given.text(name) or ""
+    if name == PATTERN:
+        try:
+            re.compile(value)
+        except re.error as error:
+            raise ConfigError(f"{PATTERN} has value {value!r}, no pattern: {error}") from None
+        if value:
+            return (), value, ()
+    elif name == SUBSCRIBE:
+        topics = tuple(dict.fromkeys(filter(None, (word.strip() for word in value.split(",")))))
+        if topics:
+            return topics, "", ()
+    else:
+        assigned = _assigned(value)
+        if assigned:
+            return (), "", assigned
+    raise ConfigError(f"{name} has value {value!r}, which names nothing")
+
+
+def _assigned(value: str) -> tuple[TopicPartition, ...]:
+    found = _json(ASSIGN, value)
+    shape = f'{ASSIGN} has value {value}, which is not like {{"topic":[0,1]}}'
+    if not all(isinstance(numbers, list) for numbers in found.values()):
+        raise ConfigError(shape)
+    pairs = [(topic, number) for topic, numbers in found.items() for number in numbers]
+    if not all(type(number) is int and number >= 0 for _, number in pairs):
+        raise ConfigError(shape)
+    return tuple(sorted({TopicPartition(*pair) for pair in pairs}))
+
+
+def _position(given: _Given, name: str, default: str, batch: bool, wrong: str) -> Position:
+    """``wrong``: the word that a batch may not use here (nor, as -1 or -2, in JSON)."""
+    value = given.text(name)
+    if value is None:
+        return default
+    word = value.strip().lower()
+    if word in (EARLIEST, LATEST):
+        if batch and word == wrong:
+            raise ConfigError(f"{name} has value {value}, which a batch query cannot have")
+        return word
+    shape = f'{name} has value {value}, which is not like {{"topic":{{"0":23,"1":-2}}}}'
+    found: dict[TopicPartition, int] = {}
+    for topic, offsets in _json(name, value).items():
+        if not isinstance(offsets, dict):
+            raise ConfigError(shape)
+        for number, offset in offsets.items():
+            if not number.isdecimal() or type(offset) is not int or offset < EARLIEST_TIME:
+                raise ConfigError(shape)
+            if batch and offset == (LATEST_TIME if wrong == LATEST else EARLIEST_TIME):
+                raise ConfigError(
+                    f"{name} has value {value}: {offset} ({wrong}) for {topic}-{number} is "
+                    "nothing a batch query can have"
+                )
+            found[TopicPartition(topic, int(number))] = offset
+    return found
+
+
+def _json(name: str, value: str) -> dict[str, Any]:
+    try:
+        found = json.loads(value)
+    except ValueError as error:
+        raise ConfigError(f"{name} has value {value}, which is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise ConfigError(f"{name} has value {value}, which is no JSON object")
+    return found
+
+
+class _Given:
+    """Options by name, whatever the case of either."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = {key.lower(): str(value) for key, value in options.items()}
+
+    def check_names(self) -> None:
+        for key, value in self._options.items():
+            if key in _REFUSED:
+                raise ConfigError(
+                    f"{key} has value {value}, which is not supported: {_REFUSED[key]}"
+                )
+            if key == "kafka.security.protocol" and value.upper() != _PLAINTEXT:
+                raise ConfigError(f"{key} has value {value}: 0.8.2.2 speaks {_PLAINTEXT} only")
+            if key not in _KNOWN and not key.startswith("kafka."):
+                close = difflib.get_close_matches(key, _KNOWN, 1)
+                hint = f"; did you mean {_KNOWN[close[0]]}?" if close else ""
+                raise ConfigError(f"Option {key} ({value}) is unknown{hint}")
+        if self.boolean("includeHeaders", False):
+            raise ConfigError("includeHeaders has value true: 0.8.2.2 messages have no headers")
+
+    def text(self, name: str) -> str | None:
+        return self._options.get(name.lower())
+
+    def number(self, name: str, default: int, low: int = 1) -> int:
+        value = self.text(name)
+        if value is None:
+            return default
+        try:
+            found = int(value)
+        except ValueError:
+            found = low - 1
+        if found < low:
+            raise ConfigError(f"{name} has value {value}, which is not a number from {low} on")
+        return found
+
+    def boolean(self, name: str, default: bool) -> bool:
+        value = self.text(name)
+        if value is None:
+            return default
+        if value.lower() not in ("true", "false"):
+            raise ConfigError(f"{name} has value {value}, which is neither true nor false")
+        return value.lower() == "true"
+
+    def milliseconds(self, name: str, default: int) -> int:
+        """A number with ms, s, m, min, h or d; without a unit, ms."""
+        value = self.text(name)
+        if value is None:
+            return default
+        found = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", value.lower())
+        units = {"": 1, "ms": 1, "s": 1000, "m": 60000, "min": 60000, "h": 3600000, "d": 86400000}
+        if not found or found[2] not in units:
+            raise ConfigError(f"{name} has value {value}, which is no duration such as 15m")
+        return int(found[1]) * units[found[2]]

@@ -1,0 +1,264 @@
+"""What a query of the ``kafka08`` source reads next: partitions, offsets, ranges, losses.
+
+Used on the driver's side. The rules are those of Spark's Kafka source: partitions found later
+are read from their beginning, and whatever is not in the log any more is an error, or with
+``failOnDataLoss`` false a warning. No Spark here.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from kafka08.common import Broker, TopicPartition
+from kafka08.errors import ConfigError, KafkaError, UnknownTopicOrPartitionError
+from kafka08.runtime import Runtime, ThreadRuntime
+from kafka08.spark.errors import DataLossError
+from kafka08.spark.offsets import OffsetReader, resolve
+from kafka08.spark.planner import Offsets, Range, lags, split_ranges, split_total
+from kafka08.spark.source_options import (
+    BOOTSTRAP,
+    EARLIEST,
+    ENDING,
+    LATEST,
+    STARTING,
+    Position,
+    SourceOptions,
+)
+
+T = TypeVar("T")
+
+logger = logging.getLogger("kafka08.spark.source_plan")
+
+# How often a topic is asked for that no broker knows, and latest offsets that went back.
+DOUBT_RETRIES = 3
+
+
+class UnreachableError(KafkaError, OSError):
+    """No broker answered."""
+
+
+class SourcePlanner:
+    """Plans for ``options``, over connections of its own. Not to be pickled."""
+
+    def __init__(
+        self,
+        options: SourceOptions,
+        *,
+        reader: OffsetReader | None = None,
+        runtime: Runtime | None = None,
+    ) -> None:
+        self._options = options
+        self._runtime = runtime or ThreadRuntime()
+        self._doubts = min(DOUBT_RETRIES, options.retries)
+        self._reader = reader or OffsetReader(
+            options.endpoints,
+            client_id=options.client_id,
+            retries=options.retries,
+            unknown_retries=self._doubts,
+            backoff_ms=options.backoff_ms,
+            timeout_ms=options.timeout_ms,
+            runtime=self._runtime,
+        )
+        self._last_trigger: float | None = None
+
+    # --- partitions
+
+    def partitions(self) -> list[TopicPartition]:
+        """All that the options choose, sorted. Raises ConfigError for what does not exist."""
+        options = self._options
+        try:
+            if options.topics:
+                return self._ask(lambda reader: reader.partitions(options.topics))
+            if options.pattern:
+                return self._matching()
+            topics = sorted({tp.topic for tp in options.assigned})
+            found = self._ask(lambda reader: reader.partitions(topics))
+        except UnknownTopicOrPartitionError as error:
+            raise ConfigError(f"{options.subscription}: no such topic: {error}") from None
+        missing = sorted(set(options.assigned) - set(found))
+        if missing:
+            raise ConfigError(f"{options.subscription}: no such partition: {_names(missing)}")
+        return sorted(options.assigned)
+
+    def _matching(self) -> list[TopicPartition]:
+        names = self._options.matching(self._ask(lambda reader: reader.topics()))
+        return self._ask(lambda reader: reader.partitions(names)) if names else []
+
+    def _still_there(self, start: Offsets) -> list[TopicPartition]:
+        """As ``partitions``, but what has gone since ``start`` is a loss."""
+        try:
+            found = self.partitions()
+        except ConfigError:
+            found = self._existing()
+        gone = sorted(set(start) - set(found))
+        if gone:
+            self._loss(f"{_names(gone)} of {self._options.subscription} are gone")
+        return found
+
+    def _existing(self) -> list[TopicPartition]:
+        """Those of the chosen ones that exist, when some do not."""
+        options = self._options
+        wanted = set(options.topics) | {tp.topic for tp in options.assigned}
+        there = [name for name in self._ask(lambda reader: reader.topics()) if name in wanted]
+        found = self._ask(lambda reader: reader.partitions(there)) if there else []
+        return sorted(set(found) & set(options.assigned)) if options.assigned else found
+
+    # --- offsets
+
+    def initial(self) -> dict[TopicPartition, int]:
+        """Where a new query starts: ``startingOffsets``."""
+        return self._positions(STARTING, self._options.starting, self.partitions())
+
+    def bounds(self) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+        """(start, end) of a batch query."""
+        partitions = self.partitions()
+        start = self._positions(STARTING, self._options.starting, partitions)
+        end = self._positions(ENDING, self._options.ending, partitions)
+        for tp in partitions:
+            if start[tp] > end[tp]:
+                raise ConfigError(
+                    f"{STARTING} is {start[tp]} for {tp}, behind its end, {end[tp]} ({ENDING})"
+                )
+        return start, end
+
+    def _positions(
+        self, name: str, wanted: Position, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        if wanted == EARLIEST:
+            return self._ask(lambda reader: reader.earliest(partitions))
+        if wanted == LATEST or isinstance(wanted, str):
+            return self._ask(lambda reader: reader.latest(partitions))
+        if set(wanted) != set(partitions):
+            raise ConfigError(
+                f"{name} must name every partition of {self._options.subscription}: missing "
+                f"{_names(set(partitions) - set(wanted))}, unknown "
+                f"{_names(set(wanted) - set(partitions))}"
+            )
+        given = {tp: offset for tp, offset in wanted.items() if offset >= 0}
+        found = self._ask(lambda reader: resolve(wanted, reader))
+        low = self._ask(lambda reader: reader.earliest(given))
+        high = self._ask(lambda reader: reader.latest(given))
+        for tp, offset in given.items():
+            if not low[tp] <= offset <= high[tp]:
+                self._loss(f"{name} has {offset} for {tp}, but the log has [{low[tp]}, {high[tp]})")
+                found[tp] = min(max(offset, low[tp]), high[tp])
+        return dict(sorted(found.items()))
+
+    def latest(self, start: Offsets) -> dict[TopicPartition, int]:
+        """How far all partitions reach now, new ones included."""
+        partitions = self._still_there(start)
+        found = self._ask(lambda reader: reader.latest(partitions))
+        for _ in range(self._doubts):
+            if not _behind(found, start):
+                return found
+            # A leader that has just been elected may not know yet how far it may serve.
+            self._runtime.sleep(self._options.backoff_ms / 1000)
+            found.update(self._ask(lambda reader: reader.latest(_behind(found, start))))
+        for tp in _behind(found, start):
+            self._loss(f"The log of {tp} ends at {found[tp]}, but {start[tp]} was already planned")
+        return found
+
+    def limited(
+        self, start: Offsets, latest: Offsets, *, most: int = 0, least: int = 0
+    ) -> dict[TopicPartition, int]:
+        """Ends of about ``most`` messages; those of ``start`` while fewer than ``least`` wait and
+        ``maxTriggerDelay`` is not over."""
+        new = [tp for tp in latest if tp not in start]
+        begin = {tp: offset for tp, offset in start.items() if tp in latest}
+        if new:
+            begin.update(self._ask(lambda reader: reader.earliest(new)))
+        now = self._runtime.clock.monotonic()
+        delay = self._options.max_delay_ms / 1000
+        early = self._last_trigger is not None and now - self._last_trigger < delay
+        if early and sum(lags(begin, latest).values()) < least:
+            return dict(start)
+        self._last_trigger = now
+        ends = split_total(most, begin, latest) if most else dict(latest)
+        # Where a log was made anew, reading goes on from its end.
+        return {tp: min(ends[tp], latest[tp]) for tp in sorted(latest)}
+
+    # --- ranges
+
+    def ranges(self, start: Offsets, end: Offsets) -> list[Range]:
+        """What lies between, cut as asked for, without what is empty."""
+        unclear = [tp for tp in end if tp not in start or end[tp] < start[tp]]
+        earliest = self._ask(lambda reader: reader.earliest(unclear)) if unclear else {}
+        found = []
+        for tp in sorted(end):
+            begin = earliest.get(tp, start.get(tp, 0))
+            if tp not in start and begin > 0:
+                self._loss(f"The new partition {tp} begins at {begin}, not at 0")
+            elif tp in unclear and tp in start:
+                self._loss(f"{tp} was planned from {start[tp]} to {end[tp]}, which is before it")
+            found.append(Range(tp.topic, tp.partition, begin, end[tp]))
+        gone = sorted(set(start) - set(end))
+        if gone:
+            self._loss(f"{_names(gone)} of {self._options.subscription} are gone")
+        options = self._options
+        return split_ranges(
+            found, min_partitions=options.min_partitions, max_records=options.max_records
+        )
+
+    def leaders(self, ranges: Iterable[Range]) -> dict[TopicPartition, Broker]:
+        """Hints for executors."""
+        return self._reader.leaders({each.topic_partition for each in ranges})
+
+    def _loss(self, text: str) -> None:
+        report_loss(self._options, text)
+
+    def _ask(self, question: Callable[[OffsetReader], T]) -> T:
+        try:
+            return question(self._reader)
+        except KafkaError as error:
+            if isinstance(error, OSError):
+                raise self._unreachable(error) from None
+            raise
+        except OSError as error:
+            raise self._unreachable(error) from None
+
+    def _unreachable(self, error: OSError) -> UnreachableError:
+        brokers = ",".join(f"{host}:{port}" for host, port in self._options.endpoints)
+        return UnreachableError(f"{BOOTSTRAP} has value {brokers}: {error}")
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+def report_loss(options: SourceOptions, text: str) -> None:
+    """Raises DataLossError, or warns where that is asked for."""
+    if options.fail_on_data_loss:
+        raise DataLossError(
+            f"{text}. Messages may be lost: retention removed them, or the topic was deleted; "
+            "set failOnDataLoss to false to go on without them"
+        )
+    logger.warning("%s. Messages may be lost", text)
+
+
+def to_json(offsets: Offsets) -> dict[str, dict[str, int]]:
+    """As in Spark's checkpoints, always in one order: they are compared as text."""
+    found: dict[str, dict[str, int]] = {}
+    for tp in sorted(offsets):
+        found.setdefault(tp.topic, {})[str(tp.partition)] = offsets[tp]
+    return found
+
+
+def from_json(offsets: Mapping[str, Mapping[str, Any]]) -> dict[TopicPartition, int]:
+    """Raises ConfigError for what ``to_json`` did not write."""
+    try:
+        return {
+            TopicPartition(topic, int(number)): int(offset)
+            for topic, numbers in offsets.items()
+            for number, offset in numbers.items()
+        }
+    except (AttributeError, TypeError, ValueError):
+        raise ConfigError(f"The checkpoint has offsets {offsets}, which are none") from None
+
+
+def _behind(found: Offsets, start: Offsets) -> list[TopicPartition]:
+    return [tp for tp, offset in found.items() if offset < start.get(tp, 0)]
+
+
+def _names(partitions: Iterable[TopicPartition]) -> str:
+    return ", ".join(str(tp) for tp in sorted(partitions)) or "none"
