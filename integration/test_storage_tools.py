@@ -102,6 +102,20 @@ def test_dump(both: dict[str, Tools], segments: Path, words: list[str]) -> None:
     assert len(done.lines) > (10 if "--verify-index-only" in words else 60)
 
 
+@original
+def test_dump_of_many_files_with_gaps(both: dict[str, Tools], tmp_path: Path) -> None:
+    files = []
+    for base in range(0, 300, 20):
+        path = tmp_path / f"{base:020d}.log"
+        message = encode_set([(b"k", b"v")])
+        path.write_bytes(
+            b"".join(offset.to_bytes(8, "big") + message[8:] for offset in (base, base + 2))
+        )
+        files.append(str(path))
+    done = compare(both, DUMP, "--files", ",".join(files))
+    assert len(done.err.splitlines()) == 2 * len(files)
+
+
 def damaged(segments: Path, tmp_path: Path, spoil: Callable[[Path], None]) -> str:
     directory = tmp_path / "t-0"
     shutil.copytree(segments, directory)

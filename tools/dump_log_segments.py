@@ -28,6 +28,7 @@ from kafka08.message.message import (
 from kafka08.message.message_set import iter_messages
 from kafka08.producer.serializers import load
 from tools.options import OptionParser, run_tool
+from tools.scala_order import hash_map_order
 
 Decoder = Callable[[bytes], object]
 Pairs = dict[str, list[tuple[int, int]]]
@@ -264,9 +265,9 @@ def _line(message: Shown, position: int, decoders: tuple[Decoder, Decoder] | Non
 
 
 def _report(title: str, text: str, pairs: Pairs) -> None:
-    for path, found in pairs.items():
+    for path in hash_map_order(pairs):
         print(f"{title}{path}", file=sys.stderr)
-        for pair in reversed(found):
+        for pair in reversed(pairs[path]):
             print(f"  {text.format(*pair)}", file=sys.stderr)
 
 
