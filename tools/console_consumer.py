@@ -22,7 +22,6 @@ from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.filters import Blacklist, TopicFilter, Whitelist
 from kafka08.consumer.standalone import NO_OFFSET, StandaloneConsumer
 from kafka08.consumer.stream import KafkaStream
-from kafka08.settings import log_overrides
 from tools.broker_list import broker_list
 from tools.csv_metrics import CsvReporter, Meter, add_csv_options, csv_directory
 from tools.deserializers import Deserializer, deserializer_named
@@ -89,7 +88,6 @@ def main(argv: list[str]) -> int:
             file=sys.stderr,
         )
         return 1
-    log_overrides(settings, ConsumerConfig.keys())
     config = ConsumerConfig.from_properties(settings)
     printing = _printing(args)
     try:

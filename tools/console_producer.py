@@ -107,7 +107,6 @@ def uses_new_producer(args: Arguments) -> bool:
 
 
 def _send_old(reader: MessageReader, properties: dict[str, str]) -> None:
-    log_overrides(properties, ProducerConfig.keys())
     with Producer(ProducerConfig.from_properties(properties)) as producer:
         for message in reader:
             producer.send(message)

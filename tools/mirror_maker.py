@@ -214,7 +214,6 @@ def new_settings(given: Mapping[str, str]) -> dict[str, str]:
 
 def old_settings(given: Mapping[str, str]) -> dict[str, str]:
     """The same for the old producer's settings. Raises ConfigError as it does."""
-    log_overrides(given, ProducerConfig.keys())
     config = ProducerConfig.from_properties(given)
     renamed = {new: given[old] for old, new in RENAMED.items() if old in given}
     codecs = {number: name for name, number in COMPRESSION_CODECS.items()}
@@ -254,7 +253,6 @@ def _add_source(
 ) -> None:
     if args.has("offset.commit.interval.ms"):
         given["auto.commit.interval.ms"] = str(args.value("offset.commit.interval.ms"))
-    log_overrides(given, ConsumerConfig.keys())
     # Without commits a mirror that restarts would begin anew.
     config = ConsumerConfig.from_properties({**given, "auto.commit.enable": "true"})
     window = mirror.window(_limit(args), _skip_failed(args))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kafka08.client.ids import check_id
 from kafka08.errors import ConfigError
-from kafka08.settings import BOOLEAN, INT, STRING, Settings, setting, value_of
+from kafka08.settings import BOOLEAN, INT, STRING, Settings, log_overrides, setting, value_of
 
-_ID = re.compile(r"[A-Za-z0-9._-]*")
 _LOWER = STRING._replace(parse=str.lower)
 ZOOKEEPER = "zookeeper"
 KAFKA = "kafka"
@@ -18,15 +18,6 @@ LARGEST = "largest"
 
 def _keeps_offsets_in_kafka(config: ConsumerConfig) -> bool:
     return config.offsets_storage == KAFKA
-
-
-def check_id(key: str, value: str | None) -> None:
-    """Raises ConfigError for an id that could not be a znode or metric name."""
-    if value is not None and not _ID.fullmatch(value):
-        raise ConfigError(
-            f"{key} has value {value} which is illegal: it contains a character other than "
-            "ASCII alphanumerics, '.', '_' and '-'"
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +137,12 @@ class ConsumerConfig(Settings):
     serializer_encoding: str = setting(
         "serializer.encoding", "UTF8", doc="charset of the string decoder"
     )
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> ConsumerConfig:
+        """As any settings; keys that are not ours are warned of."""
+        log_overrides(properties, cls.keys())
+        return super().from_properties(properties)
 
     def check(self) -> None:
         check_id("group.id", self.group_id)

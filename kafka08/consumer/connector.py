@@ -22,13 +22,14 @@ from kafka08.client.offsets import CoordinatorOffsets, ZooKeeperOffsets
 from kafka08.common import TopicPartition
 from kafka08.consumer.assignors import Assignment, assignor_for, thread_ids
 from kafka08.consumer.config import ConsumerConfig
+from kafka08.consumer.decoders import Decoder, decoder_named
 from kafka08.consumer.errors import ConsumerRebalanceFailedError, MessageStreamsExistError
 from kafka08.consumer.fetcher import FetcherManager
 from kafka08.consumer.filters import STATIC, TopicFilter
 from kafka08.consumer.group import GroupNodes, GroupView
 from kafka08.consumer.metrics import ConsumerMetrics
 from kafka08.consumer.offset_store import OffsetStore
-from kafka08.consumer.stream import Decoder, KafkaStream, PartitionPosition
+from kafka08.consumer.stream import KafkaStream, PartitionPosition
 from kafka08.errors import ConfigError
 from kafka08.network.channel import Channel
 from kafka08.runtime import GeventRuntime, Loop, Runtime, Scheduler, ThreadRuntime
@@ -140,13 +141,14 @@ class ConsumerConnector:
     def create_message_streams(
         self,
         topic_counts: Mapping[str, int],
-        key_decoder: Decoder | None = None,
-        value_decoder: Decoder | None = None,
+        key_decoder: Decoder | str | None = None,
+        value_decoder: Decoder | str | None = None,
     ) -> dict[str, list[KafkaStream]]:
         """Join the group for these topics: topic -> streams, topic -> number wanted.
 
-        Raises MessageStreamsExistError the second time, ConfigError for a number below 1,
-        ConsumerRebalanceFailedError when the group does not let this member in.
+        Decoders are callables, or named as in ``decoders``. Raises MessageStreamsExistError the
+        second time, ConfigError for a number below 1, ConsumerRebalanceFailedError when the group
+        does not let this member in.
         """
         for topic, streams in topic_counts.items():
             if streams < 1:
@@ -165,8 +167,8 @@ class ConsumerConnector:
         self,
         topic_filter: TopicFilter,
         num_streams: int = 1,
-        key_decoder: Decoder | None = None,
-        value_decoder: Decoder | None = None,
+        key_decoder: Decoder | str | None = None,
+        value_decoder: Decoder | str | None = None,
     ) -> list[KafkaStream]:
         """Join the group for all topics that match, those to come included.
 
@@ -190,16 +192,21 @@ class ConsumerConnector:
             self._registration = ConsumerRegistration({})
 
     def _new_stream(
-        self, key_decoder: Decoder | None, value_decoder: Decoder | None
+        self, key_decoder: Decoder | str | None, value_decoder: Decoder | str | None
     ) -> KafkaStream:
         return KafkaStream(
             self._runtime.queue(self.config.queued_max_message_chunks),
             timeout_ms=self.config.consumer_timeout_ms,
-            key_decoder=key_decoder,
-            value_decoder=value_decoder,
+            key_decoder=self._decoder(key_decoder),
+            value_decoder=self._decoder(value_decoder),
             commit_handed_out=self.config.commit_handed_out,
             meter=self._metrics.messages,
         )
+
+    def _decoder(self, given: Decoder | str | None) -> Decoder | None:
+        if isinstance(given, str):
+            return decoder_named(given, self.config.serializer_encoding)
+        return given
 
     def _stream_of(self, tp: TopicPartition, thread: str) -> KafkaStream:
         """Filter streams serve any topic, under None."""

@@ -12,11 +12,12 @@ moment it is handed out, and loses it when the process dies; so do streams that 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kafka08.client.meters import Meter
 from kafka08.common import TopicPartition
+from kafka08.consumer.decoders import Decoder
 from kafka08.consumer.errors import ConsumerTimeoutError, StreamFailedError
 from kafka08.errors import MessageSizeTooLargeError
 from kafka08.message import message as raw
@@ -24,8 +25,6 @@ from kafka08.message.message_set import iter_messages, next_offset
 from kafka08.runtime import Empty, Queue
 
 logger = logging.getLogger("kafka.consumer.ConsumerIterator")
-
-Decoder = Callable[[bytes], Any]
 
 
 class PartitionPosition:

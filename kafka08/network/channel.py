@@ -43,13 +43,17 @@ class Channel:
         timeout_ms: int = 30000,
         runtime: Runtime | None = None,
         receive_buffer_bytes: int = 0,
+        send_buffer_bytes: int = 0,
     ) -> None:
         self.host = host
         self.port = port
         self.client_id = client_id
         self._timeout = timeout_ms / 1000
         self._runtime = runtime or ThreadRuntime()
-        self._receive_buffer_bytes = receive_buffer_bytes
+        self._buffer_bytes = (
+            (socket.SO_RCVBUF, receive_buffer_bytes),
+            (socket.SO_SNDBUF, send_buffer_bytes),
+        )
         self._socket: Any = None
         self._correlation_id = 0
         self._pending: deque[_Pending] = deque()
@@ -68,8 +72,9 @@ class Channel:
         sock = self._socket
         if sock is None:
             sock = self._runtime.connect(self.host, self.port, self._timeout)
-            if self._receive_buffer_bytes > 0:
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._receive_buffer_bytes)
+            for option, size in self._buffer_bytes:
+                if size > 0:
+                    sock.setsockopt(socket.SOL_SOCKET, option, size)
             self._socket = sock
         return sock
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kafka08.client.ids import check_id
 from kafka08.errors import ConfigError
 from kafka08.settings import (
     CODEC,
@@ -11,6 +13,7 @@ from kafka08.settings import (
     LIST,
     SHORT,
     Settings,
+    log_overrides,
     setting,
     value_of,
 )
@@ -96,7 +99,14 @@ class ProducerConfig(Settings):
         "batch.num.messages", 200, doc="async: messages that make a batch"
     )
 
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> ProducerConfig:
+        """As any settings; keys that are not ours are warned of."""
+        log_overrides(properties, cls.keys())
+        return super().from_properties(properties)
+
     def check(self) -> None:
+        check_id("client.id", self.client_id)
         if self.producer_type == ASYNC and (
             self.batch_num_messages > self.queue_buffering_max_messages
         ):

@@ -128,6 +128,15 @@ class KafkaProducerConfig(Settings):
         "receive.buffer.bytes", 32768, low=0, high=INT_MAX, doc="receive buffer of a connection"
     )
     client_id: str = setting("client.id", "", doc="the name this client gives brokers")
+    metric_reporters: tuple[str, ...] = setting(
+        "metric.reporters", (), LIST, doc="not used: metrics() tells the numbers"
+    )
+    metrics_sample_window_ms: int = setting(
+        "metrics.sample.window.ms", 30000, LONG, 0, LONG_MAX, doc="time one sample is taken over"
+    )
+    metrics_num_samples: int = setting(
+        "metrics.num.samples", 2, low=1, high=INT_MAX, doc="samples that rates are made of"
+    )
 
     def check(self) -> None:
         parse_acks(self.acks)

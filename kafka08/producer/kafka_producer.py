@@ -43,6 +43,7 @@ from kafka08.settings import COMPRESSION_CODECS
 __all__ = ["KafkaProducer", "RecordFuture", "RecordMetadata"]
 
 logger = logging.getLogger("org.apache.kafka.clients.producer.KafkaProducer")
+config_logger = logging.getLogger("org.apache.kafka.clients.producer.ProducerConfig")
 
 # How long the interpreter's end may wait for a producer that nobody closed.
 AT_EXIT_S = 5.0
@@ -84,6 +85,7 @@ class KafkaProducer:
         key_serializer = key_serializer or given.pop("key.serializer", None)
         value_serializer = value_serializer or given.pop("value.serializer", None)
         self.config = config = KafkaProducerConfig.of(given)
+        _warn_of(given, config)
         self.client_id = config.client_id or f"producer-{next(_numbers)}"
         self._runtime = runtime or ThreadRuntime()
         self._clock = self._runtime.clock
@@ -95,7 +97,9 @@ class KafkaProducer:
         self._refusal: type[ProducerClosedError] | None = None
         self._max_record = min(config.max_request_size, config.buffer_memory)
         self._codec = COMPRESSION_CODECS[config.compression_type]
-        self._metrics = ProducerMetrics(self._now())
+        self._metrics = ProducerMetrics(
+            self._now(), _seconds(config.metrics_sample_window_ms), config.metrics_num_samples
+        )
         self._room = self._runtime.event()
         self._lock = self._runtime.lock()
         self._accumulator = Accumulator(
@@ -398,6 +402,19 @@ class KafkaProducer:
 
 def _seconds(ms: int) -> float:
     return min(ms / 1000, _FOREVER_S)
+
+
+def _warn_of(given: Mapping[str, Any], config: KafkaProducerConfig) -> None:
+    known = config.keys()
+    for name, value in given.items():
+        if "." in name and name not in known:
+            config_logger.warning(
+                "The configuration %s = %s was supplied but isn't a known config.", name, value
+            )
+    if config.metric_reporters:
+        config_logger.warning(
+            "metric.reporters names JVM classes, which are not run: ask metrics() for the numbers"
+        )
 
 
 def _serializer(given: Encoder | str | None) -> Encoder | None:

@@ -1,12 +1,13 @@
 """Numbers of a producer under the names of the Java one's ``producer-metrics``.
 
-Rates, averages and maxima are over the last one to two windows of 30 seconds. Counts of records
-are taken where a request is sent, so that ``send`` pays nothing. Knows no task: calls come from
-several, and a count that two raise at once may lose one.
+Rates, averages and maxima are over the last samples, two of 30 seconds by default. Counts of
+records are taken where a request is sent, so that ``send`` pays nothing. Knows no task: calls
+come from several, and a count that two raise at once may lose one.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from kafka08.errors import KafkaError
@@ -14,75 +15,70 @@ from kafka08.producer.accumulator import Part
 from kafka08.producer.batch import Batch
 
 WINDOW_S = 30.0
+SAMPLES = 2
 
 
 class Sensor:
-    """Sum, count and maximum of what was recorded lately; times in monotonic seconds."""
+    """Sum, count and maximum of what was recorded lately; times in monotonic seconds.
 
-    __slots__ = ("_before", "_begin", "_now", "total")
+    ``window`` seconds make a sample; what is older than ``samples`` of them is forgotten.
+    """
 
-    def __init__(self, begin: float) -> None:
+    __slots__ = ("_span", "_windows", "total")
+
+    def __init__(self, begin: float, window: float = WINDOW_S, samples: int = SAMPLES) -> None:
         self.total = 0.0
-        self._begin = begin
-        self._now = [0.0, 0, 0.0]
-        self._before: tuple[float, list[float]] | None = None
+        self._span = window
+        # Each: begin, sum, count, maximum.
+        self._windows = deque([[begin, 0.0, 0, 0.0]], samples)
 
     def record(
         self, value: float, now: float, count: int = 1, largest: float | None = None
     ) -> None:
         self._roll(now)
-        window = self._now
-        window[0] += value
-        window[1] += count
-        window[2] = max(window[2], value if largest is None else largest)
+        window = self._windows[-1]
+        window[1] += value
+        window[2] += count
+        window[3] = max(window[3], value if largest is None else largest)
         self.total += value
 
     def _roll(self, now: float) -> None:
-        age = now - self._begin
-        if age >= WINDOW_S:
-            # What is older than two windows is forgotten.
-            self._before = (self._begin, self._now) if age < 2 * WINDOW_S else None
-            self._begin = now
-            self._now = [0.0, 0, 0.0]
-
-    def _windows(self, now: float) -> tuple[float, list[float]]:
-        self._roll(now)
-        if self._before is None:
-            return self._begin, self._now
-        begin, before = self._before
-        return begin, [
-            before[0] + self._now[0],
-            before[1] + self._now[1],
-            max(before[2], self._now[2]),
-        ]
+        windows = self._windows
+        if now - windows[-1][0] >= self._span:
+            windows.append([now, 0.0, 0, 0.0])
+            samples = windows.maxlen or 1
+            while len(windows) > 1 and now - windows[0][0] >= samples * self._span:
+                windows.popleft()
 
     def rate(self, now: float) -> float:
         """Per second."""
-        begin, window = self._windows(now)
-        return window[0] / max(now - begin, 1.0)
+        self._roll(now)
+        return sum(w[1] for w in self._windows) / max(now - self._windows[0][0], 1.0)
 
     def average(self, now: float) -> float:
-        window = self._windows(now)[1]
-        return window[0] / window[1] if window[1] else 0.0
+        self._roll(now)
+        count = sum(w[2] for w in self._windows)
+        return sum(w[1] for w in self._windows) / count if count else 0.0
 
     def largest(self, now: float) -> float:
-        return self._windows(now)[1][2]
+        self._roll(now)
+        return max(w[3] for w in self._windows)
 
 
 class ProducerMetrics:
     """What the sender notes, and ``snapshot``."""
 
-    def __init__(self, now: float) -> None:
-        self._records = Sensor(now)
-        self._record_bytes = Sensor(now)
-        self._batch_bytes = Sensor(now)
-        self._compression = Sensor(now)
-        self._queue_ms = Sensor(now)
-        self._requests = Sensor(now)
-        self._latency_ms = Sensor(now)
-        self._retries = Sensor(now)
-        self._errors = Sensor(now)
-        self._outgoing = Sensor(now)
+    def __init__(self, now: float, window: float = WINDOW_S, samples: int = SAMPLES) -> None:
+        self._records = Sensor(now, window, samples)
+        self._record_bytes = Sensor(now, window, samples)
+        self._batch_bytes = Sensor(now, window, samples)
+        self._compression = Sensor(now, window, samples)
+        self._queue_ms = Sensor(now, window, samples)
+        self._requests = Sensor(now, window, samples)
+        self._latency_ms = Sensor(now, window, samples)
+        self._retries = Sensor(now, window, samples)
+        self._errors = Sensor(now, window, samples)
+        self._outgoing = Sensor(now, window, samples)
 
     def sent(self, parts: list[Part], request: Any, now: float) -> None:
         records = 0

@@ -7,6 +7,7 @@ Mirrors kafka.producer.Producer and ProducerSendThread. How a batch reaches brok
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import Any
 
 from kafka08.client.cluster import ClusterClient, parse_broker_list
@@ -79,7 +80,7 @@ class Producer:
             client_id=config.client_id,
             timeout_ms=config.request_timeout_ms,
             runtime=self._runtime,
-            channel=channel,
+            channel=partial(channel, send_buffer_bytes=config.send_buffer_bytes),
         )
         encoding = config.serializer_encoding
         self._handler = handler or EventHandler(

@@ -585,3 +585,12 @@ def test_metrics(world: World) -> None:
     numbers = member.connector.metrics()
     assert numbers["KafkaCommitsPerSec.Count"] == 4
     assert numbers["ZooKeeperCommitsPerSec.Count"] == 2
+
+
+def test_decoders_may_be_named(world: World) -> None:
+    world.cluster.append("t", 0, "größe".encode("ISO-8859-1"))
+    member = Member(world, serializer_encoding="ISO-8859-1")
+    name = "kafka.serializer.StringDecoder"
+    [stream] = member.connector.create_message_streams({"t": 1}, value_decoder=name)["t"]
+    member.fetch()
+    assert next(stream).value == "größe"

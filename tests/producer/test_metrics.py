@@ -17,3 +17,13 @@ def test_two_windows() -> None:
     assert sensor.largest(WINDOW_S * 2 + 2) == 5  # and now forgotten
     assert sensor.rate(WINDOW_S * 10) == 0
     assert sensor.total == 45
+
+
+def test_other_samples() -> None:
+    sensor = Sensor(0.0, window=1.0, samples=3)
+    for second in range(10):
+        sensor.record(second, float(second))
+    assert sensor.largest(9.0) == 9
+    assert sensor.average(9.0) == (7 + 8 + 9) / 3
+    assert sensor.rate(9.0) == (7 + 8 + 9) / 2
+    assert sensor.total == 45
