@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGES = ("kafka08", "zk", "kazoo")
-MODULES = ("pyspark_kafka08",)  # finds the data source by itself, where Spark looks for it
 LEFT_OUT = {"__pycache__", "_compiled", "tests", "testing"}
 # The earliest time a zip can hold: equal sources make equal files.
 EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -34,10 +33,6 @@ def sources() -> Iterator[tuple[str, Path]]:
             name = path.relative_to(directory.parent)
             if not LEFT_OUT & set(name.parts):
                 yield str(name), path
-    for module in MODULES:
-        spec = importlib.util.find_spec(module)
-        if spec is not None and spec.origin is not None:
-            yield f"{module}.py", Path(spec.origin)
 
 
 def write(target: Path) -> int:
