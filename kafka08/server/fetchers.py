@@ -40,6 +40,7 @@ logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
 EARLIEST, LATEST = -2, -1
 _BACKOFF_SECONDS = 1.0
+_LAGS_WITHOUT_ROOM = 2.2
 
 DiskErrors = Callable[[Iterable[DiskFailure]], None]
 
@@ -159,7 +160,7 @@ class ReplicaFetcher:
                     self._append(position, data)
                 position.partition.follow_hw(min(answer.high_watermark, position.offset))
         except Exception as error:
-            position.retry_at = self._clock.monotonic() + _BACKOFF_SECONDS
+            position.retry_at = self._clock.monotonic() + self._pause_after(error)
             if isinstance(error, (KafkaError, OSError)):
                 logger.warning("Partition %s is set aside for a while: %s", key, error)
                 log = position.partition.log
@@ -168,6 +169,13 @@ class ReplicaFetcher:
                     self._on_disk_errors([DiskFailure(directory, error)])
             else:
                 logger.exception("Partition %s is set aside for a while", key)
+
+    def _pause_after(self, error: Exception) -> float:
+        """Seconds. A replica that cannot write must leave the isr, or producers with acks -1
+        wait for it; the leader keeps it while it fetches, and looks once per lag time."""
+        if isinstance(error, OSError):
+            return _LAGS_WITHOUT_ROOM * self._config.replica_lag_time_max_ms / 1000
+        return _BACKOFF_SECONDS
 
     def _append(self, position: _Position, data: memoryview) -> None:
         log = position.partition.any_log()

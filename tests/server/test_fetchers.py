@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -216,6 +218,30 @@ def test_one_bad_partition_does_not_stop_the_others(pair: Pair) -> None:
     pair.steps(1)
     assert (pair.log.log_end_offset, other.log_end_offset) == (0, 2)
     pair.follower.clock.now += 1.0
+    pair.steps(1)
+    assert pair.same()
+
+
+def test_without_room_it_is_silent_until_the_leader_does_without_it(
+    make_pair: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = make_pair(replica_lag_time_max_ms="3000")
+    pair.leader.append("a")
+    pair.follow()
+
+    def full(*_: object, **__: object) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    pair.steps(1)
+    (failure,) = pair.follower.disk_errors
+    assert failure.error.errno == errno.ENOSPC
+    monkeypatch.undo()
+    asked = len(pair.channel.requests)
+    pair.follower.clock.now += 2 * 3.0  # a look of the leader's falls into the second half
+    pair.steps(1)
+    assert len(pair.channel.requests) == asked
+    pair.follower.clock.now += 0.7
     pair.steps(1)
     assert pair.same()
 

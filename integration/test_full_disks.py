@@ -1,0 +1,257 @@
+"""Disks that are full to the last block, and directories with things in them that nobody needs.
+
+Full file systems are skipped where none can be mounted (they take root and a loop device).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from integration.harness import Broker, Process, ZooKeeper, zookeeper_text
+from integration.test_disks import WAIT_S, Disk
+from integration.wire import Wire, WireError, entry, wait_until
+
+GROUP, TOPIC = "full-group", "t"
+SMALL = {
+    "log.index.size.max.bytes": 65536,
+    "offsets.topic.num.partitions": 1,
+    "num.partitions": 1,
+}
+
+
+class SmallDisk(Disk):
+    """One that is soon full."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root, megabytes=24)
+        self._filler = self.path / "filler"
+
+    def fill(self) -> None:
+        """Leave no block."""
+        with self._filler.open("ab", buffering=0) as file:
+            for size in (1 << 20, 4096):
+                with contextlib.suppress(OSError):
+                    while file.write(bytes(size)):
+                        pass
+            os.fsync(file.fileno())
+
+    def make_room(self) -> None:
+        self._filler.unlink()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    disk = SmallDisk(tmp_path / "loop")
+    yield disk
+    disk.unmount()
+
+
+@pytest.fixture
+def start(
+    zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
+) -> Callable[..., Broker]:
+    def start(log_dirs: str, *, kind: str = "ours", broker_id: int = 0, **props: object) -> Broker:
+        broker = Broker(
+            kind,
+            tmp_path / f"broker-{broker_id}",
+            f"{zookeeper.connect}/{tmp_path.name}",
+            broker_id=broker_id,
+            props={"log.dirs": log_dirs, **SMALL, **props},
+        )
+        launch(broker)
+        return broker.start()
+
+    return start
+
+
+def send(wire: Wire, taken: list[bytes], value: bytes, acks: int = 1) -> bool:
+    """Whether the broker took it; kept in ``taken`` then."""
+    try:
+        wire.produce(TOPIC, 0, entry(None, value), acks)
+    except WireError as error:
+        assert error.code == -1
+        return False
+    taken.append(value)
+    return True
+
+
+def send_until_refused(wire: Wire, taken: list[bytes]) -> None:
+    while send(wire, taken, os.urandom(3000)):
+        assert len(taken) < 5000
+
+
+def values(wire: Wire) -> list[bytes | None]:
+    return [each.value for each in wire.read_all(TOPIC, 0)]
+
+
+def test_killed_and_restarted_while_there_is_no_room(
+    start: Callable[..., Broker], disk: SmallDisk
+) -> None:
+    broker = start(f"{disk.path}/data", **{"log.segment.bytes": 1 << 20})
+    broker.create_topic(TOPIC)
+    taken: list[bytes] = []
+    with broker.wire() as wire:
+        wait_until("coordinator", WAIT_S, lambda: wire.coordinator_error(GROUP) == 0)
+        wait_until("commit", WAIT_S, lambda: wire.commit(GROUP, TOPIC, 0, 7) == 0)
+        for _ in range(100):
+            assert send(wire, taken, os.urandom(3000))
+        disk.fill()
+        send_until_refused(wire, taken)
+        assert wire.commit(GROUP, TOPIC, 0, 8) in (0, -1)
+        assert values(wire) == taken
+    for _ in range(2):
+        broker.kill()
+        broker.start().wait_for_leader(TOPIC)
+        with broker.wire() as wire:
+            assert values(wire) == taken
+            send_until_refused(wire, taken)  # the last block of a file may have a little room
+            assert values(wire) == taken
+    disk.make_room()
+    with broker.wire() as wire:
+        wait_until("room", WAIT_S, lambda: send(wire, taken, b"again"))
+        for _ in range(500):  # two segments
+            assert send(wire, taken, os.urandom(3000))
+        assert values(wire) == taken
+        wait_until("coordinator", WAIT_S, lambda: wire.coordinator_error(GROUP) == 0)
+        assert wire.committed(GROUP, TOPIC, 0)[0] in (7, 8)
+        assert wire.commit(GROUP, TOPIC, 0, 9) == 0
+    broker.stop()
+    broker.start().wait_for_leader(TOPIC)
+    with broker.wire() as wire:
+        assert values(wire) == taken
+        wait_until("offsets", WAIT_S, lambda: wire.committed(GROUP, TOPIC, 0) == (9, 0))
+
+
+def test_a_segment_cannot_be_rolled(start: Callable[..., Broker], disk: SmallDisk) -> None:
+    broker = start(f"{disk.path}/data")
+    broker.create_topic(TOPIC, config={"segment.ms": 1000})
+    taken: list[bytes] = []
+    with broker.wire() as wire:
+        assert send(wire, taken, b"before")
+        disk.fill()
+        wait_until("refusal", WAIT_S, lambda: not send(wire, taken, os.urandom(2000)))
+        assert values(wire) == taken
+        disk.make_room()
+        wait_until("room", WAIT_S, lambda: send(wire, taken, b"after"))
+        assert values(wire) == taken
+
+
+def test_a_topic_made_while_there_is_no_room_comes_to_life(
+    start: Callable[..., Broker], disk: SmallDisk
+) -> None:
+    broker = start(f"{disk.path}/data")
+    disk.fill()
+    with pytest.raises(TimeoutError):
+        _create(broker, 2)
+    disk.make_room()
+    broker.wait_for_leader(TOPIC)
+    with broker.wire() as wire:
+        taken: list[bytes] = []
+        assert send(wire, taken, b"x") and values(wire) == taken
+
+
+def _create(broker: Broker, timeout: float) -> None:
+    """As create_topic, with less patience."""
+    import integration.harness as harness
+
+    patience, harness.START_TIMEOUT_S = harness.START_TIMEOUT_S, int(timeout)
+    try:
+        broker.create_topic(TOPIC)
+    finally:
+        harness.START_TIMEOUT_S = patience
+
+
+def test_a_new_topic_goes_where_there_is_room(
+    start: Callable[..., Broker], disk: SmallDisk, tmp_path: Path
+) -> None:
+    broker = start(f"{disk.path}/data,{tmp_path}/roomy")
+    disk.fill()
+    broker.create_topic(TOPIC, partitions=4)
+    assert len(list((tmp_path / "roomy").glob(f"{TOPIC}-*"))) == 4
+    broker.kill()
+    broker.start().wait_for_leader(TOPIC, 4)
+
+
+@pytest.mark.parametrize("leader", ["ours", pytest.param("original", marks=pytest.mark.original)])
+def test_a_follower_has_no_room(
+    start: Callable[..., Broker], disk: SmallDisk, tmp_path: Path, leader: str
+) -> None:
+    lag = {"replica.lag.time.max.ms": 2000, "replica.lag.max.messages": 1000000}
+    first = start(f"{tmp_path}/first", kind=leader, broker_id=1, **lag)
+    second = start(f"{disk.path}/data", broker_id=2, **lag)
+    first.create_topic(TOPIC, replicas=[1, 2])
+    taken: list[bytes] = []
+    with first.wire() as wire:
+        wait_until("both", WAIT_S, lambda: isr(first) == [1, 2])
+        assert send(wire, taken, b"first", -1)
+        disk.fill()
+        for _ in range(50):
+            wire.produce(TOPIC, 0, entry(None, value := os.urandom(5000)), -1)
+            taken.append(value)
+        assert "No space left on device" in second.log
+        assert isr(first) == [1]
+        assert values(wire) == taken
+        disk.make_room()
+        log = disk.path / "data" / f"{TOPIC}-0" / f"{0:020d}.log"
+        ours = tmp_path / "first" / f"{TOPIC}-0" / f"{0:020d}.log"
+        wait_until("the rest", WAIT_S, lambda: log.read_bytes() == ours.read_bytes())
+    wait_until("full isr", WAIT_S, lambda: isr(first) == [1, 2])
+    assert second.alive
+
+
+def isr(broker: Broker) -> list[int]:
+    state = zookeeper_text(broker.zookeeper, f"/brokers/topics/{TOPIC}/partitions/0/state")
+    return sorted(json.loads(state or "{}").get("isr", []))
+
+
+def test_strays_and_garbage_in_a_data_directory(
+    start: Callable[..., Broker], tmp_path: Path
+) -> None:
+    data, noise = tmp_path / "data", random.Random(8)
+    broker = start(str(data), **{"log.segment.bytes": 1 << 20})
+    broker.create_topic(TOPIC)
+    taken: list[bytes] = []
+    with broker.wire() as wire:
+        for _ in range(500):
+            assert send(wire, taken, os.urandom(3000))
+    log = data / f"{TOPIC}-0"
+    for round_ in range(2):
+        broker.kill()
+        for name in (
+            "recovery-point-offset-checkpoint",
+            "replication-offset-checkpoint",
+            "cleaner-offset-checkpoint",
+        ):
+            path = data / name
+            if round_:
+                path.unlink()
+                path.mkdir()
+            else:
+                path.write_bytes(noise.randbytes(500))
+        for name in ("notes.txt", "x.tmp", "u-0"):
+            (data / name).write_bytes(noise.randbytes(100))
+        for name in ("lost+found", "t-01", "t-99999999999", "v-x", "-", ".Trash-0"):
+            (data / name).mkdir(exist_ok=True)
+        for name in ("5.log", "a.log", f"{1 << 63:020d}.log", f"{77:020d}.index", "core"):
+            (log / name).write_bytes(noise.randbytes(100))
+        (log / f"{len(taken):020d}.log").mkdir()
+        (log / f"{0:020d}.crc32c").unlink(missing_ok=True)
+        (log / f"{0:020d}.crc32c").write_bytes(noise.randbytes(50))
+        broker.start().wait_for_leader(TOPIC)
+        with broker.wire() as wire:
+            assert values(wire) == taken
+            for _ in range(400):  # beyond the next roll
+                assert send(wire, taken, os.urandom(3000))
+            assert values(wire) == taken
+    broker.stop()
+    assert (data / "u-0").is_file() and (data / "notes.txt").is_file()
+    broker.start().wait_for_leader(TOPIC)
+    with broker.wire() as wire:
+        assert values(wire) == taken
