@@ -15,6 +15,7 @@ import pytest
 
 from integration.harness import (
     HOME,
+    KINDS,
     Broker,
     Process,
     Tools,
@@ -124,7 +125,7 @@ def dump(tools: Tools, directories: list[Path]) -> str:
         "--deep-iteration", "--print-data-log", "--files", ",".join(files),
         timeout=300,
     )  # fmt: skip
-    assert done.code == 0, done.err
+    assert (done.code, done.err) == (0, "")
     return done.out
 
 
@@ -316,6 +317,8 @@ def test_converted_for_the_original_and_back(
     assert all(name.endswith((".log", ".index")) for name in names)
 
     assert sum(row["made"] - row["wrappers"] for row in rows.values()) > 0  # some were split
+    dumps = {dump(Tools(kind, tmp_path / f"{kind}-tools"), [tmp_path / "data"]) for kind in KINDS}
+    assert len(dumps) == 1
     made = {path: path.read_bytes() for path in indexes_of_sealed(tmp_path / "data")}
 
     # as it is; then after a crash, with everything to be recovered

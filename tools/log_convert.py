@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import signal
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Generator
@@ -19,7 +20,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from kafka08 import compiled
 from kafka08.common import TopicPartition
 from kafka08.config import BrokerConfig
 from kafka08.log import integrity
@@ -163,11 +163,20 @@ def _in_processes(
 ) -> Generator[int, None, list[Converted]]:
     """Run the jobs side by side; yields the size of each that has ended."""
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(processes, len(jobs)), context, compiled.activate) as pool:
+    ignoring = (signal.SIGINT, signal.SIG_IGN)  # a terminal interrupts all; this process decides
+    pool = ProcessPoolExecutor(min(processes, len(jobs)), context, signal.signal, ignoring)
+    try:
         running = {pool.submit(_run, job): size for job, size in zip(jobs, sizes, strict=True)}
         for ended in as_completed(running):
             yield running[ended]
         return [future.result() for future in running]
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in multiprocessing.active_children():
+            child.terminate()
+        raise
+    finally:
+        pool.shutdown()
 
 
 def _run(job: Job) -> Converted:
