@@ -2,15 +2,17 @@
 
 Per kind, one broker after the other, so that only one's data is on the disk:
 
-- append and fetch rate at the log's end with 1 GB of retained data and with 30 GB (`--retained`);
+- append and fetch rate at the log's end with 1 GB of retained data and with 30 GB (`--retained`),
+  and the second over the first;
 - produce round trips, one 16 KB batch at a time, alone and beside a reader that drains data
   dropped from the page cache as fast as it gets it (p50, p99; the reader's rate);
 - start after kill -9 without any recovery point, the page cache dropped: seconds per GB, for ours
   also with the side files of sealed segments removed;
 - the cleaner's own account of its work on a compacted topic: MB/s read and written.
 
-Without the original only ours is measured. Dropping the page cache takes root; without it the
-files of the broker are dropped one by one.
+Cells of the first two kinds run ROUNDS times in a row; the median counts. Every number is also
+printed as it comes. Without the original only ours is measured. Dropping the page cache takes
+root; without it the files of the broker are dropped one by one.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ PARTITIONS = 6
 RETAINED, OTHER, COMPACTED = "retained", "other", "compacted"
 TAIL_BYTES = 64 << 20
 KEYS = 100_000
+ROUNDS = 3
 PATIENCE_S = 1200
 PROPS = {
     "log.retention.hours": 10000,
@@ -116,12 +119,26 @@ class Storage:
             max_bytes=octets,
         )
 
-    def rates(self, shown: str) -> None:
-        os.sync()  # what is still to be written back is not this cell's business
+    def warm_up(self) -> None:
         batch = load.batch(100, 16384)
-        amount = self._produce(OTHER, batch, self._seconds, 2 * GB)
-        self.note(f"append with {shown}", "MB/s", amount.payload / MB / amount.seconds, True)
-        self.note(f"fetch with {shown}", "MB/s", self._fetch_tail(batch), True)
+        self._produce(OTHER, batch, self._seconds, GB)
+        self._fetch_tail(batch)
+
+    def rates(self, shown: str) -> None:
+        batch = load.batch(100, 16384)
+        for _ in range(ROUNDS):
+            os.sync()  # what is still to be written back is not this cell's business
+            amount = self._produce(OTHER, batch, self._seconds, GB)
+            self.note(f"append with {shown}", "MB/s", amount.payload / MB / amount.seconds, True)
+            self.note(f"fetch with {shown}", "MB/s", self._fetch_tail(batch), True)
+
+    def compare_rates(self, much: str, little: str) -> None:
+        for what in ("append", "fetch"):
+            first, second = (self._median(f"{what} with {shown}") for shown in (much, little))
+            self.note(f"{what}, {much} / {little}", "", first / second, True)
+
+    def _median(self, name: str) -> float:
+        return self._rows[name].median(self.kind) or 0.0
 
     def _fetch_tail(self, batch: load.Batch) -> float:
         with Wire(self.broker.port) as wire:
@@ -147,8 +164,22 @@ class Storage:
 
     # Hot traffic beside a cold reader
 
-    def beside_a_cold_reader(self) -> None:
-        alone = self._round_trips()
+    def cold_reader(self) -> None:
+        for _ in range(ROUNDS):
+            self._note_round_trips("alone", self._round_trips())
+            self._beside_a_cold_reader()
+        for percent in ("p50", "p99"):
+            ratio = self._median(f"produce {percent} beside a cold reader") / self._median(
+                f"produce {percent} alone"
+            )
+            self.note(f"produce {percent}, beside / alone", "", ratio)
+
+    def _note_round_trips(self, where: str, found: list[float]) -> None:
+        for percent in (50, 99):
+            value = found[len(found) * percent // 100] * 1e3
+            self.note(f"produce p{percent} {where}", "ms", value)
+
+    def _beside_a_cold_reader(self) -> None:
         drop_page_cache(self.broker.log_dir)
         context = multiprocessing.get_context("spawn")
         drained = context.Value("q", 0)
@@ -161,16 +192,11 @@ class Storage:
         reader.start()
         wait_until("the reader", 60, lambda: drained.value)
         begin, before = time.perf_counter(), drained.value
-        beside = self._round_trips()
+        self._note_round_trips("beside a cold reader", self._round_trips())
         rate = (drained.value - before) / MB / (time.perf_counter() - begin)
         stop.set()
         reader.join(30)
         reader.kill()
-        for percent in (50, 99):
-            first, second = (found[len(found) * percent // 100] * 1e3 for found in (alone, beside))
-            self.note(f"produce p{percent} alone", "ms", first)
-            self.note(f"produce p{percent} beside a cold reader", "ms", second)
-            self.note(f"produce p{percent}, beside / alone", "", second / first)
         self.note("cold reader", "MB/s", rate, True)
 
     def _round_trips(self) -> list[float]:
@@ -279,7 +305,7 @@ def say(text: str) -> None:
 
 def measure(rows: dict[str, Row], kind: str, options: argparse.Namespace, root: Path) -> None:
     zookeeper = ZooKeeper(root / f"zookeeper-{kind}").start()
-    retained, little = int(options.retained * GB), int(options.recovered * GB)
+    retained, recovered = int(options.retained * GB), int(options.recovered * GB)
 
     def broker(part: str) -> Storage:
         chroot, directory = f"{zookeeper.connect}/{kind}-{part}", root / f"{kind}-{part}"
@@ -292,17 +318,17 @@ def measure(rows: dict[str, Row], kind: str, options: argparse.Namespace, root: 
 
     def parts() -> Iterator[tuple[str, Callable[[Storage], None]]]:
         def growing(storage: Storage) -> None:
-            storage.rates("nothing else yet (warm-up)")
-            rows.pop("append with nothing else yet (warm-up)", None)
-            rows.pop("fetch with nothing else yet (warm-up)", None)
+            much, little = f"{options.retained:g} GB", "1 GB"
+            storage.warm_up()
             storage.grow(GB)
-            storage.rates("1 GB")
+            storage.rates(little)
             storage.grow(retained)
-            storage.rates(f"{options.retained:g} GB")
-            storage.beside_a_cold_reader()
+            storage.rates(much)
+            storage.compare_rates(much, little)
+            storage.cold_reader()
 
         def recovering(storage: Storage) -> None:
-            storage.grow(little)
+            storage.grow(recovered)
             if kind == "ours":  # as on any broker that has run for a minute
                 wait_until("side files", 60, lambda: _sealed(storage.broker.log_dir))
             storage.recovery()
@@ -323,6 +349,12 @@ def measure(rows: dict[str, Row], kind: str, options: argparse.Namespace, root: 
     zookeeper.kill()
 
 
+def disk_needed(options: argparse.Namespace) -> float:
+    """GB. One broker's data at a time: what is retained, and what the rounds append."""
+    grown = options.retained * 1.1 + 2 * ROUNDS + 2
+    return float(max(grown, options.recovered * 1.1, options.cleaned * 3) + 2)
+
+
 def _sealed(log_dir: Path) -> bool:
     """Whether every partition's segments but the last have side files."""
     return all(
@@ -337,15 +369,15 @@ def main() -> int:
     parser.add_argument("--retained", type=float, default=30, help="GB of retained data")
     parser.add_argument("--recovered", type=float, default=4, help="GB to recover")
     parser.add_argument("--cleaned", type=float, default=1, help="GB to compact")
-    parser.add_argument("--seconds", type=float, default=15, help="length of a cell")
-    parser.add_argument("--quick", action="store_true", help="3 GB, short cells")
+    parser.add_argument("--seconds", type=float, default=8, help="length of a round of a cell")
+    parser.add_argument("--quick", action="store_true", help="4 GB, short cells")
     parser.add_argument("--only", default="", help="grow, recover or clean")
     parser.add_argument("--kind", choices=("ours", "original"), help="measure this one alone")
     parser.add_argument("--dir", type=Path, help="where the data goes (a temporary directory)")
     parser.add_argument("--json", type=Path, help="also write the numbers here")
     options = parser.parse_args()
     if options.quick:
-        options.retained, options.recovered, options.cleaned, options.seconds = 3, 1, 0.5, 4
+        options.retained, options.recovered, options.cleaned, options.seconds = 4, 1, 0.5, 2
     kinds = [options.kind] if options.kind else ["ours", "original"]
     if "original" in kinds and not original.available():
         print(f"The original is not measured: {original.missing()}\n")
@@ -353,8 +385,11 @@ def main() -> int:
     rows: dict[str, Row] = {}
     with tempfile.TemporaryDirectory(prefix="kafka08-storage-", dir=options.dir) as directory:
         free = shutil.disk_usage(directory).free / GB
-        if free < options.retained * 1.1 + 5:
-            print(f"{free:.0f} GB free in {directory}: too little for {options.retained} GB")
+        if free < (needed := disk_needed(options)):
+            print(
+                f"Skipped: {free:.0f} GB are free in {directory}, {needed:.0f} are needed. "
+                "Take another --dir, a smaller --retained or --quick."
+            )
             return 1
         try:
             for kind in kinds:
