@@ -102,6 +102,8 @@ class LogSegment:
 
     __slots__ = (
         "_file",
+        "_last_set_at",
+        "_last_set_from",
         "base_offset",
         "bytes_since_index_entry",
         "created",
@@ -120,6 +122,8 @@ class LogSegment:
         self.jitter_ms = jitter_ms
         self.bytes_since_index_entry = 0
         self._file: SegmentFile | None = None
+        # Where the set appended last lies: it is what waiting readers want next.
+        self._last_set_from, self._last_set_at = -1, 0
         try:
             self.size = os.stat(self.path).st_size
         except FileNotFoundError:
@@ -158,6 +162,7 @@ class LogSegment:
         if plain and file.plain_until == position:
             file.plain_until = self.size
         self.bytes_since_index_entry += len(data)
+        self._last_set_from, self._last_set_at = first_offset, position
 
     def _write(self, data: memoryview, position: int) -> None:
         fd = self.file.fd
@@ -184,6 +189,8 @@ class LogSegment:
 
         The search begins at ``lower_bound`` or further. Raises KafkaError on a broken header.
         """
+        if offset == self._last_set_from and lower_bound <= self._last_set_at:
+            return self._last_set_at
         end = self.size
         position = max(self.index.lookup(offset), lower_bound)
         if position + HEADER_SIZE > end:
@@ -296,6 +303,7 @@ class LogSegment:
         file.plain_until = min(file.plain_until, position)
         file.renew()
         self.size = position
+        self._last_set_from = -1
 
     def rename_deleted(self) -> list[str]:
         """Give both files the suffix .deleted and let them go; the new paths."""

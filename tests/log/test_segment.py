@@ -170,3 +170,38 @@ def test_slice_of_a_truncated_segment_raises(tmp_path: Path) -> None:
 
 def test_empty_slice_reads_nothing(tmp_path: Path) -> None:
     assert FileSlice(new_segment(tmp_path).file, 0, 0).read() == b""
+
+
+def test_the_set_appended_last_is_found_without_a_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segment = new_segment(tmp_path)
+    for offset in range(0, 9, 3):
+        put(segment, offset, "a", "b", "c", codec=offset % 2)
+    looks: list[int] = []
+    real = os.pread
+    monkeypatch.setattr(os, "pread", lambda *a: (looks.append(a[2]), real(*a))[1])
+    found = segment.read(6, 1000, None)
+    assert found is not None
+    assert looks == []
+    assert [m.offset for m in iter_messages(found.read())] == [6, 7, 8]
+    looks.clear()
+    inside = segment.read(7, 1000, None)
+    assert inside is not None
+    assert looks
+    assert inside.position > found.position
+
+
+def test_a_cut_forgets_where_the_last_set_was(tmp_path: Path) -> None:
+    segment = new_segment(tmp_path)
+    put(segment, 0, "first")
+    put(segment, 1, "second")
+    segment.truncate_to(1, 1024, 0)
+    assert segment.read(1, 1000, None) is None
+    put(segment, 1, "other", "and more")
+    found = segment.read(1, 1000, None)
+    assert found is not None
+    assert [m.value for m in iter_messages(found.read())] == [b"other", b"and more"]
+    segment.truncate_to(0, 1024, 0)
+    put(segment, 0, "x" * 100)
+    assert segment.position_of(1) is None
