@@ -12,7 +12,8 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -189,19 +190,18 @@ class FileStreamSinkTask(SinkTask):
     def start(self, properties: Mapping[str, str]) -> None:
         """Raises ConnectError for a file that cannot be written."""
         config = FileSinkConfig.from_properties(properties)
+        self._name = config.file or "standard output"
         self._offsets: dict[TopicPartition, int] = {}
         self._notes: Path | None = None
         self._file: BinaryIO = sys.stdout.buffer
         if not config.file:
             return
         path = Path(config.file)
-        try:
+        with self._named_errors():
             self._file = path.open("ab")
             if path.is_file():
                 self._notes = path.with_name(f"{path.name}.offsets")
                 self._recover()
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ConnectError(f"file has value {config.file}: {error}") from error
 
     def _recover(self) -> None:
         """Cut off what was written after the last flush."""
@@ -226,18 +226,28 @@ class FileStreamSinkTask(SinkTask):
         return {tp: self._offsets[tp] for tp in partitions if tp in self._offsets}
 
     def put(self, records: Sequence[SinkRecord]) -> None:
-        self._file.write(b"".join(_line(record.value) for record in records))
+        with self._named_errors():
+            self._file.write(b"".join(_line(record.value) for record in records))
 
     def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
-        self._file.flush()
-        if self._notes is not None:
-            os.fsync(self._file.fileno())
-            self._offsets.update(offsets)
-            self._note(os.fstat(self._file.fileno()).st_size)
+        with self._named_errors():
+            self._file.flush()
+            if self._notes is not None:
+                os.fsync(self._file.fileno())
+                self._offsets.update(offsets)
+                self._note(os.fstat(self._file.fileno()).st_size)
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ConnectError(f"file has value {self._name}: {error}") from error
 
     def stop(self) -> None:
         if self._file is not sys.stdout.buffer:
-            self._file.close()
+            with suppress(OSError):  # on a full disk; what was flushed is there
+                self._file.close()
 
 
 def _line(value: Any) -> bytes:

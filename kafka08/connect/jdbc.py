@@ -9,6 +9,7 @@ rows by their key so that messages written twice do no harm. How a database is r
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -32,6 +33,7 @@ from kafka08.settings import INT_MAX, LIST, Settings, setting
 
 logger = logging.getLogger("io.confluent.connect.jdbc")
 
+_PASSWORD = re.compile(r"(password=|pwd=|://[^/@:]*:(?=[^/]*@))[^&;@]*", re.IGNORECASE)
 KAFKA_COLUMNS = ("__connect_topic", "__connect_partition", "__connect_offset")
 
 
@@ -45,11 +47,15 @@ class ConnectionConfig(Settings):
     connection_driver: str = setting("connection.driver", "", doc="the driver's Java class")
     connection_jar: str = setting("connection.jar", "", doc="the driver's jar file")
 
+    @property
+    def shown_url(self) -> str:
+        """For errors and logs: without a password."""
+        return _PASSWORD.sub(r"\1***", self.connection_url)
+
     def check(self) -> None:
         if not self.connection_url.startswith(("jdbc:", "sqlite:")):
             raise ConfigError(
-                f"connection.url has value {self.connection_url} which is not jdbc:... or "
-                "sqlite:..."
+                f"connection.url has value {self.shown_url} which is not jdbc:... or sqlite:..."
             )
 
 
@@ -123,7 +129,7 @@ class JdbcSourceTask(SourceTask):
         except DatabaseError as error:
             self._drop()
             self._failures += 1
-            text = f"connection.url has value {self._config.connection_url}: {error}"
+            text = f"connection.url has value {self._config.shown_url}: {error}"
             if self._failures >= self._config.connection_attempts:
                 raise ConnectError(text) from error
             logger.warning("%s; trying again", text)
@@ -298,7 +304,7 @@ class JdbcSinkTask(SinkTask):
         except DatabaseError as error:
             self.stop()
             self._failures += 1
-            text = f"connection.url has value {self._config.connection_url}: {error}"
+            text = f"connection.url has value {self._config.shown_url}: {error}"
             if self._failures > self._config.max_retries:
                 raise ConnectError(text) from error
             raise RetriableError(text) from error

@@ -79,6 +79,7 @@ class SparkDatabase:
             finally:
                 with suppress(Py4JError):
                     statement.close()
+                    self._connection.setAutoCommit(True)
 
     def columns(self, table: str) -> list[str]:
         return [name for name, _ in self._described(table)]
@@ -95,8 +96,6 @@ class SparkDatabase:
                 rows = statement.executeQuery(f"SELECT * FROM {table_name(table)} WHERE 1 = 0")
             except Py4JJavaError:
                 return []
-            finally:
-                self._connection.commit() if not self._connection.getAutoCommit() else None
             about = rows.getMetaData()
             found = [
                 (about.getColumnLabel(n), _ddl(about, n))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafka08.client.cluster import ClusterClient, parse_broker_list
 from kafka08.connect import plugins
@@ -30,6 +30,7 @@ from kafka08.connect.source import PRODUCER, Delivery, SourceRunner
 from kafka08.connect.topics import await_topics
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.errors import ConfigError, KafkaError
+from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.runtime import Runtime, ThreadRuntime
 
@@ -60,6 +61,7 @@ class Worker:
         self._properties = dict(properties)
         self._runtime = runtime or ThreadRuntime()
         self._endpoints = parse_broker_list(self.config.bootstrap_servers)
+        KafkaProducerConfig.of(self._producer_settings())
         self._changed = self._runtime.event()
         self._planned: list[Planned] = []
         self._runners: list[Runner] = []
@@ -82,6 +84,7 @@ class Worker:
         if issubclass(found, SinkConnector):
             sink = SinkConfig.from_properties(properties)
             consumer = self._consumer_config(config.name)
+        _warn_of_unknown(properties, found)
         converters = (
             self._converter("key.converter", properties),
             self._converter("value.converter", properties),
@@ -169,15 +172,12 @@ class Worker:
             with ClusterClient(self._endpoints, runtime=self._runtime) as cluster:
                 topics = [properties["topic"]]
                 await_topics(cluster, topics, "topic", context.stopping, self._runtime)
-        return KafkaProducer(
-            {
-                **PRODUCER,
-                "client.id": context.name,
-                **with_prefix(self._properties, "producer."),
-                SERVERS: self.config.bootstrap_servers,
-            },
-            runtime=self._runtime,
-        )
+        settings = {"client.id": context.name, **self._producer_settings()}
+        return KafkaProducer(settings, runtime=self._runtime)
+
+    def _producer_settings(self) -> dict[str, Any]:
+        given = with_prefix(self._properties, "producer.")
+        return {**PRODUCER, **given, SERVERS: self.config.bootstrap_servers}
 
     def wait(self, timeout: float | None = None) -> bool:
         """Until all tasks have ended; False after ``timeout`` seconds."""
@@ -210,3 +210,13 @@ class Worker:
     def errors(self) -> dict[str, Exception]:
         """What tasks failed with, by their ids."""
         return {each.id: each.error for each in self._runners if each.error is not None}
+
+
+def _warn_of_unknown(properties: Mapping[str, str], connector: type[Connector]) -> None:
+    """A misspelt option would have no effect, silently."""
+    if connector.settings is None:
+        return
+    known = ConnectorConfig.keys() | SinkConfig.keys() | connector.settings.keys()
+    for key in sorted(set(properties) - known):
+        if not key.startswith(("key.converter.", "value.converter.", "spark.")):
+            logger.warning("Property %s of %s is not valid", key, properties["name"])

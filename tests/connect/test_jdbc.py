@@ -330,3 +330,20 @@ def test_records_that_fit_nowhere(
 def test_bad_options_of_a_sink(options: dict[str, str], text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         JdbcSinkConfig.from_properties({"connection.url": "sqlite:x", **options})
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        (
+            "jdbc:postgresql://h/d?user=a&password=secret&x=1",
+            "jdbc:postgresql://h/d?user=a&password=***&x=1",
+        ),
+        ("jdbc:sqlserver://h;password=secret;x=1", "jdbc:sqlserver://h;password=***;x=1"),
+        ("jdbc:mysql://a:secret@h/d", "jdbc:mysql://a:***@h/d"),
+        ("jdbc:mysql://h:3306/d", "jdbc:mysql://h:3306/d"),
+        ("sqlite:/a/b", "sqlite:/a/b"),
+    ],
+)
+def test_errors_show_no_password(url: str, shown: str) -> None:
+    assert JdbcSinkConfig.from_properties({"connection.url": url}).shown_url == shown
