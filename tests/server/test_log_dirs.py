@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,31 @@ def test_met_by_a_request(disks: Disks, monkeypatch: pytest.MonkeyPatch, method:
         else:
             replicas.read(T0, 0, 100, -1)
     assert disks.rig.logs.offline == {T0}
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
+def test_a_sync_that_an_append_needs_fails(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Whether the set is on the disk nobody knows: it is not acknowledged, nor tried again."""
+
+    def fail(fd: int) -> None:
+        raise OSError(number, "no sync")
+
+    replicas = disks.rig.replicas
+    partition = replicas.partitions[T0]
+    log = partition.any_log()
+    log.config = log.config.override({"flush.messages": "1"})
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(NotLeaderForPartitionError, match="no sync"):
+        replicas.append(T0, one(), 1)
+    monkeypatch.undo()
+    assert disks.rig.logs.offline == {T0}
+    assert log.recovery_point == 0 and partition.high_watermark == 0
+    with pytest.raises(NotLeaderForPartitionError):
+        replicas.append(T0, one(), 1)
+    with pytest.raises(NotLeaderForPartitionError):
+        replicas.read(T0, 0, 100, -1)
 
 
 def test_a_full_disk_refuses_and_nothing_more(
