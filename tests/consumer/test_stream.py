@@ -181,3 +181,24 @@ def test_a_gap_is_jumped_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     rig.stream.offer(Chunk(rig.position, 10, 12, messages(10, 2)), 0.1)
     assert rig.offsets() == [10, 11]
     assert "consumed offset: 0 doesn't match fetch offset: 10" in caplog.text
+
+
+def test_taken_messages_leave_the_position_to_the_caller() -> None:
+    rig = Rig()
+    rig.fetched(messages(0, 2))
+    for offset in (0, 1):
+        assert rig.stream.has_next()
+        taken = rig.stream.take()
+        assert taken is not None
+        assert (taken[0], taken[1].offset) == (rig.position, offset)
+    assert (rig.position.consumed_offset, rig.position.processed_offset) == (2, 0)
+    assert rig.stream.take() is None
+
+
+def test_nothing_is_taken_of_a_partition_that_was_let_go() -> None:
+    rig = Rig()
+    rig.fetched(messages(0, 2))
+    assert rig.stream.has_next()
+    rig.position.owned = False
+    assert rig.stream.take() is None
+    assert rig.position.consumed_offset == 0
