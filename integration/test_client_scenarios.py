@@ -227,6 +227,18 @@ def test_10_a_malformed_registration_of_another(scene: Scene, garbage: bytes) ->
     assert scene.owners(topic) == {0: "c2-0"}
 
 
+def test_10_a_malformed_topic_of_another(scene: Scene) -> None:
+    path = f"/brokers/topics/t-{scene.group}"
+    scene.zk.create(path, b'{"partitions":7}')
+    member = scene.member(rebalance_max_retries=2, rebalance_backoff_ms=50)
+    with pytest.raises(ConsumerRebalanceFailedError, match=path):
+        member.join({f"t-{scene.group}": 1})
+    member.close()
+    scene.zk.delete(path)
+    scene.member("c2").join({scene.topic(1): 1})
+    assert scene.owners(f"t-{scene.group}") == {0: "c2-0"}
+
+
 # --- topics that change
 
 

@@ -100,7 +100,7 @@ SCENARIOS = {
     10: Scenario(
         "a malformed foreign registration: fails, recovers once it is removed",
         (
-            *real(10, "a_malformed_registration_of_another"),
+            *real(10, "a_malformed_registration_of_another", "a_malformed_topic_of_another"),
             CONNECTOR + "malformed_foreign_registration_fails_clearly",
             "integration/test_consumer_bad_input.py::test_garbage_of_others_in_the_group",
         ),
