@@ -29,7 +29,7 @@ from kafka08.log import integrity
 from kafka08.log.directory import sync_directory
 from kafka08.log.index import OffsetIndex
 from kafka08.log.integrity import Seal
-from kafka08.message.message_set import Entry, has_right_crc, iter_entries
+from kafka08.message.message_set import Entry, has_right_crc, iter_entries, iter_messages
 from kafka08.protocol.schemas import DEBUG_REPLICA_ID
 from tools.conversion import Limits, index_path, rebuild_index
 
@@ -135,6 +135,7 @@ def _fetch_into(
                     raise NotRepairableError(f"no whole message at offset {position}")
                 max_bytes *= 2
                 continue
+            _refuse_straddling(data, entries, segment)
             position = entries[-1].offset + 1
             kept = [entry for entry in entries if entry.offset < segment.end]
             piece = _span(data, kept)
@@ -157,11 +158,28 @@ def _checked(data: Any, position: int, segment: Segment) -> list[Entry]:
                 raise NotRepairableError(f"the leader's copy is damaged at offset {entry.offset}")
             found.append(entry)
             position = entry.offset + 1
-            if position > segment.end:
+            if position >= segment.end:
                 break
     except InvalidMessageError as error:
         raise NotRepairableError(f"the leader's copy is damaged: {error}") from error
     return found
+
+
+def _refuse_straddling(data: Any, entries: list[Entry], segment: Segment) -> None:
+    """A set of the leader's may begin in one of our segments and end in the next, if its log was
+    not copied from ours, nor ours from it."""
+    bounds = (segment.base, segment.end)
+    for entry in (entries[0], entries[-1]):
+        try:
+            first = (
+                next(iter_messages(_span(data, [entry]))).offset if entry.codec else entry.offset
+            )
+        except KafkaError as error:
+            raise NotRepairableError(f"the leader's copy is damaged: {error}") from error
+        if any(first < bound <= entry.offset for bound in bounds):
+            raise NotRepairableError(
+                f"the leader's set at offset {entry.offset} straddles segments"
+            )
 
 
 def _span(data: Any, entries: list[Entry]) -> memoryview:

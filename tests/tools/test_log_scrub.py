@@ -306,6 +306,26 @@ class TestRepair:
         index.close()
         assert not list(path.parent.glob("*.repaired"))
 
+    @pytest.mark.parametrize("number", [0, 1])
+    def test_sets_that_straddle_our_segments_are_no_repair(
+        self, data: Path, leader: Leader, capsys: Any, number: int
+    ) -> None:
+        path = sealed_segments(data)[number]
+        bound = int(sealed_segments(data)[1].stem)
+        content = b"".join(piece for _, piece in leader.logs[KEY])
+        messages = [m for m in iter_messages(content) if bound - 3 <= m.offset < bound + 3]
+        around = encode_set([(m.key, m.value) for m in messages], 1, base_offset=bound - 3)
+        rows = [
+            (offset, piece)
+            for offset, piece in leader.logs[KEY]
+            if not bound - 3 <= offset < bound + 3
+        ]
+        leader.logs[KEY] = sorted([*rows, (bound + 2, around)])
+        flip(path, 321)
+        status, found = run(capsys, data, *REPAIR)
+        assert status == 1
+        assert found[number]["remark"].endswith("straddles segments")
+
     @pytest.mark.parametrize(
         ("spoil", "text"),
         [
