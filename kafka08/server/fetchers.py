@@ -13,6 +13,7 @@ Mirrors kafka.server.ReplicaFetcherThread with three differences, all invisible 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections.abc import Callable, Iterable
@@ -35,6 +36,7 @@ from kafka08.protocol.schemas import (
     OffsetsTopic,
 )
 from kafka08.runtime import Loop, Runtime
+from kafka08.server import cold_reads
 
 logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
@@ -75,6 +77,7 @@ class ReplicaFetcher:
         self.leader = leader
         self._config = config
         self._clock = runtime.clock
+        self._runtime = runtime
         self._channel = channel
         self._on_rolled = on_rolled
         self._on_truncated = on_truncated
@@ -114,6 +117,9 @@ class ReplicaFetcher:
             self._changed.clear()
             self._changed.wait(_BACKOFF_SECONDS if self._positions else None)
             return
+        for position in asked.values():
+            if position.verifying:
+                self._read_in(position)
         offsets = {key: position.offset for key, position in asked.items()}
         try:
             response = self._channel.call(self._request(offsets))
@@ -130,6 +136,14 @@ class ReplicaFetcher:
                 if position is None or self._positions.get(key) is not position:
                     continue
                 self._take(key, position, answer)
+
+    def _read_in(self, position: _Position) -> None:
+        """What will be compared with the answer is read by another thread first."""
+        log = position.partition.log
+        if log is not None:
+            with contextlib.suppress(OSError):  # who reads it will tell
+                size = self._config.replica_fetch_max_bytes
+                cold_reads.read_in(self._runtime, log, position.offset, size)
 
     def _request(self, offsets: dict[TopicPartition, int]) -> FetchRequest:
         topics: dict[str, list[FetchPartition]] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from kafka08.message.message_set import iter_messages
 from kafka08.protocol.schemas import OffsetsPartition, OffsetsRequest, OffsetsTopic
 from kafka08.server.offset_manager import Committed, GroupPartition
 from tests.server.support import ME, PEER, Rig, by_key, message_set
+from tests.server.test_fetchers import Pair
 
 COUNT, SIZE = 30, 20_000
 
@@ -237,6 +239,25 @@ def test_loading_group_offsets(rig: Rig, watch: Watch) -> None:
     assert "read_in" in watch.handed
     found = rig.offsets.fetch(GroupPartition(group, "t", 499))
     assert found is not None and found.offset == 499
+
+
+def test_a_follower_that_compares_its_tail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = Pair(tmp_path)
+    sets = [message_set(str(number) * SIZE) for number in range(10)]
+    pair.alone(*sets)
+    for data in sets:
+        pair.leader.produce(("t", 0, data))
+    watch = Watch(monkeypatch, pair.follower)
+    pair.follower.clock.now += 2 * FRESH_MS / 1000
+    chill(pair.log)
+    pair.copy.high_watermark = 3
+    pair.follow()
+    pair.steps(1)
+    assert pair.asked() == [3]
+    assert "read_in" in watch.handed
+    pair.steps(2)
+    assert pair.same()
+    pair.close()
 
 
 def commit_offsets(rig: Rig, group: str, count: int) -> None:
