@@ -117,9 +117,9 @@ class ReplicaFetcher:
             self._changed.clear()
             self._changed.wait(_BACKOFF_SECONDS if self._positions else None)
             return
-        for position in asked.values():
-            if position.verifying:
-                self._read_in(position)
+        for each in asked.values():
+            if each.verifying:
+                self._read_in(each)
         offsets = {key: position.offset for key, position in asked.items()}
         try:
             response = self._channel.call(self._request(offsets))
