@@ -10,7 +10,15 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
-from pyspark.sql.types import StructType
+from pyspark.sql.types import (
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from kafka08.errors import ConfigError
 from kafka08.spark.sink import BatchWriter, StreamWriter
@@ -19,9 +27,16 @@ from kafka08.spark.source import BatchReader, StreamReader
 from kafka08.spark.source_options import SourceOptions, source_options
 
 FORMAT = "kafka08"
-COLUMNS = (
-    "key binary, value binary, topic string, partition int, offset long, timestamp timestamp, "
-    "timestampType int"
+COLUMNS = StructType(
+    [
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+        StructField("topic", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("offset", LongType()),
+        StructField("timestamp", TimestampType()),
+        StructField("timestampType", IntegerType()),
+    ]
 )
 
 
@@ -37,7 +52,7 @@ class Kafka08DataSource(DataSource):
     def name(cls) -> str:
         return FORMAT
 
-    def schema(self) -> str:
+    def schema(self) -> StructType:
         return COLUMNS
 
     def reader(self, schema: StructType) -> BatchReader:
@@ -55,7 +70,7 @@ class Kafka08DataSource(DataSource):
         return StreamWriter(sink_options(self.options, _types(schema)))
 
     def _source_options(self, schema: StructType, streaming: bool) -> SourceOptions:
-        asked, has = schema.simpleString(), StructType.fromDDL(COLUMNS).simpleString()
+        asked, has = schema.simpleString(), COLUMNS.simpleString()
         if asked != has:
             raise ConfigError(f"The schema {asked} was asked for, but the source always has {has}")
         return source_options(self.options, streaming=streaming)

@@ -1,0 +1,137 @@
+"""A query's progress shown as the offsets of a consumer group, for the tools that show lags.
+
+The checkpoint alone says where a query goes on: what is stored here is for people, and nobody
+resumes from it. It runs in the user's driver, after each batch that ended.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from kafka08.client.offsets import CoordinatorOffsets, ZooKeeperOffsets
+from kafka08.common import Broker, TopicPartition
+from kafka08.consumer.config import ConsumerConfig
+from kafka08.consumer.offset_store import OffsetStore
+from kafka08.errors import ConfigError
+from kafka08.runtime import ThreadRuntime
+from kafka08.spark.source_plan import from_json
+from zk.client import ZkClient
+from zk.registry import live_brokers
+
+logger = logging.getLogger("kafka08.spark.listener")
+
+Commit = Callable[[Mapping[TopicPartition, int]], object]
+
+
+class GroupOffsetsListener(StreamingQueryListener):
+    """Stores the ends of batches as offsets of ``group``; ``spark.streams.addListener`` it.
+
+    ``properties``: ``zookeeper.connect`` and, as a consumer has them, ``offsets.storage``
+    (``zookeeper`` or ``kafka``), ``dual.commit.enabled`` and others. ``names``: the queries to
+    show, all when empty. A failure is logged and the next batch tries again. Raises ConfigError.
+    """
+
+    def __init__(
+        self,
+        properties: Mapping[str, str],
+        group: str = "",
+        *,
+        names: Collection[str] = (),
+        commit: Commit | None = None,
+    ) -> None:
+        given = {**properties, **({"group.id": group} if group else {})}
+        self._config = ConsumerConfig.from_properties(given)
+        self._names = frozenset(names)
+        self._lock = threading.Lock()
+        self._store: _Store | None = None
+        self._commit = commit or self._store_offsets
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        pass
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        progress = event.progress
+        if self._names and progress.name not in self._names:
+            return
+        offsets: dict[TopicPartition, int] = {}
+        for source in progress.sources:
+            offsets.update(_offsets(source.endOffset))
+        if not offsets:
+            return
+        try:
+            self._commit(offsets)
+        except Exception as error:
+            logger.warning("The group's offsets were not stored: %s", error)
+            self.close()
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        pass
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        pass
+
+    def _store_offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
+        with self._lock:
+            if self._store is None:
+                self._store = _Store(self._config)
+            self._store.commit(offsets)
+
+    def close(self) -> None:
+        """Disconnect; a later batch connects again."""
+        with self._lock:
+            store, self._store = self._store, None
+        if store is not None:
+            store.close()
+
+
+class _Store:
+    """The group's offsets over connections of its own."""
+
+    def __init__(self, config: ConsumerConfig) -> None:
+        runtime = ThreadRuntime()
+        self._tries = config.offsets_commit_max_retries
+        self._zk = ZkClient(
+            config.zookeeper_connect,
+            session_timeout_ms=config.zookeeper_session_timeout_ms,
+            connection_timeout_ms=config.zookeeper_connection_timeout_ms,
+        ).start()
+        self._store = OffsetStore(
+            config,
+            ZooKeeperOffsets(self._zk, config.group_id),
+            CoordinatorOffsets(
+                config.group_id, self._brokers, client_id=config.client_id, runtime=runtime
+            ),
+            runtime,
+        )
+
+    def _brokers(self) -> list[Broker]:
+        return live_brokers(self._zk)
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        if not self._store.commit(offsets, self._tries):
+            raise OSError("no coordinator took them")
+
+    def close(self) -> None:
+        self._store.close()
+        self._zk.close()
+
+
+def _offsets(text: str | None) -> dict[TopicPartition, int]:
+    """What a source's end says; nothing for sources of other kinds."""
+    try:
+        found: Any = json.loads(text or "")
+        return from_json(found)
+    except (ValueError, ConfigError):
+        return {}

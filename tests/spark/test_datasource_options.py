@@ -1,0 +1,162 @@
+"""Options of source and sink: what they mean, and errors that name option and value."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka08.common import TopicPartition
+from kafka08.errors import ConfigError
+from kafka08.spark.sink_options import sink_options
+from kafka08.spark.source_options import source_options
+
+BASE = {"kafka.bootstrap.servers": "one:9092, two:9093"}
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def of(streaming: bool = True, **options: str):
+    named = {key.replace("_", "."): value for key, value in options.items()}
+    return source_options({**BASE, "subscribe": "t", **named}, streaming=streaming)
+
+
+def test_defaults() -> None:
+    stream, batch = of(), of(False)
+    assert stream.endpoints == (("one", 9092), ("two", 9093))
+    assert (stream.topics, stream.starting, stream.fail_on_data_loss) == (("t",), "latest", True)
+    assert (batch.starting, batch.ending) == ("earliest", "latest")
+    assert (stream.max_offsets, stream.min_offsets, stream.max_delay_ms) == (0, 0, 900_000)
+
+
+def test_names_in_any_case() -> None:
+    options = {
+        "KAFKA.BOOTSTRAP.SERVERS": "h:1",
+        "SUBSCRIBEPATTERN": "t.*",
+        "FAILONDATALOSS": "False",
+    }
+    found = source_options(options, streaming=True)
+    assert found.pattern == "t.*"
+    assert not found.fail_on_data_loss
+    assert found.matching(["t", "xt", "tx", "__consumer_offsets"]) == ["t", "tx"]
+
+
+def test_pattern_never_takes_the_offsets_topic() -> None:
+    found = source_options({**BASE, "subscribePattern": ".*"}, streaming=True)
+    assert found.matching(["a", "__consumer_offsets"]) == ["a"]
+
+
+def test_offsets_and_assignments() -> None:
+    found = of(startingOffsets='{"t":{"0":23,"1":-2}}')
+    assert found.starting == {T0: 23, T1: -2}
+    assert of(startingOffsets="EARLIEST").starting == "earliest"
+    assigned = source_options({**BASE, "assign": '{"t":[1,0]}'}, streaming=True)
+    assert assigned.assigned == (T0, T1)
+
+
+def test_numbers_and_durations() -> None:
+    found = of(
+        maxOffsetsPerTrigger="10",
+        minOffsetsPerTrigger="5",
+        maxTriggerDelay="2m",
+        kafka_fetch_message_max_bytes="77",
+    )
+    assert (found.max_offsets, found.min_offsets, found.max_delay_ms) == (10, 5, 120_000)
+    assert found.fetch_bytes == 77
+
+
+WRONG = [
+    ({"startingOffsets": "{x"}, "startingOffsets has value {x, which is not JSON"),
+    ({"startingOffsets": "[1]"}, r"startingOffsets has value \[1\]"),
+    ({"startingOffsets": '{"t":{"x":1}}'}, "startingOffsets has value"),
+    ({"startingOffsets": '{"t":{"0":-3}}'}, "startingOffsets has value"),
+    ({"startingOffsets": '{"t":{"0":true}}'}, "startingOffsets has value"),
+    ({"endingOffsets": "latest"}, "endingOffsets has value latest: a stream has no end"),
+    ({"maxOffsetsPerTrigger": "many"}, "maxOffsetsPerTrigger has value many"),
+    ({"maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger has value 0"),
+    (
+        {"maxOffsetsPerTrigger": "5", "minOffsetsPerTrigger": "6"},
+        r"minOffsetsPerTrigger has value 6 which is above maxOffsetsPerTrigger \(5\)",
+    ),
+    ({"maxTriggerDelay": "soon"}, "maxTriggerDelay has value soon"),
+    ({"failOnDataLoss": "maybe"}, "failOnDataLoss has value maybe"),
+    ({"includeHeaders": "true"}, "includeHeaders has value true: 0.8.2.2 messages have no headers"),
+    ({"startingTimestamp": "1"}, "startingtimestamp has value 1, which is not supported"),
+    ({"kafka_group_id": "g"}, "kafka.group.id has value g, .*GroupOffsetsListener"),
+    ({"groupIdPrefix": "g"}, "groupidprefix has value g"),
+    ({"kafka_auto_offset_reset": "x"}, "kafka.auto.offset.reset has value x.*startingOffsets"),
+    ({"kafka_security_protocol": "SSL"}, "kafka.security.protocol has value SSL"),
+    ({"startingOfsets": "x"}, "startingofsets .x. is unknown; did you mean startingOffsets"),
+    ({"assign": "{}"}, "Exactly one of .* set: subscribe, assign"),
+    ({"subscribe": " , "}, "subscribe has value ' , ', which names nothing"),
+    ({"kafka_bootstrap_servers": "nowhere"}, "kafka.bootstrap.servers has value nowhere"),
+    ({"kafka_bootstrap_servers": ""}, "kafka.bootstrap.servers must be set"),
+]
+
+
+@pytest.mark.parametrize(("options", "text"), WRONG)
+def test_wrong_options_are_named(options: dict[str, str], text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        of(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"startingOffsets": "latest"}, "startingOffsets has value latest, which a batch"),
+        ({"endingOffsets": "earliest"}, "endingOffsets has value earliest, which a batch"),
+        ({"endingOffsets": '{"t":{"0":-2}}'}, r"-2 \(earliest\) for t-0"),
+        ({"startingOffsets": '{"t":{"0":-1}}'}, r"-1 \(latest\) for t-0"),
+    ],
+)
+def test_a_batch_has_limits_of_its_own(options: dict[str, str], text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        of(False, **options)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("assign", "{"), ("assign", '{"t":0}'), ("assign", '{"t":["0"]}'), ("subscribePattern", "(")],
+)
+def test_wrong_subscriptions_are_named(option: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=f"{option} has value"):
+        source_options({**BASE, option: value}, streaming=True)
+
+
+# --- the sink
+
+COLUMNS = {
+    "key": "binary",
+    "value": "string",
+    "topic": "string",
+    "partition": "int",
+    "other": "date",
+}
+
+
+def test_sink_waits_for_all_replicas_unless_told_otherwise() -> None:
+    found = sink_options({**BASE, "kafka.compression.type": "gzip"}, COLUMNS)
+    assert found.topic is None
+    assert found.producer["acks"] == "all"
+    assert found.producer["compression.type"] == "gzip"
+    assert sink_options({**BASE, "kafka.acks": "1"}, COLUMNS).producer["acks"] == "1"
+    assert sink_options({**BASE, "topic": "x"}, {"value": "binary"}).topic == "x"
+
+
+@pytest.mark.parametrize(
+    ("options", "columns", "text"),
+    [
+        ({}, {"topic": "string"}, "Required column value is missing"),
+        ({}, {"value": "binary"}, "Option topic must be set"),
+        ({}, {**COLUMNS, "value": "int"}, "Column value has type int"),
+        ({}, {**COLUMNS, "partition": "string"}, "Column partition has type string"),
+        ({}, {**COLUMNS, "headers": "array"}, "no headers"),
+        ({"includeHeaders": "true"}, COLUMNS, "no headers"),
+        ({"topic": "a b"}, COLUMNS, "topic has value a b"),
+        ({"kafka.acks": "x"}, COLUMNS, "kafka.acks has value x"),
+        ({"kafka.compression.type": "zip"}, COLUMNS, "kafka.compression.type has value zip"),
+        ({"kafka.transactional.id": "x"}, COLUMNS, "kafka.transactional.id has value x"),
+        ({"kafka.enable.idempotence": "true"}, COLUMNS, "at least once"),
+        ({"kafka.bootstrap.servers": ""}, COLUMNS, "kafka.bootstrap.servers must be set"),
+    ],
+)
+def test_wrong_sinks_are_named(options: dict[str, str], columns: dict[str, str], text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        sink_options({**BASE, **options}, columns)
