@@ -319,6 +319,21 @@ producer = KafkaProducer(bootstrap_servers=sys.argv[1], linger_ms=600000)
 producer.send(sys.argv[2], b"not forgotten")
 """
 
+LOGS = """
+import logging, os, sys, threading
+from kafka08.producer.logging_handler import KafkaLoggingHandler
+handler = KafkaLoggingHandler(sys.argv[2], sys.argv[1], max_block_ms=20000, sync_send=True)
+logging.getLogger().addHandler(handler)
+logging.getLogger().setLevel(logging.DEBUG)
+logging.getLogger("app").info("parent")
+pid = os.fork()
+if pid == 0:
+    logging.getLogger("app").info("child")
+    os._exit(handler.dropped)
+assert os.waitpid(pid, 0)[1] == 0
+logging.getLogger("app").info("parent again")
+"""
+
 GREENLETS = """
 import sys
 import gevent
@@ -340,8 +355,9 @@ print(len({metadata.offset for greenlet in done for metadata in greenlet.value})
     [
         (FORKS, [b"parent", b"child", b"parent again"]),
         (NOT_CLOSED, [b"not forgotten"]),
+        (LOGS, [b"parent", b"child", b"parent again"]),
     ],
-    ids=["forks", "not-closed"],
+    ids=["forks", "not-closed", "logs"],
 )
 def test_processes(own_broker: Broker, code: str, expected: list[bytes]) -> None:
     own_broker.create_topic("process")

@@ -11,6 +11,7 @@ import logging
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any
@@ -35,6 +36,7 @@ _APPENDER_OPTIONS = {
 }
 
 _emitting: ContextVar[bool] = ContextVar("emitting", default=False)
+_alive: weakref.WeakSet[KafkaLoggingHandler] = weakref.WeakSet()
 
 
 class KafkaLoggingHandler(logging.Handler):
@@ -95,14 +97,26 @@ class KafkaLoggingHandler(logging.Handler):
         KafkaProducerConfig.of(self._settings)  # refuse bad ones now, not with the first record
         self._make_producer = make_producer
         self._monotonic = monotonic
-        self._producer: Any = None
-        self._pid = os.getpid()
-        self._counting = threading.Lock()
         self._unreported = 0
         self._resting_until = float("-inf")
+        self._begin_anew()
+        _alive.add(self)
+
+    def _begin_anew(self) -> None:
+        """Without a producer, with locks that nobody holds."""
+        self._producer: Any = None
+        self._making = threading.Lock()
+        self._counting = threading.Lock()
+
+    def handle(self, record: logging.LogRecord) -> Any:
+        """As any handler, but without its lock: each would wait for all who came before it."""
+        kept = self.filter(record)
+        if kept:
+            self.emit(kept if isinstance(kept, logging.LogRecord) else record)
+        return kept
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Called by logging with this handler's lock held."""
+        """Called from any number of tasks at once."""
         if _emitting.get() or _is_our_own(record):
             return
         token = _emitting.set(True)
@@ -115,16 +129,12 @@ class KafkaLoggingHandler(logging.Handler):
             _emitting.reset(token)
 
     def _ship(self, text: str, record: logging.LogRecord) -> None:
-        if self._pid != os.getpid():
-            self._producer = None  # the parent's, and who held its locks is not here
-            self._counting = threading.Lock()
-            self._pid = os.getpid()
         if self._monotonic() < self._resting_until:
             self._drop(1)
             return
         try:
             if self._unreported and self._producer is not None:
-                self._report()
+                self._report(self._producer)
             self._send(text)
         except Exception:
             if not self._unreported:
@@ -134,22 +144,21 @@ class KafkaLoggingHandler(logging.Handler):
             self._resting_until = self._monotonic() + rest
 
     def _send(self, text: str) -> None:
-        if self._producer is None:
-            self._producer = self._make_producer(self._settings)
+        with self._making:
+            if self._producer is None:
+                self._producer = self._make_producer(self._settings)
+            producer = self._producer
         deadline = self._monotonic() + self._max_block
         data = text.encode("utf-8", "backslashreplace")
         if self._sync:
-            self._producer.send(self.topic, data).result(max(deadline - self._monotonic(), 0.0))
+            producer.send(self.topic, data).result(max(deadline - self._monotonic(), 0.0))
             return
-        future = self._producer.send(self.topic, data, callback=self._ended)
+        future = producer.send(self.topic, data, callback=self._ended)
         if future.done() and future.exception(0) is not None:
             raise future.exception(0)
 
     def _ended(self, metadata: Any, error: BaseException | None) -> None:
-        """A record that was queued and failed later; in one of the producer's tasks.
-
-        The handler's lock is not taken: who holds it may be waiting for that very task.
-        """
+        """A record that was queued and failed later; in one of the producer's tasks."""
         if error is not None and not _emitting.get():
             self._drop(1)
 
@@ -158,7 +167,7 @@ class KafkaLoggingHandler(logging.Handler):
             self.dropped += count
             self._unreported += count
 
-    def _report(self) -> None:
+    def _report(self, producer: Any) -> None:
         """Ship how many records are missing; what is not shipped is told the next time."""
         with self._counting:
             count, self._unreported = self._unreported, 0
@@ -179,9 +188,8 @@ class KafkaLoggingHandler(logging.Handler):
         )
         try:
             text = self.format(record)
-            self._producer.send(
-                self.topic, text.encode("utf-8", "backslashreplace"), callback=ended
-            )
+            data = text.encode("utf-8", "backslashreplace")
+            producer.send(self.topic, data, callback=ended)
         except Exception as error:
             ended(None, error)
             raise
@@ -189,7 +197,7 @@ class KafkaLoggingHandler(logging.Handler):
     def flush(self) -> None:
         """Wait a little for what is queued."""
         producer = self._producer
-        if producer is not None and self._pid == os.getpid() and not _emitting.get():
+        if producer is not None and not _emitting.get():
             try:
                 producer.flush(max(self._max_block, 0.0))
             except Exception:
@@ -197,15 +205,20 @@ class KafkaLoggingHandler(logging.Handler):
 
     def close(self) -> None:
         """Ship what is queued, for some seconds at most."""
-        self.acquire()
-        try:
+        with self._making:
             producer, self._producer = self._producer, None
-            mine = self._pid == os.getpid()
-        finally:
-            self.release()
-        if producer is not None and mine:
+        if producer is not None:
             producer.close(_CLOSE_S)
         super().close()
+
+
+def _forked() -> None:
+    """In the child: the producer is the parent's, and who held the locks is not here."""
+    for handler in list(_alive):
+        handler._begin_anew()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def _is_our_own(record: logging.LogRecord) -> bool:

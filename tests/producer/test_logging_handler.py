@@ -193,18 +193,48 @@ def test_nothing_logged_while_shipping_is_shipped(bench: Bench) -> None:
     assert bench.texts == ["first", "second"]
 
 
-def test_a_forked_child_gets_a_producer_of_its_own(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_forked_child_gets_a_producer_of_its_own(bench: Bench) -> None:
     handler = bench.handler()
     bench.log.warning("parent")
-    monkeypatch.setattr(logging_handler.os, "getpid", lambda: -1)
+    handler._making.acquire()  # by a task that is not in the child
+    handler._counting.acquire()
+    logging_handler._forked()
     handler.flush()
     bench.log.warning("child")
     assert [producer.sent for producer in bench.producers] == [
         [("logs", "parent")],
         [("logs", "child")],
     ]
+
+
+def test_nobody_waits_for_another(bench: Bench) -> None:
+    """While one task waits for its record, the others ship theirs."""
+    bench.handler()
+    bench.log.warning("first")
+    inside, go = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        if threading.current_thread() is slow:
+            inside.set()
+            go.wait(10)
+
+    slow = threading.Thread(target=bench.log.warning, args=("slow",))
+    bench.producers[0].while_sending.append(wait)
+    slow.start()
+    assert inside.wait(10)
+    bench.log.warning("quick")
+    assert bench.texts == ["first", "quick"]
+    go.set()
+    slow.join(10)
+    assert bench.texts == ["first", "quick", "slow"]
+
+
+def test_filters_are_asked(bench: Bench) -> None:
+    handler = bench.handler()
+    handler.addFilter(lambda record: "secret" not in record.getMessage())
+    bench.log.warning("a secret")
+    bench.log.warning("fine")
+    assert bench.texts == ["fine"]
 
 
 def test_a_record_that_cannot_be_formatted_harms_nobody(bench: Bench) -> None:
