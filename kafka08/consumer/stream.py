@@ -225,7 +225,20 @@ class KafkaStream:
         if self._failure is not None:
             raise StreamFailedError() from self._failure
         try:
-            return self._advance()
+            while True:
+                chunk = self._chunk
+                if chunk is not None:
+                    position, messages, source = chunk
+                    for message in messages:
+                        if not position.owned:
+                            break
+                        if message.offset >= position.consumed_offset:
+                            self.messages += 1
+                            return position, message, source
+                    if self._chunk is chunk:
+                        self._chunk = None
+                if not self._next_chunk():
+                    return None
         except ConsumerTimeoutError:
             raise
         except Exception as error:
@@ -239,22 +252,6 @@ class KafkaStream:
             # A reset in the meantime has put all three positions elsewhere.
             if position.consumed_offset == offset:
                 position.processed_offset = offset
-
-    def _advance(self) -> _Ready | None:
-        while True:
-            chunk = self._chunk
-            if chunk is not None:
-                position, messages, source = chunk
-                for message in messages:
-                    if not position.owned:
-                        break
-                    if message.offset >= position.consumed_offset:
-                        self.messages += 1
-                        return position, message, source
-                if self._chunk is chunk:
-                    self._chunk = None
-            if not self._next_chunk():
-                return None
 
     def _next_chunk(self) -> bool:
         """Wait for a chunk and make it the current one; False when the stream has ended."""
