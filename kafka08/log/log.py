@@ -42,8 +42,8 @@ from kafka08.message.keys import holds_null_key
 
 LATEST_TIME = -1
 EARLIEST_TIME = -2
-# What was appended within some such periods is taken to be in the page cache.
-FRESH_MS = 10_000
+# What was appended within the last two or three such periods is taken to be in the page cache.
+FRESH_MS = 1000
 
 logger = logging.getLogger("kafka.log.Log")
 
@@ -327,7 +327,7 @@ class Log:
         return _nothing(segments[-1])  # all behind the offset has been compacted away
 
     def is_fresh(self, offset: int) -> bool:
-        """Whether everything from ``offset`` on was appended only seconds ago, if there is any."""
+        """Whether everything from ``offset`` on was appended a moment ago, if there is any."""
         if offset >= self.log_end_offset:
             return True
         age = self._clock.millis() - self._fresh_at

@@ -247,7 +247,7 @@ def test_read_never_crosses_a_segment_and_cuts_anywhere(tmp_path: Path) -> None:
     assert len(log.read(0, 33)) == 33
 
 
-def test_what_was_appended_seconds_ago_is_fresh(tmp_path: Path) -> None:
+def test_what_was_appended_a_moment_ago_is_fresh(tmp_path: Path) -> None:
     clock = ManualClock()
     log = open_log(tmp_path, clock=clock)
     assert log.is_fresh(0)  # nothing is there to be read
@@ -257,7 +257,7 @@ def test_what_was_appended_seconds_ago_is_fresh(tmp_path: Path) -> None:
         ends.append(log.log_end_offset)
         clock.now += FRESH_MS // 2
     assert ends == [1, 2, 3, 4, 5, 6]
-    # 30 s have passed; periods began with the offsets 0, 2 and 4, 30, 20 and 10 s ago
+    # periods began three, two and one ago, with the offsets 0, 2 and 4
     assert [log.is_fresh(offset) for offset in range(7)] == [False] * 2 + [True] * 5
     clock.now += FRESH_MS
     assert [log.is_fresh(offset) for offset in range(7)] == [False] * 6 + [True]
