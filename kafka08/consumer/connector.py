@@ -26,7 +26,7 @@ from kafka08.consumer.decoders import Decoder, decoder_named
 from kafka08.consumer.errors import ConsumerRebalanceFailedError, MessageStreamsExistError
 from kafka08.consumer.fetcher import FetcherManager
 from kafka08.consumer.filters import STATIC, TopicFilter
-from kafka08.consumer.group import GroupNodes, GroupView
+from kafka08.consumer.group import GroupNodes, GroupView, share_of
 from kafka08.consumer.metrics import ConsumerMetrics
 from kafka08.consumer.offset_store import OffsetStore
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
@@ -321,7 +321,7 @@ class ConsumerConnector:
         begin = self._runtime.clock.monotonic()
         before = self._registry
         self._let_go()
-        share = self._share(view)
+        share = share_of(self._streams, self._assign(view.consumers, view.partitions))
         offsets = self._store.fetch(share)
         if offsets is None:
             return False
@@ -352,10 +352,6 @@ class ConsumerConnector:
         except Exception:
             logger.info("exception while releasing partitions", exc_info=True)
             self._forget_partitions()
-
-    def _share(self, view: GroupView) -> Assignment:
-        assignment = self._assign(view.consumers, view.partitions)
-        return {tp: thread for tp, thread in assignment.items() if thread in self._streams}
 
     def _position(
         self, tp: TopicPartition, thread: str, stored: int, before: PartitionPosition | None

@@ -82,9 +82,6 @@ class MetadataKeeper:
         self._wake.set()
         self._changed.set()
 
-    def join(self, timeout: float | None) -> bool:
-        return self._loop.stop(timeout)
-
     def request(self) -> None:
         """What is known is stale."""
         if not self._requested:

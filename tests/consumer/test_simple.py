@@ -47,6 +47,7 @@ def test_offsets(consumer: SimpleConsumer, cluster: FakeCluster) -> None:
 def test_group_offsets(consumer: SimpleConsumer) -> None:
     assert consumer.commit_offsets("g", {TP: 7}) == {TP: 0}
     assert consumer.fetch_offsets("g", [TP])[TP].offset == 7
+    assert consumer.consumer_metadata("g").error == 0
 
 
 def test_one_failure_is_retried_the_second_raised(
