@@ -17,6 +17,7 @@ import mmap
 import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import BinaryIO, NamedTuple
 
 from kafka08.config import LogConfig
@@ -49,16 +50,17 @@ CONVERTED_SUFFIX = ".converted"
 MAX_SEGMENT_BYTES = (1 << 31) - 1
 _STEP = 4 << 20
 _BUFFER = 1 << 20
-_LZ4_HEADER = compress(LZ4, b"")[:7]
+_LZ4_HEADER_BYTES = 7
 
 
 class Limits(NamedTuple):
-    """Sizes by which a segment is written: those of the broker that is to take it."""
+    """How a segment is written: by the settings of the broker that is to take it."""
 
     max_message_bytes: int
     index_interval_bytes: int = 4096
     max_index_bytes: int = 10 << 20
     max_segment_bytes: int = MAX_SEGMENT_BYTES
+    gzip_level: int = 6
 
 
 class Done(NamedTuple):
@@ -100,7 +102,7 @@ def base_of(log_path: str) -> int:
 # Wrappers
 
 
-def right_wrappers(entry: BytesLike, max_message_bytes: int) -> list[bytes] | None:
+def right_wrappers(entry: BytesLike, limits: Limits) -> list[bytes] | None:
     """What is to stand for a wrapper: None when it may stay, else wrappers of its messages.
 
     Raises KafkaError when it fails its crc, cannot be inflated or holds nothing.
@@ -118,20 +120,24 @@ def right_wrappers(entry: BytesLike, max_message_bytes: int) -> list[bytes] | No
     table = bytearray(found.data)
     if first is not None:
         number(table, first)
-    return list(_wrap(memoryview(table), offset, codec, max_message_bytes))
+    return list(_wrap(memoryview(table), offset, codec, limits))
 
 
 def _is_foreign_lz4(entry: BytesLike) -> bool:
     """0.8.2.2 reads no frames but such as its own; later clients write others."""
     _, value = key_and_value(entry, 0, len(entry))
-    return value is None or bytes(entry[value[0] : value[0] + len(_LZ4_HEADER)]) != _LZ4_HEADER
+    return value is None or bytes(entry[slice(*value)][:_LZ4_HEADER_BYTES]) != _lz4_header()
 
 
-def _wrap(table: memoryview, last: int, codec: int, limit: int) -> Iterator[bytes]:
-    """Plain entries up to offset ``last`` in a wrapper, or in several if it would be larger than
-    ``limit``."""
-    made = encode_entry(None, compress(codec, table), last, codec)
-    if len(made) <= limit:
+@cache
+def _lz4_header() -> bytes:
+    return compress(LZ4, b"")[:_LZ4_HEADER_BYTES]
+
+
+def _wrap(table: memoryview, last: int, codec: int, limits: Limits) -> Iterator[bytes]:
+    """Plain entries up to offset ``last`` in a wrapper, or in several if it would be too large."""
+    made = encode_entry(None, compress(codec, table, level=limits.gzip_level), last, codec)
+    if len(made) <= limits.max_message_bytes:
         yield made
         return
     rows = list(iter_entries(table))
@@ -139,8 +145,8 @@ def _wrap(table: memoryview, last: int, codec: int, limit: int) -> Iterator[byte
         yield made
         return
     cut = next((n for n, row in enumerate(rows) if n and 2 * row.position >= len(table)), -1)
-    yield from _wrap(table[: rows[cut].position], rows[cut - 1].offset, codec, limit)
-    yield from _wrap(table[rows[cut].position :], last, codec, limit)
+    yield from _wrap(table[: rows[cut].position], rows[cut - 1].offset, codec, limits)
+    yield from _wrap(table[rows[cut].position :], last, codec, limits)
 
 
 # Segments
@@ -256,7 +262,7 @@ def _rewritten(
     view: memoryview, entry: Entry, limits: Limits, problems: list[str]
 ) -> list[bytes] | None:
     try:
-        return right_wrappers(view[entry.position : entry.stop], limits.max_message_bytes)
+        return right_wrappers(view[entry.position : entry.stop], limits)
     except KafkaError as error:
         problems.append(f"position {entry.position}, offset {entry.offset}: {error}")
         return None

@@ -163,6 +163,16 @@ def test_without_a_clean_shutdown_it_takes_force(data: Path, capsys: Any) -> Non
     manager.close()
 
 
+def test_gzip_at_another_level(data: Path) -> None:
+    manager = open_logs(data)
+    before = contents(manager)
+    manager.close()
+    assert main(["--log-dirs", str(data), "--gzip-level", "1"]) == 0
+    manager = open_logs(data)
+    assert contents(manager) == before
+    manager.close()
+
+
 def test_partitions_side_by_side(data: Path, tmp_path: Path) -> None:
     reports = []
     for words in (["--dry-run", "--processes", "1"], ["--processes", "2"]):
@@ -208,4 +218,6 @@ def test_refusals(tmp_path: Path) -> None:
         main(["--log-dirs", str(tmp_path), "--dry-run", "--force"])
     with pytest.raises(KafkaError, match="There is no directory"):
         main(["--log-dirs", str(tmp_path / "nowhere")])
+    with pytest.raises(UsageError, match="10 is no level of gzip"):
+        main(["--log-dirs", str(tmp_path), "--gzip-level", "10"])
     assert main(["--log-dirs", str(tmp_path)]) == 0
