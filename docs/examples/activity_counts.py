@@ -56,11 +56,16 @@ def run(spark: SparkSession, argv: Sequence[str] | None = None) -> None:
         .option("startingOffsets", "earliest")
         .load()
     )
+
+    def write(changed: DataFrame, batch: int) -> None:
+        # A sink written in Python gets no updates from Spark, a function gets them.
+        sink = changed.write.format("kafka08").mode("append")
+        options = {"kafka.bootstrap.servers": args.bootstrap_server, "topic": "page-counts"}
+        sink.options(**options).save()
+
     writer = (
         counts(views, args.window, args.lateness)
-        .writeStream.format("kafka08")
-        .option("kafka.bootstrap.servers", args.bootstrap_server)
-        .option("topic", "page-counts")
+        .writeStream.foreachBatch(write)
         .option("checkpointLocation", args.checkpoint)
         .outputMode("update")
     )
