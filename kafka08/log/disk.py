@@ -37,10 +37,17 @@ class DiskFailure(NamedTuple):
     error: OSError
 
 
+def is_shortage(error: BaseException | None) -> bool:
+    """Whether what was refused may be granted in a moment."""
+    return (
+        isinstance(error, OSError)
+        and error.errno in _SHORTAGES
+        and not isinstance(error, SyncError)
+    )
+
+
 def is_failure(directory: str, error: OSError) -> bool:
     """Whether ``error``, met at a file below a data directory, is the directory's end."""
-    if isinstance(error, SyncError):
-        return True
     if isinstance(error, FileNotFoundError):
         return not os.path.isdir(directory)  # else somebody removed a file by hand
-    return error.errno not in _SHORTAGES
+    return not is_shortage(error)

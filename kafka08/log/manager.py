@@ -270,13 +270,18 @@ class LogManager:
         return self._new_log(others[0], others[1:], topic_partition, config)
 
     def delete_log(self, topic_partition: TopicPartition) -> None:
-        """Remove a partition's files, now. Nothing happens if it has none."""
+        """Remove a partition's files, now. Nothing happens if it has none. Raises OSError."""
         log = self.logs.pop(topic_partition, None)
         if log is not None:
             self._deleted.add(topic_partition)
             if self.cleaner is not None:
                 self.cleaner.deleted(log)
-            log.delete()
+            try:
+                log.delete()
+            except OSError as error:
+                if is_failure(os.path.dirname(log.directory), error):
+                    self.offline.add(topic_partition)  # what is left may be back after a restart
+                raise
             logger.info("Deleted log for partition %s in %s.", topic_partition, log.directory)
 
     def truncate_to(self, offsets: Mapping[TopicPartition, int]) -> None:

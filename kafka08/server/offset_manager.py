@@ -22,6 +22,7 @@ from kafka08.errors import (
     ProtocolError,
     code_of,
 )
+from kafka08.log.disk import is_shortage
 from kafka08.message.message_set import encode_set, iter_messages
 from kafka08.protocol.codec import decode, encode
 from kafka08.protocol.schemas import OffsetKey, OffsetValue
@@ -34,6 +35,7 @@ logger = logging.getLogger("kafka.server.OffsetManager")
 _VERSION = 0
 # Small enough that decoding one piece does not hold up other requests.
 _LOAD_BYTES = 64 * 1024
+_LOAD_RETRY_SECONDS = 1.0
 _MAX_INFLATED = 64 << 20
 
 
@@ -176,12 +178,26 @@ class OffsetManager:
     def _load(self, partition: Partition) -> None:
         number, epoch = partition.topic_partition.partition, partition.leader_epoch
         try:
-            self._read_log(partition, number, epoch)
+            while not self._has_read_log(partition, number, epoch):
+                self._runtime.sleep(_LOAD_RETRY_SECONDS)
         except Exception:
             logger.exception("Error in loading offsets from %s", partition.topic_partition)
         finally:
             if self._loading.get(number) == epoch:
                 del self._loading[number]
+
+    def _has_read_log(self, partition: Partition, number: int, epoch: int) -> bool:
+        """False when it has to be done again: half of the offsets are worse than none, since
+        consumers without one begin somewhere else."""
+        try:
+            if self._loading.get(number) == epoch:
+                self._read_log(partition, number, epoch)
+        except KafkaError as error:
+            if not is_shortage(error.__cause__):
+                raise
+            logger.warning("Loading offsets from %s failed: %s", partition.topic_partition, error)
+            return False
+        return True
 
     def _read_log(self, partition: Partition, number: int, epoch: int) -> None:
         log = partition.leader_log()
@@ -194,7 +210,10 @@ class OffsetManager:
             self._runtime.sleep(0)
             if self._loading.get(number) != epoch:
                 return
-            data = log.read(offset, max_bytes, end).read()
+            try:
+                data = log.read(offset, max_bytes, end).read()
+            except OSError as error:
+                raise self._replicas.disk_error(partition, error) from error
             before = offset
             for message in iter_messages(data, max_inflated=_MAX_INFLATED):
                 self._load_record(message.key, message.value, message.offset)

@@ -159,7 +159,7 @@ class ReplicaManager:
         try:
             appended, hw_moved = partition.append_as_leader(buffer, acks)
         except OSError as error:
-            raise self._disk_error(partition, error) from error
+            raise self.disk_error(partition, error) from error
         if appended.rolled and partition.log is not None:
             self._on_rolled(partition.log)
         if hw_moved:
@@ -188,7 +188,7 @@ class ReplicaManager:
         try:
             data = partition.read(offset, max_bytes, replica_id)
         except OSError as error:
-            raise self._disk_error(partition, error) from error
+            raise self.disk_error(partition, error) from error
         except Exception:
             if replica_id >= 0 and partition.is_leader and replica_id in partition.remote:
                 self._record_follower(partition, replica_id, -1)
@@ -203,16 +203,20 @@ class ReplicaManager:
         try:
             cold_reads.read_in(self._runtime, log, offset, max_bytes)
         except OSError as error:
-            raise self._disk_error(partition, error) from error
+            raise self.disk_error(partition, error) from error
 
     def stat_files(self, topic_partition: TopicPartition) -> None:
         """Have another thread ask the disk for the times of a log's files."""
         partition = self.partitions.get(topic_partition)
         if partition is not None and partition.log is not None:
-            cold_reads.stat_files(self._runtime, partition.log)
+            try:
+                cold_reads.stat_files(self._runtime, partition.log)
+            except OSError as error:
+                raise self.disk_error(partition, error) from error
 
-    def _disk_error(self, partition: Partition, error: OSError) -> KafkaError:
-        """Report it; what to answer, which clients take as a reason to look for the leader."""
+    def disk_error(self, partition: Partition, error: OSError) -> KafkaError:
+        """Report what was met in its files; what to answer, which clients take as a reason to
+        look for the leader."""
         log = partition.log
         if log is not None:
             self._on_disk_errors([DiskFailure(os.path.dirname(log.directory), error)])
@@ -409,11 +413,19 @@ class ReplicaManager:
             # A topic of the same name may start over at epoch 0: keep nothing of this one.
             self.partitions.pop(key, None)
             self._recorded.pop(key, None)
-            if self.log_manager.get_log(key) is not None:
-                self.log_manager.delete_log(key)
+            log = self.log_manager.get_log(key)
+            if log is not None:
+                self._delete(log)
         if partition is not None:
             self._on_leader_change(partition, False)
         self.hw_moved(key)
+
+    def _delete(self, log: Log) -> None:
+        try:
+            self.log_manager.delete_log(log.topic_partition)
+        except OSError as error:
+            self._on_disk_errors([DiskFailure(os.path.dirname(log.directory), error)])
+            raise
 
     # Upkeep
 

@@ -90,7 +90,10 @@ class OffsetsApi:
                 raise ReplicaNotAvailableError() from None
             return log.offsets_before(asked.time, asked.max_num_offsets)
         partition = self._replicas.partition(key)
-        offsets = partition.leader_log().offsets_before(asked.time, asked.max_num_offsets)
+        try:
+            offsets = partition.leader_log().offsets_before(asked.time, asked.max_num_offsets)
+        except OSError as error:
+            raise self._replicas.disk_error(partition, error) from error
         if replica_id != CONSUMER_REPLICA_ID:
             return offsets
         hw = partition.high_watermark
