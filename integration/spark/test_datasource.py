@@ -509,8 +509,8 @@ def test_a_group_shows_the_progress_of_a_query(
 
         def lags() -> list[list[str]]:
             args = ("--zookeeper", either.zookeeper, "--group", group, "--topic", topic)
-            text = checker.run("kafka-consumer-offset-checker", *args).stdout
-            return [line.split()[2:6] for line in text.splitlines() if line.startswith(group)]
+            lines = checker.run("kafka.tools.ConsumerOffsetChecker", *args).lines
+            return [line.split()[2:6] for line in lines if line.startswith(group)]
 
         expected = [["0", "30", "30", "0"], ["1", "7", "10", "3"]]
         wait_until("offsets", DEADLINE_S, lambda: lags() == expected)
