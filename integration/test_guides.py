@@ -1,12 +1,15 @@
-"""The Python examples of the guides, run as they stand.
+"""The examples of the guides, run as they stand.
 
-All ```python blocks of a guide make one program, in order. Where they say localhost:9092 and
-localhost:2181 they get a broker and a ZooKeeper of their own.
+All ```python blocks of a guide make one program, in order, and all ```sh blocks one script. Where
+they say localhost:9092 and localhost:2181 they get a broker and a ZooKeeper of their own.
+```console blocks are only shown.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
+import socket
 import subprocess
 import sys
 import uuid
@@ -15,11 +18,15 @@ from pathlib import Path
 
 import pytest
 
-from integration.harness import HOME, Broker, Process, ZooKeeper
+from integration.harness import HOME, Broker, Process, ZooKeeper, free_port
 
 GUIDES = ("connect.md", "consumer.md", "producer.md")
+# Those of the shell, and how many brokers are there; operator.md starts its own.
+SHELL_GUIDES = {"operator.md": 0, "migrating.md": 1}
 TIMEOUT_S = 120
+SHELL_TIMEOUT_S = 200
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_SHELL_BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def program(guide: Path) -> str:
@@ -74,3 +81,55 @@ def test_examples_run(name: str, servers: Callable[[], Broker], tmp_path: Path) 
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SHELL_GUIDES)
+def test_commands_run(
+    name: str, servers: Callable[[], Broker], zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """In a directory that looks like a checkout; whatever the script started is killed."""
+    for part in ("bin", "config", "kafka08", "tools", "zk", ".venv"):
+        (tmp_path / part).symlink_to(HOME / part)
+    script = "\n".join(_SHELL_BLOCK.findall((HOME / "docs" / name).read_text()))
+    script = re.sub(r"/srv\b", str(tmp_path / "srv"), script)
+    connect = f"{zookeeper.connect}/guide-{uuid.uuid4().hex[:8]}"
+    ports = {}
+    if SHELL_GUIDES[name]:
+        broker = servers()
+        connect, ports["9092"] = broker.zookeeper, str(broker.port)
+    else:
+        first = _free_ports(4)
+        ports = {str(9092 + number): str(first + number) for number in range(4)}
+        # The brokers write it into their settings from config/server.properties.
+        (tmp_path / "config").unlink()
+        (tmp_path / "config").mkdir()
+        for file in (HOME / "config").iterdir():
+            text = file.read_text().replace("localhost:2181", connect)
+            (tmp_path / "config" / file.name).write_text(text)
+    script = script.replace("localhost:2181", connect)
+    script = re.sub(r"\b909[2-5]\b", lambda match: ports[match[0]], script)
+    path = tmp_path / "guide.sh"
+    path.write_text(f"set -euxo pipefail\ncd {tmp_path}\n{script}")
+    shell = Process(name, ["bash", str(path)], tmp_path)
+    try:
+        shell.spawn()
+        code = shell.exit_code(SHELL_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        raise AssertionError(f"docs/{name} hangs:\n{shell.log[-3000:]}") from None
+    finally:
+        shell.kill()
+    assert code == 0, shell.log[-5000:]
+    if name == "migrating.md":
+        assert "copy:0:100" in shell.log
+
+
+def _free_ports(count: int) -> int:
+    """The first of so many in a row."""
+    while True:
+        first = free_port()
+        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+            for port in range(first, first + count):
+                probe = stack.enter_context(socket.socket())
+                probe.bind(("127.0.0.1", port))
+            return first

@@ -229,6 +229,9 @@ def _new_properties(args: Arguments) -> dict[str, str]:
         properties["block.on.buffer.full"] = "false"
     if args.has("sync"):
         properties["producer.type"] = SYNC
+        if not args.has("timeout") and "linger.ms" not in given:
+            # Nothing else comes to fill the batch of a line that is waited for.
+            properties["linger.ms"] = "0"
     properties.setdefault("client.id", "console-producer")
     return properties
 
