@@ -123,6 +123,10 @@ def test_options_become_settings_of_the_new_producer(tmp_path: Path) -> None:
     assert "max.block.ms" not in old
     new = settings("--bootstrap-server", "b:2", "--sync", "--queue-enqueuetimeout-ms", "0")
     assert (new["bootstrap.servers"], new["acks"], new["producer.type"]) == ("b:2", "1", "sync")
+    # Each line is waited for: a batch would wait in vain.
+    assert new["linger.ms"] == "0"
+    waiting = settings("--bootstrap-server", "b:2", "--sync", "--timeout", "20")
+    assert waiting["linger.ms"] == "20"
     assert new["block.on.buffer.full"] == "false"
     config = tmp_path / "producer.properties"
     config.write_text("acks=all\nretries=7\nbatch.size=10\ncompression.type=lz4\nclient.id=me\n")
