@@ -9,6 +9,7 @@ import fcntl
 import logging
 import os
 import threading
+from collections.abc import Sequence
 
 from kafka08.common import TopicPartition, validate_topic
 from kafka08.errors import InvalidTopicError, KafkaError
@@ -20,6 +21,7 @@ CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 RECOVERY_POINT_CHECKPOINT_FILE = "recovery-point-offset-checkpoint"
 HIGH_WATERMARK_CHECKPOINT_FILE = "replication-offset-checkpoint"
 CLEANER_CHECKPOINT_FILE = "cleaner-offset-checkpoint"
+LOG_DIRS_FILE = ".kafka_log_dirs"
 
 logger = logging.getLogger("kafka.log.LogManager")
 
@@ -52,6 +54,28 @@ def make_way(path: str) -> None:
     """Put a directory aside that lies where a file of ours belongs."""
     if os.path.isdir(path):
         put_aside(path)
+
+
+def read_log_dirs(path: str) -> list[str]:
+    """The data directories in use when that at ``path`` last was; none if it does not say."""
+    try:
+        with open(os.path.join(path, LOG_DIRS_FILE), encoding="utf-8") as file:
+            return file.read().splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
+
+
+def write_log_dirs(path: str, log_dirs: Sequence[str]) -> None:
+    """Leave in the directory which ones are in use. Raises OSError."""
+    target = os.path.join(path, LOG_DIRS_FILE)
+    for each in (target, target + ".tmp"):
+        make_way(each)
+    with open(target + ".tmp", "w", encoding="utf-8") as file:
+        file.write("".join(f"{each}\n" for each in log_dirs))
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(target + ".tmp", target)
+    sync_directory(path)
 
 
 def parse_log_name(name: str) -> TopicPartition | None:
@@ -144,12 +168,13 @@ class LogDirectory:
 
     def partitions(self) -> dict[TopicPartition, str]:
         """The partitions kept here, with their directories. Others are skipped with a warning
-        (0.8.2.2 refuses to start)."""
+        (0.8.2.2 refuses to start). Raises OSError."""
+        with os.scandir(self.path) as entries:
+            # is_dir raises where os.path.isdir would call an unreadable partition no directory
+            names = sorted(entry.name for entry in entries if entry.is_dir())
         found = {}
-        for name in sorted(os.listdir(self.path)):
+        for name in names:
             path = self.file(name)
-            if not os.path.isdir(path):
-                continue
             topic_partition = parse_log_name(name)
             if topic_partition is None:
                 logger.warning("Skipping directory %s: it is not named as a partition is.", path)

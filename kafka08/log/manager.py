@@ -28,6 +28,8 @@ from kafka08.log.directory import (
     RECOVERY_POINT_CHECKPOINT_FILE,
     LogDirectory,
     UnusableDirectoryError,
+    read_log_dirs,
+    write_log_dirs,
 )
 from kafka08.log.disk import DiskFailure, is_failure
 from kafka08.log.log import Clock, Log
@@ -81,9 +83,11 @@ class LogManager:
         if len({os.path.realpath(path) for path in self.log_dirs}) < len(self.log_dirs):
             raise KafkaError(f"Duplicate log directory found: {', '.join(self.log_dirs)}")
         try:
-            for path in list(self.log_dirs):
+            configured = list(self.log_dirs)
+            known = {used for path in configured for used in read_log_dirs(path)}
+            for path in configured:
                 with self._sparing(path):
-                    self._open(path)
+                    self._open(path, was_used=path in known)
             self._load_all()
             if self._broker_config.log_cleaner_enable:
                 self._load_cleaner()
@@ -91,6 +95,10 @@ class LogManager:
                 with self._sparing(directory.path):
                     self._lower_recovery_points(directory.path)
                     directory.unmark_clean()
+                    self._remember(
+                        directory.path,
+                        [path for path in configured if path in known or path in self.log_dirs],
+                    )
         except BaseException:
             self._unlock()
             raise
@@ -109,12 +117,31 @@ class LogManager:
             self.lost_at_start = True
             self.take_offline(path)
 
-    def _open(self, path: str) -> None:
+    def _open(self, path: str, *, was_used: bool) -> None:
+        """Raises UnusableDirectoryError where a disk is not mounted: what it holds must not be
+        made anew, empty, and perhaps be led."""
+        points = os.path.join(path, RECOVERY_POINT_CHECKPOINT_FILE)
+        if was_used and not os.path.lexists(points):
+            raise UnusableDirectoryError(
+                f"{path} was in use and holds nothing now. Is its disk mounted? If it has been "
+                f"replaced, put an empty file {RECOVERY_POINT_CHECKPOINT_FILE} there."
+            )
         directory = LogDirectory(path)
         self._directories.append(directory)
         self._recovery_points[path] = OffsetCheckpoint(
             directory.file(RECOVERY_POINT_CHECKPOINT_FILE)
         )
+
+    def _remember(self, path: str, used: list[str]) -> None:
+        said = read_log_dirs(path)
+        if said == used or (not said and len(used) == 1):
+            return
+        try:
+            write_log_dirs(path, used)
+        except OSError as error:
+            if is_failure(path, error):
+                raise
+            logger.warning("The list of data directories in %s is not up to date: %s", path, error)
 
     def _load_all(self) -> None:
         jobs = {}

@@ -275,7 +275,7 @@ def _bases(directory: str) -> list[int]:
                 os.unlink(path)
         elif name.endswith(LOG_SUFFIX):
             base = _base_of(name)
-            if base is None or not os.path.isfile(path):
+            if base is None:
                 logger.warning("Skipping %s: its name is not that of a segment.", path)
             else:
                 bases.append(base)

@@ -24,6 +24,7 @@ T0, T1, T2 = (TopicPartition("t", partition) for partition in range(3))
 MARKER = ".kafka_cleanshutdown"
 POINTS = "recovery-point-offset-checkpoint"
 CLEANED = "cleaner-offset-checkpoint"
+USED = ".kafka_log_dirs"
 
 
 class Brokers:
@@ -400,6 +401,84 @@ class TestFailedDirectories:
         monkeypatch.setattr(manager_module, "Log", refuse)
         with pytest.raises(OSError, match="Too many"):
             brokers.start("a", "b")
+
+
+class TestNotMounted:
+    """Two directories, of which the disk of one is not there at the next start."""
+
+    @pytest.fixture(autouse=True)
+    def used(self, brokers: Brokers) -> None:
+        manager = brokers.start("a", "b")
+        for key in (T0, T1):
+            fill(create(manager, key), 3)
+        brokers.stop(manager)
+
+    @pytest.mark.parametrize("mount_point", [False, True])
+    def test_it_is_done_without_until_it_is_back(
+        self, brokers: Brokers, tmp_path: Path, mount_point: bool, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        (tmp_path / "a").rename(tmp_path / "away")
+        if mount_point:
+            (tmp_path / "a").mkdir()
+        for _ in range(2):
+            manager = brokers.start("a", "b")
+            assert f"{tmp_path / 'a'} was in use and holds nothing now" in caplog.text
+            assert list(manager.logs) == [T1] and manager.lost_at_start
+            brokers.stop(manager)
+        assert not list(tmp_path.glob("a/*"))
+        if mount_point:
+            (tmp_path / "a").rmdir()
+        (tmp_path / "away").rename(tmp_path / "a")
+        manager = brokers.start("a", "b")
+        assert set(manager.logs) == {T0, T1} and not manager.lost_at_start
+
+    def test_a_disk_that_was_replaced(self, brokers: Brokers, tmp_path: Path) -> None:
+        shutil.rmtree(tmp_path / "a")
+        (tmp_path / "a").mkdir()
+        (tmp_path / "a" / POINTS).touch()
+        manager = brokers.start("a", "b")
+        assert list(manager.logs) == [T1] and not manager.lost_at_start
+        assert Path(create(manager).directory).parent.name == "a"
+
+    def test_one_that_was_taken_out_is_forgotten(self, brokers: Brokers, tmp_path: Path) -> None:
+        shutil.rmtree(tmp_path / "a")
+        brokers.stop(brokers.start("b"))
+        manager = brokers.start("a", "b")
+        assert len(manager.log_dirs) == 2 and not manager.lost_at_start
+
+    def test_new_ones_are_welcome(self, brokers: Brokers, tmp_path: Path) -> None:
+        brokers.stop(brokers.start("a", "b", "c"))
+        assert {(tmp_path / name / USED).read_text() for name in "abc"} == {
+            "".join(f"{tmp_path / name}\n" for name in "abc")
+        }
+
+    def test_one_that_could_never_be_used_is_not_missed_later(
+        self, brokers: Brokers, tmp_path: Path
+    ) -> None:
+        (tmp_path / "c").write_text("no directory")
+        manager = brokers.start("a", "b", "c")
+        assert manager.lost_at_start
+        brokers.stop(manager)
+        (tmp_path / "c").unlink()
+        assert len(brokers.start("a", "b", "c").log_dirs) == 3
+
+    @pytest.mark.parametrize("content", [b"", b"\xff\xfe\0", b"/nowhere\n"])
+    def test_a_list_that_says_nothing(
+        self, brokers: Brokers, tmp_path: Path, content: bytes
+    ) -> None:
+        (tmp_path / "b" / USED).write_bytes(content)
+        shutil.rmtree(tmp_path / "a")
+        assert len(brokers.start("a", "b").log_dirs) == 2
+
+    def test_no_room_for_the_list(
+        self, brokers: Brokers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        def full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(manager_module, "write_log_dirs", full)
+        assert set(brokers.start("a", "b", "c").logs) == {T0, T1}
+        assert "is not up to date" in caplog.text
 
 
 class TestNoRoom:
