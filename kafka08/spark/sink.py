@@ -42,21 +42,29 @@ def send_all(options: SinkOptions, batches: Iterator[pa.RecordBatch]) -> Written
 
     rows = 0
     with KafkaProducer(options.producer) as producer:
-        send = producer.send
-        for batch in batches:
-            values = _bytes(batch, "value")
-            keys = _bytes(batch, "key")
-            topics = _topics(options, batch)
-            partitions = _plain(batch, "partition")
-            for topic, value, key, partition in zip(topics, values, keys, partitions, strict=True):
-                send(topic, value, key, partition, ended)
-            rows += batch.num_rows
+        for row in _rows(options, batches):
+            producer.send(*row, ended)
+            rows += 1
             if failures:
-                break
+                break  # each further row might wait for what failed
         producer.flush()
     if failures:
         raise failures[0]
     return Written(rows)
+
+
+def _rows(
+    options: SinkOptions, batches: Iterator[pa.RecordBatch]
+) -> Iterator[tuple[str, bytes | None, bytes | None, int | None]]:
+    """Topic, value, key, partition."""
+    for batch in batches:
+        yield from zip(
+            _topics(options, batch),
+            _bytes(batch, "value"),
+            _bytes(batch, "key"),
+            _plain(batch, "partition"),
+            strict=True,
+        )
 
 
 def _column(batch: pa.RecordBatch, name: str) -> pa.Array | None:

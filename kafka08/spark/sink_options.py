@@ -16,7 +16,7 @@ BOOTSTRAP = "kafka.bootstrap.servers"
 # Nothing is lost unless asked for: every replica in sync has what a batch wrote.
 DEFAULTS = {
     "acks": "all",
-    "retries": "100",
+    "retries": "1000",
     "batch.size": str(256 << 10),
     "linger.ms": "20",
     "client.id": "kafka08-spark-sink",

@@ -1,0 +1,85 @@
+"""Rows to messages, with a producer that only remembers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+pytest.importorskip("pyarrow")
+
+import pyarrow as pa
+
+from kafka08.errors import KafkaError
+from kafka08.spark import sink
+from kafka08.spark.sink import Written, send_all
+from kafka08.spark.sink_options import SinkOptions
+
+
+class Remembering:
+    """Fails what goes to the topic ``bad``."""
+
+    sent: list[tuple[Any, ...]] = []
+
+    def __init__(self, settings: dict[str, str]) -> None:
+        Remembering.sent = []
+        self.flushed = False
+
+    def __enter__(self) -> Remembering:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        assert self.flushed or exc_info[0]
+
+    def send(self, topic: str, value: Any, key: Any, partition: Any, ended: Any) -> None:
+        Remembering.sent.append((topic, value, key, partition))
+        ended(None, KafkaError("no topic bad") if topic == "bad" else None)
+
+    def flush(self) -> None:
+        self.flushed = True
+
+
+@pytest.fixture(autouse=True)
+def _remembering(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sink, "KafkaProducer", Remembering)
+
+
+def batch(**columns: Any) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def test_columns_become_messages() -> None:
+    rows = batch(
+        value=["a", None],
+        key=[b"k", None],
+        topic=["t", "u"],
+        partition=pa.array([None, 3], pa.int32()),
+        other=[1, 2],
+    )
+    only = batch(value=[b"c"], topic=["t"])
+    assert send_all(SinkOptions({}, None), iter([rows, only])) == Written(3)
+    assert Remembering.sent == [
+        ("t", b"a", b"k", None),
+        ("u", None, None, 3),
+        ("t", b"c", None, None),
+    ]
+
+
+def test_the_option_wins_over_the_column() -> None:
+    rows = batch(value=["a", "b"], topic=["t", None])
+    send_all(SinkOptions({}, "all"), iter([rows]))
+    assert [row[0] for row in Remembering.sent] == ["all", "all"]
+
+
+def test_a_row_without_a_topic() -> None:
+    with pytest.raises(KafkaError, match="Column topic is null"):
+        send_all(SinkOptions({}, None), iter([batch(value=["a", "b"], topic=["t", None])]))
+    assert Remembering.sent == []
+
+
+def test_nothing_is_sent_after_a_failure() -> None:
+    rows = batch(value=["a", "b", "c"], topic=["t", "bad", "bad"])
+    with pytest.raises(KafkaError, match="no topic bad"):
+        send_all(SinkOptions({}, None), iter([rows]))
+    assert len(Remembering.sent) == 2
