@@ -18,6 +18,7 @@ from kafka08.log import manager as manager_module
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from tests.log.cleaning import put_keys
+from tests.log.dead_disk import Dead
 from tests.log.support import ManualClock, append, everything, fill
 
 T0, T1, T2 = (TopicPartition("t", partition) for partition in range(3))
@@ -401,6 +402,37 @@ class TestFailedDirectories:
         monkeypatch.setattr(manager_module, "Log", refuse)
         with pytest.raises(OSError, match="Too many"):
             brokers.start("a", "b")
+
+
+def test_a_disk_that_dies_at_any_call_of_a_start(
+    brokers: Brokers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = brokers.start("a", "b", topics={"t": {"cleanup.policy": "compact"}})
+    for key in (T0, T1):
+        put_keys(create(manager, key), "aab")
+        manager.logs[key].roll()
+        put_keys(manager.logs[key], "c")
+    for path in list(manager.log_dirs):
+        shutil.copytree(path, Path(path).with_suffix(".crashed"))
+    brokers.stop(manager)
+    calls = 0
+    while True:
+        for name in "ab":
+            shutil.rmtree(tmp_path / name)
+            shutil.copytree(tmp_path / f"{name}.crashed", tmp_path / name)
+        with monkeypatch.context() as patch:
+            dead = Dead(patch, str(tmp_path / "a"))
+            dead.die(after=calls)
+            manager = brokers.start("a", "b")
+            refused = dead.met
+        assert T1 in manager.logs
+        brokers.stop(manager)
+        if not refused:
+            break
+        assert manager.log_dirs == [str(tmp_path / "b")], calls
+        assert manager.lost_at_start
+        calls += 1
+    assert calls > 20
 
 
 class TestNotMounted:

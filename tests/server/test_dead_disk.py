@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import errno
 import os
 from collections.abc import Callable, Iterator
@@ -23,45 +22,11 @@ from kafka08.protocol.schemas import (
 from kafka08.server.log_dirs import LogDirs
 from kafka08.server.log_tasks import LogTasks
 from kafka08.server.offset_manager import Committed, GroupPartition
+from tests.log.dead_disk import Dead
 from tests.server.support import PEER, Rig
 from tests.server.test_log_dirs import T0, Disks, one
 
 OFFSETS = TopicPartition(OFFSETS_TOPIC, 0)
-BY_PATH = ("open", "stat", "replace", "rename", "unlink", "mkdir", "listdir", "scandir", "rmdir")
-BY_FD = ("pwrite", "pread", "preadv", "fsync", "ftruncate")
-
-
-class Dead:
-    """Once ``die`` is called, nothing below ``root`` can be read or written any more."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, root: str) -> None:
-        self._patch = monkeypatch
-        self._root = root
-        self.met = 0
-
-    def die(self) -> None:
-        for name in BY_PATH:
-            self._patch.setattr(os, name, self._refusing(getattr(os, name), lambda path: path))
-        for name in BY_FD:
-            self._patch.setattr(os, name, self._refusing(getattr(os, name), _path_of))
-        self._patch.setattr(builtins, "open", self._refusing(open, lambda path: path))
-
-    def _refusing(self, real: Any, path_of: Callable[[Any], Any]) -> Any:
-        def function(target: Any, *args: Any, **more: Any) -> Any:
-            path = path_of(target)
-            if isinstance(path, (str, Path)) and str(path).startswith(self._root):
-                self.met += 1
-                raise OSError(errno.EIO, "Input/output error", str(path))
-            return real(target, *args, **more)
-
-        return function
-
-
-_readlink = os.readlink
-
-
-def _path_of(fd: int) -> str:
-    return _readlink(f"/proc/self/fd/{fd}")
 
 
 @pytest.fixture
