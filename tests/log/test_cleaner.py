@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from pathlib import Path
@@ -16,6 +17,7 @@ from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.cleaner import LEGAL_NEXT, LogCleaner, State
 from kafka08.log.cleaner_process import CleanerProcess
 from kafka08.log.compaction import Job
+from kafka08.log.disk import DiskFailure
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from kafka08.server.rebuild import ConsumerView
@@ -32,6 +34,7 @@ from tests.log.cleaning import (
     put,
     put_keys,
 )
+from tests.log.dead_disk import Dead
 from tests.log.support import ManualClock, config, crash_copy, open_log
 
 CHECKPOINT = "cleaner-offset-checkpoint"
@@ -587,3 +590,49 @@ class TestProcess:
         assert process.exit_status == -9
         drive(steps)
         assert keys(log) == "abacx"
+
+
+def ended_with(steps: Any) -> DiskFailure | None:
+    """What a cleaning returns whose wishes are granted at once."""
+    error: Exception | None = None
+    while True:
+        try:
+            wish = steps.throw(error) if error else next(steps)
+        except StopIteration as end:
+            failure: DiskFailure | None = end.value
+            return failure
+        error = None
+        if callable(wish):
+            try:
+                wish()
+            except OSError as found:
+                error = found
+
+
+def test_a_disk_that_dies_at_any_call_of_a_cleaning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = 0
+    while True:
+        directory = tmp_path / str(calls)
+        log = compacted_log(directory, segment_bytes=170)
+        put_keys(log, "abacx")
+        before = contents(log)
+        cleaner = cleaner_of(log)
+        found = cleaner.grab_filthiest_log()
+        assert found is not None
+        with monkeypatch.context() as patch:
+            dead = Dead(patch, str(directory))
+            dead.die(after=calls)
+            failure = ended_with(cleaner.clean(found))
+        assert cleaner.state(KEY) is State.IDLE
+        if not dead.met:
+            break
+        assert failure is not None, calls
+        assert (failure.directory, failure.error.errno) == (str(directory), errno.EIO)
+        # whatever was done is a whole log to the next broker
+        after = contents(open_log(directory, cleanup_policy="compact"))
+        assert after in (before, [each for each in before if each[0] != 0]), calls
+        calls += 1
+    assert failure is None
+    assert calls > 10
