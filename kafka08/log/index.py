@@ -87,6 +87,13 @@ class OffsetIndex:
         slot = self._slot(offset)
         return _entry_at(self._mapped(), slot * ENTRY_SIZE)[1] if slot >= 0 else 0
 
+    def bounds(self, offset: int) -> tuple[int, int]:
+        """Positions of the last entry at or below ``offset`` (else 0) and of the one after it,
+        which is -1 when there is none: what ``offset`` is at lies between."""
+        slot = self._slot(offset)
+        low = self.entry(slot)[1] if slot >= 0 else 0
+        return low, self.entry(slot + 1)[1] if slot + 1 < self.entries else -1
+
     def _slot(self, offset: int) -> int:
         """Number of the last entry at or below ``offset``; -1 when there is none."""
         low, high = 0, self.entries

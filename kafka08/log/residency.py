@@ -6,7 +6,7 @@ first, and has another thread read. Asking takes microseconds; newer kernels beg
 
 from __future__ import annotations
 
-import mmap
+import errno
 import os
 
 from kafka08.log.segment import FileSlice, LogSegment
@@ -18,12 +18,14 @@ SAMPLE_BYTES = 128 << 10
 AHEAD_TIMES, MIN_AHEAD_BYTES, MAX_AHEAD_BYTES = 4, 128 << 10, 4 << 20
 # The memory map of an index cannot be asked; it is read as a whole when nobody has done so lately.
 INDEX_STAYS_MS = 60_000
-# An entry is looked for from the indexed one before it, mostly in the first of these bytes.
-_SEARCHED_BYTES = 8 << 10
+# Behind the last index entry there mostly is no more than one message set.
+_UNINDEXED_BYTES = 1 << 20
 _NOWAIT = getattr(os, "RWF_NOWAIT", 0)
 _one_byte = [bytearray(1)]
-# Nobody looks at what is read into it, so threads may share it.
-_scratch = memoryview(mmap.mmap(-1, 1 << 20))
+# Systems that send files to sockets alone.
+_NOT_TO_NULL = (errno.EINVAL, errno.ENOSYS, errno.ENOTSOCK)
+_PIECE = 1 << 20
+_null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 
 
 def is_resident(part: FileSlice) -> bool:
@@ -50,15 +52,27 @@ def read_in(part: FileSlice) -> None:
     fd, position, end = part.file.fd, part.position, part.position + part.size
     ahead = min(max(AHEAD_TIMES * part.size, MIN_AHEAD_BYTES), MAX_AHEAD_BYTES)
     os.posix_fadvise(fd, position, part.size + ahead, os.POSIX_FADV_WILLNEED)
+    _read_through(fd, position, end)
+
+
+def _read_through(fd: int, position: int, end: int) -> None:
+    """Wait for the bytes; none of them is copied. Ends early where the file does."""
     while position < end:
-        count = os.preadv(fd, [_scratch[: end - position]], position)
+        try:
+            count = os.sendfile(_null, fd, position, end - position)
+        except OSError as error:
+            if error.errno not in _NOT_TO_NULL:
+                raise
+            count = len(os.pread(fd, min(end - position, _PIECE), position))
         if not count:
-            break  # truncated meanwhile: who sends it will see
+            break
         position += count
 
 
 def can_look_up(segment: LogSegment, offset: int, now_ms: int) -> bool:
     """Whether the segment's file is open and its index can be searched without waiting."""
+    if not _NOWAIT:
+        return True
     index = segment.index
     if offset >= index.last_offset:
         return segment.is_open  # the last entry is known without the index
@@ -73,18 +87,15 @@ def read_in_index(log_path: str, index_path: str, index_bytes: int) -> None:
     os.close(os.open(log_path, os.O_RDONLY))
     fd = os.open(index_path, os.O_RDONLY)
     try:
-        position = 0
-        while position < index_bytes:
-            count = os.preadv(fd, [_scratch[: index_bytes - position]], position)
-            if not count:
-                break
-            position += count
+        _read_through(fd, 0, index_bytes)
     finally:
         os.close(fd)
 
 
 def extent(segment: LogSegment, offset: int, max_bytes: int) -> FileSlice:
-    """What a read of ``max_bytes`` from ``offset`` touches, as far as the index tells."""
-    position = segment.index.lookup(offset)
-    size = min(max(max_bytes, 0) + _SEARCHED_BYTES, segment.size - position)
-    return FileSlice(segment.file, position, size, segment.base_offset)
+    """What a read of ``max_bytes`` from ``offset`` may touch, as far as the index tells."""
+    low, high = segment.index.bounds(offset)
+    if high < 0:
+        high = low + _UNINDEXED_BYTES
+    end = min(high + max(max_bytes, 0), segment.size)
+    return FileSlice(segment.file, low, end - low, segment.base_offset)

@@ -104,16 +104,34 @@ def test_as_much_is_read_ahead_as_the_reader_is_likely_to_want(
     assert asked == [(1000, size + ahead)]
 
 
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.EIO])
+def test_where_files_go_to_sockets_alone(
+    cold: SegmentFile, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(*_: object) -> Any:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "sendfile", refuse)
+    part = FileSlice(cold, 1000, 3 << 20)
+    if number == errno.EIO:
+        with pytest.raises(OSError, match="Input/output"):
+            read_in(part)
+    else:
+        read_in(part)
+        assert is_resident(part)
+
+
 # Lookups
 
 
-@pytest.fixture
-def segment(tmp_path: Path) -> LogSegment:
-    """Entries 0 to 99 of 1 kB each, the index with an entry for about every fourth."""
+@pytest.fixture(params=[1, 30])
+def segment(request: pytest.FixtureRequest, tmp_path: Path) -> LogSegment:
+    """Entries 0 to 119 of 1 kB each in sets of 1 or 30; an index entry for 4 kB at least."""
     made = LogSegment(str(tmp_path), 0, 0)
     made.index.preallocate(1024)
-    for offset in range(100):
-        made.append(offset, memoryview(encode_set([(None, b"x" * 1000)], 0, offset)), 3000)
+    for offset in range(0, 120, request.param):
+        data = encode_set([(None, b"x" * 1000)] * request.param, 0, offset)
+        made.append(offset, memoryview(data), 3000)
     return made
 
 
@@ -135,11 +153,11 @@ def test_a_file_is_opened_by_another_thread_first(segment: LogSegment) -> None:
     segment.index.read_in_ms = 1000
     segment.release()
     assert not can_look_up(segment, 5, 1000)
-    assert not can_look_up(segment, 99, 1000)
+    assert not can_look_up(segment, 119, 1000)
 
 
 def test_the_extent_covers_what_is_read(segment: LogSegment) -> None:
-    for offset in range(100):
+    for offset in range(120):
         part = extent(segment, offset, 2000)
         found = segment.read(offset, 2000, None)
         assert found is not None
@@ -147,7 +165,7 @@ def test_the_extent_covers_what_is_read(segment: LogSegment) -> None:
         assert part.position + part.size >= found.position + found.size
         assert part.position + part.size <= segment.size
     assert extent(segment, 50, 1 << 30).size == segment.size - extent(segment, 50, 1).position
-    assert 0 < extent(segment, 50, -1).size < 10_000
+    assert 0 < extent(segment, 50, -1).size < 32_000
 
 
 def test_an_index_is_read_in(segment: LogSegment) -> None:
