@@ -1,4 +1,4 @@
-"""Disks that are full to the last block, and directories with things in them that nobody needs.
+"""Disks that are full to the last block or not mounted; directories with strays in them.
 
 Full file systems are skipped where none can be mounted (they take root and a loop device).
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from integration import harness
 from integration.harness import Broker, Process, ZooKeeper, zookeeper_text
 from integration.test_disks import WAIT_S, Disk
 from integration.wire import Wire, WireError, entry, wait_until
@@ -144,28 +145,18 @@ def test_a_segment_cannot_be_rolled(start: Callable[..., Broker], disk: SmallDis
 
 
 def test_a_topic_made_while_there_is_no_room_comes_to_life(
-    start: Callable[..., Broker], disk: SmallDisk
+    start: Callable[..., Broker], disk: SmallDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broker = start(f"{disk.path}/data")
     disk.fill()
-    with pytest.raises(TimeoutError):
-        _create(broker, 2)
+    with monkeypatch.context() as patch, pytest.raises(TimeoutError):
+        patch.setattr(harness, "START_TIMEOUT_S", 2)
+        broker.create_topic(TOPIC)
     disk.make_room()
     broker.wait_for_leader(TOPIC)
     with broker.wire() as wire:
         taken: list[bytes] = []
         assert send(wire, taken, b"x") and values(wire) == taken
-
-
-def _create(broker: Broker, timeout: float) -> None:
-    """As create_topic, with less patience."""
-    import integration.harness as harness
-
-    patience, harness.START_TIMEOUT_S = harness.START_TIMEOUT_S, int(timeout)
-    try:
-        broker.create_topic(TOPIC)
-    finally:
-        harness.START_TIMEOUT_S = patience
 
 
 def test_a_new_topic_goes_where_there_is_room(
@@ -209,6 +200,41 @@ def test_a_follower_has_no_room(
 def isr(broker: Broker) -> list[int]:
     state = zookeeper_text(broker.zookeeper, f"/brokers/topics/{TOPIC}/partitions/0/state")
     return sorted(json.loads(state or "{}").get("isr", []))
+
+
+def test_a_disk_that_is_not_mounted_at_the_start(
+    start: Callable[..., Broker], disk: SmallDisk, tmp_path: Path
+) -> None:
+    """The last of the isr must not come back empty: its follower would cut its log to nothing."""
+    safe = {"unclean.leader.election.enable": "false"}
+    first = start(f"{disk.path},{tmp_path}/first", broker_id=1, **safe)
+    second = start(f"{tmp_path}/second", broker_id=2, **safe)
+    first.create_topic(TOPIC, replicas=[1, 2])
+    assert (disk.path / f"{TOPIC}-0").is_dir()
+    taken: list[bytes] = []
+    with first.wire() as wire:
+        wait_until("both", WAIT_S, lambda: isr(first) == [1, 2])
+        assert send(wire, taken, b"both", -1)
+        second.stop()
+        wait_until("alone", WAIT_S, lambda: isr(first) == [1])
+        assert send(wire, taken, b"alone", -1)
+    first.kill()
+    disk.unmount()
+    first.start()
+    assert f"{disk.path} was in use and holds nothing now" in first.log
+    second.start()
+    assert list(disk.path.iterdir()) == [] and not list(tmp_path.glob(f"first/{TOPIC}-*"))
+    for broker in (first, second):
+        with broker.wire() as wire, pytest.raises(WireError) as refused:
+            wire.produce(TOPIC, 0, entry(None, b"lost"))
+        assert refused.value.code in (3, 6)
+    first.stop()
+    disk.mount()
+    first.start().wait_for_leader(TOPIC)
+    with first.wire() as wire:
+        assert values(wire) == taken
+        wait_until("full isr", WAIT_S, lambda: isr(first) == [1, 2])
+        assert send(wire, taken, b"after", -1) and values(wire) == taken
 
 
 def test_strays_and_garbage_in_a_data_directory(
