@@ -319,6 +319,30 @@ producer = KafkaProducer(bootstrap_servers=sys.argv[1], linger_ms=600000)
 producer.send(sys.argv[2], b"not forgotten")
 """
 
+OLD_NOT_CLOSED = """
+import sys
+from kafka08.producer.config import ProducerConfig
+from kafka08.producer.event_handler import KeyedMessage
+from kafka08.producer.producer import Producer
+config = ProducerConfig(metadata_broker_list=(sys.argv[1],), producer_type="async",
+    queue_buffering_max_ms=600000, request_required_acks=1)
+Producer(config).send(KeyedMessage(sys.argv[2], b"not forgotten either"))
+"""
+
+OLD_ON_GREENLETS = """
+import sys
+import gevent
+from kafka08.producer.config import ProducerConfig
+from kafka08.producer.event_handler import KeyedMessage
+from kafka08.producer.producer import Producer
+from kafka08.runtime import GeventRuntime
+config = ProducerConfig(metadata_broker_list=(sys.argv[1],), producer_type="async",
+    queue_buffering_max_messages=2, batch_num_messages=2, request_required_acks=1)
+with Producer(config, runtime=GeventRuntime()) as producer:
+    work = [gevent.spawn(producer.send, KeyedMessage(sys.argv[2], b"same")) for _ in range(9)]
+    gevent.joinall(work, raise_error=True)
+"""
+
 LOGS = """
 import logging, os, sys, threading
 from kafka08.producer.logging_handler import KafkaLoggingHandler
@@ -355,9 +379,11 @@ print(len({metadata.offset for greenlet in done for metadata in greenlet.value})
     [
         (FORKS, [b"parent", b"child", b"parent again"]),
         (NOT_CLOSED, [b"not forgotten"]),
+        (OLD_NOT_CLOSED, [b"not forgotten either"]),
+        (OLD_ON_GREENLETS, [b"same"] * 9),
         (LOGS, [b"parent", b"child", b"parent again"]),
     ],
-    ids=["forks", "not-closed", "logs"],
+    ids=["forks", "not-closed", "old-not-closed", "old-on-greenlets", "logs"],
 )
 def test_processes(own_broker: Broker, code: str, expected: list[bytes]) -> None:
     own_broker.create_topic("process")

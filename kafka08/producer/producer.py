@@ -6,14 +6,18 @@ Mirrors kafka.producer.Producer and ProducerSendThread. How a batch reaches brok
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import logging
+import os
+import weakref
 from functools import partial
 from typing import Any
 
 from kafka08.client.cluster import ClusterClient, parse_broker_list
 from kafka08.network.channel import Channel
 from kafka08.producer.config import SYNC, ProducerConfig
-from kafka08.producer.errors import ProducerClosedError, QueueFullError
+from kafka08.producer.errors import ForkedProducerError, ProducerClosedError, QueueFullError
 from kafka08.producer.event_handler import EventHandler, KeyedMessage
 from kafka08.producer.partitioners import Partitioner
 from kafka08.producer.scala_metrics import ScalaProducerMetrics
@@ -22,6 +26,11 @@ from kafka08.runtime import Empty, Full, Queue, Runtime, Task, ThreadRuntime
 
 logger = logging.getLogger("kafka.producer.Producer")
 thread_logger = logging.getLogger("kafka.producer.async.ProducerSendThread")
+
+
+AT_EXIT_S = 5.0
+_POLL_S = 0.01
+_queueing: weakref.WeakSet[Producer] = weakref.WeakSet()
 
 
 class Batcher:
@@ -57,6 +66,8 @@ class Producer:
     """Sends KeyedMessages from any number of tasks; a context manager that closes.
 
     ``partitioner``, ``encoder`` and ``key_encoder`` take the place of those the settings name.
+    It belongs to the process it was made in. What is queued when the interpreter ends gets
+    ``AT_EXIT_S`` seconds.
     """
 
     def __init__(
@@ -75,6 +86,8 @@ class Producer:
         self._lock = self._runtime.lock()
         self._metrics = ScalaProducerMetrics(self._runtime.clock.monotonic)
         self._closed = False
+        self._abandoned = False
+        self._pid = os.getpid()
         self._cluster = ClusterClient(
             parse_broker_list(config.metadata_broker_list),
             client_id=config.client_id,
@@ -99,6 +112,7 @@ class Producer:
             self._task = self._runtime.spawn(
                 f"ProducerSendThread-{config.client_id}", self._drain, self._queue
             )
+            _queueing.add(self)
 
     def send(self, *messages: KeyedMessage) -> None:
         """Sync: return once all are sent; async: once all are queued.
@@ -106,6 +120,8 @@ class Producer:
         Raises FailedToSendMessageError (sync), QueueFullError (async), ProducerClosedError,
         and what a partitioner's key or an encoder's value is refused with.
         """
+        if self._pid != os.getpid():
+            raise ForkedProducerError()
         with self._lock:
             if self._closed:
                 raise ProducerClosedError()
@@ -119,6 +135,8 @@ class Producer:
                 self._enqueue(self._queue, message)
 
     def _enqueue(self, queue: Queue, message: KeyedMessage) -> None:
+        if self._abandoned:
+            raise ProducerClosedError()
         timeout_ms = self.config.queue_enqueue_timeout_ms
         try:
             if timeout_ms < 0:
@@ -137,7 +155,7 @@ class Producer:
         batcher = Batcher(
             self.config.batch_num_messages, self.config.queue_buffering_max_ms, clock.millis()
         )
-        while True:
+        while not self._abandoned:
             try:
                 message = queue.get(timeout=batcher.patience_ms(clock.millis()) / 1000)
             except Empty:
@@ -167,20 +185,72 @@ class Producer:
             "ProducerQueueSize": 0 if queue is None else queue.qsize(),
         }
 
-    def close(self) -> None:
-        """Send what is queued, then disconnect. May be repeated."""
-        with self._lock:
+    def close(self, timeout: float | None = None) -> None:
+        """Send what is queued, for at most ``timeout`` seconds, then disconnect.
+
+        What is still queued then is dropped, and how much that was is logged. May be repeated.
+        """
+        if self._pid != os.getpid():
+            return
+        deadline = None if timeout is None else self._runtime.clock.monotonic() + timeout
+        self._wait_for_senders(deadline)
+        try:
             if self._closed:
                 return
             self._closed = True
+            _queueing.discard(self)
             logger.info("Shutting down producer")
             if self._queue is not None and self._task is not None:
-                self._queue.put(None)
-                self._task.join()
+                self._finish(self._queue, self._task, deadline)
             self._cluster.close()
+        finally:
+            self._lock.release()
+
+    def _wait_for_senders(self, deadline: float | None) -> None:
+        """Take the lock. Who has it may be waiting for room in the queue."""
+        if deadline is None or self._queue is None:
+            self._lock.acquire()
+            return
+        while not self._lock.acquire(False):
+            if self._runtime.clock.monotonic() >= deadline:
+                self._abandon(self._queue)
+            self._runtime.sleep(_POLL_S)
+
+    def _finish(self, queue: Queue, task: Task, deadline: float | None) -> None:
+        """End the sending task, behind the last message if there is time."""
+        if deadline is None:
+            queue.put(None)
+            task.join()
+            return
+        clock = self._runtime.clock
+        with contextlib.suppress(Full):
+            queue.put(None, True, max(deadline - clock.monotonic(), 0.0))
+            if task.join(max(deadline - clock.monotonic(), 0.0)):
+                return
+        self._abandon(queue)
+        queue.put(None)
+
+    def _abandon(self, queue: Queue) -> None:
+        self._abandoned = True
+        dropped = 0
+        with contextlib.suppress(Empty):
+            while True:
+                dropped += queue.get(block=False) is not None
+        if dropped:
+            self._metrics.dropped_messages.mark(dropped)
+            logger.warning("Closed with %d messages unsent", dropped)
 
     def __enter__(self) -> Producer:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+def _close_all() -> None:
+    """At the interpreter's end, while its threads still run."""
+    for producer in list(_queueing):
+        producer.close(AT_EXIT_S)
+
+
+atexit.register(_close_all)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -7,7 +9,12 @@ import pytest
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import ConfigError
 from kafka08.producer.config import ProducerConfig
-from kafka08.producer.errors import FailedToSendMessageError, ProducerClosedError, QueueFullError
+from kafka08.producer.errors import (
+    FailedToSendMessageError,
+    ForkedProducerError,
+    ProducerClosedError,
+    QueueFullError,
+)
 from kafka08.producer.event_handler import KeyedMessage
 from kafka08.producer.producer import Batcher, Producer
 from kafka08.producer.serializers import encoder_named, partitioner_named
@@ -128,6 +135,84 @@ def test_threads_drain_before_close_returns() -> None:
     ) as producer:
         producer.send(*messages(1, 2))
     assert [value for batch in handler.batches for value in batch] == [1, 2]
+
+
+class StuckHandler:
+    """Begins a batch, and ends it when it is told to."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+        self.go = threading.Event()
+        self.batches: list[Any] = []
+
+    def handle(self, messages: list[KeyedMessage]) -> None:
+        self.begun.set()
+        assert self.go.wait(10)
+        self.batches.append([message.value for message in messages])
+
+
+@pytest.fixture
+def stuck() -> Iterator[tuple[StuckHandler, Producer]]:
+    """Message 1 is being sent, and the queue, which has room for one, is empty."""
+    handler = StuckHandler()
+    settings = config(producer_type="async", queue_buffering_max_messages=1, batch_num_messages=1)
+    producer = Producer(settings, handler=handler)
+    producer.send(*messages(1))
+    assert handler.begun.wait(10)
+    yield handler, producer
+    handler.go.set()
+
+
+def test_close_with_a_timeout_drops_what_is_left(
+    stuck: tuple[StuckHandler, Producer], caplog: pytest.LogCaptureFixture
+) -> None:
+    handler, producer = stuck
+    producer.send(*messages(2))
+    producer.close(0.05)
+    assert "Closed with 1 messages unsent" in caplog.text
+    assert producer.metrics()["DroppedMessagesPerSec.Count"] == 1
+    handler.go.set()
+    assert producer._task is not None and producer._task.join(10)
+    assert handler.batches == [[1]]
+
+
+def test_close_with_a_timeout_that_suffices(stuck: tuple[StuckHandler, Producer]) -> None:
+    handler, producer = stuck
+    producer.send(*messages(2))
+    handler.go.set()
+    producer.close(10)
+    assert handler.batches == [[1], [2]]
+
+
+def test_close_with_a_timeout_wakes_who_waits_for_room(
+    stuck: tuple[StuckHandler, Producer],
+) -> None:
+    _, producer = stuck
+    raised: list[Exception] = []
+
+    def send() -> None:
+        try:
+            producer.send(*messages(2, 3, 4, 5))
+        except ProducerClosedError as error:
+            raised.append(error)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    while producer.metrics()["ProducerQueueSize"] == 0:
+        sender.join(0.01)
+    producer.close(0.05)
+    sender.join(10)
+    assert len(raised) == 1
+
+
+def test_a_forked_child_is_told_to_make_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    producer = Producer(config(), runtime=FakeRuntime(), handler=Handler())
+    with monkeypatch.context() as child:
+        child.setattr("os.getpid", lambda: -1)
+        with pytest.raises(ForkedProducerError):
+            producer.send(*messages(1))
+        producer.close()
+    producer.send(*messages(1))
 
 
 def test_closed_producer_refuses() -> None:
