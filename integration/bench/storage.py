@@ -1,16 +1,18 @@
 """How storage fares as data grows, ours beside the original: `make bench-storage`.
 
-Per kind, one broker after the other, so that only one's data is on the disk:
+Per kind, one after the other, so that only one's data is on the disk:
 
 - append and fetch rate at the log's end with 1 GB of retained data and with 30 GB (`--retained`),
-  and the second over the first;
-- produce round trips, one 16 KB batch at a time, alone and beside a reader that drains data
-  dropped from the page cache as fast as it gets it (p50, p99; the reader's rate);
+  in turn, and the second over the first;
+- produce round trips, one 16 KB batch at a time: alone, beside a reader that drains the same hot
+  data again and again, and beside one that drains data dropped from the page cache (p50, p99; the
+  readers' rates). The hot reader costs processor time alone, so the two readers' difference is
+  what the disk does;
 - start after kill -9 without any recovery point, the page cache dropped: seconds per GB, for ours
   also with the side files of sealed segments removed;
 - the cleaner's own account of its work on a compacted topic: MB/s read and written.
 
-Cells of the first two kinds run ROUNDS times in a row; the median counts. Every number is also
+Cells of the first two kinds run ROUNDS times; the median counts. Every number is also
 printed as it comes. Without the original only ours is measured. Dropping the page cache takes
 root; without it the files of the broker are dropped one by one.
 """
@@ -45,6 +47,7 @@ TAIL_BYTES = 64 << 20
 KEYS = 100_000
 ROUNDS = 3
 SETTLE_S = 5
+HOT_BYTES = 32 << 20
 PATIENCE_S = 1200
 PROPS = {
     "log.retention.hours": 10000,
@@ -127,13 +130,12 @@ class Storage:
 
     def rates(self, shown: str) -> None:
         batch = load.batch(100, 16384)
-        for _ in range(ROUNDS):
-            os.sync()  # what is still to be written back is not this cell's business
-            amount = self._produce(OTHER, batch, self._seconds, GB)
-            self.note(f"append with {shown}", "MB/s", amount.payload / MB / amount.seconds, True)
-            self.note(f"fetch with {shown}", "MB/s", self._fetch_tail(batch), True)
+        os.sync()  # what is still to be written back is not this cell's business
+        amount = self._produce(OTHER, batch, self._seconds, GB)
+        self.note(f"append with {shown}", "MB/s", amount.payload / MB / amount.seconds, True)
+        self.note(f"fetch with {shown}", "MB/s", self._fetch_tail(batch), True)
 
-    def compare_rates(self, much: str, little: str) -> None:
+    def note_ratios(self, much: str, little: str) -> None:
         for what in ("append", "fetch"):
             first, second = (self._median(f"{what} with {shown}") for shown in (much, little))
             self.note(f"{what}, {much} / {little}", "", first / second, True)
@@ -169,37 +171,40 @@ class Storage:
         for _ in range(ROUNDS):
             time.sleep(SETTLE_S)  # what is some seconds old counts as in memory
             self._note_round_trips("alone", self._round_trips())
-            self._beside_a_cold_reader()
+            self._beside_a_reader("hot")
+            self._beside_a_reader("cold")
         for percent in ("p50", "p99"):
-            ratio = self._median(f"produce {percent} beside a cold reader") / self._median(
-                f"produce {percent} alone"
-            )
-            self.note(f"produce {percent}, beside / alone", "", ratio)
+            for reader in ("hot", "cold"):
+                beside = self._median(f"produce {percent} beside a {reader} reader")
+                ratio = beside / self._median(f"produce {percent} alone")
+                self.note(f"produce {percent}, beside a {reader} reader / alone", "", ratio)
 
     def _note_round_trips(self, where: str, found: list[float]) -> None:
         for percent in (50, 99):
             value = found[len(found) * percent // 100] * 1e3
             self.note(f"produce p{percent} {where}", "ms", value)
 
-    def _beside_a_cold_reader(self) -> None:
-        drop_page_cache(self.broker.log_dir)
+    def _beside_a_reader(self, kind: str) -> None:
+        if kind == "cold":
+            drop_page_cache(self.broker.log_dir)
         context = multiprocessing.get_context("spawn")
         drained = context.Value("q", 0)
         stop = context.Event()
         reader = context.Process(
             target=drain,
-            args=(self.broker.port, self._batch, self.broker.log_dir, drained, stop),
+            args=(self.broker.port, self._batch, self.broker.log_dir, kind, drained, stop),
             daemon=True,
         )
         reader.start()
-        wait_until("the reader", 60, lambda: drained.value)
+        hot = HOT_BYTES * PARTITIONS if kind == "hot" else 0  # by then it is
+        wait_until("the reader", 60, lambda: drained.value > hot)
         begin, before = time.perf_counter(), drained.value
-        self._note_round_trips("beside a cold reader", self._round_trips())
+        self._note_round_trips(f"beside a {kind} reader", self._round_trips())
         rate = (drained.value - before) / MB / (time.perf_counter() - begin)
         stop.set()
         reader.join(30)
         reader.kill()
-        self.note("cold reader", "MB/s", rate, True)
+        self.note(f"{kind} reader", "MB/s", rate, True)
 
     def _round_trips(self) -> list[float]:
         frame = produce_frame(OTHER, 0, load.batch(100, 16384).message_set, 1)
@@ -266,15 +271,19 @@ def _amount(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-def drain(port: int, batch: load.Batch, log_dir: Path, drained: Any, stop: Any) -> None:
-    """Read all partitions from the beginning, 1 MB at a time, round and round; each time with
-    the page cache emptied of them."""
+def drain(port: int, batch: load.Batch, log_dir: Path, kind: str, drained: Any, stop: Any) -> None:
+    """Read all partitions from the beginning, 1 MB at a time, round and round; a cold reader each
+    time with the page cache emptied of them, a hot one but the first HOT_BYTES of each."""
+    hot_records = HOT_BYTES // len(batch.message_set) * batch.records
     readers = [load.Reader(port, RETAINED, n, 1 << 20, batch) for n in range(PARTITIONS)]
     for reader in readers:
         reader.ask()
     before = 0
     while not stop.is_set():
-        if readers[0].offset < before:
+        if kind == "hot":
+            for reader in readers:
+                reader.offset %= hot_records
+        elif readers[0].offset < before:
             forget(log_dir.glob(f"{RETAINED}-*/*.log"))
         before = readers[0].offset
         for reader in readers:
@@ -311,7 +320,7 @@ def measure(rows: dict[str, Row], kind: str, options: argparse.Namespace, root: 
 
     def broker(part: str) -> Storage:
         chroot, directory = f"{zookeeper.connect}/{kind}-{part}", root / f"{kind}-{part}"
-        segment_bytes = (256 if part == "grow" else 32) << 20
+        segment_bytes = (256 if part in ("grow", "little") else 32) << 20
         made = Storage(rows, kind, chroot, directory, options.seconds, segment_bytes)
         made.broker.start()
         for topic in (RETAINED, OTHER):
@@ -320,13 +329,19 @@ def measure(rows: dict[str, Row], kind: str, options: argparse.Namespace, root: 
 
     def parts() -> Iterator[tuple[str, Callable[[Storage], None]]]:
         def growing(storage: Storage) -> None:
-            much, little = f"{options.retained:g} GB", "1 GB"
-            storage.warm_up()
-            storage.grow(GB)
-            storage.rates(little)
-            storage.grow(retained)
-            storage.rates(much)
-            storage.compare_rates(much, little)
+            little = broker("little")
+            shown = {little: "1 GB", storage: f"{options.retained:g} GB"}
+            try:
+                little.grow(GB)
+                storage.grow(retained)
+                for each in shown:
+                    each.warm_up()
+                for number in range(ROUNDS):  # in turn, since machines change their pace
+                    for each in list(shown)[:: -1 if number % 2 else 1]:
+                        each.rates(shown[each])
+            finally:
+                discard(little)
+            storage.note_ratios(shown[storage], shown[little])
             storage.cold_reader()
 
         def recovering(storage: Storage) -> None:
@@ -346,14 +361,18 @@ def measure(rows: dict[str, Row], kind: str, options: argparse.Namespace, root: 
         try:
             act(storage)
         finally:
-            storage.broker.kill()
-            shutil.rmtree(root / f"{kind}-{part}", ignore_errors=True)
+            discard(storage)
     zookeeper.kill()
+
+
+def discard(storage: Storage) -> None:
+    storage.broker.kill()
+    shutil.rmtree(storage.broker.directory, ignore_errors=True)
 
 
 def disk_needed(options: argparse.Namespace) -> float:
     """GB. One broker's data at a time: what is retained, and what the rounds append."""
-    grown = options.retained * 1.1 + 2 * ROUNDS + 2
+    grown = options.retained * 1.1 + 1.1 + 2 * 1.1 * (ROUNDS + 1)
     return float(max(grown, options.recovered * 1.1, options.cleaned * 3) + 2)
 
 
