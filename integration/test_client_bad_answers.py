@@ -24,6 +24,7 @@ from kafka08.client.admin import AdminClient
 from kafka08.client.cluster import ClusterClient, NoBrokerError
 from kafka08.common import TopicPartition
 from kafka08.consumer.config import ConsumerConfig
+from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.errors import ConsumerTimeoutError
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.consumer.standalone import StandaloneConsumer
@@ -39,6 +40,7 @@ from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.producer.logging_handler import KafkaLoggingHandler
 from kafka08.producer.producer import Producer
 from kafka08.protocol import schemas
+from zk import znodes
 
 TIMEOUT_MS = 200
 LONGEST_S = 20
@@ -183,6 +185,34 @@ def test_the_log_handler_before_what_is_no_broker(impostor: int) -> None:
     assert time.monotonic() - begin < 2
     handler.close()
     assert handler.dropped == 50
+
+
+def test_a_group_member_before_what_is_no_broker(impostor: int, zookeeper: ZooKeeper) -> None:
+    chroot = f"/impostor-{uuid.uuid4().hex[:8]}"
+    zk = zookeeper.client()
+    topic = znodes.encode_topic({0: [0]})
+    zk.create(f"{chroot}/brokers/topics/t", topic, makepath=True)
+    broker = znodes.encode_broker(znodes.BrokerRegistration("127.0.0.1", impostor))
+    zk.create(f"{chroot}/brokers/ids/0", broker, makepath=True)
+    config = ConsumerConfig(
+        group_id="g",
+        zookeeper_connect=zookeeper.connect + chroot,
+        socket_timeout_ms=TIMEOUT_MS,
+        refresh_leader_backoff_ms=20,
+        consumer_timeout_ms=500,
+    )
+    begin = time.monotonic()
+    with ConsumerConnector(config) as connector:
+        [stream] = connector.create_message_streams({"t": 1})["t"]
+        assert zk.get_children(f"{chroot}/consumers/g/owners/t") == ["0"]
+        with pytest.raises(ConsumerTimeoutError):
+            next(stream)
+        assert connector.commit_offsets()
+        assert connector.metrics()["MaxLag"] == -1
+    assert time.monotonic() - begin < LONGEST_S
+    assert not zk.exists(f"{chroot}/consumers/g/offsets")
+    zk.stop()
+    zk.close()
 
 
 # --- a broker whose answers are spoilt
