@@ -36,7 +36,7 @@ VALUE_BYTES = 100
 SET_ROWS = 5000
 BATCHES = 5
 PARTITIONS = (1, 2, 4)
-KIND = "rows/s"
+KIND = "ours"
 
 
 class Bench:
@@ -157,7 +157,8 @@ def session(master: str) -> Iterator[Any]:
 
     from kafka08.spark.datasource import register
 
-    conf = spark_conf(master, executor_memory="512m").set("spark.driver.memory", "1g")
+    conf = spark_conf(master, executor_memory="512m", ui_showConsoleProgress="false")
+    conf.set("spark.driver.memory", "1g")
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     register(spark)
@@ -187,7 +188,7 @@ def measure(bench: Bench, workers: bool) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--rows", type=int, default=1_000_000, help="in each topic")
+    parser.add_argument("--rows", type=int, default=2_000_000, help="in each topic")
     parser.add_argument("--no-workers", action="store_true", help="without local-cluster")
     args = parser.parse_args(argv)
     if missing():

@@ -6,6 +6,10 @@ protocol reaches (docs/spark.md). Needs pyarrow on the driver and on the executo
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -41,8 +45,30 @@ COLUMNS = StructType(
 
 
 def register(spark: SparkSession) -> None:
-    """Make ``format("kafka08")`` known to the session."""
+    """Make ``format("kafka08")`` known to the session.
+
+    Raises ConfigError when Spark's Python workers would have no pyarrow: a stream would hang.
+    """
+    context = getattr(spark, "sparkContext", None)
+    if context is not None:
+        check_python(context.pythonExec)
     spark.dataSource.register(Kafka08DataSource)
+
+
+def check_python(python: str) -> None:
+    """Raises ConfigError unless the interpreter, where it is to be found here, has pyarrow."""
+    found = shutil.which(python)
+    # By name: the interpreter of a virtual environment is a link to another's.
+    if found is None or os.path.abspath(found) == os.path.abspath(sys.executable):
+        return
+    done = subprocess.run(
+        [found, "-c", "import pyarrow"], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise ConfigError(
+            f"PYSPARK_PYTHON (spark.pyspark.python) has value {python}, an interpreter that cannot "
+            f"import pyarrow: {done.stderr.strip().rpartition(chr(10))[2] or done.returncode}"
+        )
 
 
 class Kafka08DataSource(DataSource):
