@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from integration import original
-from integration.harness import Broker, Tools, ZooKeeper
-from integration.spark.support import missing, produce, spark_conf
+from integration.harness import HOME, Broker, Process, Tools, ZooKeeper
+from integration.spark.support import driver, missing, produce, spark_conf
 from integration.wire import wait_until
 from kafka08.message.message_set import encode_set
 
@@ -517,3 +517,19 @@ def test_a_group_shows_the_progress_of_a_query(
     finally:
         spark.streams.removeListener(listener)
         listener.close()
+
+
+@pytest.mark.slow
+def test_the_example_of_the_guide(
+    broker: Broker, tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    section = (HOME / "docs" / "spark.md").read_text().partition("## Structured Streaming")[2]
+    text = section.partition("```python\n")[2].partition("```")[0]
+    assert "localhost:9092" in text
+    broker.create_topic("words", 2)
+    program = tmp_path / "guide.py"
+    program.write_text(text.replace("localhost:9092", broker.address))
+    job = driver("guide", tmp_path / "guide", program)
+    launch(job)
+    assert job.exit_code(DEADLINE_S) == 0, job.log[-2000:]
+    assert "|  to|    2|" in job.log

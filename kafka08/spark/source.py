@@ -104,10 +104,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         begin = from_json(start)
-        self._latest = self._target or self._planner.latest(begin)
-        if self._target is not None:
-            known = {tp: offset for tp, offset in begin.items() if tp not in self._target}
-            self._latest = {**known, **self._target}
+        if self._target is None:
+            self._latest = self._planner.latest(begin)
+        else:
+            self._latest = self._target
+            self._planner.report_gone(begin, self._target)
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else 0
         # All that is there must be read when it is asked for, or an AvailableNow query would end
         # with messages waiting.

@@ -92,10 +92,14 @@ class SourcePlanner:
             found = self.partitions()
         except ConfigError:
             found = self._existing()
-        gone = sorted(set(start) - set(found))
+        self.report_gone(start, found)
+        return found
+
+    def report_gone(self, start: Iterable[TopicPartition], found: Iterable[TopicPartition]) -> None:
+        """What is in ``start`` only is a loss."""
+        gone = set(start) - set(found)
         if gone:
             self._loss(f"{_names(gone)} of {self._options.subscription} are gone")
-        return found
 
     def _existing(self) -> list[TopicPartition]:
         """Those of the chosen ones that exist, when some do not."""
@@ -193,9 +197,7 @@ class SourcePlanner:
             elif tp in unclear and tp in start:
                 self._loss(f"{tp} was planned from {start[tp]} to {end[tp]}, which is before it")
             found.append(Range(tp.topic, tp.partition, begin, end[tp]))
-        gone = sorted(set(start) - set(end))
-        if gone:
-            self._loss(f"{_names(gone)} of {self._options.subscription} are gone")
+        self.report_gone(start, end)
         options = self._options
         return split_ranges(
             found, min_partitions=options.min_partitions, max_records=options.max_records

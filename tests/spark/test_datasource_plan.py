@@ -152,6 +152,20 @@ def test_available_now_ends_where_it_began_to_end(cluster: FakeCluster) -> None:
     assert batches == 2
 
 
+def test_available_now_does_not_pass_over_what_is_gone(cluster: FakeCluster) -> None:
+    start = {"t": {"0": 10, "1": 30}}
+    del cluster.logs[ONE]
+    strict = stream_of(cluster)
+    strict.prepareForTriggerAvailableNow()
+    with pytest.raises(DataLossError, match=r"\[t,1\] of subscribe \(t\) are gone"):
+        strict.latestOffset(start, ReadAllAvailable())
+    lenient = stream_of(cluster, LENIENT)
+    lenient.prepareForTriggerAvailableNow()
+    end = lenient.latestOffset(start, ReadAllAvailable())
+    assert end == {"t": {"0": 10}}
+    assert lenient.latestOffset(end, ReadAllAvailable()) == end
+
+
 def test_new_partitions_are_read_from_their_beginning(cluster: FakeCluster) -> None:
     stream = stream_of(cluster)
     start = stream.initialOffset()
