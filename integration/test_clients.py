@@ -32,11 +32,6 @@ from integration.clients import (
 from integration.harness import Broker, Tools, zookeeper_text
 from integration.wire import Wire, entry, frame, string
 
-# Tools of the original's that have no twin of ours.
-ORIGINAL_TOOLS = pytest.mark.parametrize(
-    "tools", [pytest.param("original", marks=pytest.mark.original)], indirect=True
-)
-
 
 def unique(name: str) -> str:
     return f"{name}-{uuid.uuid4().hex[:8]}"
@@ -184,7 +179,6 @@ def test_offset_checker_shows_the_lag(broker: Broker, tools: Tools, tmp_path: Pa
     assert shown.lines[1].split() == [group, topic, "0", "5", "7", "2", "none"]
 
 
-@ORIGINAL_TOOLS
 def test_java_producer_performance(broker: Broker, tools: Tools) -> None:
     topic = unique("perf")
     broker.create_topic(topic, 2)
@@ -198,7 +192,6 @@ def test_java_producer_performance(broker: Broker, tools: Tools) -> None:
     assert all(value is not None and len(value) == 100 for value in values)
 
 
-@ORIGINAL_TOOLS
 def test_perf_tools(broker: Broker, tools: Tools) -> None:
     topic = unique("perf-tools")
     broker.create_topic(topic)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,6 +60,11 @@ def say(result: Result) -> list[str]:
     return [line for line in result.err.splitlines() if not line.startswith(("[", "\t", "kafka."))]
 
 
+def _case(number: int, row: Any) -> Any:
+    """The quick round has every fourth."""
+    return pytest.param(row, marks=[pytest.mark.slow] if number % 4 else [])
+
+
 CONSUMED = [
     [],
     ["--property", "print.key=true"],
@@ -76,7 +82,7 @@ CONSUMED = [
 ]
 
 
-@pytest.mark.parametrize("args", CONSUMED, ids=lambda args: " ".join(args) or "plain")
+@pytest.mark.parametrize("args", [_case(number, row) for number, row in enumerate(CONSUMED)])
 def test_consumer_prints_the_same(
     broker: Broker, topic: str, both: tuple[Tools, Tools], tmp_path: Path, args: list[str]
 ) -> None:
@@ -180,10 +186,11 @@ PRODUCED = [
 ]
 
 
-@pytest.mark.parametrize(("stdin", "args"), PRODUCED)
+@pytest.mark.parametrize("case", [_case(number, row) for number, row in enumerate(PRODUCED)])
 def test_producer_stores_the_same(
-    broker: Broker, both: tuple[Tools, Tools], stdin: str, args: list[str]
+    broker: Broker, both: tuple[Tools, Tools], case: tuple[str, list[str]]
 ) -> None:
+    stdin, args = case
     found = []
     for tools in both:
         name = unique("lines")

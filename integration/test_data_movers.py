@@ -125,7 +125,10 @@ def total(broker: Broker, topic: str) -> int:
         return sum(wire.offset(topic, p) for p in range(PARTITIONS))
 
 
-@pytest.mark.parametrize("args", [[], ["--new.producer", "--num.producers", "2"]])
+@pytest.mark.parametrize(
+    "args",
+    [[], pytest.param(["--new.producer", "--num.producers", "2"], marks=pytest.mark.slow)],
+)
 def test_kill_9_loses_nothing(
     clusters: tuple[Broker, Broker],
     tmp_path: Path,
@@ -182,6 +185,7 @@ def test_a_polite_end_repeats_nothing(
     assert check_all(target, topic, count) == 0
 
 
+@pytest.mark.slow
 def test_members_come_and_go(
     clusters: tuple[Broker, Broker], tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
@@ -269,6 +273,7 @@ def test_a_message_that_cannot_be_sent_ends_the_mirror(
     assert list(dict.fromkeys(value for _, value in found)) == [b"first", b"l"]
 
 
+@pytest.mark.slow
 @pytest.mark.original
 def test_between_brokers_of_the_original(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
@@ -344,6 +349,7 @@ def later_values(broker: ModernBroker, topic: str) -> list[list[tuple]]:
         consumer.close()
 
 
+@pytest.mark.slow
 def test_out_to_a_later_release(
     clusters: tuple[Broker, Broker],
     later: ModernBroker,
@@ -368,6 +374,7 @@ def test_out_to_a_later_release(
     check(later_values(later, topic), count)
 
 
+@pytest.mark.slow
 def test_odd_records_go_out_as_they_are(
     clusters: tuple[Broker, Broker],
     later: ModernBroker,
@@ -398,6 +405,7 @@ def test_odd_records_go_out_as_they_are(
         ]
 
 
+@pytest.mark.slow
 def test_back_from_a_later_release(
     clusters: tuple[Broker, Broker],
     later: ModernBroker,
@@ -446,7 +454,9 @@ def later_committed(broker: ModernBroker, group: str, topic: str) -> int:
 # --- replay
 
 
-@pytest.mark.parametrize("args", [[], ["--sync", "--messages", "50"]])
+@pytest.mark.parametrize(
+    "args", [pytest.param([], marks=pytest.mark.slow), ["--sync", "--messages", "50"]]
+)
 def test_replay(clusters: tuple[Broker, Broker], tmp_path: Path, args: list[str]) -> None:
     source, _ = clusters
     topic, copy = unique("replayed"), unique("copy")
