@@ -224,3 +224,41 @@ def test_usage(argv: list[str], text: str) -> None:
 def test_unknown_option_prints_the_bare_message(capsys: Any) -> None:
     assert main([*TOPIC, "--nope"]) == 1
     assert capsys.readouterr().err == "'nope' is not a recognized option\n"
+
+
+def test_metrics_as_csv(world: World, tmp_path: Path) -> None:
+    world.cluster.append("t", 0, b"a", b"bc")
+    metrics = tmp_path / "metrics"
+    options = ["--csv-reporter-enabled", "--metrics-dir", str(metrics), "--max-messages", "2"]
+    assert main([*TOPIC, "--from-beginning", *options]) == 0
+    last = {path.stem: path.read_text().splitlines()[-1] for path in metrics.iterdir()}
+    assert last.keys() == {"MessagesPerSec", "BytesPerSec"}
+    assert last["MessagesPerSec"].split(",")[1] == "2"
+    assert last["BytesPerSec"].split(",")[1] == "3"
+
+
+def test_options_of_later_releases(world: World, capfdbinary: Any) -> None:
+    world.cluster.append("t", 0, (5).to_bytes(8, "big"))
+    options = ["--group", "mine", "--consumer-property", "client.id=c", "--max-messages", "1"]
+    options += ["--value-deserializer", "LongDeserializer", "--enable-systest-events"]
+    assert main([*TOPIC, "--from-beginning", *options]) == 0
+    assert capfdbinary.readouterr().out == b"5\nshutdown_complete\n"
+    assert world.ensemble.text("/consumers/mine/offsets/t/0") == "1"
+
+
+def test_a_group_without_zookeeper(
+    world: World, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any
+) -> None:
+    world.cluster.append("t", 0, b"a", b"b")
+    DrivenStandalone.world = world
+    monkeypatch.setattr(
+        console_consumer,
+        "StandaloneConsumer",
+        lambda endpoints, config, group: DrivenStandalone(
+            endpoints, config, group=group, runtime=world.runtime, channel=world.cluster.channel
+        ),
+    )
+    argv = ["--bootstrap-server", "b0:9090", "--topic", "t", "--timeout-ms", "0", "--group", "g"]
+    for expected in (b"a\n", b"b\n", b""):
+        assert main([*argv, "--from-beginning", "--max-messages", "1"]) == 0
+        assert capfdbinary.readouterr().out == expected
