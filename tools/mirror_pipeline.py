@@ -112,7 +112,8 @@ class Window:
         Waits for room. None when it was lost to another member, or nothing more is wanted.
         """
         with self._changed:
-            self._wait(lambda: self._under_way < self._limit, None)
+            if self._under_way >= self._limit:
+                self._wait(lambda: self._under_way < self._limit, None)
             if self._stopping or self._broken:
                 return None
             taken = reader.take()
