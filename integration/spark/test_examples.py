@@ -136,6 +136,7 @@ def test_reorders_with_late_data_and_reprocessing(
     assert sorted(read(broker, "price-adjustments"), key=str) == prices
 
 
+@pytest.mark.slow
 def test_reorders_killed_and_restarted_equal_a_batch_over_the_log(
     spark: SparkSession, broker: Broker, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:

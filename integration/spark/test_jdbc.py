@@ -176,6 +176,10 @@ def test_a_database_that_is_not_there(spark: SparkSession) -> None:
         SparkDatabase("jdbc:nosuch://h", SPARK, "test")
     with pytest.raises(DatabaseError, match=r"no\.such\.Driver"):
         SparkDatabase("jdbc:derby:x", {**SPARK, "connection.driver": "no.such.Driver"}, "test")
+    with pytest.raises(
+        ConnectError, match=r"connection\.jar has value /x\.jar, but Spark was started"
+    ):
+        SparkDatabase("jdbc:x", {**SPARK, "connection.jar": "/x.jar"}, "test")
     task = source("jdbc:nosuch:x", mode="bulk", connection_attempts="2")
     assert task.poll() == []
     with pytest.raises(ConnectError, match=r"connection\.url has value jdbc:nosuch:x"):
@@ -193,12 +197,12 @@ def test_a_worker_with_everything(
     launch(broker)
     broker.start()
     place = Workplace(tmp_path, broker)
+    place.change(**{key.replace(".", "__"): value for key, value in SPARK.items()})
     url = f"jdbc:derby:{tmp_path / 'shop'};create=true"
     topic = topic_of(broker).replace("connect-", "t_")
     with_table(url, f"CREATE TABLE {topic} (id INT PRIMARY KEY, name VARCHAR(20))", range(0))
     broker.create_topic(f"p_{topic}")
     common = {
-        **{key.replace(".", "__"): value for key, value in SPARK.items()},
         "connection__url": url,
         "value__converter": "json",
         "value__converter__schemas__enable": "false",

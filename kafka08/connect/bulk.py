@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafka08.connect.interface import ConnectError, JobConnector, JobTask
+from kafka08.errors import ConfigError
 from kafka08.settings import INT_MAX, LIST, LONG, LONG_MAX, Settings, setting
 
 logger = logging.getLogger("kafka08.connect.bulk")
@@ -45,11 +46,8 @@ class BulkSinkTask(JobTask):
     format = ""
 
     def start(self, properties: Mapping[str, str]) -> None:
-        """Raises ConnectError without PySpark."""
-        try:
-            from kafka08.spark.sessions import session
-        except ImportError as error:
-            raise ConnectError(f"PySpark is needed: {error}") from None
+        from kafka08.spark.sessions import session
+
         self._config = BulkSinkConfig.from_properties(properties)
         self._brokers = properties["bootstrap.servers"]
         self._spark = session(properties)
@@ -94,13 +92,25 @@ class JsonSinkTask(BulkSinkTask):
     format = "json"
 
 
-class ParquetSink(JobConnector):
+class BulkSink(JobConnector):
     settings = BulkSinkConfig
+
+    def start(self, properties: Mapping[str, str]) -> None:
+        """Raises ConfigError without PySpark. Imports it here, as tasks would block each other."""
+        super().start(properties)
+        try:
+            import kafka08.spark.bulk
+            import kafka08.spark.sessions  # noqa: F401
+        except ImportError as error:
+            value = properties["connector.class"]
+            raise ConfigError(f"connector.class has value {value}: {error}") from None
+
+
+class ParquetSink(BulkSink):
     task_class = ParquetSinkTask
 
 
-class JsonSink(JobConnector):
+class JsonSink(BulkSink):
     """Values and keys as text."""
 
-    settings = BulkSinkConfig
     task_class = JsonSinkTask

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 from kafka08.connect.interface import ConnectError
+from kafka08.errors import ConfigError
 
 Row = Mapping[str, Any]
 SQLITE = ("jdbc:sqlite:", "sqlite:")
@@ -184,20 +185,28 @@ def _errors() -> Iterator[None]:
         raise DatabaseError(str(error)) from error
 
 
+def prepare(url: str) -> None:
+    """Import what ``connect`` needs, before there are threads: PySpark's modules import each other,
+    and two threads that begin to import them at once block each other.
+
+    Raises ConfigError without PySpark.
+    """
+    if url.startswith(SQLITE):
+        return
+    try:
+        import kafka08.connect.spark_database  # noqa: F401
+    except ImportError as error:
+        raise ConfigError(f"connection.url: a JDBC database needs PySpark ({error})") from None
+
+
 def connect(url: str, properties: Mapping[str, str], name: str) -> Database:
     """By ``connection.url``: SQLite here, ``jdbc:`` anything through Spark, for the task ``name``.
 
-    Raises DatabaseError, and ConnectError for a URL that is neither.
+    Raises DatabaseError.
     """
     for prefix in SQLITE:
         if url.startswith(prefix):
             return SqliteDatabase(url.removeprefix(prefix))
-    if not url.startswith("jdbc:"):
-        raise ConnectError(f"connection.url has value {url} which is not jdbc:... or sqlite:...")
-    try:
-        from kafka08.connect.spark_database import SparkDatabase
-    except ImportError as error:
-        raise ConnectError(
-            f"connection.url has value {url}, for which PySpark is needed: {error}"
-        ) from None
+    from kafka08.connect.spark_database import SparkDatabase
+
     return SparkDatabase(url, properties, name)

@@ -13,10 +13,19 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from kafka08.common import TopicPartition
-from kafka08.connect.database import Database, DatabaseError, Query, Row, connect, create_table
+from kafka08.connect.database import (
+    Database,
+    DatabaseError,
+    Query,
+    Row,
+    connect,
+    create_table,
+    prepare,
+)
 from kafka08.connect.interface import (
     ConnectError,
     DataError,
@@ -57,6 +66,9 @@ class ConnectionConfig(Settings):
             raise ConfigError(
                 f"connection.url has value {self.shown_url} which is not jdbc:... or sqlite:..."
             )
+        jar = self.connection_jar
+        if jar and "://" not in jar and not Path(jar).is_file():
+            raise ConfigError(f"connection.jar has value {jar} which is not a file.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,6 +235,10 @@ def _value(row: Row, column: str) -> Any:
 class JdbcSource(SourceConnector):
     settings = SourceConfig
     task_class = JdbcSourceTask
+
+    def start(self, properties: Mapping[str, str]) -> None:
+        super().start(properties)
+        prepare(properties["connection.url"])
 
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
         """The tables shared out."""
@@ -419,3 +435,7 @@ def rows_of(record: SinkRecord, config: JdbcSinkConfig) -> tuple[tuple[str, ...]
 class JdbcSink(SinkConnector):
     settings = JdbcSinkConfig
     task_class = JdbcSinkTask
+
+    def start(self, properties: Mapping[str, str]) -> None:
+        super().start(properties)
+        prepare(properties["connection.url"])

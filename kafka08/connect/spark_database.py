@@ -30,6 +30,8 @@ from pyspark.sql.types import (
 )
 
 from kafka08.connect.database import DatabaseError, Query, Row, quoted, table_name
+from kafka08.connect.interface import ConnectError
+from kafka08.spark.errors import JobError
 from kafka08.spark.sessions import session
 
 TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
@@ -48,7 +50,10 @@ class SparkDatabase:
                 self._options[option] = properties[f"connection.{option}"]
         self._staged: set[str] = set()
         with _errors():
-            self._spark = session(properties, properties.get("connection.jar", ""))
+            try:
+                self._spark = session(properties, properties.get("connection.jar", ""))
+            except JobError as error:
+                raise ConnectError(str(error)) from None
             jvm: Any = self._spark.sparkContext._jvm
             if "driver" in self._options:
                 jvm.java.lang.Class.forName(self._options["driver"])

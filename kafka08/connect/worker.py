@@ -89,7 +89,8 @@ class Worker:
             self._converter("key.converter", properties),
             self._converter("value.converter", properties),
         )
-        given = {SERVERS: ",".join(self.config.bootstrap_servers), **properties}
+        spark = {key: v for key, v in self._properties.items() if key.startswith("spark.")}
+        given = {SERVERS: ",".join(self.config.bootstrap_servers), **spark, **properties}
         self._planned.append(Planned(config, found(), given, converters, sink, consumer))
 
     def _converter(self, option: str, properties: Mapping[str, str]) -> Converter:

@@ -209,6 +209,7 @@ SOURCE = {"connection.url": "sqlite:x", "topic.prefix": "p", "mode": "bulk", "ta
     ("change", "text"),
     [
         ({"connection.url": "mysql://x"}, "connection.url has value mysql://x"),
+        ({"connection.jar": "/no/such.jar"}, "connection.jar has value /no/such.jar"),
         ({"mode": "cdc"}, "mode has value cdc"),
         ({"mode": "incrementing"}, "needs incrementing.column.name"),
         ({"mode": "timestamp+incrementing", "incrementing.column.name": "a"}, "timestamp.column"),
