@@ -78,6 +78,33 @@ def launch() -> Iterator[Callable[[Process], None]]:
 
 # What `--quick` keeps of the cluster scenarios.
 QUICK_MODULES = {"test_acks", "test_elections", "test_failover"}
+# And of modules that take long, Spark's above all.
+QUICK_TESTS = {
+    "test_bulk": {"test_each_run_goes_on_where_the_last_one_ended", "test_bad_input"},
+    "test_datasource": {
+        "test_columns_of_a_batch",
+        "test_compressed_sets_from_the_middle",
+        "test_bad_input_of_a_batch_is_named",
+        "test_a_stream_takes_all_of_three_topics",
+        "test_available_now_ends_at_the_offsets_of_its_start",
+        "test_lost_messages_fail_the_query_or_are_left_out",
+        "test_sink_routes_by_column_and_by_option",
+    },
+    "test_dstream": {
+        "test_several_topics_are_read_from_the_smallest_offset",
+        "test_ranges_as_an_rdd",
+        "test_ranges_may_begin_inside_a_wrapper",
+        "test_given_offsets",
+        "test_handlers_and_decoders",
+        "test_errors_at_creation",
+        "test_a_group_stream_goes_on_where_it_stopped",
+        "test_a_failed_batch_is_not_committed",
+    },
+    "test_exactly_once": set(),
+    "test_examples": {"test_activity_by_window"},
+    "test_jdbc": {"test_values_of_all_types"},
+    "test_packaging": {"test_what_is_in_the_zip", "test_local"},
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -103,7 +130,12 @@ def _is_quick(item: pytest.Item) -> bool:
     module = item.path.stem
     if item.path.parent.name == "cluster" and module not in QUICK_MODULES:
         return False
+    name = getattr(item, "originalname", item.name)
+    if name not in QUICK_TESTS.get(module, {name}):
+        return False
     params: dict[str, object] = item.callspec.params if hasattr(item, "callspec") else {}
+    if item.path.parent.name == "spark" and "original" in params.values():
+        return False
     if params.get("kind", "ours") not in ("ours", "process"):
         return False
     if {"written", "codec", "reader"} <= params.keys():
