@@ -26,7 +26,7 @@ from kafka08.consumer.filters import TopicFilter
 from kafka08.consumer.stream import KafkaStream, Message
 
 WAIT_S = 40
-SESSION_MS = 1500
+SESSION_MS = 6000
 
 
 class Member:

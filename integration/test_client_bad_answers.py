@@ -263,7 +263,14 @@ def world(one_world: World) -> Iterator[World]:
     one_world.proxy.intercept = None
 
 
-@pytest.mark.parametrize("mode", BAD_MODES)
+# Consumers and the new producer meet all of them in the quick round.
+SHARE = [
+    mode if mode in ("cut", "another's answer") else pytest.param(mode, marks=pytest.mark.slow)
+    for mode in BAD_MODES
+]
+
+
+@pytest.mark.parametrize("mode", SHARE)
 def test_the_new_producer_without_retries(world: World, mode: str) -> None:
     with world.kafka_producer() as producer:
         assert producer.send(world.topic, b"before").result(LONGEST_S).offset == 0
@@ -299,7 +306,7 @@ def test_the_new_producer_with_retries(world: World, mode: str) -> None:
         assert list(dict.fromkeys(values)) == numbers(300)
 
 
-@pytest.mark.parametrize("mode", BAD_MODES)
+@pytest.mark.parametrize("mode", SHARE)
 def test_the_old_producer(world: World, mode: str) -> None:
     with world.producer() as producer:
         producer.send(KeyedMessage(world.topic, b"before"))
@@ -313,7 +320,7 @@ def test_the_old_producer(world: World, mode: str) -> None:
     assert world.stored()[0] == b"before" and world.stored()[-1] == b"after"
 
 
-@pytest.mark.parametrize("mode", BAD_MODES)
+@pytest.mark.parametrize("mode", SHARE)
 def test_a_consumer_without_a_group(world: World, mode: str) -> None:
     config = ConsumerConfig(
         group_id="unused",

@@ -124,7 +124,8 @@ def test_06_more_streams_than_partitions(scene: Scene) -> None:
 def test_07_a_member_is_killed(scene: Scene, launch: Callable[[Process], None]) -> None:
     topic = scene.topic(2)
     config = scene.directory / "killed.properties"
-    settings = scene.settings("c1", consumer_timeout_ms=-1, auto_commit_interval_ms=100)
+    short = {"zookeeper_session_timeout_ms": 1500, "auto_commit_interval_ms": 100}
+    settings = scene.settings("c1", consumer_timeout_ms=-1, **short)
     config.write_text(properties(settings))
     words = ["integration.group_member", str(config), "static", "1", topic]
     process = Process("member", [sys.executable, "-u", "-m", *words], scene.directory / "member")
