@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafka08.log.cleaner import POLL_SECONDS, State
-from kafka08.log.disk import DiskFailure
+from kafka08.log.disk import DiskFailure, SyncError
 from kafka08.server.cleaner_tasks import CleanerTasks
 from tests.fakes import FakeRuntime
 from tests.log.cleaning import KEY, broker_config, cleaner_of, compacted_log, keys, put_keys
@@ -59,14 +60,14 @@ def test_a_stop_ends_a_cleaning_in_the_middle(tmp_path: Path) -> None:
 def test_a_failing_disk_is_told(tmp_path: Path, monkeypatch: Any) -> None:
     told: list[DiskFailure] = []
     tasks, cleaner, log = tasks_of(tmp_path, report=told.extend)
-    error = OSError("cannot sync")
 
-    def fail(_: int | None = None) -> None:
-        raise error
+    def fail(fd: int) -> None:
+        raise OSError("cannot sync")
 
-    monkeypatch.setattr(log, "flush", fail)
+    monkeypatch.setattr(os, "fsync", fail)
     tasks._work(0)
-    assert told == [DiskFailure(str(tmp_path), error)]
+    ((directory, error),) = told
+    assert directory == str(tmp_path) and isinstance(error, SyncError)
     assert cleaner.state(KEY) is State.IDLE
     assert keys(log) == "abacx" and cleaner.grab_filthiest_log() is None
 

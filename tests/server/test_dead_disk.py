@@ -53,7 +53,7 @@ def configure(disks: Disks, **changes: str) -> Log:
 
 
 def append(disks: Disks) -> None:
-    disks.rig.produce(("t", 0, bytes(one())))
+    assert disks.rig.produce(("t", 0, bytes(one()))) == {("t", 0): (6, -1)}
 
 
 def append_and_roll(disks: Disks) -> None:
@@ -63,16 +63,16 @@ def append_and_roll(disks: Disks) -> None:
 
 
 def fetch(disks: Disks) -> None:
-    disks.rig.fetch(("t", 0, 2, 1000))
+    assert disks.rig.fetch(("t", 0, 2, 1000))["t", 0][0] == 6
 
 
 def follower_fetches(disks: Disks) -> None:
-    disks.rig.fetch(("t", 0, 2, 1000), replica_id=PEER)
+    assert disks.rig.fetch(("t", 0, 2, 1000), replica_id=PEER)["t", 0][0] == 6
 
 
 def offsets_by_time(disks: Disks) -> None:
     asked = OffsetsTopic("t", [OffsetsPartition(0, 5, 10)])
-    disks.rig.call(OffsetsRequest(-1, [asked]))
+    assert disks.rig.call(OffsetsRequest(-1, [asked])).topics[0].partitions[0].error == 6
 
 
 def flush(disks: Disks) -> None:

@@ -13,7 +13,6 @@ import pytest
 from kafka08.common import TopicPartition
 from kafka08.errors import NotLeaderForPartitionError, UnknownError
 from kafka08.log.disk import DiskFailure, SyncError
-from kafka08.log.log import Log
 from kafka08.protocol.schemas import LeaderAndIsrRequest
 from kafka08.server.log_dirs import HANDOVER_SECONDS, LogDirs
 from tests.server.support import BROKERS, ME, PEER, Rig, message_set, partition_state
@@ -103,21 +102,6 @@ def test_waiting_producers_are_told_to_look_elsewhere(disks: Disks) -> None:
         partition.acks_reached(1, -1)
 
 
-@pytest.mark.parametrize("method", ["append", "read"])
-def test_met_by_a_request(disks: Disks, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
-    def fail(*_: object, **__: object) -> Any:
-        raise eio()
-
-    monkeypatch.setattr(Log, method, fail)
-    replicas = disks.rig.replicas
-    with pytest.raises(NotLeaderForPartitionError, match="has failed"):
-        if method == "append":
-            replicas.append(T0, one(), 1)
-        else:
-            replicas.read(T0, 0, 100, -1)
-    assert disks.rig.logs.offline == {T0}
-
-
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
 def test_a_sync_that_an_append_needs_fails(
     disks: Disks, monkeypatch: pytest.MonkeyPatch, number: int
@@ -149,7 +133,7 @@ def test_a_full_disk_refuses_and_nothing_more(
     def fail(*_: object, **__: object) -> Any:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Log, "append", fail)
+    monkeypatch.setattr(os, "pwrite", fail)
     with pytest.raises(UnknownError, match="No space left"):
         disks.rig.replicas.append(T0, one(), 1)
     monkeypatch.undo()
