@@ -243,6 +243,39 @@ def test_the_target_is_away(
     check_all(target, topic, count)
 
 
+@pytest.mark.slow
+def test_a_polite_end_while_the_target_hangs(
+    zookeeper: ZooKeeper,
+    clusters: tuple[Broker, Broker],
+    tmp_path: Path,
+    launch: Callable[[Process], None],
+) -> None:
+    """It has an end, and what did not arrive is not committed."""
+    source, _ = clusters
+    topic, count = unique("hangs"), 10_000
+    chroot = f"{zookeeper.connect}/{unique('hangs')}"
+    target = Broker("ours", tmp_path / "target", chroot, props={"num.partitions": PARTITIONS})
+    launch(target)
+    target.start()
+    for broker in (source, target):
+        broker.create_topic(topic, PARTITIONS)
+    mirror = Mirror(Tools("ours", tmp_path), tmp_path, source, target, "--whitelist", topic)
+    process = mirror.start()
+    launch(process)
+    load(source, topic, 100)
+    wait_until("the start", WAIT_S, lambda: sum(committed(source, mirror.group, topic)) == 100)
+    target.pause()
+    load(source, topic, count - 100, start=100)
+    assert process.stop() == 143, process.log
+    assert sum(committed(source, mirror.group, topic)) < count
+    target.resume()
+    process = mirror.start()
+    launch(process)
+    wait_until("the end", WAIT_S, lambda: sum(committed(source, mirror.group, topic)) == count)
+    assert process.stop() == 143, process.log
+    check_all(target, topic, count)
+
+
 def test_a_message_that_cannot_be_sent_ends_the_mirror(
     clusters: tuple[Broker, Broker], tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
