@@ -330,6 +330,36 @@ def test_between_brokers_of_the_original(
     assert check_all(target, topic, count) == 0
 
 
+@pytest.mark.slow
+@pytest.mark.original
+def test_a_group_of_both_mirrors(
+    clusters: tuple[Broker, Broker], tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    """The original's takes its share of the partitions; ours goes on when it leaves."""
+    source, target = clusters
+    topic, count = unique("both"), 20_000
+    for broker in clusters:
+        broker.create_topic(topic, PARTITIONS)
+    writing = {"metadata.broker.list": target.address, "request.required.acks": "1"}
+    mirror = Mirror(
+        Tools("ours", tmp_path), tmp_path, source, target, "--whitelist", topic, producer=writing
+    )
+    ours = mirror.start()
+    launch(ours)
+    wait_until("an owner", WAIT_S, lambda: len(owners(source, mirror.group, topic)) == PARTITIONS)
+    theirs = Tools("original", tmp_path).background(MIRROR, *mirror.args)
+    launch(theirs)
+    wait_until("owners", WAIT_S, lambda: len(set(owners(source, mirror.group, topic))) == 2)
+    load(source, topic, count // 2)
+    wait_until("a half", WAIT_S, lambda: total(target, topic) == count // 2)
+    theirs.stop()
+    wait_until("one owner", WAIT_S, lambda: len(set(owners(source, mirror.group, topic))) == 1)
+    load(source, topic, count // 2, start=count // 2)
+    wait_until("the end", WAIT_S, lambda: sum(committed(source, mirror.group, topic)) == count)
+    assert ours.stop() == 143, ours.log
+    check_all(target, topic, count)
+
+
 # --- clusters of later releases
 
 
