@@ -6,9 +6,11 @@ Full file systems are skipped where none can be mounted (they take root and a lo
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import random
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -33,6 +35,7 @@ class SmallDisk(Disk):
     def __init__(self, root: Path) -> None:
         super().__init__(root, megabytes=24)
         self._filler = self.path / "filler"
+        self._names = self.path / "names"
 
     def fill(self) -> None:
         """Leave no block."""
@@ -43,8 +46,16 @@ class SmallDisk(Disk):
                         pass
             os.fsync(file.fileno())
 
+    def take_inodes(self) -> None:
+        """Leave no room for new files: a block that a checkpoint frees would hold a new log."""
+        self._names.mkdir()
+        with contextlib.suppress(OSError):
+            for number in itertools.count():
+                (self._names / str(number)).touch()
+
     def make_room(self) -> None:
-        self._filler.unlink()
+        self._filler.unlink(missing_ok=True)
+        shutil.rmtree(self._names, ignore_errors=True)
 
 
 @pytest.fixture
@@ -148,7 +159,7 @@ def test_a_topic_made_while_there_is_no_room_comes_to_life(
     start: Callable[..., Broker], disk: SmallDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broker = start(f"{disk.path}/data")
-    disk.fill()
+    disk.take_inodes()
     with monkeypatch.context() as patch, pytest.raises(TimeoutError):
         patch.setattr(harness, "START_TIMEOUT_S", 2)
         broker.create_topic(TOPIC)
@@ -163,7 +174,7 @@ def test_a_new_topic_goes_where_there_is_room(
     start: Callable[..., Broker], disk: SmallDisk, tmp_path: Path
 ) -> None:
     broker = start(f"{disk.path}/data,{tmp_path}/roomy")
-    disk.fill()
+    disk.take_inodes()
     broker.create_topic(TOPIC, partitions=4)
     assert len(list((tmp_path / "roomy").glob(f"{TOPIC}-*"))) == 4
     broker.kill()
