@@ -94,7 +94,7 @@ class Fetcher:
         """Also wakes the loop out of a fetch that waits for its response."""
         self._loop.stopping.set()
         self._added.set()
-        self._channel.close()
+        self._channel.abort()
 
     def join(self) -> None:
         """After this nothing more reaches a stream, even from a broker that answers late."""

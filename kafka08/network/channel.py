@@ -55,6 +55,7 @@ class Channel:
             (socket.SO_SNDBUF, send_buffer_bytes),
         )
         self._socket: Any = None
+        self._aborted = False
         self._correlation_id = 0
         self._pending: deque[_Pending] = deque()
 
@@ -71,12 +72,19 @@ class Channel:
         """The connection's socket; opened unless it is open."""
         sock = self._socket
         if sock is None:
+            self._check_aborted()
             sock = self._runtime.connect(self.host, self.port, self._timeout)
             for option, size in self._buffer_bytes:
                 if size > 0:
                     sock.setsockopt(socket.SOL_SOCKET, option, size)
             self._socket = sock
+            self._check_aborted()
         return sock
+
+    def _check_aborted(self) -> None:
+        if self._aborted:
+            self.close()
+            raise ConnectionAbortedError(f"the connection to {self.host}:{self.port} was given up")
 
     def call(self, request: Any) -> Any:
         """Send ``request`` and return its response (None where the wire has none: acks 0)."""
@@ -143,8 +151,8 @@ class Channel:
     def close(self) -> None:
         """Close the connection; responses outstanding are forgotten.
 
-        May be called from another task than the one that waits in ``receive``, which wakes
-        with ConnectionResetError.
+        A greenlet that waits in ``receive`` wakes with ConnectionResetError. A thread might wait
+        on: the socket's number can be another's before it begins to. Use ``abort`` there.
         """
         sock, self._socket = self._socket, None
         self._pending.clear()
@@ -152,6 +160,17 @@ class Channel:
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
             sock.close()
+
+    def abort(self) -> None:
+        """Give it up for good, from any task: whoever uses it gets an OSError, now or later.
+
+        ``close`` is still to be called, when nobody uses it any more.
+        """
+        self._aborted = True
+        sock = self._socket
+        if sock is not None:
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
 
     def __enter__(self) -> Channel:
         return self

@@ -302,6 +302,8 @@ class FakeChannel:
     def call(self, request: Any) -> Any:
         return self._cluster.answer(self._port, request)
 
+    def abort(self) -> None: ...
+
     def close(self) -> None: ...
 
 

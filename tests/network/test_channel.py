@@ -280,3 +280,45 @@ def test_closed_by_another_task_between_two_reads() -> None:
     channel = Channel("nowhere", 1, runtime=Runtime())
     with pytest.raises(ConnectionResetError):
         channel.call(MetadataRequest([]))
+
+
+def test_aborted_while_it_waits(broker: Broker) -> None:
+    asked = threading.Event()
+    channel = broker(lambda peer: [peer.request(), asked.set(), peer.request()])
+    raised: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            channel.call(HELLO)
+        except OSError as error:
+            raised.append(error)
+
+    waiting = threading.Thread(target=call)
+    waiting.start()
+    assert asked.wait(10)
+    channel.abort()
+    waiting.join(10)
+    assert isinstance(raised[0], ConnectionResetError)
+    with pytest.raises(ConnectionAbortedError):
+        channel.call(HELLO)
+    assert not channel.connected
+
+
+def test_aborted_while_it_connects() -> None:
+    closed: list[bool] = []
+
+    class Socket:
+        def shutdown(self, how: int) -> None: ...
+
+        def close(self) -> None:
+            closed.append(True)
+
+    class Runtime(ThreadRuntime):
+        def connect(self, host: str, port: int, timeout: float) -> Any:
+            channel.abort()
+            return Socket()
+
+    channel = Channel("nowhere", 1, runtime=Runtime())
+    with pytest.raises(ConnectionAbortedError):
+        channel.call(MetadataRequest([]))
+    assert closed == [True] and not channel.connected
