@@ -246,8 +246,8 @@ class Storage:
         self.note("cleaner", "MB/s", rate * (1 << 20) / MB, True)
 
     def _cleaner_log(self) -> str:
-        own = list(self.broker.config.parent.rglob("log-cleaner.log"))
-        return own[0].read_text() if own else self.broker.log
+        own = sorted(self.broker.directory.rglob("log-cleaner.log*"))  # a new one each hour
+        return "".join(path.read_text() for path in own) or self.broker.log
 
     # Recovery
 
