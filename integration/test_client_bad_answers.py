@@ -197,7 +197,6 @@ def test_a_group_member_before_what_is_no_broker(impostor: int, zookeeper: ZooKe
     config = ConsumerConfig(
         group_id="g",
         zookeeper_connect=zookeeper.connect + chroot,
-        socket_timeout_ms=TIMEOUT_MS,
         refresh_leader_backoff_ms=20,
         consumer_timeout_ms=500,
     )

@@ -75,6 +75,8 @@ class ClusterClient:
         self._brokers: dict[int, Broker] = {}
         self._topics: dict[str, schemas.TopicMetadata] = {}
         self._channels: dict[Broker, tuple[Any, Lock]] = {}
+        self._asking: list[Any] = []
+        self._aborted = False
 
     # --- metadata
 
@@ -84,10 +86,15 @@ class ClusterClient:
         cause = "no broker is known"
         for host, port in self._shuffled():
             channel = self._channel(host, port)
+            self._asking.append(channel)
             try:
+                if self._aborted:
+                    break
                 response: schemas.MetadataResponse = channel.call(request)
                 return response
             except (OSError, ProtocolError) as error:
+                if self._aborted:
+                    break
                 cause = f"{host}:{port}: {error}"
                 logger.warning(
                     "Fetching topic metadata for topics [%s] from broker [%s:%d] failed (%s)",
@@ -97,6 +104,7 @@ class ClusterClient:
                     error,
                 )
             finally:
+                self._asking.remove(channel)
                 channel.close()
         raise NoBrokerError(
             f"fetching topic metadata for topics [{','.join(request.topics)}] failed: {cause}"
@@ -187,6 +195,12 @@ class ClusterClient:
         """The broker that keeps the group's offsets, asked of the listed brokers in turn."""
         brokers = (Broker(-1, host, port) for host, port in self._shuffled())
         return find_coordinator(group, brokers, self._channel)
+
+    def abort(self) -> None:
+        """Give up asking for metadata, for good, from any task: who asks gets NoBrokerError."""
+        self._aborted = True
+        for channel in list(self._asking):
+            channel.abort()
 
     def close(self) -> None:
         with self._lock:

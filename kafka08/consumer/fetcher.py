@@ -250,21 +250,26 @@ class FetcherManager:
         self._runtime = runtime or ThreadRuntime()
         self._meter = meter or Meter(self._runtime.clock.monotonic)
         self._channel = channel
-        self._cluster = ClusterClient(
-            lambda: endpoints_of(brokers()),
-            client_id=config.client_id,
-            timeout_ms=config.socket_timeout_ms,
-            runtime=self._runtime,
-            channel=channel,
-        )
+        self._brokers = brokers
+        self._cluster = self._new_cluster()
         self._lock = self._runtime.lock()
         self._wake = self._runtime.event()
         self._leaderless: dict[TopicPartition, PartitionPosition] = {}
         self._fetchers: dict[tuple[Broker, int], Fetcher] = {}
         self._finder: Loop | None = None
 
+    def _new_cluster(self) -> ClusterClient:
+        return ClusterClient(
+            lambda: endpoints_of(self._brokers()),
+            client_id=self._config.client_id,
+            timeout_ms=self._config.socket_timeout_ms,
+            runtime=self._runtime,
+            channel=self._channel,
+        )
+
     def start(self, positions: Iterable[PartitionPosition]) -> None:
         """Begin to fetch. Call ``stop`` before starting anew."""
+        self._cluster = self._new_cluster()
         with self._lock:
             self._leaderless = {position.tp: position for position in positions}
         self._wake.set()
@@ -281,6 +286,7 @@ class FetcherManager:
         finder, self._finder = self._finder, None
         if finder is not None:
             finder.stopping.set()
+            self._cluster.abort()
             self._wake.set()
         self._stop_fetchers(list(self._fetchers))
         if finder is not None:
@@ -317,7 +323,8 @@ class FetcherManager:
         try:
             self._cluster.refresh(sorted({tp.topic for tp in wanted}))
         except (NoBrokerError, KafkaError) as error:
-            manager_logger.warning("Failed to find leader for %s: %s", _text(wanted), error)
+            if finder is None or not finder.stopping.is_set():
+                manager_logger.warning("Failed to find leader for %s: %s", _text(wanted), error)
         else:
             self._hand_out(wanted, finder)
         idle = [key for key, fetcher in list(self._fetchers.items()) if fetcher.idle]

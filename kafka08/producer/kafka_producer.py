@@ -386,6 +386,7 @@ class KafkaProducer:
             )
             ended = self._accumulator.abandon(error)
         self._metadata.ask_stop()
+        self._cluster.abort()
         self._sender.stop(join=join)
         self._cluster.close()
         for batch in ended:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafka08.client.cluster import (
@@ -95,3 +97,20 @@ def test_coordinator() -> None:
         find_coordinator("g", BROKERS[:1], cluster.channel)
     with pytest.raises(NoBrokerError):
         find_coordinator("g", [], cluster.channel)
+
+
+def test_aborted_while_it_asks() -> None:
+    cluster = FakeCluster([Broker(0, "b0", 9090), Broker(1, "b1", 9091)])
+    client = ClusterClient(
+        [("b0", 9090), ("b1", 9091)], runtime=FakeRuntime(), channel=cluster.channel
+    )
+
+    def abort(port: int, request: Any) -> Any:
+        client.abort()
+        raise ConnectionResetError("by who aborted")
+
+    cluster.script = abort
+    for _ in range(2):
+        with pytest.raises(NoBrokerError):
+            client.refresh(["t"])
+    assert len(cluster.requests) == 1
