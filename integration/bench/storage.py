@@ -26,6 +26,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -412,6 +413,7 @@ def main() -> int:
                 "Take another --dir, a smaller --retained or --quick."
             )
             return 1
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or brokers and data would stay
         try:
             for kind in kinds:
                 measure(rows, kind, options, Path(directory))
