@@ -89,6 +89,7 @@ class KafkaServer:
         # What has been started, with the call that stops it; stopped in reverse.
         self._stops: list[tuple[str, Callable[[], Any]]] = []
         self._stopping = runtime.event()
+        self._fetchers: FetcherManager | None = None
 
     def _say(self, text: str) -> None:
         logger.info("[Kafka Server %d], %s", self.config.broker_id, text)
@@ -140,7 +141,7 @@ class KafkaServer:
             lambda: log_dirs.report(log_manager.checkpoint_recovery_points()),
             log_dirs.report,
         )
-        replicas.fetchers = fetchers
+        replicas.fetchers = self._fetchers = fetchers
         refused = RefusedPartitions(replicas)
 
         server = self._bind(lambda frame, address: dispatcher.handle(frame, address))
@@ -365,6 +366,8 @@ class KafkaServer:
         """Hand leaderships over, stop everything, leave the logs clean."""
         self._say("shutting down")
         if self.config.controlled_shutdown_enable:
+            if self._fetchers is not None:
+                self._fetchers.leave()
             controlled_shutdown(self.config, self._runtime, self.zk, self._runtime.sleep)
         self._stop_all()
         self._say("shut down completed")

@@ -302,11 +302,11 @@ class FetcherManager:
         self._on_truncated = on_truncated
         self._on_disk_errors = on_disk_errors
         self._fetchers: dict[tuple[Broker, int], ReplicaFetcher] = {}
-        self._stopped = False
+        self._leaving = False
 
     def add(self, partition: Partition, leader: Broker) -> None:
         """Copy ``partition`` from ``leader`` from now on."""
-        if self._stopped:
+        if self._leaving:
             return
         topic, number = partition.topic_partition
         lane = scala_abs(31 * java_string_hash(topic) + number) % self._config.num_replica_fetchers
@@ -352,9 +352,14 @@ class FetcherManager:
                 del self._fetchers[key]
                 fetcher.stop()
 
+    def leave(self) -> None:
+        """Start nothing any more. What this broker led until now it must not follow, or it would
+        enter the isr again, and hold up everybody when it is gone."""
+        self._leaving = True
+
     def stop(self) -> None:
         """End every fetcher and start none any more."""
-        self._stopped = True
+        self._leaving = True
         fetchers, self._fetchers = self._fetchers, {}
         for fetcher in fetchers.values():
             fetcher.stop()

@@ -528,3 +528,16 @@ def test_stopping_closes_the_channel_before_it_waits(pair: Pair) -> None:
     pair.fetcher.stop()
     assert closed_at_join == [1]
     assert len(pair.fetcher) == 0
+
+
+def test_a_leaving_broker_goes_on_with_what_it_follows_and_begins_nothing(
+    make_rig: Callable[..., Rig],
+) -> None:
+    rig = make_rig()
+    fetchers = manager(rig)
+    kept, late = (rig.follow(partition=number) for number in (0, 1))
+    fetchers.add(kept, LEADER)
+    fetchers.leave()
+    fetchers.add(late, LEADER)
+    (fetcher,) = fetchers._fetchers.values()
+    assert list(fetcher._positions) == [kept.topic_partition]
