@@ -80,6 +80,17 @@ def launch() -> Iterator[Callable[[Process], None]]:
 QUICK_MODULES = {"test_acks", "test_elections", "test_failover"}
 # And of modules that take long, Spark's above all.
 QUICK_TESTS = {
+    "test_acks": {
+        "test_24_isr_below_minimum",
+        "test_26_two_acks",
+        "test_27_consumers_stop_at_the_high_watermark",
+    },
+    "test_elections": {
+        "test_20_and_22_clean_election",
+        "test_33_rolling_restart",
+        "test_34_controlled_shutdown_of_the_controller",
+        "test_36_preferred_election",
+    },
     "test_bulk": {"test_each_run_goes_on_where_the_last_one_ended", "test_bad_input"},
     "test_datasource": {
         "test_columns_of_a_batch",
@@ -87,7 +98,6 @@ QUICK_TESTS = {
         "test_bad_input_of_a_batch_is_named",
         "test_a_stream_takes_all_of_three_topics",
         "test_available_now_ends_at_the_offsets_of_its_start",
-        "test_lost_messages_fail_the_query_or_are_left_out",
         "test_sink_routes_by_column_and_by_option",
     },
     "test_dstream": {
@@ -101,7 +111,7 @@ QUICK_TESTS = {
         "test_a_failed_batch_is_not_committed",
     },
     "test_exactly_once": set(),
-    "test_examples": {"test_activity_by_window"},
+    "test_examples": set(),
     "test_jdbc": {"test_values_of_all_types"},
     "test_packaging": {"test_what_is_in_the_zip", "test_local"},
 }

@@ -253,6 +253,7 @@ def test_a_failed_disk_takes_its_partitions_only(
     cluster.verify(load)
 
 
+@pytest.mark.slow
 @pytest.mark.original
 def test_under_an_original_controller_the_broker_halts(
     three: Callable[..., Three], disk: Disk

@@ -357,6 +357,7 @@ def indexes_of_sealed(directory: Path) -> list[Path]:
     ]
 
 
+@pytest.mark.slow
 @original
 def test_handed_over_one_broker_at_a_time(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]

@@ -248,7 +248,7 @@ def make_group(broker: Broker, tmp_path: Path) -> Iterator[object]:
     ("strategy", "pattern"),
     [
         ("range", "white_list"),
-        ("roundrobin", "static"),
+        pytest.param("roundrobin", "static", marks=pytest.mark.slow),
         pytest.param("range", "static", marks=pytest.mark.slow),
         pytest.param("roundrobin", "white_list", marks=pytest.mark.slow),
     ],
@@ -318,7 +318,7 @@ def test_threads_of_a_static_subscription_of_the_original(
     assert group.members == [ours]
 
 
-@pytest.mark.parametrize("strategy", ["range", "roundrobin"])
+@pytest.mark.parametrize("strategy", [pytest.param("range", marks=pytest.mark.slow), "roundrobin"])
 @pytest.mark.parametrize("changes", [6, pytest.param(50, marks=pytest.mark.slow)])
 def test_random_changes(make_group: object, strategy: str, changes: int) -> None:
     """KAFKA08_SEED repeats a failure."""
