@@ -1,4 +1,5 @@
-"""The hot modules as machine code, where a C compiler is found: the same sources through mypyc.
+"""The hot modules as machine code, where a C compiler is found: the same sources through mypyc,
+and with Cython, if it is there too, the loops of ``message.rows``.
 
 ``python -m kafka08.compiled`` builds them into ``_compiled`` beside this file, ``activate`` lets
 imports find them there. What was built from other sources than those on disk is never loaded, so
@@ -43,6 +44,7 @@ MODULES = (
     "kafka08.server.purgatory",
     "kafka08.server.replica_manager",
 )
+CYTHON_MODULES = ("kafka08.message.rows",)
 SWITCH = "KAFKA08_INTERPRETED"
 
 _HERE = Path(__file__).resolve().parent
@@ -85,7 +87,7 @@ def build() -> Path:
     target = _directory()
     with tempfile.TemporaryDirectory(prefix="kafka08-build-") as scratch:
         subprocess.run(
-            [sys.executable, "-c", _BUILDER, scratch, *map(_source, MODULES)],
+            [sys.executable, "-c", _BUILDER, scratch, *_sources()],
             cwd=_HERE.parent,
             check=True,
             capture_output=True,
@@ -112,7 +114,13 @@ from mypyc.build import mypycify
 from setuptools import Distribution
 from setuptools.command.build_ext import build_ext
 scratch, *sources = sys.argv[1:]
-extensions = mypycify(sources, opt_level="3", target_dir=os.path.join(scratch, "c"))
+c = os.path.join(scratch, "c")
+python = [source for source in sources if source.endswith(".py")]
+extensions = mypycify(python, opt_level="3", target_dir=c)
+cython = [source for source in sources if source.endswith(".pyx")]
+if cython:
+    from Cython.Build import cythonize
+    extensions += cythonize(cython, build_dir=c, quiet=True)
 command = build_ext(Distribution({"name": "kafka08", "ext_modules": extensions}))
 command.build_temp = os.path.join(scratch, "objects")
 command.build_lib = os.path.join(scratch, "made")
@@ -121,15 +129,18 @@ command.run()
 """
 
 
-def _source(module: str) -> str:
-    return module.replace(".", os.sep) + ".py"
+def _sources() -> list[str]:
+    sources = [module.replace(".", os.sep) + ".py" for module in MODULES]
+    if importlib.util.find_spec("Cython") is not None:
+        sources += [module.replace(".", os.sep) + ".pyx" for module in CYTHON_MODULES]
+    return sources
 
 
 def _directory() -> Path:
     """Named after what went into it: a build of other sources has another name. All sources
     count, as compiled code relies on the types in the modules it imports."""
     digest = hashlib.sha256(_SUFFIX.encode())
-    for source in sorted(_HERE.rglob("*.py")):
+    for source in sorted((*_HERE.rglob("*.py"), *_HERE.rglob("*.pyx"))):
         digest.update(source.read_bytes())
     return _BUILDS / digest.hexdigest()[:20]
 
@@ -139,10 +150,11 @@ def main() -> int:
     try:
         build()
     except (ImportError, OSError, subprocess.CalledProcessError) as error:
-        reason = str(getattr(error, "stderr", None) or error).strip().rpartition("\n")[2]
+        said = getattr(error, "stderr", None) or getattr(error, "stdout", None) or error
+        reason = str(said).strip().rpartition("\n")[2]
         logger.warning("Not compiled, the sources run as they are: %s", reason)
         return 1
-    logger.info("%d modules compiled.", len(MODULES))
+    logger.info("%d modules compiled.", len(_sources()))
     return 0
 
 

@@ -4,6 +4,7 @@ Values of 100 bytes, CRCs checked, topics filled beforehand. Steady means withou
 of a query, which starts processes:
 
 - source: a stream in batches of a fifth of the data into Spark's no-op sink, as Arrow columns;
+- tuple source: the same, one Python tuple a row, as a source without Arrow would have it;
 - batch: the same data in one query;
 - direct DStream: keys and values as Python bytes, counted in Python, batches after the first;
 - sink: generated rows into a topic, every replica's acknowledgement awaited.
@@ -67,14 +68,15 @@ class Bench:
 
     # --- structured
 
-    def load(self, reader: Any, topic: str, **options: Any) -> Any:
+    def load(self, reader: Any, topic: str, source: str = "kafka08", **options: Any) -> Any:
         given = {"kafka.bootstrap.servers": self.broker.address, "subscribe": topic, **options}
-        return reader.format("kafka08").options(**given).load()
+        return reader.format(source).options(**given).load()
 
-    def stream(self, spark: Any, topic: str, name: str) -> None:
+    def stream(self, spark: Any, topic: str, name: str, source: str = "kafka08") -> None:
         frame = self.load(
             spark.readStream,
             topic,
+            source,
             startingOffsets="earliest",
             maxOffsetsPerTrigger=self.rows // BATCHES,
         )
@@ -155,6 +157,7 @@ def timed(call: Callable[[], object]) -> float:
 def session(master: str) -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
+    from integration.bench.tuple_source import TupleSource
     from kafka08.spark.datasource import register
 
     conf = spark_conf(master, executor_memory="512m", ui_showConsoleProgress="false")
@@ -162,6 +165,7 @@ def session(master: str) -> Iterator[Any]:
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     register(spark)
+    spark.dataSource.register(TupleSource)
     try:
         yield spark
     finally:
@@ -174,6 +178,8 @@ def measure(bench: Bench, workers: bool) -> None:
         noop(bench.load(spark.read, topics[1]).limit(1000))
         for number, topic in topics.items():
             bench.stream(spark, topic, f"source, {number} partitions")
+        for number, topic in topics.items():
+            bench.stream(spark, topic, f"tuple source, {number} partitions", "kafka08tuples")
         bench.batch(spark, topics[2], "batch, 2 partitions")
         for number, topic in topics.items():
             bench.direct(spark, topic, number, f"direct DStream, {number} partitions")

@@ -38,7 +38,7 @@ from kafka08.message.message import (
     impossible_lengths,
     refuse_short,
 )
-from kafka08.message.runs import MIN_RUN_BYTES, RETRY_AFTER, offsets_of, plain_run, write_offsets
+from kafka08.message.runs import MIN_RUN_BYTES, RETRY_AFTER, offsets_of, plain_run, stamp_run
 
 _MIN_ENTRY = ENTRY_OVERHEAD + MIN_MESSAGE_SIZE
 
@@ -102,17 +102,13 @@ def assign_offsets(
     while position + _MIN_ENTRY <= end:
         _, size, crc, attributes = header(view, position)
         if retry_at <= position <= last_try:
-            table = None
-            if size <= limit:
-                table = plain_run(view, position, end, size, check_crc=True)
-            if table is not None:
-                write_offsets(table, size, offset)
-                view[position : position + len(table)] = table
+            octets = stamp_run(view, position, end, size, offset) if size <= limit else 0
+            if octets:
                 first = first if entries else offset
-                rows = len(table) // (ENTRY_OVERHEAD + size)
+                rows = octets // (ENTRY_OVERHEAD + size)
                 offset += rows
                 entries += rows
-                position += len(table)
+                position += octets
                 continue
             retry_at = position + RETRY_AFTER * size
         stop = position + ENTRY_OVERHEAD + size
