@@ -63,7 +63,7 @@ def unload(
     if bucket not in BUCKETS:
         raise ConfigError(f"bucket has value {bucket} which is not one of {', '.join(BUCKETS)}.")
     history = RunHistory(spark.sparkContext, root)
-    params = SourceParams(endpoints_in(brokers), client_id="kafka08-bulk")
+    params = SourceParams(endpoints_in(brokers), client_id="kafka08-bulk", option="brokers")
     last = history.last()
     ranges, leaders = plan(params, topics, last, max_messages, fail_on_data_loss)
     if not any(each.size for each in ranges):

@@ -19,7 +19,9 @@ from kafka08.common import Broker, TopicPartition
 from kafka08.errors import KafkaError
 from kafka08.spark import contexts
 from kafka08.spark.backpressure import PidRateEstimator
+from kafka08.spark.errors import RangeNotAvailableError
 from kafka08.spark.offset_log import OffsetLog
+from kafka08.spark.offsets import behind
 from kafka08.spark.params import SourceParams
 from kafka08.spark.planner import Range, cap_each, rate_limits
 from kafka08.spark.rdd import Elements, PlannedRDD, make_rdd
@@ -166,8 +168,14 @@ class DirectPlanner:
             if conf_of(sc, DISCOVER, "false").lower() == "true":
                 found = reader.partitions(sorted({tp.topic for tp in start}))
                 start.update(reader.earliest([tp for tp in found if tp not in start]))
-            latest = reader.latest(start)
+            latest = reader.latest_since(start, start)
             leaders = reader.leaders(start)
+        if late := behind(latest, start):
+            there = "; ".join(f"{start[tp]} of {tp}, whose log ends at {latest[tp]}" for tp in late)
+            raise RangeNotAvailableError(
+                f"Offsets beyond the end of the log: {there}. fromOffsets is wrong, or messages "
+                "were lost"
+            )
         limits = rate_limits(
             start,
             latest,

@@ -32,7 +32,7 @@ from kafka08.spark.errors import JobError
 from kafka08.spark.offsets import OffsetReader
 from kafka08.spark.params import SourceParams, source_params
 from kafka08.spark.planner import Range
-from kafka08.spark.rdd import Elements, KafkaRDD, make_rdd
+from kafka08.spark.rdd import Elements, KafkaRDD, attempts, make_rdd
 from kafka08.spark.receiver import group_stream
 from kafka08.spark.streams import KafkaDStream, KafkaTransformedDStream
 from kafka08.spark.values import (
@@ -110,7 +110,7 @@ class KafkaUtils:
         """A stream of (key, value), or of what ``messageHandler`` makes of each message.
 
         Begins at ``fromOffsets``, else where ``auto.offset.reset`` says. Raises TypeError,
-        JobError, and OSError or KafkaError when the brokers do not answer.
+        JobError, and UnreachableError or KafkaError when the brokers do not answer.
         """
         _deprecated()
         if not isinstance(topics, list):
@@ -138,8 +138,9 @@ class KafkaUtils:
     ) -> KafkaRDD:
         """An RDD of the ranges given, one partition each.
 
-        ``leaders``, when given, must name one for every range. Raises TypeError, JobError (a
-        range that is not in the log too), and OSError or KafkaError.
+        ``leaders``, when given, must name one for every range; where Spark tries tasks again, a
+        first attempt at a leader that does not lead any more fails. Raises TypeError, JobError (a
+        range that is not in the log too), and UnreachableError or KafkaError.
         """
         _deprecated()
         if not isinstance(kafkaParams, dict):
@@ -153,7 +154,8 @@ class KafkaUtils:
             wanted = [each.topic_partition for each in ranges]
             known = _given_leaders(wanted, leaders) if leaders else reader.leaders(wanted)
         elements = Elements(keyDecoder, valueDecoder, messageHandler)
-        return make_rdd(sc, params, ranges, known, elements)
+        strict = bool(leaders) and attempts(sc) > 1
+        return make_rdd(sc, params, ranges, known, elements, strict=strict)
 
 
 def _deprecated() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
 from kafka08.errors import KafkaError
 
 
@@ -21,5 +24,19 @@ class MessageTooLargeForFetchError(KafkaError):
     """One message is larger than the largest fetch allowed."""
 
 
+class UnreachableError(KafkaError, OSError):
+    """No broker answered."""
+
+
 class JobError(KafkaError):
     """A job cannot be set up as asked for; what Spark 2.4 threw a SparkException for."""
+
+
+@contextmanager
+def naming(option: str, endpoints: Iterable[tuple[str, int]]) -> Iterator[None]:
+    """What fails for want of a broker says which option listed the brokers, and which ones."""
+    try:
+        yield
+    except OSError as error:
+        brokers = ",".join(f"{host}:{port}" for host, port in endpoints)
+        raise UnreachableError(f"{option} has value {brokers}: {error}") from None

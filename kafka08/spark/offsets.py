@@ -26,6 +26,9 @@ T = TypeVar("T")
 
 logger = logging.getLogger("kafka08.spark.offsets")
 
+# How often a topic is asked for that no broker knows, and latest offsets that went back.
+DOUBT_RETRIES = 3
+
 
 class OffsetReader:
     """Metadata and offsets of a cluster. ``retries`` tries after the first, ``backoff_ms`` apart.
@@ -92,6 +95,23 @@ class OffsetReader:
         """The offset after the last readable message of each partition."""
         return self._offsets(partitions, LATEST_TIME)
 
+    def latest_since(
+        self,
+        start: Mapping[TopicPartition, int],
+        partitions: Iterable[TopicPartition],
+        doubts: int = DOUBT_RETRIES,
+    ) -> dict[TopicPartition, int]:
+        """As ``latest``; a log that ends before ``start`` is asked ``doubts`` times more, as a
+        leader that has just been elected may not know yet how far it may serve."""
+        found = self.latest(partitions)
+        for _ in range(doubts):
+            late = behind(found, start)
+            if not late:
+                break
+            self._runtime.sleep(self._backoff)
+            found.update(self.latest(late))
+        return found
+
     def _offsets(
         self, partitions: Iterable[TopicPartition], time: int
     ) -> dict[TopicPartition, int]:
@@ -148,3 +168,10 @@ def resolve(
     if late:
         found.update(reader.latest(late))
     return found
+
+
+def behind(
+    latest: Mapping[TopicPartition, int], start: Mapping[TopicPartition, int]
+) -> list[TopicPartition]:
+    """Partitions whose log ends before ``start``."""
+    return [tp for tp, offset in latest.items() if offset < start.get(tp, 0)]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from kafka08.client.cluster import Endpoint
-from kafka08.spark.errors import JobError
+from kafka08.spark.errors import JobError, naming
 from kafka08.spark.offsets import OffsetReader
 
 SMALLEST = "smallest"
+BROKERS, BOOTSTRAP = "metadata.broker.list", "bootstrap.servers"
 
 
 class SourceParams(NamedTuple):
-    """How to reach the brokers and what to ask them for; it is pickled with every task."""
+    """How to reach the brokers and what to ask them for; it is pickled with every task.
+
+    ``option``: what named ``endpoints``, for messages.
+    """
 
     endpoints: tuple[Endpoint, ...]
     from_smallest: bool = False
@@ -21,15 +26,22 @@ class SourceParams(NamedTuple):
     backoff_ms: int = 200
     timeout_ms: int = 30000
     client_id: str = ""
+    option: str = BROKERS
 
-    def offset_reader(self, retries: int = 1) -> OffsetReader:
-        return OffsetReader(
-            self.endpoints,
-            client_id=self.client_id,
-            retries=retries,
-            backoff_ms=self.backoff_ms,
-            timeout_ms=self.timeout_ms,
-        )
+    @contextmanager
+    def offset_reader(self, retries: int = 1) -> Iterator[OffsetReader]:
+        """For a with; what is asked there raises UnreachableError when no broker answers."""
+        with (
+            naming(self.option, self.endpoints),
+            OffsetReader(
+                self.endpoints,
+                client_id=self.client_id,
+                retries=retries,
+                backoff_ms=self.backoff_ms,
+                timeout_ms=self.timeout_ms,
+            ) as reader,
+        ):
+            yield reader
 
 
 def source_params(params: Mapping[str, str]) -> SourceParams:
@@ -38,9 +50,9 @@ def source_params(params: Mapping[str, str]) -> SourceParams:
     ``auto.offset.reset``: "smallest" in any case means the earliest offset, anything else the
     latest.
     """
-    brokers = params.get("metadata.broker.list") or params.get("bootstrap.servers")
+    brokers = params.get(BROKERS) or params.get(BOOTSTRAP)
     if not brokers:
-        raise JobError("Must specify metadata.broker.list or bootstrap.servers")
+        raise JobError(f"Must specify {BROKERS} or {BOOTSTRAP}")
     return SourceParams(
         endpoints_in(brokers),
         params.get("auto.offset.reset", "").lower() == SMALLEST,
@@ -48,6 +60,7 @@ def source_params(params: Mapping[str, str]) -> SourceParams:
         _number(params, "refresh.leader.backoff.ms", 200),
         _number(params, "socket.timeout.ms", 30000),
         params.get("client.id", ""),
+        BROKERS if params.get(BROKERS) else BOOTSTRAP,
     )
 
 

@@ -17,9 +17,10 @@ from pyspark.core.rdd import PipelinedRDD
 
 from kafka08.common import Broker, TopicPartition
 from kafka08.message.message import Message
+from kafka08.spark.errors import naming
 from kafka08.spark.params import SourceParams
 from kafka08.spark.planner import Range
-from kafka08.spark.reader import RangeReader
+from kafka08.spark.reader import RETRIES, RangeReader
 from kafka08.spark.values import (
     Decoder,
     KafkaMessageAndMetadata,
@@ -57,7 +58,8 @@ class Elements(NamedTuple):
 class ReadTask:
     """What an executor runs: partition number -> the elements of that range.
 
-    The leader the driver knew is asked by the first attempt only.
+    The leader the driver knew is asked by the first attempt only. ``strict``: when that leader
+    fails, so does the attempt; else the leader is looked up anew in the same attempt.
     """
 
     def __init__(
@@ -66,7 +68,9 @@ class ReadTask:
         ranges: Sequence[Range],
         leaders: Mapping[TopicPartition, Broker],
         elements: Elements,
+        strict: bool = False,
     ) -> None:
+        self._strict = strict
         self._params = params
         self._ranges = list(ranges)
         self._leaders = dict(leaders)
@@ -79,16 +83,23 @@ class ReadTask:
         context = TaskContext.get()
         first = context is None or context.attemptNumber() == 0
         leader = self._leaders.get(wanted.topic_partition) if first else None
+        for messages in self._read(wanted, leader):
+            yield from self._elements.of(wanted, messages)
+
+    def _read(self, wanted: Range, leader: Broker | None) -> Iterator[list[Message]]:
         params = self._params
-        with RangeReader(
-            params.endpoints,
-            client_id=params.client_id,
-            fetch_bytes=params.fetch_bytes,
-            backoff_ms=params.backoff_ms,
-            timeout_ms=params.timeout_ms,
-        ) as reader:
-            for messages in reader.read(wanted, leader):
-                yield from self._elements.of(wanted, messages)
+        with (
+            naming(params.option, params.endpoints),
+            RangeReader(
+                params.endpoints,
+                client_id=params.client_id,
+                fetch_bytes=params.fetch_bytes,
+                retries=0 if leader is not None and self._strict else RETRIES,
+                backoff_ms=params.backoff_ms,
+                timeout_ms=params.timeout_ms,
+            ) as reader,
+        ):
+            yield from reader.read(wanted, leader)
 
 
 class KafkaRDD(RDD[Any]):
@@ -157,9 +168,17 @@ def make_rdd(
     ranges: Sequence[Range],
     leaders: Mapping[TopicPartition, Broker],
     elements: Elements,
+    *,
+    strict: bool = False,
 ) -> PlannedRDD:
     """An RDD of one partition per range, in their order; empty without ranges."""
     empty = sc.parallelize(range(len(ranges)), len(ranges)) if ranges else sc.emptyRDD()
-    rdd = PlannedRDD(empty, ReadTask(params, ranges, leaders, elements), ranges)
+    rdd = PlannedRDD(empty, ReadTask(params, ranges, leaders, elements, strict), ranges)
     planned.add(rdd, ranges)
     return rdd
+
+
+def attempts(sc: SparkContext) -> int:
+    """How often Spark tries a task: once with the master ``local[N]``."""
+    jsc: Any = sc._jsc
+    return int(jsc.sc().taskScheduler().maxTaskFailures())

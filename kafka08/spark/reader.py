@@ -28,6 +28,7 @@ from kafka08.spark.planner import Range
 
 FETCH_BYTES = 1 << 20
 MAX_FETCH_BYTES = 100 << 20
+RETRIES = 3
 
 T = TypeVar("T")
 # (what of some stored bytes is in the range, the offset after the last whole message there);
@@ -51,7 +52,7 @@ class RangeReader:
         client_id: str = "kafka08-spark",
         fetch_bytes: int = FETCH_BYTES,
         max_fetch_bytes: int = MAX_FETCH_BYTES,
-        retries: int = 3,
+        retries: int = RETRIES,
         backoff_ms: int = 200,
         timeout_ms: int = 30000,
         max_wait_ms: int = 500,

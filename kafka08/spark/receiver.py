@@ -133,6 +133,7 @@ class GroupPlanner:
             backoff_ms=config.refresh_leader_backoff_ms,
             timeout_ms=config.socket_timeout_ms,
             client_id=config.client_id,
+            option=f"The list of brokers in {config.zookeeper_connect}",
         )
 
     def _plan(self, sc: SparkContext, running: Running, batch_ms: int) -> PlannedRDD:

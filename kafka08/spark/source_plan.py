@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from kafka08.common import Broker, TopicPartition
-from kafka08.errors import ConfigError, KafkaError, UnknownTopicOrPartitionError
+from kafka08.errors import ConfigError, UnknownTopicOrPartitionError
 from kafka08.runtime import Runtime, ThreadRuntime
-from kafka08.spark.errors import DataLossError
-from kafka08.spark.offsets import OffsetReader, resolve
+from kafka08.spark.errors import DataLossError, naming
+from kafka08.spark.offsets import DOUBT_RETRIES, OffsetReader, behind, resolve
 from kafka08.spark.planner import Offsets, Range, lags, split_ranges, split_total
 from kafka08.spark.source_options import (
     BOOTSTRAP,
@@ -30,13 +30,6 @@ from kafka08.spark.source_options import (
 T = TypeVar("T")
 
 logger = logging.getLogger("kafka08.spark.source_plan")
-
-# How often a topic is asked for that no broker knows, and latest offsets that went back.
-DOUBT_RETRIES = 3
-
-
-class UnreachableError(KafkaError, OSError):
-    """No broker answered."""
 
 
 class SourcePlanner:
@@ -153,14 +146,8 @@ class SourcePlanner:
     def latest(self, start: Offsets) -> dict[TopicPartition, int]:
         """How far all partitions reach now, new ones included."""
         partitions = self._still_there(start)
-        found = self._ask(lambda reader: reader.latest(partitions))
-        for _ in range(self._doubts):
-            if not _behind(found, start):
-                return found
-            # A leader that has just been elected may not know yet how far it may serve.
-            self._runtime.sleep(self._options.backoff_ms / 1000)
-            found.update(self._ask(lambda reader: reader.latest(_behind(found, start))))
-        for tp in _behind(found, start):
+        found = self._ask(lambda reader: reader.latest_since(start, partitions, self._doubts))
+        for tp in behind(found, start):
             self._loss(f"The log of {tp} ends at {found[tp]}, but {start[tp]} was already planned")
         return found
 
@@ -211,18 +198,8 @@ class SourcePlanner:
         report_loss(self._options, text)
 
     def _ask(self, question: Callable[[OffsetReader], T]) -> T:
-        try:
+        with naming(BOOTSTRAP, self._options.endpoints):
             return question(self._reader)
-        except KafkaError as error:
-            if isinstance(error, OSError):
-                raise self._unreachable(error) from None
-            raise
-        except OSError as error:
-            raise self._unreachable(error) from None
-
-    def _unreachable(self, error: OSError) -> UnreachableError:
-        brokers = ",".join(f"{host}:{port}" for host, port in self._options.endpoints)
-        return UnreachableError(f"{BOOTSTRAP} has value {brokers}: {error}")
 
     def close(self) -> None:
         self._reader.close()
@@ -256,10 +233,6 @@ def from_json(offsets: Mapping[str, Mapping[str, Any]]) -> dict[TopicPartition, 
         }
     except (AttributeError, TypeError, ValueError):
         raise ConfigError(f"The checkpoint has offsets {offsets}, which are none") from None
-
-
-def _behind(found: Offsets, start: Offsets) -> list[TopicPartition]:
-    return [tp for tp, offset in found.items() if offset < start.get(tp, 0)]
 
 
 def _names(partitions: Iterable[TopicPartition]) -> str:

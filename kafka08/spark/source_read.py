@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from kafka08.common import Broker
 from kafka08.spark.columns import record_batch
-from kafka08.spark.errors import DataLossError, EndedEarlyError
+from kafka08.spark.errors import DataLossError, EndedEarlyError, naming
 from kafka08.spark.offsets import OffsetReader
 from kafka08.spark.planner import Range
 from kafka08.spark.reader import RangeReader
-from kafka08.spark.source_options import SourceOptions
+from kafka08.spark.source_options import BOOTSTRAP, SourceOptions
 
 logger = logging.getLogger("kafka08.spark.source_read")
 
@@ -40,7 +40,7 @@ def read_range(
         position = max(position, following or 0)
         return found, following
 
-    with reader or _range_reader(options) as source:
+    with naming(BOOTSTRAP, options.endpoints), reader or _range_reader(options) as source:
         while position < wanted.end:
             try:
                 yield from source.read_as(decode, wanted._replace(start=position), leader)

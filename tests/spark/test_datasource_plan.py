@@ -15,13 +15,13 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, Read
 from kafka08.common import TopicPartition
 from kafka08.errors import ConfigError
 from kafka08.message.message_set import encode_set
-from kafka08.spark.errors import DataLossError, EndedEarlyError
+from kafka08.spark.errors import DataLossError, EndedEarlyError, UnreachableError
 from kafka08.spark.offsets import OffsetReader
 from kafka08.spark.planner import Range
 from kafka08.spark.reader import RangeReader
 from kafka08.spark.source import StreamReader
 from kafka08.spark.source_options import SourceOptions
-from kafka08.spark.source_plan import SourcePlanner, UnreachableError, from_json, to_json
+from kafka08.spark.source_plan import SourcePlanner, from_json, to_json
 from kafka08.spark.source_read import read_range
 from tests.fakes import FakeRuntime
 from tests.spark.cluster import FakeCluster, T, refused

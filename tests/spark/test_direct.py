@@ -16,6 +16,7 @@ from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
 from kafka08.spark import contexts, direct
 from kafka08.spark.direct import DirectPlanner
+from kafka08.spark.errors import RangeNotAvailableError
 from kafka08.spark.offset_log import LocalFiles, OffsetLog
 from kafka08.spark.params import SourceParams
 from kafka08.spark.planner import Range
@@ -43,6 +44,9 @@ class Brokers:
         if self.down:
             raise ConnectionRefusedError
         return {tp: self.ends[tp] for tp in partitions}
+
+    def latest_since(self, start: Any, partitions: Any) -> dict[TopicPartition, int]:
+        return self.latest(partitions)
 
     def earliest(self, partitions: Any) -> dict[TopicPartition, int]:
         return dict.fromkeys(partitions, 0)
@@ -130,6 +134,15 @@ def test_what_fails_moves_nothing(spark: Spark) -> None:
         planner(at(3))
     spark.directory.unlink()
     assert planner(at(4)) == [Range(*A, 0, 100), Range(*B, 0, 0)]
+
+
+def test_offsets_beyond_the_end_are_an_error_and_no_reset(spark: Spark) -> None:
+    brokers = Brokers()
+    planner = planner_of(spark, brokers, a=150)
+    with pytest.raises(RangeNotAvailableError, match=r"150 of \[t,0\], whose log ends at 100"):
+        planner(at(1))
+    brokers.ends[A] = 160
+    assert planner(at(2))[0] == Range(*A, 150, 160)
 
 
 def test_rates(spark: Spark) -> None:

@@ -7,7 +7,8 @@ import pytest
 from kafka08.common import TopicPartition
 from kafka08.errors import LeaderNotAvailableError, UnknownTopicOrPartitionError
 from kafka08.message.message_set import encode_set
-from kafka08.spark.offsets import OffsetReader, resolve
+from kafka08.spark.errors import UnreachableError, naming
+from kafka08.spark.offsets import OffsetReader, behind, resolve
 from tests.fakes import FakeRuntime
 from tests.spark.cluster import ONE, FakeCluster, T, refused
 
@@ -59,6 +60,32 @@ def test_the_last_failure_is_raised(cluster: FakeCluster) -> None:
     with pytest.raises(ConnectionRefusedError):
         reader.latest([T])
     assert cluster.failures == []
+
+
+def test_a_log_that_seems_to_have_gone_back_is_asked_again(cluster: FakeCluster) -> None:
+    reader, runtime = reader_of(cluster)
+    before = runtime.clock.now
+    assert reader.latest_since({T: 2}, [T, OTHER]) == {T: 3, OTHER: 0}
+    assert runtime.clock.now == before
+    ends = [5, 3]
+    cluster.end = lambda tp: ends.pop() if tp == T else 0  # type: ignore[method-assign]
+    assert reader.latest_since({T: 5}, [T, OTHER]) == {T: 5, OTHER: 0}
+    assert runtime.clock.now - before == pytest.approx(0.2)
+    ends[:] = [3] * 4
+    found = reader.latest_since({T: 5}, [T], doubts=3)
+    assert behind(found, {T: 5}) == [T]
+    assert ends == []
+
+
+def test_no_broker_is_named_with_its_option() -> None:
+    endpoints = (("one", 9092), ("two", 9093))
+    with (
+        pytest.raises(
+            UnreachableError, match=r"bootstrap\.servers has value one:9092,two:9093: gone"
+        ),
+        naming("bootstrap.servers", endpoints),
+    ):
+        raise refused()
 
 
 def test_leaders_that_are_not_there_are_left_out(cluster: FakeCluster) -> None:
