@@ -43,7 +43,7 @@ from kafka08.message.message import (
     key_and_value,
 )
 from kafka08.message.message_set import iter_entries, iter_messages
-from kafka08.message.wrapped import number
+from kafka08.message.renumber import number
 from kafka08.runtime import SystemClock
 
 CONVERTED_SUFFIX = ".converted"

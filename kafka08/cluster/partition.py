@@ -166,6 +166,7 @@ class Partition:
                 f"Request for offset {offset} but we only have log segments in the range "
                 f"{log.log_start_offset} to {log.log_end_offset}."
             )
+        log.demand.read_at(offset, log.log_end_offset)
         return log.read(offset, max_bytes, max(self.high_watermark, log.log_start_offset))
 
     def leader_log(self) -> Log:

@@ -33,12 +33,14 @@ from kafka08.errors import (
     UnknownError,
 )
 from kafka08.log import integrity, recovery
+from kafka08.log.demand import Demand
 from kafka08.log.directory import parse_log_name, sync_directory
 from kafka08.log.disk import SyncError
 from kafka08.log.recovery import CLEANED_SUFFIX, SWAP_SUFFIX
 from kafka08.log.segment import FileSlice, LogSegment
 from kafka08.message import message_set, wrapped
 from kafka08.message.keys import holds_null_key
+from kafka08.message.renumber import Rebuilt
 
 LATEST_TIME = -1
 EARLIEST_TIME = -2
@@ -54,11 +56,21 @@ class Clock(Protocol):
     def millis(self) -> int: ...
 
 
+class Prepared(NamedTuple):
+    """What consumers must get instead of some wrappers of a set, which was written to
+    ``position`` of the file with this ``serial``; the wrappers' own positions count from there."""
+
+    serial: int
+    position: int
+    wrappers: list[Rebuilt]
+
+
 class LogAppendInfo(NamedTuple):
     """What an append did. Nothing was written when ``count`` is 0 (offsets are then -1).
 
     ``rolled``: the caller should soon call ``flush(up_to=first_offset)`` on another thread.
     ``flush_due``: flush.messages is reached and the caller wanted to flush by itself.
+    ``prepared``: made on the way while consumers are near (see ``demand``).
     """
 
     first_offset: int
@@ -68,6 +80,7 @@ class LogAppendInfo(NamedTuple):
     codec: int
     rolled: bool = False
     flush_due: bool = False
+    prepared: Prepared | None = None
 
 
 # Makes one in half the time of the constructor: each append does.
@@ -116,6 +129,7 @@ class Log:
         self._bases = [segment.base_offset for segment in self._segments]
         self.log_end_offset = loaded.log_end_offset
         self.recovery_point = loaded.recovery_point
+        self.demand = Demand(self.log_end_offset)
         # Periods in which something is appended: when the last one began, the log's end then,
         # and the end when the one before it began.
         self._fresh_at = now
@@ -188,20 +202,29 @@ class Log:
         """
         config = self.config
         leo = self.log_end_offset
+        right = False  # whether consumers may be sent what is stored
+        rebuilt: list[Rebuilt] | None = None
         if assign_offsets:
-            info = message_set.assign_offsets(buffer, leo, config.max_message_bytes)
+            normalised = config.compressed_sets == "normalised"
+            if message_set.begins_compressed(buffer) and not normalised and self.demand.is_there:
+                rebuilt = []
+            info = message_set.assign_offsets(
+                buffer, leo, config.max_message_bytes, rebuilt=rebuilt
+            )
+            right = normalised or not info.codec
             data = buffer[: info.valid_bytes]
             if config.compact and holds_null_key(data):
                 raise InvalidMessageError(
                     f"{self.topic_partition} is compacted and takes no message without a key"
                 )
-            if info.codec and config.compressed_sets == "normalised":
+            if info.codec and normalised:
                 first = info.last_offset - info.count + 1
                 info = info._replace(first_offset=first)
                 data = _normalise(data, first, config.max_message_bytes)
         else:
             info = message_set.check_follower_set(buffer, config.max_message_bytes)
             data = buffer[: info.valid_bytes]
+            right = not info.codec
             if info.entries and info.first_offset < leo:
                 self._out_of_order(info.first_offset, leo)
         if not info.entries or not data:
@@ -213,8 +236,9 @@ class Log:
             )
         now = self._clock.millis()
         rolled = self._must_roll(len(data), info.last_offset, now) and self.roll()
+        position = self._active.size
         try:
-            self._active.append(leo, data, config.index_interval_bytes, plain=not info.codec)
+            self._active.append(leo, data, config.index_interval_bytes, right=right)
         except OSError:
             with self._lock:  # the set's front part was cut again
                 self._first_cut = min(self._active.base_offset, self._first_cut)
@@ -226,8 +250,16 @@ class Log:
         if flush_due and not defer_flush:
             self.flush()
             flush_due = False
+        prepared = self._prepared(rebuilt, position) if rebuilt else None
         first, last, count, octets = info.first_offset, info.last_offset, info.count, len(data)
-        return _new(LogAppendInfo, (first, last, count, octets, info.codec, rolled, flush_due))
+        return _new(
+            LogAppendInfo,
+            (first, last, count, octets, info.codec, rolled, flush_due, prepared),
+        )
+
+    def _prepared(self, wrappers: list[Rebuilt], position: int) -> Prepared:
+        self.demand.prepared(sum([len(wrapper.data) for wrapper in wrappers]))
+        return Prepared(self._active.file.serial, position, wrappers)
 
     def _out_of_order(self, first_offset: int, leo: int) -> NoReturn:
         # 0.8.2.2 means to check this and does not; its log end then goes backwards.
@@ -468,6 +500,7 @@ class Log:
 
     def _note_truncation(self, offset: int) -> None:
         self._truncations += 1
+        self.demand.cut_at(offset)
         if self._lowest_truncation is None or offset < self._lowest_truncation:
             self._lowest_truncation = offset
 

@@ -35,15 +35,15 @@ class SegmentFile:
 
     Slices waiting in a socket's queue keep the file readable after its segment is deleted.
     ``serial`` tells these bytes from all others ever read: appending keeps it, cutting does not.
-    Below ``plain_until`` they are known to be plain entries, no wrappers; readers that look may
-    raise it.
+    Below ``right_until`` they are known to be what consumers must get: plain entries, or wrappers
+    with true offsets inside. Readers that look may raise it.
     """
 
-    __slots__ = ("fd", "plain_until", "serial")
+    __slots__ = ("fd", "right_until", "serial")
 
     def __init__(self, path: str, flags: int = os.O_RDWR) -> None:
         self.fd = -1
-        self.plain_until = 0
+        self.right_until = 0
         self.serial = next(_serials)
         self.fd = os.open(path, flags, 0o666)
 
@@ -140,13 +140,14 @@ class LogSegment:
     # Write
 
     def append(
-        self, first_offset: int, data: memoryview, index_interval_bytes: int, *, plain: bool = False
+        self, first_offset: int, data: memoryview, index_interval_bytes: int, *, right: bool = False
     ) -> None:
         """Write a checked set whose first message has ``first_offset``, and maybe index it.
 
         An index entry points at the set if more than ``index_interval_bytes`` went in since
         the last entry; it is written after the set, so that a full disk leaves an index that
-        is sparser but true. Raises OSError when the write fails, with nothing of the set left.
+        is sparser but true. ``right`` says that consumers may be sent the set as it is.
+        Raises OSError when the write fails, with nothing of the set left.
         """
         position = self.size
         self._write(data, position)
@@ -159,8 +160,8 @@ class LogSegment:
             self.bytes_since_index_entry = 0
         self.size = position + len(data)
         file = self.file
-        if plain and file.plain_until == position:
-            file.plain_until = self.size
+        if right and file.right_until == position:
+            file.right_until = self.size
         self.bytes_since_index_entry += len(data)
         self._last_set_from, self._last_set_at = first_offset, position
 
@@ -300,7 +301,7 @@ class LogSegment:
         integrity.remove(self.path)
         file = self.file
         os.ftruncate(file.fd, position)
-        file.plain_until = min(file.plain_until, position)
+        file.right_until = min(file.right_until, position)
         file.renew()
         self.size = position
         self._last_set_from = -1

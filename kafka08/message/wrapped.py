@@ -9,13 +9,13 @@ Replicas get what is stored. ``normalise`` is what 0.8.2.2 does at append instea
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Hashable, Iterator
 
 from kafka08.errors import InvalidMessageError, KafkaError
-from kafka08.message.compression import FASTEST, MAX_INFLATED, NONE, compress
+from kafka08.message.compression import MAX_INFLATED, NONE, compress
 from kafka08.message.crc import crc32
-from kafka08.message.inner import Leaves, leaves, numbered_from
+from kafka08.message.inner import Leaves, leaves
 from kafka08.message.message import (
     CODEC_MASK,
     CRC_START,
@@ -23,58 +23,85 @@ from kafka08.message.message import (
     HEADER,
     MIN_MESSAGE_SIZE,
     OFFSET,
-    SIZE,
     BytesLike,
     encode_entry,
-    key_and_value,
 )
 from kafka08.message.message_set import Entry, iter_entries
-from kafka08.message.runs import MIN_RUN_BYTES, RETRY_AFTER, plain_run, write_offsets
-
-_HEADER_BYTES = 16  # offset, size and crc: enough to tell one entry from another
+from kafka08.message.renumber import is_right, number, rebuilt_entry
+from kafka08.message.runs import RETRY_AFTER, plain_run
 
 
 class RebuildCache:
-    """Rebuilt wrappers by a key of the caller's, the least recently used ones dropped.
+    """Rebuilt wrappers by where their stored bytes lie; the first to come are the first to go.
 
-    ``header`` is the first 16 bytes of the stored entry: a key that comes to stand for another
-    entry (truncation, cleaning) misses by itself. What is kept is the rebuilt entry, or None when
-    the stored one is right. ``max_bytes`` bounds the sum of the entries' sizes plus 200 each.
+    ``segment`` is the caller's name for bytes that never change. What is kept is the rebuilt
+    entry, or None when the stored one is right. ``max_bytes`` bounds the sum of the rebuilt
+    entries' sizes plus 200 each.
     """
 
-    _OVERHEAD = 200
+    OVERHEAD = 200
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self.size = 0
-        self._entries: OrderedDict[Hashable, tuple[bytes, bytes | None]] = OrderedDict()
+        self._segments: dict[Hashable, dict[int, tuple[int, bytes | None]]] = {}
+        self._order: deque[tuple[Hashable, int]] = deque()
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._order)
 
-    def get(self, key: Hashable, header: bytes) -> tuple[bool, bytes | None]:
-        """Whether the entry is known, and its rebuilt bytes (None: it is right as stored)."""
-        found = self._entries.get(key)
-        if found is None or found[0] != header:
-            return False, None
-        self._entries.move_to_end(key)
-        return True, found[1]
+    def get(self, segment: Hashable, position: int) -> tuple[int, bytes | None] | None:
+        """(size of the stored entry, the rebuilt one); None if it is not known."""
+        entries = self._segments.get(segment)
+        return None if entries is None else entries.get(position)
 
-    def put(self, key: Hashable, header: bytes, rebuilt: bytes | None) -> None:
-        """Remember an entry, unless it alone is larger than the cache."""
-        old = self._entries.pop(key, None)
-        if old is not None:
-            self.size -= self._cost(old[1])
-        if self._cost(rebuilt) > self.max_bytes:
+    def put(
+        self, segment: Hashable, position: int, stored_bytes: int, rebuilt: bytes | None
+    ) -> None:
+        """Remember an entry, unless it is known or alone larger than the cache."""
+        cost = self.OVERHEAD + (0 if rebuilt is None else len(rebuilt))
+        entries = self._segments.get(segment)
+        if cost > self.max_bytes or (entries is not None and position in entries):
             return
-        self._entries[key] = (header, rebuilt)
-        self.size += self._cost(rebuilt)
+        if entries is None:
+            entries = self._segments[segment] = {}
+        entries[position] = (stored_bytes, rebuilt)
+        self._order.append((segment, position))
+        self.size += cost
         while self.size > self.max_bytes:
-            _, (_, dropped) = self._entries.popitem(last=False)
-            self.size -= self._cost(dropped)
+            self._drop_first()
 
-    def _cost(self, rebuilt: bytes | None) -> int:
-        return self._OVERHEAD + len(rebuilt or b"")
+    def _drop_first(self) -> None:
+        segment, position = self._order.popleft()
+        entries = self._segments[segment]
+        _, dropped = entries.pop(position)
+        if not entries:
+            del self._segments[segment]
+        self.size -= self.OVERHEAD + (0 if dropped is None else len(dropped))
+
+    def run(self, segment: Hashable, position: int, end: int, max_bytes: int) -> bytes | None:
+        """What ``absolute_slice`` gives for the stored bytes from ``position`` to ``end``, without
+        having them, except for a cut last entry; None unless all entries are known and rebuilt."""
+        entries = self._segments.get(segment)
+        if entries is None:
+            return None
+        parts: list[bytes] = []
+        total = 0
+        while position < end:
+            known = entries.get(position)
+            if known is None:
+                return None
+            stored_bytes, rebuilt = known
+            position += stored_bytes
+            if position > end:
+                break
+            if rebuilt is None:
+                return None
+            total += len(rebuilt)
+            if parts and total > max_bytes:
+                break
+            parts.append(rebuilt)
+        return b"".join(parts) if parts else None
 
 
 def holds_wrappers(buffer: BytesLike) -> bool:
@@ -104,7 +131,7 @@ def has_absolute_offsets(entry: BytesLike, *, max_inflated: int = MAX_INFLATED) 
 
     Raises as ``inner.leaves`` does, and InvalidMessageError when the entry fails its crc.
     """
-    return _is_right(entry, _leaves_of(entry, max_inflated))
+    return is_right(_leaves_of(entry, max_inflated), OFFSET.unpack_from(entry)[0])
 
 
 def rebuild(entry: BytesLike, *, max_inflated: int = MAX_INFLATED) -> bytes:
@@ -113,7 +140,7 @@ def rebuild(entry: BytesLike, *, max_inflated: int = MAX_INFLATED) -> bytes:
     Raises as ``inner.leaves`` does, and InvalidMessageError for a wrapper that fails its crc or
     is without messages.
     """
-    return _rebuild(entry, _leaves_of(entry, max_inflated))
+    return rebuilt_entry(entry, _leaves_of(entry, max_inflated), OFFSET.unpack_from(entry)[0])
 
 
 def absolute_slice(
@@ -130,32 +157,46 @@ def absolute_slice(
     Wrappers with wrong inner offsets are rebuilt, which mostly makes them larger: the first
     rebuilt one is never cut, but from the first later entry on that would go past ``max_bytes``
     everything is left out. A cut last entry stays only if nothing was left out. A wrapper that
-    cannot be decoded is passed on as it is. ``cache`` keys are (``segment``, ``position`` in it),
-    ``position`` being that of ``data``.
+    cannot be decoded is passed on as it is. ``cache`` knows the entries by ``segment`` and
+    position, ``position`` being that of ``data``.
     """
     if not holds_wrappers(data):
         return data
+    view = memoryview(data)
     parts: list[BytesLike] = []
     kept = done = grown = 0  # bytes of data in parts, bytes looked at, bytes gained by rebuilding
     for entry in _whole_entries(data):
         stop = entry.position + entry.size_total
         rebuilt = None
         if entry.codec:
-            key = (segment, position + entry.position)
-            rebuilt = _cached(data, entry, cache, key, max_inflated)
+            known = None if cache is None else cache.get(segment, position + entry.position)
+            if known is not None:
+                rebuilt = known[1]
+            else:
+                rebuilt = _rebuilt_or_none(view[entry.position : stop], max_inflated)
+                if cache is not None:
+                    cache.put(segment, position + entry.position, entry.size_total, rebuilt)
         growth = len(rebuilt) - entry.size_total if rebuilt is not None else 0
         # parts is empty until the first rebuilt entry, which may go past the limit
         if parts and stop + grown + growth > max_bytes:
-            return b"".join((*parts, memoryview(data)[kept : entry.position]))
+            return b"".join((*parts, view[kept : entry.position]))
         if rebuilt is not None:
-            parts += (memoryview(data)[kept : entry.position], rebuilt)
+            parts += (view[kept : entry.position], rebuilt)
             grown += growth
             kept = stop
         done = stop
     if not parts:
         return data
     tail = len(data) if len(data) + grown <= max_bytes else done
-    return b"".join((*parts, memoryview(data)[kept:tail]))
+    return b"".join((*parts, view[kept:tail]))
+
+
+def whole_bytes(data: bytes) -> int:
+    """How many bytes of a slice of the log are whole entries."""
+    end = 0
+    for entry in _whole_entries(data):
+        end = entry.position + entry.size_total
+    return end
 
 
 def normalise(buffer: BytesLike, base_offset: int, *, max_inflated: int = MAX_INFLATED) -> bytes:
@@ -189,26 +230,16 @@ def _whole_entries(data: bytes) -> Iterator[Entry]:
         return
 
 
-def _cached(
-    data: bytes, entry: Entry, cache: RebuildCache | None, key: Hashable, max_inflated: int
-) -> bytes | None:
+def _rebuilt_or_none(entry: memoryview, max_inflated: int) -> bytes | None:
     """The rebuilt entry, None when the stored one is to be sent."""
-    header = data[entry.position : entry.position + _HEADER_BYTES]
-    if cache is not None:
-        known, rebuilt = cache.get(key, header)
-        if known:
-            return rebuilt
-    stored = memoryview(data)[entry.position : entry.position + entry.size_total]
-    rebuilt = None
     try:
-        found = _leaves_of(stored, max_inflated)
-        if found.count and not _is_right(stored, found):
-            rebuilt = _rebuild(stored, found)
+        found = _leaves_of(entry, max_inflated)
+        last = OFFSET.unpack_from(entry)[0]
+        if found.count and not is_right(found, last):
+            return rebuilt_entry(entry, found, last)
     except KafkaError:
         pass  # the client meets the same damage, and says so in its own words
-    if cache is not None:
-        cache.put(key, header, rebuilt)
-    return rebuilt
+    return None
 
 
 def _leaves_of(entry: BytesLike, max_inflated: int) -> Leaves:
@@ -217,46 +248,3 @@ def _leaves_of(entry: BytesLike, max_inflated: int) -> Leaves:
         raise InvalidMessageError("A compressed message fails its crc")
     codec = entry[17] & CODEC_MASK
     return leaves(entry, 0, len(entry), codec, max_inflated=max_inflated)
-
-
-def _is_right(entry: BytesLike, found: Leaves) -> bool:
-    return found.exact and numbered_from(found, OFFSET.unpack_from(entry)[0]) is None
-
-
-def _rebuild(entry: BytesLike, found: Leaves) -> bytes:
-    if not found.count:
-        raise InvalidMessageError("A compressed message holds no messages")
-    last = OFFSET.unpack_from(entry)[0]
-    codec = entry[17] & CODEC_MASK
-    table = bytearray(found.data)
-    first = numbered_from(found, last)
-    if first is not None:
-        number(table, first)
-    span, _ = key_and_value(entry, 0, len(entry))
-    key = None if span is None else bytes(entry[span[0] : span[1]])
-    return encode_entry(key, compress(codec, table, level=FASTEST), last, codec)
-
-
-def number(table: bytearray, first: int) -> int:
-    """Write consecutive offsets into whole plain entries; returns how many there are."""
-    view = memoryview(table)
-    end = len(table)
-    offset = first
-    position = retry_at = 0
-    last_try = end - MIN_RUN_BYTES
-    size_at, put = SIZE.unpack_from, OFFSET.pack_into
-    while position < end:
-        (size,) = size_at(table, position + 8)
-        if retry_at <= position <= last_try:
-            rows = plain_run(view, position, end, size, check_crc=False)
-            if rows is not None:
-                write_offsets(rows, size, offset)
-                view[position : position + len(rows)] = rows
-                offset += len(rows) // (ENTRY_OVERHEAD + size)
-                position += len(rows)
-                continue
-            retry_at = position + RETRY_AFTER * size
-        put(table, position, offset)
-        offset += 1
-        position += ENTRY_OVERHEAD + size
-    return offset - first

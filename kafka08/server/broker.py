@@ -257,10 +257,11 @@ class KafkaServer:
         controller: Controller,
     ) -> Dispatcher:
         config, cache, zk_offsets = self.config, replicas.metadata_cache, ZkOffsets(zk)
+        view = ConsumerView()
         return Dispatcher(
             [
-                ProduceApi(replicas),
-                FetchApi(replicas, ConsumerView()),
+                ProduceApi(replicas, view),
+                FetchApi(replicas, view),
                 OffsetsApi(replicas),
                 MetadataApi(cache, creator),
                 LeaderAndIsrApi(replicas, refused),

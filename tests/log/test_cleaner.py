@@ -199,7 +199,7 @@ class TestCleaning:
         fresh = log.read(0, 1000)
         assert fresh.file.serial not in [serial for serial, _ in known]
         assert known[0][0] != known[2][0]
-        assert fresh.file.plain_until == 0
+        assert fresh.file.right_until == 0
 
     def test_old_files_go_after_the_delay(self, tmp_path: Path) -> None:
         clock = ManualClock()

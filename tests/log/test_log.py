@@ -44,7 +44,7 @@ def bases(log: Log) -> list[int]:
 def test_append_reports_and_stores(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     data = encode_set(values("a", "b"))
-    assert log.append(writable(data)) == (0, 1, 2, len(data), 0, False, False)
+    assert log.append(writable(data)) == (0, 1, 2, len(data), 0, False, False, None)
     info = append(log, "c", "d", "e", codec=1)
     assert (info.first_offset, info.last_offset, info.count, info.codec) == (2, 4, 3, 1)
     stored = segment_paths(log.directory)[0].read_bytes()

@@ -190,10 +190,11 @@ class Rig:
         self.controller = SimpleNamespace(controlled_shutdown=lambda broker_id: [])
         self.creator = TopicCreator(zk, self.config)
         cache, zk_offsets = self.replicas.metadata_cache, ZkOffsets(zk)
+        self.view = ConsumerView()
         self.dispatcher = Dispatcher(
             [
-                ProduceApi(self.replicas),
-                FetchApi(self.replicas, ConsumerView()),
+                ProduceApi(self.replicas, self.view),
+                FetchApi(self.replicas, self.view),
                 OffsetsApi(self.replicas),
                 MetadataApi(cache, self.creator),
                 LeaderAndIsrApi(self.replicas, self.refused),

@@ -27,6 +27,7 @@ from kafka08.protocol.schemas import (
     RequestHeader,
 )
 from kafka08.server.acks import await_acks
+from kafka08.server.rebuild import ConsumerView
 from kafka08.server.replica_manager import ReplicaManager
 
 logger = logging.getLogger("kafka.server.KafkaApis")
@@ -39,8 +40,9 @@ _new = tuple.__new__
 class ProduceApi:
     key = 0
 
-    def __init__(self, replicas: ReplicaManager) -> None:
+    def __init__(self, replicas: ReplicaManager, view: ConsumerView) -> None:
         self._replicas = replicas
+        self._view = view
 
     def handle(self, header: RequestHeader, request: ProduceRequest) -> ProduceResponse | None:
         acks = request.acks
@@ -96,6 +98,8 @@ class ProduceApi:
             if appended.count:
                 base_offset = appended.first_offset
                 required[key] = appended.last_offset + 1
+            if appended.prepared is not None:
+                self._view.remember(appended.prepared)
         except KafkaError as error:
             logger.warning(
                 "Produce request with correlation id %d from client %s on partition %s "
