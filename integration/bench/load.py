@@ -237,11 +237,18 @@ def _settle(open_: list[Connection], topic: str, load: Batch) -> None:
 class Reader:
     """Fetches one partition round and round; offsets follow from the entries in each reply."""
 
-    def __init__(self, port: int, topic: str, partition: int, max_bytes: int, load: Batch) -> None:
+    def __init__(
+        self,
+        port: int,
+        topic: str,
+        partition: int,
+        max_bytes: int,
+        load: Batch,
+        first: int = 0,
+    ) -> None:
         self.connection = socket.create_connection(("127.0.0.1", port), timeout=30)
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.offset = 0
-        self.end = 0
+        self.offset = self._first = first
         self.records = 0
         self._topic = topic
         self._partition = partition
@@ -292,7 +299,7 @@ class Reader:
         if after == self.offset:
             raise RuntimeError(f"nothing whole in a reply of {size} bytes at {self.offset}")
         self.records += after - self.offset
-        self.offset = 0 if after >= hw else after
+        self.offset = self._first if after >= hw else after
 
     def _after_wrappers(self, at: int, end: int) -> int:
         after = self.offset
@@ -313,9 +320,18 @@ def fetch(
     max_bytes: int,
     connections: int,
     seconds: float,
+    back: int | None = None,
 ) -> Amount:
-    """Fetch a preloaded topic for `seconds`, one request in flight per connection."""
-    readers = [Reader(port, topic, n % partitions, max_bytes, load) for n in range(connections)]
+    """Fetch a preloaded topic for `seconds`, one request in flight per connection: all of it, or
+    the last `back` offsets of each partition."""
+    readers = []
+    for number in range(connections):
+        partition = number % partitions
+        first = 0
+        if back is not None:
+            with Wire(port) as wire:
+                first = max(0, wire.offset(topic, partition) - back)
+        readers.append(Reader(port, topic, partition, max_bytes, load, first))
     deadline = time.perf_counter() + seconds
     return _pull(readers, load, lambda reader: time.perf_counter() < deadline)
 

@@ -3,18 +3,23 @@
 - memory with 10,000 idle connections;
 - CPU share of an idle broker that leads 2,000 partitions;
 - CPU of the broker while one consumer group and 24 groups read the same topic;
-- memory while it is produced to and read from at full load for `--soak` minutes.
+- rate of one broker and of two at the same time, each with a load of its own;
+- memory while it is produced to and read from at full load, plain and compressed, for `--soak`
+  minutes.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import multiprocessing
 import resource
 import socket
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from integration.bench import load
@@ -77,27 +82,57 @@ def groups(broker: Broker, codec: str) -> None:
     show(f"24 groups, {codec}: CPU, over one group's", spent[2] / max(spent[0], 0.01), "times")
 
 
+def side_by_side(brokers: Sequence[Broker], seconds: float) -> None:
+    """Each broker under a load generator of its own, all at the same time."""
+    topic = f"beside{len(brokers)}"
+    for broker in brokers:
+        broker.create_topic(topic, PARTITIONS)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(len(brokers), mp_context=context) as pool:
+        list(pool.map(produce, *zip(*[(b.port, topic, "none", 1.0) for b in brokers], strict=True)))
+        loads = [(broker.port, topic, "none", seconds) for broker in brokers]
+        amounts = list(pool.map(produce, *zip(*loads, strict=True)))
+    rate = sum(amount.payload / MB / amount.seconds for amount in amounts)
+    show(f"produce 100 B x 16 KB, {len(brokers)} brokers at once", rate, "MB/s")
+
+
+def produce(port: int, topic: str, codec: str, seconds: float) -> load.Amount:
+    return load.produce(
+        port,
+        topic,
+        PARTITIONS,
+        load.batch(100, 16384, codec),
+        acks=1,
+        connections=4,
+        in_flight=5,
+        seconds=seconds,
+        max_bytes=1 << 40,
+    )
+
+
 def soak(broker: Broker, minutes: float) -> None:
-    topic, batch = "soak", load.batch(100, 16384)
-    broker.create_topic(topic, PARTITIONS)
+    """Turns of ten seconds: a codec's sets go in, and the last of them come out."""
     begin, told = time.monotonic(), []
+    for codec in load.CODECS:
+        broker.create_topic(f"soak-{codec}", PARTITIONS)
     while time.monotonic() - begin < minutes * 60:
-        load.produce(
+        codec = list(load.CODECS)[len(told) % len(load.CODECS)]
+        produce(broker.port, f"soak-{codec}", codec, 7)
+        load.fetch(
             broker.port,
-            topic,
+            f"soak-{codec}",
             PARTITIONS,
-            batch,
-            acks=1,
-            connections=4,
-            in_flight=5,
-            seconds=10,
-            max_bytes=1 << 40,
+            load.batch(100, 16384, codec),
+            max_bytes=1 << 20,
+            connections=PARTITIONS,
+            seconds=3,
+            back=200_000,
         )
         told.append(broker.memory() / MB)
         print(f"{time.monotonic() - begin:6.0f} s {told[-1]:.0f} MB", file=sys.stderr, flush=True)
     tenth = max(1, len(told) // 10)
-    show("memory after the first tenth of the soak", told[tenth - 1], "MB")
-    show("memory at its end", told[-1], "MB")
+    show("memory after the first tenth of the soak", max(told[:tenth]), "MB")
+    show("memory in its last tenth", max(told[-tenth:]), "MB")
 
 
 def main() -> int:
@@ -123,6 +158,8 @@ def main() -> int:
             second = start("second")
             for codec in load.CODECS:
                 groups(second, codec)
+            side_by_side([second], 10)
+            side_by_side([second, start("beside")], 10)
             if options.soak:
                 soak(second, options.soak)
             second.kill()
