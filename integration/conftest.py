@@ -110,6 +110,7 @@ QUICK_TESTS = {
         "test_a_group_stream_goes_on_where_it_stopped",
         "test_a_failed_batch_is_not_committed",
     },
+    "test_dstream_faults": set(),
     "test_exactly_once": set(),
     "test_examples": set(),
     "test_jdbc": {"test_values_of_all_types"},

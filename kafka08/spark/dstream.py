@@ -202,6 +202,8 @@ def _check_offsets(ranges: list[Range], reader: OffsetReader) -> None:
     try:
         low, high = reader.earliest(partitions), reader.latest(partitions)
     except KafkaError as error:
+        if isinstance(error, OSError):
+            raise  # of brokers that do not answer, more is said by the caller
         raise JobError(f"Couldn't find leader offsets: {error}") from error
     bad = [
         each

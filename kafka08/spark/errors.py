@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from kafka08.common import Broker, TopicPartition
 from kafka08.errors import KafkaError
 
 
@@ -40,3 +41,13 @@ def naming(option: str, endpoints: Iterable[tuple[str, int]]) -> Iterator[None]:
     except OSError as error:
         brokers = ",".join(f"{host}:{port}" for host, port in endpoints)
         raise UnreachableError(f"{option} has value {brokers}: {error}") from None
+
+
+@contextmanager
+def naming_leader(leader: Broker, partitions: Iterable[TopicPartition]) -> Iterator[None]:
+    """A connection that fails says to whom it was and what for. Raises ConnectionError."""
+    try:
+        yield
+    except OSError as error:
+        led = ", ".join(map(str, partitions))
+        raise ConnectionError(f"{leader.host}:{leader.port}, leader of {led}: {error}") from error

@@ -21,6 +21,7 @@ from kafka08.errors import (
     raise_for_code,
 )
 from kafka08.runtime import Runtime, ThreadRuntime
+from kafka08.spark.errors import naming_leader
 
 T = TypeVar("T")
 
@@ -123,7 +124,8 @@ class OffsetReader:
             for tp in missing:
                 by_leader.setdefault(self._cluster.leader(tp), {})[tp] = time
             for leader, times in by_leader.items():
-                answer = self._cluster.call(leader, shapes.offsets_request(times))
+                with naming_leader(leader, times):
+                    answer = self._cluster.call(leader, shapes.offsets_request(times))
                 for tp, entry in shapes.flatten(answer.topics).items():
                     raise_for_code(entry.error, f"No offset of {tp}: code {entry.error}")
                     found[tp] = entry.offsets[0]

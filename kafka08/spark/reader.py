@@ -23,6 +23,7 @@ from kafka08.spark.errors import (
     EndedEarlyError,
     MessageTooLargeForFetchError,
     RangeNotAvailableError,
+    naming_leader,
 )
 from kafka08.spark.planner import Range
 
@@ -130,7 +131,8 @@ class RangeReader:
                 if leader is None:
                     self._cluster.refresh([tp.topic])
                     leader = self._cluster.known_leader(tp)
-                answer = shapes.flatten(self._cluster.call(leader, request).topics)[tp]
+                with naming_leader(leader, [tp]):
+                    answer = shapes.flatten(self._cluster.call(leader, request).topics)[tp]
                 raise_for_code(answer.error, f"No fetch of {tp}: code {answer.error}")
                 return answer.message_set, answer.high_watermark, leader
             except OffsetOutOfRangeError:

@@ -67,7 +67,7 @@ def test_the_hinted_leader_is_asked_first_and_left_after_a_failure() -> None:
 def test_failures_run_out() -> None:
     cluster = FakeCluster({T: log(2)})
     cluster.failures = [refused()] * 3
-    with pytest.raises(ConnectionRefusedError):
+    with pytest.raises(ConnectionError, match=r"one:9092, leader of \[t,0\]: gone"):
         values(cluster, 0, 2)
     cluster.leader_now = None
     with pytest.raises(LeaderNotAvailableError):

@@ -1,4 +1,8 @@
-"""A driver of a group that notes what it read: ZooKeeper, group, topic, output file, stop file."""
+"""A driver of a group that notes what it read: ZooKeeper, group, topic, output file, stop file.
+
+While there is a file named as the output with ``.hold`` behind it, a batch that has noted its
+values does not end.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,8 @@ def note(path: str):  # type: ignore[no-untyped-def]
         values = [value for _, value in rdd.collect()]
         with open(path, "a") as file:
             file.write("".join(f"{value}\n" for value in values))
+        while values and os.path.exists(f"{path}.hold"):
+            time.sleep(0.05)
 
     return each
 

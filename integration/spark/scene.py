@@ -1,0 +1,210 @@
+"""What the tests of both Spark APIs set up and look at: brokers, topics, streams, groups, files.
+
+Spark is imported when a stream is made, not before.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
+
+from integration.harness import Broker, ZooKeeper
+from integration.spark.support import produce
+from integration.wire import wait_until
+
+DEADLINE_S = 90
+SMALLEST = {"auto.offset.reset": "smallest"}
+
+
+class Servers:
+    """A broker of each kind when asked for; clusters for tests that break them."""
+
+    def __init__(
+        self, zookeeper: ZooKeeper, make: Callable[[str], Path], props: Mapping[str, object]
+    ) -> None:
+        self._zookeeper = zookeeper
+        self._make = make
+        self._props = props
+        self._shared: dict[str, Broker] = {}
+        self._all: list[Broker] = []
+
+    def get(self, kind: str) -> Broker:
+        if kind not in self._shared:
+            (self._shared[kind],) = self.cluster(kind, 1)
+        return self._shared[kind]
+
+    def cluster(self, kind: str, count: int) -> list[Broker]:
+        """New brokers, with a ZooKeeper tree of their own."""
+        chroot = f"{self._zookeeper.connect}/spark-{kind}-{uuid.uuid4().hex[:6]}"
+        found = [
+            Broker(kind, self._make(f"{kind}-{n}"), chroot, broker_id=n, props=self._props)
+            for n in range(count)
+        ]
+        self._all += found
+        for broker in found:
+            broker.start()
+        return found
+
+    def stop(self) -> None:
+        for broker in self._all:
+            broker.kill()
+
+
+def addresses(brokers: Iterable[Broker]) -> str:
+    return ",".join(broker.address for broker in brokers)
+
+
+# --- topics
+
+
+def new_topic(broker: Broker, partitions: int = 1, **config: object) -> str:
+    """Settings take _ for a dot."""
+    topic = f"t-{uuid.uuid4().hex[:8]}"
+    broker.create_topic(topic, partitions, {k.replace("_", "."): v for k, v in config.items()})
+    return topic
+
+
+def send(broker: Broker, topic: str, partition: int, values: Iterable[int]) -> None:
+    produce(broker, topic, partition, [(None, str(value).encode()) for value in values])
+
+
+@contextmanager
+def zookeeper_of(broker: Broker) -> Iterator[KazooClient]:
+    client = KazooClient(broker.zookeeper)
+    client.start(30)
+    try:
+        yield client
+    finally:
+        client.stop()
+        client.close()
+
+
+def grow(broker: Broker, topic: str, partitions: int) -> None:
+    payload = {"version": 1, "partitions": {str(n): [broker.broker_id] for n in range(partitions)}}
+    with zookeeper_of(broker) as client:
+        client.set(f"/brokers/topics/{topic}", json.dumps(payload).encode())
+    broker.wait_for_leader(topic, partitions)
+
+
+def partition_state(broker: Broker, topic: str) -> dict[str, Any]:
+    """``leader``, ``isr`` and the rest of partition 0; empty when there is none yet."""
+    with zookeeper_of(broker) as client:
+        try:
+            data = client.get(f"/brokers/topics/{topic}/partitions/0/state")[0]
+        except NoNodeError:
+            return {}
+    found: dict[str, Any] = json.loads(data)
+    return found
+
+
+def replicated_topic(broker: Broker, replicas: list[int]) -> str:
+    """A topic of one partition, led by ``broker`` with all ``replicas`` in the isr."""
+    topic = f"t-{uuid.uuid4().hex[:8]}"
+    broker.create_topic(topic, replicas=replicas)
+    wait_until(
+        "replicas in sync",
+        DEADLINE_S,
+        lambda: sorted(partition_state(broker, topic).get("isr", ())) == sorted(replicas),
+    )
+    return topic
+
+
+# --- groups
+
+
+def committed(broker: Broker, group: str, topic: str) -> dict[int, int]:
+    with zookeeper_of(broker) as client:
+        path = f"/consumers/{group}/offsets/{topic}"
+        if not client.exists(path):
+            return {}
+        return {int(p): int(client.get(f"{path}/{p}")[0]) for p in client.get_children(path)}
+
+
+def owners(broker: Broker, group: str, topic: str) -> Counter[str]:
+    """Member -> partitions that it owns."""
+    return Counter(owned(broker, group, topic).values())
+
+
+def owned(broker: Broker, group: str, topic: str) -> dict[int, str]:
+    with zookeeper_of(broker) as client:
+        path = f"/consumers/{group}/owners/{topic}"
+        try:
+            children = client.get_children(path)
+            return {int(p): client.get(f"{path}/{p}")[0].decode() for p in children}
+        except NoNodeError:
+            return {}  # none yet, or changing hands just now
+
+
+# --- streams
+
+
+def direct(broker: Broker, **params: str) -> dict[str, str]:
+    """kafkaParams; names take _ for a dot."""
+    named = {key.replace("_", "."): value for key, value in params.items()}
+    return {"metadata.broker.list": broker.address, **named}
+
+
+class Seen:
+    """What outputs saw, safe to look at while batches run."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.ranges: list[list[Any]] = []
+        # Spark counts arguments, and of a method self would be one.
+        self.collect: Callable[[Any], None] = lambda rdd: self.values.extend(rdd.collect())
+        self.offsets: Callable[[Any], None] = lambda rdd: self.ranges.append(rdd.offsetRanges())
+
+    def wait(self, count: int) -> None:
+        wait_until(f"{count} values", DEADLINE_S, lambda: len(self.values) >= count)
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """(from, until) of the first partition, batch by batch."""
+        return [(found[0].fromOffset, found[0].untilOffset) for found in self.ranges]
+
+
+@contextmanager
+def conf_of(sc: Any, **settings: object) -> Iterator[None]:
+    """Settings that streams read when they run, on the shared context."""
+    named = {f"spark.streaming.{key.replace('_', '.')}": str(v) for key, v in settings.items()}
+    for key, value in named.items():
+        sc._conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key in named:
+            sc._conf._jconf.remove(key)
+
+
+@contextmanager
+def running(
+    sc: Any, define: Callable[[Any], None], seconds: float = 0.5, *, graceful: bool = True
+) -> Iterator[Any]:
+    from pyspark.streaming import StreamingContext
+
+    ssc = StreamingContext(sc, seconds)
+    define(ssc)
+    ssc.start()
+    try:
+        yield ssc
+    finally:
+        ssc.stop(False, graceful)
+
+
+# --- files
+
+
+def text_of(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def lines_of(path: Path) -> list[str]:
+    return text_of(path).splitlines()
