@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from integration import original
-from integration.harness import HOME, Broker, Process, Tools, ZooKeeper
+from integration.harness import HOME, Broker, Process, Tools
+from integration.spark.scene import DEADLINE_S, grow, new_topic, send
 from integration.spark.support import driver, missing, produce, spark_conf
 from integration.wire import wait_until
 from kafka08.message.message_set import encode_set
@@ -24,21 +24,18 @@ pytest.importorskip("pyarrow")
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from kafka08 import admin
 from kafka08.common import TopicPartition
 from kafka08.spark.datasource import register
 from kafka08.spark.listener import GroupOffsetsListener
 from kafka08.spark.offsets import OffsetReader
-from zk.client import ZkClient
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
-DEADLINE_S = 90
-BOTH = [pytest.param("ours"), pytest.param("original", marks=pytest.mark.original)]
 PROPS = {
     "message.max.bytes": 4 << 20,
     "replica.fetch.max.bytes": 4 << 20,
@@ -60,55 +57,6 @@ def spark() -> Iterator[SparkSession]:
     register(session)
     yield session
     session.stop()
-
-
-class Servers:
-    """A broker of each kind when asked for."""
-
-    def __init__(self, zookeeper: ZooKeeper, make: Callable[[str], Path]) -> None:
-        self._zookeeper = zookeeper
-        self._make = make
-        self._brokers: dict[str, Broker] = {}
-
-    def get(self, kind: str) -> Broker:
-        if kind not in self._brokers:
-            chroot = f"{self._zookeeper.connect}/source-{kind}-{uuid.uuid4().hex[:6]}"
-            broker = Broker(kind, self._make(f"source-{kind}"), chroot, props=PROPS)
-            self._brokers[kind] = broker.start()
-        return self._brokers[kind]
-
-    def stop(self) -> None:
-        for broker in self._brokers.values():
-            broker.kill()
-
-
-@pytest.fixture(scope="module")
-def servers(zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    made = Servers(zookeeper, tmp_path_factory.mktemp)
-    yield made
-    made.stop()
-
-
-@pytest.fixture(params=BOTH)
-def either(servers: Servers, request: pytest.FixtureRequest) -> Broker:
-    if request.param == "original" and not original.available():
-        pytest.skip(original.missing())
-    return servers.get(request.param)
-
-
-@pytest.fixture
-def broker(servers: Servers) -> Broker:
-    return servers.get("ours")
-
-
-def new_topic(broker: Broker, partitions: int = 1, **config: object) -> str:
-    topic = f"t-{uuid.uuid4().hex[:8]}"
-    broker.create_topic(topic, partitions, {k.replace("_", "."): v for k, v in config.items()})
-    return topic
-
-
-def send(broker: Broker, topic: str, partition: int, values: range) -> None:
-    produce(broker, topic, partition, [(None, str(value).encode()) for value in values])
 
 
 def load(spark: SparkSession, broker: Broker, stream: bool = False, **options: Any) -> DataFrame:
@@ -198,6 +146,26 @@ def test_json_offsets_and_patterns(spark: SparkSession, broker: Broker) -> None:
     assert numbers(frame) == [0, 1, 2, 8, 9]
 
 
+def test_a_stream_starts_at_json_offsets(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    topic = new_topic(broker, 3)
+    for partition in range(3):
+        send(broker, topic, partition, range(100 * partition, 100 * partition + 10))
+    starting = json.dumps({topic: {"0": -2, "1": -1, "2": 7}})
+    out = Sums()
+    query = start(
+        load(spark, broker, True, subscribe=topic, startingOffsets=starting), out, tmp_path / "c"
+    )
+    try:
+        wait_until("first", DEADLINE_S, lambda: len(out.values) == 13 or not query.isActive)
+        send(broker, topic, 1, range(110, 112))
+        wait_until("more", DEADLINE_S, lambda: len(out.values) == 15 or not query.isActive)
+        assert out.values == [*range(10), 110, 111, 207, 208, 209]
+    finally:
+        query.stop()
+
+
 def test_min_partitions_and_frozen_ends(spark: SparkSession, broker: Broker) -> None:
     topic = new_topic(broker)
     send(broker, topic, 0, range(100))
@@ -227,7 +195,11 @@ BAD = [
     ({"assign": '{{"{t}":[7]}}'}, "assign .*no such partition"),
     ({"subscribe": "{t}", "maxoffsetspertriger": "5"}, "did you mean maxOffsetsPerTrigger"),
     ({"subscribe": "{t}", "includeHeaders": "true"}, "includeHeaders has value true"),
-    ({"subscribe": "{t}", "kafka_bootstrap_servers": "127.0.0.1:1"}, "kafka.bootstrap.servers has"),
+    (
+        {"subscribe": "{t}", "kafka_bootstrap_servers": "127.0.0.1:1,127.0.0.1:2"},
+        r"kafka\.bootstrap\.servers has value 127\.0\.0\.1:1,127\.0\.0\.1:2: ",
+    ),
+    ({"subscribe": "{t}", "kafka_fetch_message_max_bytes": "0"}, "max.bytes has value 0"),
 ]
 
 
@@ -268,8 +240,36 @@ def test_a_stream_takes_all_of_three_topics(
         query.stop()
 
 
+class Triggers(StreamingQueryListener):
+    """Counts what Spark tells of triggers, when it tells of each."""
+
+    def __init__(self) -> None:
+        self.idle = self.batches = 0
+
+    def onQueryStarted(self, event: Any) -> None: ...
+
+    def onQueryProgress(self, event: Any) -> None:
+        self.batches += 1
+
+    def onQueryIdle(self, event: Any) -> None:
+        self.idle += 1
+
+    def onQueryTerminated(self, event: Any) -> None: ...
+
+
+@pytest.fixture
+def triggers(spark: SparkSession) -> Iterator[Triggers]:
+    interval = "spark.sql.streaming.noDataProgressEventInterval"
+    spark.conf.set(interval, "1")
+    counting = Triggers()
+    spark.streams.addListener(counting)
+    yield counting
+    spark.streams.removeListener(counting)
+    spark.conf.unset(interval)
+
+
 def test_latest_is_the_default_and_idle_means_idle(
-    spark: SparkSession, broker: Broker, tmp_path: Path
+    spark: SparkSession, broker: Broker, tmp_path: Path, triggers: Triggers
 ) -> None:
     topic = new_topic(broker)
     send(broker, topic, 0, range(10))
@@ -286,10 +286,13 @@ def test_latest_is_the_default_and_idle_means_idle(
         wait_until("first", DEADLINE_S, lambda: (offsets / "0").exists() or query.recentProgress)
         send(broker, topic, 0, range(10, 15))
         wait_until("new ones", DEADLINE_S, lambda: out.values == list(range(10, 15)))
-        wait_until("idle", DEADLINE_S, lambda: not query.status["isTriggerActive"])
+        batches = len(out.batches)
+        wait_until("its end", DEADLINE_S, lambda: triggers.batches >= batches)
         files = sorted(path.name for path in offsets.iterdir())
-        time.sleep(3)
+        idle = triggers.idle
+        wait_until("20 idle triggers", DEADLINE_S, lambda: triggers.idle >= idle + 20)
         assert sorted(path.name for path in offsets.iterdir()) == files
+        assert (len(out.batches), triggers.batches) == (batches, batches)
     finally:
         query.stop()
 
@@ -320,32 +323,20 @@ def test_available_now_ends_at_the_offsets_of_its_start(
 
 
 def test_new_partitions_are_read_from_their_beginning(
-    spark: SparkSession, broker: Broker, tmp_path: Path
+    spark: SparkSession, either: Broker, tmp_path: Path
 ) -> None:
-    topic = new_topic(broker, 2)
+    topic = new_topic(either, 2)
     out = Sums()
-    query = start(load(spark, broker, True, subscribe=topic), out, tmp_path / "c")
+    query = start(load(spark, either, True, subscribe=topic), out, tmp_path / "c")
     try:
         wait_until("first", DEADLINE_S, lambda: (tmp_path / "c" / "offsets" / "0").exists())
-        client = ZkClient(
-            broker.zookeeper, session_timeout_ms=6000, connection_timeout_ms=6000
-        ).start()
-        try:
-            admin.add_partitions(client, topic, 4)
-        finally:
-            client.close()
-        wait_until("leaders", DEADLINE_S, lambda: _led(broker, topic, 4))
+        grow(either, topic, 4)
         for partition in range(4):
-            send(broker, topic, partition, range(100 * partition, 100 * partition + 5))
+            send(either, topic, partition, range(100 * partition, 100 * partition + 5))
         wait_until("all", DEADLINE_S, lambda: len(out.values) == 20 or not query.isActive)
         assert out.values == [100 * p + i for p in range(4) for i in range(5)]
     finally:
         query.stop()
-
-
-def _led(broker: Broker, topic: str, partitions: int) -> bool:
-    broker.wait_for_leader(topic, partitions)
-    return True
 
 
 def test_lost_messages_fail_the_query_or_are_left_out(
@@ -369,9 +360,7 @@ def test_lost_messages_fail_the_query_or_are_left_out(
     frame = load(spark, either, True, **options, failOnDataLoss=False)
     query = start(frame, out, tmp_path / "c", availableNow=True)
     assert query.awaitTermination(DEADLINE_S)
-    first = min(value for value in out.values if value > 10)
-    assert first > 10
-    assert out.values == [*range(10), *range(first, 500)]
+    assert out.values == [*range(10), *range(_earliest(either, topic), 500)]
 
 
 def _earliest(broker: Broker, topic: str) -> int:
@@ -382,7 +371,14 @@ def _earliest(broker: Broker, topic: str) -> int:
 
 def test_bad_input_ends_a_stream(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     topic = new_topic(broker)
+    send(broker, topic, 0, range(10))
     cases = [
+        (
+            {"subscribe": topic, "startingOffsets": f'{{"{topic}":{{"0":11}}}}'},
+            "Offsets has 11 for",
+        ),
+        ({"subscribe": topic, "startingOffsets": f'{{"{topic}":{{"1":0}}}}'}, "Offsets must name"),
+        ({"subscribe": topic, "failOnDataLos": "false"}, "did you mean failOnDataLoss"),
         ({"subscribe": "no-such-topic"}, r"subscribe \(no-such-topic\)"),
         ({"subscribe": topic, "startingOffsets": "{broken"}, "startingOffsets has value"),
         ({"subscribe": topic, "endingOffsets": "latest"}, "endingOffsets has value latest"),
@@ -392,9 +388,11 @@ def test_bad_input_ends_a_stream(spark: SparkSession, broker: Broker, tmp_path: 
         ),
     ]
     for number, (options, text) in enumerate(cases):
+        begin = time.monotonic()
         with pytest.raises(PySparkException, match=text):
             frame = load(spark, broker, True, **options)
             start(frame, Sums(), tmp_path / str(number)).awaitTermination(DEADLINE_S)
+        assert time.monotonic() - begin < DEADLINE_S
 
 
 def test_a_restart_replays_the_batch_that_was_under_way(
@@ -448,14 +446,24 @@ def test_sink_routes_by_column_and_by_option(spark: SparkSession, either: Broker
     assert load(spark, either, subscribe=three).count() == 3
 
 
-def test_bad_input_of_a_sink_is_named(spark: SparkSession, broker: Broker) -> None:
-    topic = new_topic(broker)
-    target = {"kafka.bootstrap.servers": broker.address}
+def test_bad_input_of_a_sink_is_named(spark: SparkSession, either: Broker) -> None:
+    topic = new_topic(either)
+    target = {"kafka.bootstrap.servers": either.address}
     frame = spark.createDataFrame([(None, "a")], "topic string, value string")
     cases = [
         (frame, {}, "append", "Column topic is null"),
         (frame.select("topic"), {}, "append", "Required column value is missing"),
         (frame.select("value"), {}, "append", "Option topic must be set"),
+        (
+            frame,
+            {
+                "topic": topic,
+                "kafka.bootstrap.servers": "127.0.0.1:1",
+                "kafka.metadata.fetch.timeout.ms": "2000",
+            },
+            "append",
+            r"kafka\.bootstrap\.servers has value 127\.0\.0\.1:1: ",
+        ),
         (frame, {"topic": topic}, "overwrite", "overwrite"),
         (frame, {"topic": topic, "kafka.acks": "some"}, "append", "kafka.acks has value some"),
         (
@@ -467,8 +475,8 @@ def test_bad_input_of_a_sink_is_named(spark: SparkSession, broker: Broker) -> No
     ]
     for data, options, mode, text in cases:
         with pytest.raises(PySparkException, match=text):
-            data.write.format("kafka08").options(**target, **options).mode(mode).save()
-    assert load(spark, broker, subscribe=topic).count() == 0
+            data.write.format("kafka08").options(**{**target, **options}).mode(mode).save()
+    assert load(spark, either, subscribe=topic).count() == 0
 
 
 def test_a_stream_from_topic_to_topic(spark: SparkSession, either: Broker, tmp_path: Path) -> None:
