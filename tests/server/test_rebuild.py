@@ -1,0 +1,209 @@
+"""What was rebuilt at append, and what consumers are sent of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka08.log.demand import AHEAD_BYTES
+from kafka08.log.log import Log, Prepared
+from kafka08.log.segment import FileSlice
+from kafka08.message.message import encode_entry
+from kafka08.message.message_set import encode_set, iter_entries, iter_messages
+from kafka08.message.wrapped import absolute_slice, has_absolute_offsets, rebuild
+from kafka08.server.rebuild import ConsumerView
+from tests.log.support import open_log, writable
+from tests.message.sets import CODECS, plain, wrapper
+from tests.server.support import ME, PEER, Rig
+
+T = ("t", 0)
+LOTS = 1 << 20
+TEXTS = [(None, b"text %d" % number) for number in range(30)]
+SENT = plain(TEXTS, 100)  # nowhere the true offsets
+
+
+def stored(log: Log, offset: int = 0) -> bytes:
+    return log.read(offset, LOTS).read()
+
+
+def spoil(log: Log) -> None:
+    """From here on nothing can be learnt from the files."""
+    for segment in log.segments:
+        os.pwrite(segment.file.fileno(), bytes(segment.size), 0)
+
+
+def append(log: Log, view: ConsumerView, data: bytes) -> Prepared | None:
+    prepared = log.append(writable(data)).prepared
+    if prepared is not None:
+        view.remember(prepared)
+    return prepared
+
+
+def served(log: Log, view: ConsumerView, offset: int = 0, max_bytes: int = LOTS) -> Any:
+    sent = view.of(log.read(offset, max_bytes), max_bytes)
+    return sent.read() if isinstance(sent, FileSlice) else sent
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_produced_wrapper_is_ready_before_anybody_asks(rig: Rig, codec: int) -> None:
+    partition = rig.lead(replicas=[ME, PEER], isr=[ME])
+    log = partition.leader_log()
+    sets = [wrapper(SENT, codec, key=key) for key in (None, b"key")]
+    for data in sets:
+        rig.produce((*T, data))
+    wanted = b"".join(
+        [
+            rebuild(data[entry.position : entry.position + entry.size_total])
+            for data in [stored(log)]
+            for entry in iter_entries(data)
+        ]
+    )
+    as_stored = rig.fetch((*T, 0, LOTS), replica_id=PEER)[T][2]
+    assert as_stored[8 : len(sets[0])] == sets[0][8:]
+    spoil(log)
+    assert rig.fetch((*T, 0, LOTS))[T][2] == wanted
+    assert rig.fetch((*T, 0, LOTS))[T][2] == wanted
+
+
+def test_mixed_sets_are_rebuilt_where_they_came_to_lie(tmp_path: Path) -> None:
+    """A wrapper without messages is taken out, nested ones are flattened, plain ones stay."""
+    log, view = open_log(tmp_path), ConsumerView()
+    nested = wrapper(plain(TEXTS[:2]), 2)
+    pieces = [
+        wrapper(SENT, 1),
+        wrapper(b"", 3),
+        encode_entry(b"k", b"v"),
+        wrapper(b"", 2),
+        wrapper(nested + plain(TEXTS), 3),
+        wrapper(SENT, 2),
+    ]
+    append(log, view, pieces[0])
+    prepared = append(log, view, b"".join(pieces))
+    assert prepared is not None and prepared.position == len(pieces[0])
+    data = stored(log)
+    by_place = {entry.position: entry for entry in iter_entries(data)}
+    assert len(prepared.wrappers) == 3
+    for position, stored_bytes, sent in prepared.wrappers:
+        entry = by_place[prepared.position + position]
+        assert stored_bytes == entry.size_total
+        assert sent == rebuild(data[entry.position : entry.position + stored_bytes])
+    assert served(log, view) == absolute_slice(data, max_bytes=LOTS)
+    offsets = [message.offset for message in iter_messages(served(log, view))]
+    assert offsets == list(range(30 + 30 + 1 + 32 + 30))
+
+
+def test_what_is_right_is_not_kept(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    assert log.append(writable(SENT)).prepared is None
+    right = encode_set(TEXTS, 1, 30)
+    assert log.append(writable(right)).prepared is None
+    assert stored(log, 30) == right
+    odd = log.append(writable(wrapper(plain(TEXTS[:2], 50) + plain(TEXTS[2:4], 62), 1))).prepared
+    assert odd is not None  # moved on by one, or its gap would look true
+    assert has_absolute_offsets(odd.wrappers[0].data)
+    follower = open_log(tmp_path / "follower")
+    copied = follower.append(writable(stored(log)), assign_offsets=False)
+    assert copied.count and copied.prepared is None
+
+
+def test_normalised_sets_are_right_and_known_to_be(tmp_path: Path) -> None:
+    log, view = open_log(tmp_path, compressed_sets="normalised"), ConsumerView()
+    for _ in range(2):
+        assert append(log, view, wrapper(SENT, 2)) is None
+    part = log.read(0, LOTS)
+    assert part.file.right_until == len(part)
+    assert view.of(part, LOTS) is part
+
+
+def test_wrappers_found_right_are_not_looked_at_again(tmp_path: Path) -> None:
+    log, view = open_log(tmp_path), ConsumerView()
+    log.append(writable(encode_set(TEXTS, 1, 0)), assign_offsets=False)
+    part = log.read(0, LOTS)
+    assert part.file.right_until == 0
+    assert view.of(part, LOTS) is part
+    assert part.file.right_until == len(part)
+
+
+def test_a_log_without_readers_is_not_prepared_for_ever(tmp_path: Path) -> None:
+    log, view = open_log(tmp_path), ConsumerView()
+    first = append(log, view, wrapper(SENT, 1))
+    log.demand.prepared(AHEAD_BYTES)
+    assert first is not None
+    assert append(log, view, wrapper(SENT, 1)) is None
+    log.demand.read_at(30, log.log_end_offset)
+    assert append(log, view, wrapper(SENT, 1)) is not None
+    data = stored(log)
+    assert served(log, view) == absolute_slice(data, max_bytes=LOTS) != data
+
+
+def test_fetches_of_consumers_are_the_demand(rig: Rig) -> None:
+    log = rig.lead(replicas=[ME, PEER], isr=[ME]).leader_log()
+    log.demand.prepared(AHEAD_BYTES)
+    rig.fetch((*T, 0, LOTS), replica_id=PEER)
+    assert not log.demand.is_there
+    rig.fetch((*T, 0, LOTS))
+    assert log.demand.is_there
+
+
+def test_after_a_truncation_nothing_of_the_old_is_sent(tmp_path: Path) -> None:
+    log, view = open_log(tmp_path), ConsumerView()
+    append(log, view, wrapper(SENT, 2))
+    append(log, view, wrapper(SENT, 2))
+    served(log, view)
+    log.truncate_to(30)
+    append(log, view, wrapper(plain(TEXTS[::-1]), 2))
+    data = stored(log)
+    assert served(log, view) == absolute_slice(data, max_bytes=LOTS)
+    values = [message.value for message in iter_messages(served(log, view))]
+    assert values == [value for _, value in TEXTS + TEXTS[::-1]]
+
+
+def test_rolled_segments_have_their_own(tmp_path: Path) -> None:
+    log, view = open_log(tmp_path, segment_bytes=600), ConsumerView()
+    for codec in CODECS:
+        append(log, view, wrapper(SENT, codec))
+    assert len(log.segments) == 3
+    wanted = [rebuild(stored(log, offset)) for offset in (0, 30, 60)]
+    spoil(log)
+    assert [served(log, view, offset) for offset in (0, 30, 60)] == wanted
+
+
+def test_damage_after_the_append_reaches_no_reader_past_the_cache(tmp_path: Path) -> None:
+    """Without anything remembered a spoilt wrapper is passed on for its reader to find out."""
+    log = open_log(tmp_path)
+    append(log, ConsumerView(), wrapper(SENT, 1))
+    data = bytearray(stored(log))
+    data[-3] ^= 1
+    part = log.read(0, LOTS)
+    os.pwrite(part.fileno(), data, 0)
+    assert served(log, ConsumerView()) == data
+
+
+def test_slices_that_lie_differently(tmp_path: Path) -> None:
+    """Any start and end gives what reading the file would give, a cut last entry aside."""
+    log, view = open_log(tmp_path), ConsumerView()
+    for number in range(6):
+        append(log, view, wrapper(plain(TEXTS[: number + 1]), 1))
+    data = stored(log)
+    sizes = [entry.size_total for entry in iter_entries(data)]
+    for offset, skipped in ((0, 0), (1, 1), (3, 2), (15, 5)):
+        start = sum(sizes[:skipped])
+        for max_bytes in (sizes[skipped] - 1, sizes[skipped], sum(sizes[: skipped + 2]), LOTS):
+            wanted = absolute_slice(data[start : start + max_bytes], max_bytes=max_bytes)
+            sent = served(log, view, offset, max_bytes)
+            assert wanted.startswith(sent)
+            assert not list(iter_entries(wanted[len(sent) :]))
+    assert served(log, view, 0, sizes[0] - 1) == data[: sizes[0] - 1]
+
+
+def test_little_memory_serves_all_the_same(tmp_path: Path) -> None:
+    log, view = open_log(tmp_path), ConsumerView(wrapper_bytes=1000, slice_bytes=300)
+    for codec in CODECS * 4:
+        append(log, view, wrapper(SENT, codec))
+    data = stored(log)
+    for max_bytes in (LOTS, 1500, 700):
+        wanted = absolute_slice(data[:max_bytes], max_bytes=max_bytes)
+        assert wanted.startswith(served(log, view, 0, max_bytes))
