@@ -17,9 +17,9 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from kafka08.errors import KafkaError
+from kafka08.errors import KafkaError, RequestTimedOutError
 from kafka08.producer.kafka_producer import KafkaProducer
-from kafka08.spark.sink_options import SinkOptions
+from kafka08.spark.sink_options import BOOTSTRAP, SinkOptions
 
 logger = logging.getLogger("kafka08.spark.sink")
 
@@ -49,8 +49,15 @@ def send_all(options: SinkOptions, batches: Iterator[pa.RecordBatch]) -> Written
                 break  # each further row might wait for what failed
         producer.flush()
     if failures:
-        raise failures[0]
+        raise _named(failures[0], options)
     return Written(rows)
+
+
+def _named(error: BaseException, options: SinkOptions) -> BaseException:
+    """Of brokers that did not answer in time, which ones were asked."""
+    if not isinstance(error, RequestTimedOutError):
+        return error
+    return type(error)(f"{error}. {BOOTSTRAP} has value {options.producer['bootstrap.servers']}")
 
 
 def _rows(

@@ -12,13 +12,16 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 
 from kafka08.errors import KafkaError
+from kafka08.producer.errors import MetadataTimeoutError
 from kafka08.spark import sink
 from kafka08.spark.sink import Written, send_all
 from kafka08.spark.sink_options import SinkOptions
 
+FAILURES = {"bad": KafkaError("no topic bad"), "late": MetadataTimeoutError("nothing of late")}
+
 
 class Remembering:
-    """Fails what goes to the topic ``bad``."""
+    """Fails what goes to the topics ``bad`` and ``late``."""
 
     sent: list[tuple[Any, ...]] = []
 
@@ -34,7 +37,7 @@ class Remembering:
 
     def send(self, topic: str, value: Any, key: Any, partition: Any, ended: Any) -> None:
         Remembering.sent.append((topic, value, key, partition))
-        ended(None, KafkaError("no topic bad") if topic == "bad" else None)
+        ended(None, FAILURES.get(topic))
 
     def flush(self) -> None:
         self.flushed = True
@@ -83,3 +86,10 @@ def test_nothing_is_sent_after_a_failure() -> None:
     with pytest.raises(KafkaError, match="no topic bad"):
         send_all(SinkOptions({}, None), iter([rows]))
     assert len(Remembering.sent) == 2
+
+
+def test_brokers_that_do_not_answer_are_named() -> None:
+    options = SinkOptions({"bootstrap.servers": "one:9092"}, None)
+    text = r"nothing of late\. kafka\.bootstrap\.servers has value one:9092"
+    with pytest.raises(MetadataTimeoutError, match=text):
+        send_all(options, iter([batch(value=["a"], topic=["late"])]))
