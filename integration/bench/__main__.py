@@ -81,6 +81,9 @@ class Bench:
             self._produce(broker, topic, load.batch(record, 16384), 1, self._effort.warm_s)
         self._produce(broker, topic, load.batch(100, 0), 1, self._effort.warm_s)
         broker.delete_topic(topic)
+        self._warm_reads(broker)
+
+    def _warm_reads(self, broker: Broker) -> None:
         topic, batch = self._topic(broker), load.batch(100, 16384, "snappy")
         load.preload(broker.port, topic, PARTITIONS, batch, 1 << 20)
         self._fetch(broker, topic, batch, 65536, self._effort.warm_s)
@@ -204,6 +207,21 @@ class Bench:
             self._measured(broker, f"{name}, {shown}", amount, broker.cpu_seconds() - cpu)
         broker.delete_topic(topic)
 
+    def past_the_cache(self, broker: Broker, name: str, batch: load.Batch) -> None:
+        """A group that reads what was produced before this broker started, so that nothing of it
+        is at hand; a broker of its own."""
+        broker.start()
+        topic = self._topic(broker)
+        load.preload(broker.port, topic, PARTITIONS, batch, self._effort.preload_bytes)
+        for _ in range(self._effort.rounds):
+            broker.stop()
+            broker.start()
+            self._warm_reads(broker)
+            cpu = broker.cpu_seconds()
+            amount = load.drain(broker.port, topic, PARTITIONS, batch, max_bytes=1 << 20, groups=1)
+            self._measured(broker, name, amount, broker.cpu_seconds() - cpu)
+        broker.stop()
+
     def replicated(self, three: list[Broker]) -> None:
         """Three replicas, acks -1: all partitions led by the first."""
         leader = three[0]
@@ -313,6 +331,16 @@ def run(kinds: list[str], effort: Effort, only: str, directory: Path) -> list[Ro
     for broker in brokers:
         benches.memory(broker)
         broker.kill()
+    for codec in ("gzip", "snappy"):
+        name = f"fetch {codec}, first group past the cache"
+        if only in name:
+            for kind in kinds:
+                say(f"{name}: {kind}")
+                chroot = f"{zookeeper.connect}/{kind}-{codec}"
+                restarted = Broker(
+                    kind, directory / f"{kind}-{codec}", chroot, props=PROPS, heap=HEAP
+                )
+                benches.past_the_cache(restarted, name, load.batch(100, 16384, codec))
     if only in "3 replicas":
         run_replicated(benches, kinds, effort.rounds, zookeeper.connect, directory)
     if only in "start, partitions":
