@@ -114,7 +114,9 @@ QUICK_TESTS = {
     "test_exactly_once": set(),
     "test_examples": set(),
     "test_jdbc": {"test_values_of_all_types"},
+    "test_late_data": set(),
     "test_packaging": {"test_what_is_in_the_zip", "test_local"},
+    "test_query_faults": set(),
 }
 
 

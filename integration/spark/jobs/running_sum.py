@@ -1,8 +1,8 @@
 """A driver with a running sum over a topic, to be killed: checkpoint, output directory, brokers,
 topic, master.
 
-Each batch writes what the sum is after it to `sum`, and a line to `history`. It ends when there
-is a file `stop`.
+Each batch writes what the sum is after it to `sum`, and a line to `history`. Before that a batch
+waits while there is a file `hold-` with its number behind it. It ends when there is a file `stop`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ def main(checkpoint: str, out: str, brokers: str, topic: str, master: str = "loc
     def write(frame: DataFrame, batch: int) -> None:
         row = frame.first()
         text = json.dumps({"batch": batch, "sum": row["sum"] or 0, "count": row["count"]})
+        with open(f"{out}/begun", "a") as begun:
+            begun.write(text + "\n")
+        while os.path.exists(f"{out}/hold-{batch}"):
+            time.sleep(0.05)
         with open(f"{out}/history", "a") as history:
             history.write(text + "\n")
         temporary = Path(out, "sum.tmp")
