@@ -105,10 +105,11 @@ def compress(codec: int, data: BytesLike, *, level: int = 6) -> bytes:
     if _MISSING:
         _check_installed(codec)
     if codec == GZIP:
-        library = fast_zlib if level == FASTEST else zlib
-        deflate = library.compressobj(level, zlib.DEFLATED, _GZIP_WBITS)
-        compressed: bytes = deflate.compress(data) + deflate.flush()
-        return compressed
+        if level == FASTEST and fast_zlib is not zlib:
+            fast: bytes = fast_zlib.compress(data, level, _GZIP_WBITS)
+            return fast
+        deflate = zlib.compressobj(level, zlib.DEFLATED, _GZIP_WBITS)
+        return deflate.compress(data) + deflate.flush()
     if codec == SNAPPY:
         return _compress_snappy(data)
     if codec == LZ4:

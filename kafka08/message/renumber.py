@@ -21,7 +21,7 @@ from kafka08.message.message import (
     encode_entry,
     key_and_value,
 )
-from kafka08.message.runs import MIN_RUN_BYTES, RETRY_AFTER, plain_run, write_offsets
+from kafka08.message.runs import MIN_RUN_BYTES, RETRY_AFTER, stamp_run
 
 
 class Rebuilt(NamedTuple):
@@ -66,12 +66,10 @@ def number(table: bytearray, first: int) -> int:
     while position < end:
         (size,) = size_at(table, position + 8)
         if retry_at <= position <= last_try:
-            rows = plain_run(view, position, end, size, check_crc=False)
-            if rows is not None:
-                write_offsets(rows, size, offset)
-                view[position : position + len(rows)] = rows
-                offset += len(rows) // (ENTRY_OVERHEAD + size)
-                position += len(rows)
+            octets = stamp_run(view, position, end, size, offset)
+            if octets:
+                offset += octets // (ENTRY_OVERHEAD + size)
+                position += octets
                 continue
             retry_at = position + RETRY_AFTER * size
         put(table, position, offset)
