@@ -15,7 +15,12 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, Read
 from kafka08.common import TopicPartition
 from kafka08.errors import ConfigError
 from kafka08.message.message_set import encode_set
-from kafka08.spark.errors import DataLossError, EndedEarlyError, UnreachableError
+from kafka08.spark.errors import (
+    DataLossError,
+    EndedEarlyError,
+    MessageTooLargeForFetchError,
+    UnreachableError,
+)
 from kafka08.spark.offsets import OffsetReader
 from kafka08.spark.planner import Range
 from kafka08.spark.reader import RangeReader
@@ -242,13 +247,25 @@ def test_a_range_is_read_exactly(cluster: FakeCluster) -> None:
     assert values(cluster, Range("t", 1, 7, 19)) == list(range(7, 19))
 
 
-def test_what_retention_removed(cluster: FakeCluster) -> None:
+def test_what_retention_removed(cluster: FakeCluster, caplog: pytest.LogCaptureFixture) -> None:
     cluster.earliest[ONE] = 5
     wanted = Range("t", 1, 2, 9)
     with pytest.raises(DataLossError, match=r"t-1 \[2, 9\).*earliest 5.*failOnDataLoss"):
         values(cluster, wanted)
+    assert not caplog.records
     assert values(cluster, wanted, LENIENT) == [5, 6, 7, 8]
+    (warning,) = caplog.messages
+    assert "t-1 [2, 9) is out of range" in warning
     assert values(cluster, Range("t", 1, 2, 4), LENIENT) == []
+
+
+def test_a_message_larger_than_any_fetch_is_an_error(cluster: FakeCluster) -> None:
+    cluster.logs[T] = encode_set([(None, b"0" * 500)])
+    options = OPTIONS._replace(fetch_bytes=100, max_fetch_bytes=200)
+    reader = RangeReader([], fetch_bytes=100, max_fetch_bytes=200, cluster=cluster)
+    text = r"offset 0 of t-0 \[0, 1\) is larger than 200 bytes: raise fetch\.message\.max\.bytes"
+    with pytest.raises(MessageTooLargeForFetchError, match=text):
+        list(read_range(options, Range("t", 0, 0, 1), reader=reader))
 
 
 def test_a_range_beyond_the_log(cluster: FakeCluster) -> None:
