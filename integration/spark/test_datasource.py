@@ -147,19 +147,19 @@ def test_json_offsets_and_patterns(spark: SparkSession, broker: Broker) -> None:
 
 
 def test_a_stream_starts_at_json_offsets(
-    spark: SparkSession, broker: Broker, tmp_path: Path
+    spark: SparkSession, either: Broker, tmp_path: Path
 ) -> None:
-    topic = new_topic(broker, 3)
+    topic = new_topic(either, 3)
     for partition in range(3):
-        send(broker, topic, partition, range(100 * partition, 100 * partition + 10))
+        send(either, topic, partition, range(100 * partition, 100 * partition + 10))
     starting = json.dumps({topic: {"0": -2, "1": -1, "2": 7}})
     out = Sums()
     query = start(
-        load(spark, broker, True, subscribe=topic, startingOffsets=starting), out, tmp_path / "c"
+        load(spark, either, True, subscribe=topic, startingOffsets=starting), out, tmp_path / "c"
     )
     try:
         wait_until("first", DEADLINE_S, lambda: len(out.values) == 13 or not query.isActive)
-        send(broker, topic, 1, range(110, 112))
+        send(either, topic, 1, range(110, 112))
         wait_until("more", DEADLINE_S, lambda: len(out.values) == 15 or not query.isActive)
         assert out.values == [*range(10), 110, 111, 207, 208, 209]
     finally:
@@ -203,14 +203,14 @@ BAD = [
 ]
 
 
-def test_bad_input_of_a_batch_is_named(spark: SparkSession, broker: Broker) -> None:
-    topic = new_topic(broker)
-    send(broker, topic, 0, range(10))
+def test_bad_input_of_a_batch_is_named(spark: SparkSession, either: Broker) -> None:
+    topic = new_topic(either)
+    send(either, topic, 0, range(10))
     for options, text in BAD:
         given = {key: value.format(t=topic) for key, value in options.items()}
         begin = time.monotonic()
         with pytest.raises(PySparkException, match=text):
-            load(spark, broker, **given).count()
+            load(spark, either, **given).count()
         assert time.monotonic() - begin < 30
 
 
@@ -369,9 +369,9 @@ def _earliest(broker: Broker, topic: str) -> int:
         return reader.earliest([tp])[tp]
 
 
-def test_bad_input_ends_a_stream(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
-    topic = new_topic(broker)
-    send(broker, topic, 0, range(10))
+def test_bad_input_ends_a_stream(spark: SparkSession, either: Broker, tmp_path: Path) -> None:
+    topic = new_topic(either)
+    send(either, topic, 0, range(10))
     cases = [
         (
             {"subscribe": topic, "startingOffsets": f'{{"{topic}":{{"0":11}}}}'},
@@ -390,7 +390,7 @@ def test_bad_input_ends_a_stream(spark: SparkSession, broker: Broker, tmp_path: 
     for number, (options, text) in enumerate(cases):
         begin = time.monotonic()
         with pytest.raises(PySparkException, match=text):
-            frame = load(spark, broker, True, **options)
+            frame = load(spark, either, True, **options)
             start(frame, Sums(), tmp_path / str(number)).awaitTermination(DEADLINE_S)
         assert time.monotonic() - begin < DEADLINE_S
 
@@ -532,11 +532,16 @@ def test_the_example_of_the_guide(
     broker: Broker, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
     section = (HOME / "docs" / "spark.md").read_text().partition("## Structured Streaming")[2]
-    text = section.partition("```python\n")[2].partition("```")[0]
+    # The query, and the listener that shows its progress.
+    blocks = [block.partition("```")[0] for block in section.split("```python\n")[1:]]
+    assert len(blocks) == 2
+    text = "\n".join(blocks)
     assert "localhost:9092" in text
+    assert "localhost:2181" in text
     broker.create_topic("words", 2)
     program = tmp_path / "guide.py"
-    program.write_text(text.replace("localhost:9092", broker.address))
+    text = text.replace("localhost:9092", broker.address)
+    program.write_text(text.replace("localhost:2181", broker.zookeeper))
     job = driver("guide", tmp_path / "guide", program)
     launch(job)
     assert job.exit_code(3 * DEADLINE_S) == 0, job.log[-2000:]

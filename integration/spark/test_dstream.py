@@ -277,7 +277,7 @@ def attempt(message: Any) -> int:
     return context.attemptNumber()
 
 
-def test_errors_at_creation(sc: SparkContext, broker: Broker) -> None:
+def test_errors_at_creation(sc: SparkContext, either: Broker) -> None:
     ssc = StreamingContext(sc, 1)
     for params in ({}, {"metadata.broker.list": ""}):
         with pytest.raises(JobError, match="Must specify"):
@@ -285,11 +285,11 @@ def test_errors_at_creation(sc: SparkContext, broker: Broker) -> None:
     with pytest.raises(JobError, match="host>:<port"):
         KafkaUtils.createDirectStream(ssc, ["t"], {"bootstrap.servers": "localhost"})
     with pytest.raises(TypeError, match="topics should be list"):
-        KafkaUtils.createDirectStream(ssc, "t", direct(broker))  # type: ignore[arg-type]
+        KafkaUtils.createDirectStream(ssc, "t", direct(either))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="topics should be dict"):
-        KafkaUtils.createStream(ssc, broker.zookeeper, "g", ["t"])  # type: ignore[arg-type]
+        KafkaUtils.createStream(ssc, either.zookeeper, "g", ["t"])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="offsetRanges should be list"):
-        KafkaUtils.createRDD(sc, direct(broker), OffsetRange("t", 0, 0, 1))  # type: ignore[arg-type]
+        KafkaUtils.createRDD(sc, direct(either), OffsetRange("t", 0, 0, 1))  # type: ignore[arg-type]
     for option in ("metadata.broker.list", "bootstrap.servers"):
         text = rf"{option.replace('.', '[.]')} has value 127\.0\.0\.1:1,127\.0\.0\.1:2: "
         nowhere = {option: "127.0.0.1:1,127.0.0.1:2"}
@@ -298,17 +298,17 @@ def test_errors_at_creation(sc: SparkContext, broker: Broker) -> None:
         with pytest.raises(UnreachableError, match=text):
             KafkaUtils.createRDD(sc, nowhere, [OffsetRange("t", 0, 0, 1)])
     with pytest.raises(JobError, match=r"metadata for 'no-such-topic'\. Does the topic exist"):
-        KafkaUtils.createDirectStream(ssc, ["no-such-topic"], direct(broker))
+        KafkaUtils.createDirectStream(ssc, ["no-such-topic"], direct(either))
     with pytest.raises(JobError, match="leader offsets: No metadata for topic no-such-topic"):
-        KafkaUtils.createRDD(sc, direct(broker), [OffsetRange("no-such-topic", 0, 0, 1)])
+        KafkaUtils.createRDD(sc, direct(either), [OffsetRange("no-such-topic", 0, 0, 1)])
     with pytest.raises(JobError, match=r"fetch\.message\.max\.bytes is 'many'"):
-        wrong = direct(broker, fetch_message_max_bytes="many")
+        wrong = direct(either, fetch_message_max_bytes="many")
         KafkaUtils.createDirectStream(ssc, ["t"], wrong)
     for key, value in (("auto.offset.reset", "sometimes"), ("fetch.message.max.bytes", "many")):
         with pytest.raises(ConfigError, match=f"{key}.*{value}"):
-            KafkaUtils.createStream(ssc, broker.zookeeper, "g", {"t": 1}, {key: value})
+            KafkaUtils.createStream(ssc, either.zookeeper, "g", {"t": 1}, {key: value})
     with pytest.raises(KafkaError, match=r"at least one thread each: \{'t': 0\}"):
-        KafkaUtils.createStream(ssc, broker.zookeeper, "g", {"t": 0})
+        KafkaUtils.createStream(ssc, either.zookeeper, "g", {"t": 0})
 
 
 def test_a_rate_limit(sc: SparkContext, broker: Broker) -> None:
@@ -367,13 +367,13 @@ def test_what_retention_took_is_an_error_not_a_reset(sc: SparkContext, either: B
     assert seen.values == []
 
 
-def test_offsets_beyond_the_log_fail_its_batches(sc: SparkContext, broker: Broker) -> None:
-    topic = new_topic(broker)
-    send(broker, topic, 0, range(5))
+def test_offsets_beyond_the_log_fail_its_batches(sc: SparkContext, either: Broker) -> None:
+    topic = new_topic(either)
+    send(either, topic, 0, range(5))
     seen = Seen()
     start = {TopicAndPartition(topic, 0): 99}
     ssc = StreamingContext(sc, 0.5)
-    KafkaUtils.createDirectStream(ssc, [topic], direct(broker), start).foreachRDD(seen.collect)
+    KafkaUtils.createDirectStream(ssc, [topic], direct(either), start).foreachRDD(seen.collect)
     ssc.start()
     try:
         with pytest.raises(Exception, match=rf"99 of \[{topic},0\], whose log ends at 5.*fromOff"):
