@@ -275,6 +275,7 @@ BAD_INPUT = {
             "brokers_that_die_under_a_sink_and_stay_away",
         ),
         *dstream_faults("brokers_that_die_before_a_job_and_stay_away"),
+        *dstream_faults("a_group_whose_brokers_are_away_goes_on_with_them"),
         *dstream_faults("brokers_that_are_away_fail_batches_and_lose_nothing"),
     ),
     "message larger than any fetch allowed": (

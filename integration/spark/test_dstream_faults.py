@@ -58,7 +58,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 JOBS = Path(__file__).parent / "jobs"
-INTERVAL_S = 0.5
+INTERVAL_S = 1.0
 PER_BATCH = 50  # of a partition: what the job's rate limit allows in an interval
 
 
@@ -280,6 +280,7 @@ def test_a_leader_killed_in_a_batch(sc: SparkContext, servers: Servers, kind: st
         producer.send(*[KeyedMessage(topic, b"%d" % number) for number in range(200)])
         seen.wait(50)
         killing.set()
+        producer.send(*[KeyedMessage(topic, b"%d" % number) for number in range(200, 220)])
         assert reached.wait(DEADLINE_S)
         brokers[0].kill()
         wait_until(
@@ -289,7 +290,7 @@ def test_a_leader_killed_in_a_batch(sc: SparkContext, servers: Servers, kind: st
         )
         killing.clear()
         elected.set()
-        for number in range(200, 240):
+        for number in range(220, 240):
             producer.send(KeyedMessage(topic, b"%d" % number))
         seen.wait(240)
     assert seen.values == list(range(240))
@@ -432,6 +433,33 @@ def test_two_drivers_share_a_group(
     repeated = [value for value, count in Counter(noted(notes)).items() if count > 1]
     assert sorted(repeated) == sorted(map(int, lines_of(notes[1])[done:])), "not committed"
     assert {value // 100 for value in repeated} <= set(its)
+
+
+def test_a_group_whose_brokers_are_away_goes_on_with_them(
+    sc: SparkContext, servers: Servers
+) -> None:
+    (broker,) = servers.cluster("ours", 1)
+    topic = new_topic(broker)
+    send(broker, topic, 0, range(10))
+    seen = Seen()
+    ssc = StreamingContext(sc, INTERVAL_S)
+    group = uuid.uuid4().hex
+    stream = KafkaUtils.createStream(ssc, broker.zookeeper, group, {topic: 1}, dict(SMALLEST))
+    stream.map(lambda pair: int(pair[1])).foreachRDD(seen.collect)
+    ssc.start()
+    try:
+        seen.wait(10)
+        wait_until("commit", DEADLINE_S, lambda: committed(broker, group, topic) == {0: 10})
+        broker.kill()
+        with pytest.raises(Exception, match=rf"list of brokers in {broker.zookeeper} has value "):
+            ssc.awaitTerminationOrTimeout(DEADLINE_S)
+        broker.start()
+        broker.wait_for_leader(topic)
+        send(broker, topic, 0, range(10, 20))
+        seen.wait(20)
+    finally:
+        ssc.stop(False, False)
+    assert seen.values == list(range(20))
 
 
 def noted(notes: list[Path]) -> list[int]:

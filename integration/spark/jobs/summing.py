@@ -106,7 +106,7 @@ def main(
     brokers: str,
     topic: str,
     master: str = "local[2,4]",
-    seconds: str = "0.5",
+    seconds: str = "1",
 ) -> None:
     from pyspark import SparkContext
     from pyspark.streaming import StreamingContext
@@ -114,7 +114,7 @@ def main(
     from kafka08.spark.dstream import KafkaUtils
 
     def create() -> StreamingContext:
-        conf = spark_conf(master, streaming_kafka_maxRatePerPartition=100)
+        conf = spark_conf(master, streaming_kafka_maxRatePerPartition=50)
         ssc = StreamingContext(SparkContext(conf=conf), float(seconds))
         params = {"metadata.broker.list": brokers, "auto.offset.reset": "smallest"}
         stream = KafkaUtils.createDirectStream(ssc, [topic], params)
