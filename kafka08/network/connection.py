@@ -2,8 +2,10 @@
 
 Requests that arrived together are served one after the other and answered with one write, as
 long as none of them has to wait: a request that waits (for bytes to fetch, for acks) lets the
-replies before it go first. Replies are bytes or slices of a log file; those that are long travel
-from the page cache to the socket by sendfile. Knows nothing of what a request means.
+replies before it go first. Short replies leave after those whom the requests woke have been
+served, as in the original: a waiting consumer has a message before its producer has the answer.
+Replies are bytes or slices of a log file; those that are long travel from the page cache to the
+socket by sendfile. Knows nothing of what a request means.
 
 A frame's memory belongs to the connection's receive buffer and is reused after ``handle``.
 """
@@ -30,8 +32,11 @@ _TURN_REQUESTS = 8
 _TURN_BYTES = 1 << 20
 # Replies are not held together beyond this.
 _HELD_BYTES = 64 * 1024
-# Slices of files up to this size are read and go with the rest: one call instead of three.
+# What is no longer than this is copied (or read) and goes with the rest in one call.
 _READ_BYTES = 16 * 1024
+_PLAIN = (bytes, bytearray, memoryview)
+# What libev calls EV_READ.
+_READ = 1
 
 
 class Connection:
@@ -41,8 +46,8 @@ class Connection:
     """
 
     __slots__ = (
-        "_callback", "_decoder", "_held", "_held_bytes", "_lock", "_loop", "_sock",
-        "address", "last_active", "serving",
+        "_callback", "_decoder", "_held", "_held_bytes", "_hub", "_lock", "_readable", "_sock",
+        "_writing", "address", "last_active", "serving",
     )  # fmt: skip
 
     def __init__(self, sock: Any, address: str, max_bytes: int) -> None:
@@ -51,11 +56,13 @@ class Connection:
         self.serving = False
         self._sock = sock
         self._decoder = FrameDecoder(max_bytes)
-        self._loop = gevent.get_hub().loop
+        self._hub = gevent.get_hub()
+        self._readable = self._hub.loop.io(sock.fileno(), _READ)
         self._lock = RLock()
         self._held: list[Any] = []
         self._held_bytes = 0
         self._callback: Any = None
+        self._writing = False  # a greenlet of its own sends what was held
 
     def run(self, handle: Handle) -> None:
         """Serve until the peer closes, the protocol is broken or ``handle`` raises.
@@ -66,19 +73,25 @@ class Connection:
             self._serve(handle)
         finally:
             self.serving = False  # what is left may idle out like anything else
+            self._readable.close()
             self.flush()
 
     def _serve(self, handle: Handle) -> None:
         receive, decoder = self._sock.recv_into, self._decoder
         requests = octets = 0
+        drained = True
         while True:
-            count = receive(decoder.get_buffer())
+            buffer = decoder.get_buffer()
+            if drained:  # a read would most likely find nothing
+                self._hub.wait(self._readable)
+            count = receive(buffer)
             if not count:
                 return
+            drained = count < len(buffer)
             self.last_active = time.monotonic()
             for frame in decoder.received(count):
-                if self._held and self._callback is None:
-                    self._callback = self._loop.run_callback(self._flush_while_waiting)
+                if self._held:
+                    self._flush_soon()
                 self.serving = True
                 reply = handle(frame, self.address)
                 self.serving = False
@@ -86,7 +99,10 @@ class Connection:
                     self._hold(reply)
                 requests += 1
             if self._held:
-                self.flush()
+                if drained and self._held_bytes <= _READ_BYTES:
+                    self._flush_soon()
+                else:
+                    self.flush()
             octets += count
             if requests >= _TURN_REQUESTS or octets >= _TURN_BYTES:
                 requests = octets = 0
@@ -99,17 +115,46 @@ class Connection:
         if self._held_bytes > _HELD_BYTES:
             self.flush()
 
+    def _flush_soon(self) -> None:
+        """Have replies sent when the loop gets to run, after those whom the requests woke."""
+        if self._callback is None:
+            self._callback = self._hub.loop.run_callback(self._flush_while_waiting)
+
     def _flush_while_waiting(self) -> None:
-        """The loop got to run, so a request waits: send what is ready (in the hub: no waiting)."""
+        """In the hub, where nothing may wait: send what needs no waiting for."""
         self._callback = None
-        if self._held:
+        if not self._held or self._writing:
+            return
+        if self._held_bytes > _READ_BYTES or not self._flush_at_once():
+            self._writing = True
             gevent.spawn(self._flush_quietly)
+
+    def _flush_at_once(self) -> bool:
+        """Send what is held, which is short; False if some of it has to wait."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            data = b"".join([p if isinstance(p, _PLAIN) else p.read() for p in self._held])
+            sent = os.write(self._sock.fileno(), data)
+        except BlockingIOError:
+            return False
+        except Exception:
+            self.shutdown()  # so that the connection's own greenlet meets it
+            return True
+        finally:
+            self._lock.release()
+        self._held = [data[sent:]] if sent < len(data) else []
+        self._held_bytes = len(data) - sent
+        return sent == len(data)
 
     def _flush_quietly(self) -> None:
         try:
-            self.flush()
-        except OSError:
-            pass  # the connection's own greenlet will find out
+            while self._held:
+                self.flush()
+        except Exception:
+            self.shutdown()  # the connection's own greenlet ends
+        finally:
+            self._writing = False
 
     def flush(self) -> None:
         """Send the replies that are held."""
@@ -125,16 +170,17 @@ class Connection:
     def _write(self, parts: list[Any]) -> None:
         gathered: list[Any] = []
         for part in parts:
-            if isinstance(part, (bytes, bytearray, memoryview)):
-                gathered.append(part)
-                continue
+            plain = isinstance(part, _PLAIN)
             if len(part) <= _READ_BYTES:
-                gathered.append(part.read())
+                gathered.append(part if plain else part.read())
                 continue
             if gathered:
                 self._sock.sendall(b"".join(gathered), MSG_MORE)
                 gathered.clear()
-            self._send_file(part)
+            if plain:
+                self._send(part)
+            else:
+                self._send_file(part)
         if gathered:
             self._send(gathered[0] if len(gathered) == 1 else b"".join(gathered))
 

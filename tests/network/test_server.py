@@ -311,6 +311,62 @@ def test_a_peer_that_never_reads_stops_nobody_else(
     assert 1 <= service.frames.count(b"s") < 10  # what is behind an unsent reply waits
 
 
+def test_short_replies_nobody_reads_do_not_pile_up(
+    start: Start, connect: Connect, service: Service
+) -> None:
+    server = start(send_buffer_bytes=4096)
+    deaf, other = connect(server), connect(server)
+    body = b"d" * 900
+    sender = gevent.spawn(lambda: [deaf.send(body) for _ in range(20_000)])
+    served = -1
+    while served != service.frames.count(body):
+        served = service.frames.count(body)
+        for _ in range(100):
+            assert other.call(b"hello") == b"hello"
+    sender.kill()
+    assert 1 <= served < 20_000
+
+
+def test_who_was_woken_is_served_before_the_answer_leaves(
+    start: Start, connect: Connect, service: Service
+) -> None:
+    order: list[str] = []
+    handle = service.handle
+
+    def watched(frame: memoryview, address: str) -> list[Any] | None:
+        body = bytes(frame)
+        reply = handle(frame, address)
+        if body == b"wait":
+            order.append("woken")
+        elif body == b"wake":
+            service.gate.set()
+            reply = [Noted(b"\0\0\0\1x", order)]
+        return reply
+
+    service.handle = watched  # type: ignore[method-assign]
+    server = start()
+    waiting, waking = connect(server), connect(server)
+    waiting.send(b"wait")
+    assert service.waiting.wait(PATIENCE)
+    assert waking.call(b"wake") == b"x"
+    assert waiting.reply() == b"wait"
+    assert order == ["woken", "answered"]
+
+
+class Noted:
+    """A reply of some bytes that notes when it is taken."""
+
+    def __init__(self, data: bytes, order: list[str]) -> None:
+        self.data, self.order = data, order
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def read(self) -> bytes:
+        self.order.append("answered")
+        return self.data
+
+
 def test_a_file_that_is_shorter_than_its_slice_closes(
     start: Start, connect: Connect, service: Service, stored: BinaryIO
 ) -> None:
