@@ -27,6 +27,8 @@ from integration.harness import Broker, ZooKeeper, kill_everything
 
 MB = 1e6
 PARTITIONS = 6
+# For each partition: the kernel counts CPU in hundredths of a second.
+GROUP_BYTES = 96 << 20
 PROPS = {
     "log.segment.bytes": 64 << 20,
     "log.retention.bytes": 256 << 20,
@@ -73,7 +75,7 @@ def idle_partitions(broker: Broker, count: int, seconds: float) -> None:
 def groups(broker: Broker, codec: str) -> None:
     topic, batch = f"groups-{codec}", load.batch(100, 16384, codec)
     broker.create_topic(topic, PARTITIONS)
-    load.preload(broker.port, topic, PARTITIONS, batch, 8 << 20)
+    load.preload(broker.port, topic, PARTITIONS, batch, GROUP_BYTES)
     spent = []
     for number in (1, 1, 24):  # the first pays for what all others find done
         cpu = broker.cpu_seconds()
