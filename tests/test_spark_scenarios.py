@@ -80,6 +80,7 @@ SCENARIOS = {
         (
             *dstream("ranges_as_an_rdd"),
             *unit("reader", "the_hinted_leader_is_asked_first_and_left_after_a_failure"),
+            *unit("rdd", "the_known_leader_is_for_first_attempts"),
         ),
     ),
     7: Scenario(
