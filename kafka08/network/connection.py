@@ -77,7 +77,7 @@ class Connection:
             self.flush()
 
     def _serve(self, handle: Handle) -> None:
-        receive, decoder = self._sock.recv_into, self._decoder
+        receive, decoder, loop = self._sock.recv_into, self._decoder, self._hub.loop
         requests = octets = 0
         drained = True
         while True:
@@ -89,6 +89,7 @@ class Connection:
                 return
             drained = count < len(buffer)
             self.last_active = time.monotonic()
+            turn = loop.iteration
             for frame in decoder.received(count):
                 if self._held:
                     self._flush_soon()
@@ -99,7 +100,8 @@ class Connection:
                     self._hold(reply)
                 requests += 1
             if self._held:
-                if drained and self._held_bytes <= _READ_BYTES:
+                # Whoever had to wait lets nobody go first any more.
+                if drained and loop.iteration == turn and self._held_bytes <= _READ_BYTES:
                     self._flush_soon()
                 else:
                     self.flush()

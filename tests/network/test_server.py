@@ -337,10 +337,10 @@ def test_who_was_woken_is_served_before_the_answer_leaves(
         body = bytes(frame)
         reply = handle(frame, address)
         if body == b"wait":
-            order.append("woken")
+            reply = [Noted(b"\0\0\0\1w", "woken", order)]
         elif body == b"wake":
             service.gate.set()
-            reply = [Noted(b"\0\0\0\1x", order)]
+            reply = [Noted(b"\0\0\0\1x", "answered", order)]
         return reply
 
     service.handle = watched  # type: ignore[method-assign]
@@ -349,21 +349,21 @@ def test_who_was_woken_is_served_before_the_answer_leaves(
     waiting.send(b"wait")
     assert service.waiting.wait(PATIENCE)
     assert waking.call(b"wake") == b"x"
-    assert waiting.reply() == b"wait"
+    assert waiting.reply() == b"w"
     assert order == ["woken", "answered"]
 
 
 class Noted:
     """A reply of some bytes that notes when it is taken."""
 
-    def __init__(self, data: bytes, order: list[str]) -> None:
-        self.data, self.order = data, order
+    def __init__(self, data: bytes, name: str, order: list[str]) -> None:
+        self.data, self.name, self.order = data, name, order
 
     def __len__(self) -> int:
         return len(self.data)
 
     def read(self) -> bytes:
-        self.order.append("answered")
+        self.order.append(self.name)
         return self.data
 
 
