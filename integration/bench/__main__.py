@@ -54,7 +54,7 @@ class Effort(NamedTuple):
     partitions: int
 
 
-QUICK = Effort(1, 1.5, 2.0, 200 << 20, 8 << 20, 1000, 200)
+QUICK = Effort(1, 1.5, 2.0, 200 << 20, 32 << 20, 1000, 200)
 FULL = Effort(5, 4.0, 5.0, 1 << 30, 32 << 20, 5000, 1000)
 
 
