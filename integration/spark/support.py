@@ -9,6 +9,7 @@ import importlib.util
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,16 @@ def driver(name: str, directory: Path, program: Path, *args: object) -> Process:
     process = Process(name, command, directory)
     process.spawn()
     return process
+
+
+def run_until(stop: Path, query: Any) -> None:
+    """Say "running", then let a query of the driver run until the file ``stop`` is there."""
+    print("running", flush=True)
+    while query.isActive and not stop.exists():
+        time.sleep(0.1)
+    if query.exception() is not None:
+        raise query.exception()
+    query.stop()
 
 
 def produce(broker: Broker, topic: str, partition: int, records: Iterable[Record]) -> int:

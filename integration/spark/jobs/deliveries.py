@@ -16,7 +16,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from integration.spark.support import spark_conf
+from integration.spark.support import run_until, spark_conf
 
 warnings.simplefilter("ignore")
 
@@ -88,12 +88,7 @@ def main(checkpoint: str, out: str, brokers: str, *topics: str) -> None:
     sales, shipments = (source.option("subscribe", topic).load() for topic in topics)
     writer = deliveries(sales, shipments).writeStream.foreachBatch(batch)
     query = writer.option("checkpointLocation", checkpoint).start()
-    print("running", flush=True)
-    while query.isActive and not os.path.exists(f"{out}/stop"):
-        time.sleep(0.1)
-    if query.exception() is not None:
-        raise query.exception()
-    query.stop()
+    run_until(Path(out, "stop"), query)
     spark.stop()
 
 

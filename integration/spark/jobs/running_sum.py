@@ -14,7 +14,7 @@ import time
 import warnings
 from pathlib import Path
 
-from integration.spark.support import spark_conf
+from integration.spark.support import run_until, spark_conf
 
 warnings.simplefilter("ignore")
 
@@ -51,12 +51,7 @@ def main(checkpoint: str, out: str, brokers: str, topic: str, master: str = "loc
     sums = values.agg(F.sum("v").alias("sum"), F.count("*").alias("count"))
     writer = sums.writeStream.outputMode("complete").foreachBatch(write)
     query = writer.option("checkpointLocation", checkpoint).start()
-    print("running", flush=True)
-    while query.isActive and not os.path.exists(f"{out}/stop"):
-        time.sleep(0.1)
-    if query.exception() is not None:
-        raise query.exception()
-    query.stop()
+    run_until(Path(out, "stop"), query)
     spark.stop()
 
 
