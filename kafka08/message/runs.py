@@ -57,12 +57,10 @@ def plain_run(
     None when there are too few of them, or when one is compressed or, if looked at, has a wrong
     crc. At most one group of rows is taken: the caller comes back for more.
     """
-    if size < MIN_MESSAGE_SIZE:
-        return None
-    width = ENTRY_OVERHEAD + size
-    rows = min((end - position) // width, _GROUP_ROWS, _GROUP_BYTES // width)
+    rows = _most_rows(position, end, size)
     if rows < MIN_RUN:
         return None
+    width = ENTRY_OVERHEAD + size
     wanted = _HIGH_FIRST.pack(size)
     if native is not None:
         rows = native.uniform_rows(buffer, position, rows, width, wanted)
@@ -86,6 +84,14 @@ def plain_run(
     )
 
 
+def _most_rows(position: int, end: int, size: int) -> int:
+    """How many rows of ``size`` there is room for, at most one group; 0 if it fits no message."""
+    if size < MIN_MESSAGE_SIZE:
+        return 0
+    width = ENTRY_OVERHEAD + size
+    return min((end - position) // width, _GROUP_ROWS, _GROUP_BYTES // width)
+
+
 def stamp_run(buffer: memoryview, position: int, end: int, size: int, first: int) -> int:
     """Check the crcs of a run as ``plain_run`` does and number its rows from ``first``, in place.
 
@@ -99,12 +105,10 @@ def stamp_run(buffer: memoryview, position: int, end: int, size: int, first: int
         write_offsets(table, size, first)
         buffer[position : position + len(table)] = table
         return len(table)
-    if size < MIN_MESSAGE_SIZE:
-        return 0
-    width = ENTRY_OVERHEAD + size
-    rows: int = min((end - position) // width, _GROUP_ROWS, _GROUP_BYTES // width)
+    rows: int = _most_rows(position, end, size)
     if rows < MIN_RUN:
         return 0
+    width = ENTRY_OVERHEAD + size
     rows = native.uniform_rows(buffer, position, rows, width, _HIGH_FIRST.pack(size))
     if rows < MIN_RUN or not _chain_is_right(buffer, position, rows, width, first):
         return 0
