@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
@@ -21,6 +22,11 @@ from integration.spark.support import produce
 from integration.wire import wait_until
 
 DEADLINE_S = 90
+# What PySpark itself warns of.
+SPARK_WARNINGS = [
+    pytest.mark.filterwarnings(f"ignore::{name}")
+    for name in ("DeprecationWarning", "FutureWarning", "ResourceWarning")
+]
 SMALLEST = {"auto.offset.reset": "smallest"}
 
 

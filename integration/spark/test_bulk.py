@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from integration.harness import HOME, Broker, Process, ZooKeeper
+from integration.spark.scene import SPARK_WARNINGS
 from integration.spark.support import missing, produce, spark_conf
 from integration.wire import wait_until
 
@@ -31,11 +32,7 @@ from kafka08.spark.errors import DataLossError
 from kafka08.spark.params import SourceParams, endpoints_in
 from kafka08.spark.run_history import HISTORY, RunConflictError, RunHistory
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+pytestmark = SPARK_WARNINGS
 PROPS = {
     "log.retention.check.interval.ms": 500,
     "log.segment.delete.delay.ms": 100,

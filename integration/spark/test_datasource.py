@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from integration.harness import HOME, Broker, Process, Tools
-from integration.spark.scene import DEADLINE_S, grow, new_topic, send
+from integration.spark.scene import DEADLINE_S, SPARK_WARNINGS, grow, new_topic, send
 from integration.spark.support import driver, missing, produce, spark_conf
 from integration.wire import wait_until
 from kafka08.message.message_set import encode_set
@@ -31,11 +31,7 @@ from kafka08.spark.datasource import register
 from kafka08.spark.listener import GroupOffsetsListener
 from kafka08.spark.offsets import OffsetReader
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+pytestmark = SPARK_WARNINGS
 PROPS = {
     "message.max.bytes": 4 << 20,
     "replica.fetch.max.bytes": 4 << 20,

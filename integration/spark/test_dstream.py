@@ -16,6 +16,7 @@ from integration.harness import HOME, Broker, Process
 from integration.spark.scene import (
     DEADLINE_S,
     SMALLEST,
+    SPARK_WARNINGS,
     Seen,
     committed,
     conf_of,
@@ -45,11 +46,7 @@ from kafka08.spark.errors import JobError, UnreachableError
 from kafka08.spark.offset_log import OffsetLog
 from kafka08.spark.planner import Range
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+pytestmark = SPARK_WARNINGS
 JOBS = Path(__file__).parent / "jobs"
 PROPS = {
     "message.max.bytes": 4 << 20,

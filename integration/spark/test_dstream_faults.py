@@ -20,6 +20,7 @@ from integration.harness import Broker, Process
 from integration.spark.scene import (
     DEADLINE_S,
     SMALLEST,
+    SPARK_WARNINGS,
     Seen,
     Servers,
     addresses,
@@ -51,12 +52,7 @@ from kafka08.producer.producer import Producer
 from kafka08.spark.dstream import KafkaUtils, OffsetRange
 from kafka08.spark.offset_log import DIRECTORY
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+pytestmark = [pytest.mark.slow, *SPARK_WARNINGS]
 JOBS = Path(__file__).parent / "jobs"
 INTERVAL_S = 1.0
 PER_BATCH = 50  # of a partition: what the job's rate limit allows in an interval

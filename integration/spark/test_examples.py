@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from integration.harness import HOME, Broker, Process, ZooKeeper
+from integration.spark.scene import SPARK_WARNINGS
 from integration.spark.support import missing, produce, spark_conf
 from integration.wire import wait_until
 
@@ -30,11 +31,7 @@ from pyspark.sql import SparkSession
 from kafka08.spark import package
 from kafka08.spark.datasource import register
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+pytestmark = SPARK_WARNINGS
 EXAMPLES = HOME / "docs" / "examples"
 DEADLINE_S = 120
 SPARK_HOME = Path(pyspark.__file__).parent

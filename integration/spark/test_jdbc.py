@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from integration.harness import Broker, Process, ZooKeeper, free_port
+from integration.spark.scene import SPARK_WARNINGS
 from integration.spark.support import missing
 from integration.test_connect import Workplace, topic_of
 from integration.wire import wait_until
@@ -26,11 +27,7 @@ from kafka08.connect.spark_database import SparkDatabase
 from kafka08.runtime import ThreadRuntime
 from kafka08.spark.sessions import session
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+pytestmark = SPARK_WARNINGS
 SPARK = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "512m",

@@ -11,7 +11,7 @@ import pytest
 
 from integration.harness import Broker, Process
 from integration.spark.jobs.deliveries import deliveries
-from integration.spark.scene import DEADLINE_S, new_topic
+from integration.spark.scene import DEADLINE_S, SPARK_WARNINGS, new_topic
 from integration.spark.support import driver, missing, produce, spark_conf
 from integration.wire import wait_until
 
@@ -23,12 +23,7 @@ from pyspark.sql import SparkSession
 
 from kafka08.spark.datasource import register
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+pytestmark = [pytest.mark.slow, *SPARK_WARNINGS]
 JOB = Path(__file__).parent / "jobs" / "deliveries.py"
 SKUS = 3
 LATE, END = "late", "end"  # articles: of rows that come too late; of rows that move time on

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from integration.harness import HOME, Broker, Process
-from integration.spark.scene import DEADLINE_S, Servers, lines_of, new_topic, send
+from integration.spark.scene import DEADLINE_S, SPARK_WARNINGS, Servers, lines_of, new_topic, send
 from integration.spark.support import driver, missing, spark_conf
 from integration.wire import wait_until
 
@@ -26,12 +26,7 @@ from pyspark.sql import SparkSession
 
 from kafka08.spark.datasource import register
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+pytestmark = [pytest.mark.slow, *SPARK_WARNINGS]
 JOBS = Path(__file__).parent / "jobs"
 PROPS = {"auto.create.topics.enable": "false"}
 # An interpreter that has the standard library alone.
