@@ -1,5 +1,5 @@
 """The hot modules as machine code, where a C compiler is found: the same sources through mypyc,
-and with Cython, if it is there too, the loops of ``message.rows``.
+and with Cython, if it is there too, ``message.rows`` and ``protocol.layout``.
 
 ``python -m kafka08.compiled`` builds them into ``_compiled`` beside this file, ``activate`` lets
 imports find them there. What was built from other sources than those on disk is never loaded, so
@@ -47,7 +47,7 @@ MODULES = (
     "kafka08.server.purgatory",
     "kafka08.server.replica_manager",
 )
-CYTHON_MODULES = ("kafka08.message.rows",)
+CYTHON_MODULES = ("kafka08.message.rows", "kafka08.protocol.layout")
 SWITCH = "KAFKA08_INTERPRETED"
 
 _HERE = Path(__file__).resolve().parent

@@ -1,6 +1,7 @@
 """Schema classes turned into functions: bytes to values and back.
 
-For each class the source of one decoder and one encoder is generated and compiled at first use.
+For each class the source of one decoder and one encoder is generated and compiled at first use;
+where ``layout`` has been compiled, it walks the schema instead.
 Neighbouring fixed-size fields, length words included, share one ``struct.Struct``; nested
 structures and arrays are laid out in the same function. Message sets are never looked into.
 Knows nothing of headers, frames or API keys.
@@ -18,13 +19,26 @@ from itertools import repeat, starmap
 from typing import Any, NoReturn, TypeVar
 
 from kafka08.errors import ProtocolError
-from kafka08.protocol.types import Array, Fixed, Kind, Records, Struct, Text, fields_of
+from kafka08.protocol.types import (
+    COPY_BELOW,
+    Array,
+    Fixed,
+    Kind,
+    Records,
+    Struct,
+    Text,
+    fields_of,
+    minimum_size,
+)
+
+native: Any = None
+try:
+    from kafka08.protocol import layout as native
+except ImportError:
+    pass
 
 Buffer = bytes | bytearray | memoryview
 Schema = TypeVar("Schema")
-
-# A message set below this size is cheaper to copy than to send as a chunk of its own.
-COPY_BELOW = 2048
 
 
 def decode(schema: type[Schema], buffer: Buffer, position: int = 0) -> tuple[Schema, int]:
@@ -52,11 +66,7 @@ def encode_parts(value: Any) -> list[Any]:
     A message set that is not bytes-like (a slice of a log file) stays the object it is; an empty
     one leaves nothing behind but its length.
     """
-    out: list[Any] = []
-    parts: list[Any] = []
-    encoders[type(value),](value, out, parts)
-    if out:
-        parts.append(b"".join(out))
+    parts: list[Any] = encoders[type(value),](value)
     return parts
 
 
@@ -90,8 +100,8 @@ def _compile_decoder(schemas: tuple[Any, ...]) -> Callable[..., Any]:
 def _compile_encoder(schemas: tuple[Any, ...]) -> Callable[..., Any]:
     source = _Source("")
     names = [source.fresh("value") for _ in schemas]
-    source.lines = [f"def generated({', '.join(names)}, out, parts):"]
-    source.emit("append = out.append")
+    source.lines = [f"def generated({', '.join(names)}):"]
+    source.emit("out = []; parts = []; append = out.append")
     source.emit("try:")
     source.depth += 1
     writer = _EncodeWriter(source)
@@ -102,25 +112,16 @@ def _compile_encoder(schemas: tuple[Any, ...]) -> Callable[..., Any]:
     title = ", ".join(schema.__name__ for schema in schemas)
     source.emit("except (struct_error, AttributeError) as error:")
     source.emit(f'    raise ProtocolError(f"cannot encode {title}: {{error}}") from error')
+    source.emit("if out: parts.append(b''.join(out))")
+    source.emit("return parts")
     return source.compile(f"encoder of {title}")
 
 
 # (schema, ...) -> f(buffer, position) -> (value of each schema..., end), read back to back.
-decoders = _Compiled(_compile_decoder)
+decoders = _Compiled(_compile_decoder if native is None else native.decoder)
 
-# (schema, ...) -> f(value of each schema..., out, parts), which appends chunks to ``out``. At a
-# message set that is to stay a chunk of its own, what ``out`` holds moves to ``parts`` as one
-# chunk, and the message set after it.
-encoders = _Compiled(_compile_encoder)
-
-
-def minimum_size(kind: Kind) -> int:
-    """The fewest bytes a value of that kind takes."""
-    if isinstance(kind, Fixed):
-        return struct.calcsize(">" + kind.code)
-    if isinstance(kind, Struct):
-        return sum(minimum_size(field.kind) for field in fields_of(kind.schema))
-    return 2 if isinstance(kind, Text) else 4
+# (schema, ...) -> f(value of each schema...) -> chunks in wire order.
+encoders = _Compiled(_compile_encoder if native is None else native.encoder)
 
 
 def _fixed_codes(kind: Kind) -> str | None:
@@ -276,7 +277,11 @@ class _DecodeWriter:
 
 
 class _EncodeWriter:
-    """Writes the writing of values; ``pending`` are the fixed fields of the next pack."""
+    """Writes the writing of values; ``pending`` are the fixed fields of the next pack.
+
+    Chunks go to ``out``. At a message set that is to stay a chunk of its own, what ``out`` holds
+    moves to ``parts`` as one chunk, and the message set after it.
+    """
 
     def __init__(self, source: _Source) -> None:
         self.source = source

@@ -6,6 +6,8 @@ Knows nothing of sockets; frames come from ``framing``.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from kafka08.errors import ProtocolError
@@ -34,12 +36,18 @@ def decode_request(frame: Buffer) -> tuple[RequestHeader, Any]:
     view = memoryview(frame)
     if len(view) < _KEY_AND_VERSION.size:
         raise ProtocolError("a request without a header")
-    schema = request_schema(*_KEY_AND_VERSION.unpack_from(view))
-    if schema is ControlledShutdownRequest:
-        short, request, _ = decoders[AnonymousHeader, schema](view, 0)
-        return RequestHeader(short.api_key, short.api_version, short.correlation_id, None), request
-    header, request, _ = decoders[RequestHeader, schema](view, 0)
+    header, request, _ = _decoder(view[: _KEY_AND_VERSION.size].tobytes())(view, 0)
+    if isinstance(header, AnonymousHeader):
+        header = RequestHeader(*header, client_id=None)
     return header, request
+
+
+@lru_cache(maxsize=64)
+def _decoder(key_and_version: bytes) -> Callable[..., Any]:
+    """What reads header and body of such requests."""
+    schema = request_schema(*_KEY_AND_VERSION.unpack(key_and_version))
+    anonymous = schema is ControlledShutdownRequest
+    return decoders[AnonymousHeader if anonymous else RequestHeader, schema]
 
 
 def encode_request(
@@ -47,16 +55,12 @@ def encode_request(
 ) -> list[bytes | bytearray | memoryview]:
     """The chunks of a framed request in wire order. ProtocolError for values that do not fit."""
     key, version, _ = api_of(request)
-    out: list[Any] = []
-    parts: list[Any] = []
+    header: RequestHeader | AnonymousHeader
     if isinstance(request, ControlledShutdownRequest):
-        anonymous = AnonymousHeader(key, version, correlation_id)
-        encoders[AnonymousHeader, type(request)](anonymous, request, out, parts)
+        header = AnonymousHeader(key, version, correlation_id)
     else:
         header = RequestHeader(key, version, correlation_id, client_id)
-        encoders[RequestHeader, type(request)](header, request, out, parts)
-    if out:
-        parts.append(b"".join(out))
+    parts: list[Any] = encoders[type(header), type(request)](header, request)
     return _put_in_front(_SIZE.pack(_length(parts)), parts)
 
 
@@ -76,7 +80,9 @@ def decode_response(schema: type[Response], frame: Buffer) -> tuple[int, Respons
 
 
 def _length(parts: list[Any], more: int = 0) -> int:
-    size = sum(map(len, parts)) + more
+    size = more
+    for part in parts:
+        size += len(part)
     if size > 0x7FFFFFFF:
         raise ProtocolError(f"{size} bytes are too many for a frame")
     return size

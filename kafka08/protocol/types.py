@@ -11,7 +11,11 @@ not known here.
 from __future__ import annotations
 
 from functools import cache
+from struct import calcsize
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+
+# A message set below this size is cheaper to copy than to send as a chunk of its own.
+COPY_BELOW = 2048
 
 
 class Fixed(NamedTuple):
@@ -100,6 +104,15 @@ def _kind(hint: Any) -> Kind:
     if not hasattr(plain, "_fields"):
         raise TypeError(f"{plain!r} has no wire type")
     return Struct(plain)
+
+
+def minimum_size(kind: Kind) -> int:
+    """The fewest bytes a value of that kind takes."""
+    if isinstance(kind, Fixed):
+        return calcsize(">" + kind.code)
+    if isinstance(kind, Struct):
+        return sum(minimum_size(field.kind) for field in fields_of(kind.schema))
+    return 2 if isinstance(kind, Text) else 4
 
 
 def _doc(hint: Any) -> str:
