@@ -57,7 +57,7 @@ class Clock(Protocol):
 
 
 class Prepared(NamedTuple):
-    """What consumers must get instead of some wrappers of a set, which was written to
+    """What consumers must get for the wrappers of a set, which was written to
     ``position`` of the file with this ``serial``; the wrappers' own positions count from there."""
 
     serial: int

@@ -41,11 +41,15 @@ class SegmentFile:
 
     __slots__ = ("fd", "right_until", "serial")
 
-    def __init__(self, path: str, flags: int = os.O_RDWR) -> None:
-        self.fd = -1
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
         self.right_until = 0
         self.serial = next(_serials)
-        self.fd = os.open(path, flags, 0o666)
+
+    @classmethod
+    def open(cls, path: str, flags: int = os.O_RDWR) -> SegmentFile:
+        """Raises OSError."""
+        return cls(os.open(path, flags, 0o666))
 
     def __del__(self) -> None:
         if self.fd >= 0:
@@ -127,14 +131,14 @@ class LogSegment:
         try:
             self.size = os.stat(self.path).st_size
         except FileNotFoundError:
-            self._file = SegmentFile(self.path, os.O_RDWR | os.O_CREAT)
+            self._file = SegmentFile.open(self.path, os.O_RDWR | os.O_CREAT)
             self.size = 0
 
     @property
     def file(self) -> SegmentFile:
         """The open log file; opened when first asked for."""
         if self._file is None:
-            self._file = SegmentFile(self.path)
+            self._file = SegmentFile.open(self.path)
         return self._file
 
     # Write
@@ -272,7 +276,7 @@ class LogSegment:
         files = [self.file]
         if self.index.entries:
             try:
-                files.append(SegmentFile(self.index.path))
+                files.append(SegmentFile.open(self.index.path))
             except FileNotFoundError:
                 pass  # it can be rebuilt, unlike the log
         return files

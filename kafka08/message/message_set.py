@@ -85,8 +85,7 @@ def assign_offsets(
     nothing else counts 0. One whose inner offsets would pass for true ones with gaps (see
     ``inner``) is moved on by one, so that they do not: ``first_offset`` may then be above
     ``base_offset``. After an error the offsets in the buffer are undefined. ``rebuilt`` gathers
-    what consumers must get instead of the wrappers, by their positions among the valid bytes;
-    those that are right as they are stay out.
+    what consumers must get for the wrappers, by their positions among the valid bytes.
 
     Raises InvalidMessageError (wrong crc, impossible size, nested too deep),
     MessageSizeTooLargeError (an entry above ``max_message_bytes``, or one that inflates past
@@ -134,8 +133,11 @@ def assign_offsets(
             if looks_true_with_gaps(found, offset + count - 1):
                 offset += 1
                 skipped += 1
-            if rebuilt is not None and not is_right(found, offset + count - 1):
-                data = rebuilt_entry(view[position:stop], found, offset + count - 1)
+            last = offset + count - 1
+            if rebuilt is not None:
+                put(view, position, last)
+                entry = view[position:stop]
+                data = bytes(entry) if is_right(found, last) else rebuilt_entry(entry, found, last)
                 rebuilt.append(Rebuilt(position - emptied, stop - position, data))
         else:
             count = 1

@@ -25,7 +25,8 @@ from kafka08.message.runs import MIN_RUN_BYTES, RETRY_AFTER, stamp_run
 
 
 class Rebuilt(NamedTuple):
-    """What consumers get for the wrapper whose ``stored_bytes`` lie at ``position``."""
+    """What consumers get for the wrapper whose ``stored_bytes`` lie at ``position``; of one that
+    is right as it is the same bytes."""
 
     position: int
     stored_bytes: int

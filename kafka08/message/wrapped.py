@@ -9,8 +9,8 @@ Replicas get what is stored. ``normalise`` is what 0.8.2.2 does at append instea
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
+from typing import Protocol
 
 from kafka08.errors import InvalidMessageError, KafkaError
 from kafka08.message.compression import MAX_INFLATED, NONE, compress
@@ -31,77 +31,12 @@ from kafka08.message.renumber import is_right, number, rebuilt_entry
 from kafka08.message.runs import RETRY_AFTER, plain_run
 
 
-class RebuildCache:
-    """Rebuilt wrappers by where their stored bytes lie; the first to come are the first to go.
+class Cache(Protocol):
+    """What is to be sent for entries, by the ``serial`` of the bytes that hold them and their
+    positions there."""
 
-    ``segment`` is the caller's name for bytes that never change. What is kept is the rebuilt
-    entry, or None when the stored one is right. ``max_bytes`` bounds the sum of the rebuilt
-    entries' sizes plus 200 each.
-    """
-
-    OVERHEAD = 200
-
-    def __init__(self, max_bytes: int) -> None:
-        self.max_bytes = max_bytes
-        self.size = 0
-        self._segments: dict[Hashable, dict[int, tuple[int, bytes | None]]] = {}
-        self._order: deque[tuple[Hashable, int]] = deque()
-
-    def __len__(self) -> int:
-        return len(self._order)
-
-    def get(self, segment: Hashable, position: int) -> tuple[int, bytes | None] | None:
-        """(size of the stored entry, the rebuilt one); None if it is not known."""
-        entries = self._segments.get(segment)
-        return None if entries is None else entries.get(position)
-
-    def put(
-        self, segment: Hashable, position: int, stored_bytes: int, rebuilt: bytes | None
-    ) -> None:
-        """Remember an entry, unless it is known or alone larger than the cache."""
-        cost = self.OVERHEAD + (0 if rebuilt is None else len(rebuilt))
-        entries = self._segments.get(segment)
-        if cost > self.max_bytes or (entries is not None and position in entries):
-            return
-        if entries is None:
-            entries = self._segments[segment] = {}
-        entries[position] = (stored_bytes, rebuilt)
-        self._order.append((segment, position))
-        self.size += cost
-        while self.size > self.max_bytes:
-            self._drop_first()
-
-    def _drop_first(self) -> None:
-        segment, position = self._order.popleft()
-        entries = self._segments[segment]
-        _, dropped = entries.pop(position)
-        if not entries:
-            del self._segments[segment]
-        self.size -= self.OVERHEAD + (0 if dropped is None else len(dropped))
-
-    def run(self, segment: Hashable, position: int, end: int, max_bytes: int) -> bytes | None:
-        """What ``absolute_slice`` gives for the stored bytes from ``position`` to ``end``, without
-        having them, except for a cut last entry; None unless all entries are known and rebuilt."""
-        entries = self._segments.get(segment)
-        if entries is None:
-            return None
-        parts: list[bytes] = []
-        total = 0
-        while position < end:
-            known = entries.get(position)
-            if known is None:
-                return None
-            stored_bytes, rebuilt = known
-            position += stored_bytes
-            if position > end:
-                break
-            if rebuilt is None:
-                return None
-            total += len(rebuilt)
-            if parts and total > max_bytes:
-                break
-            parts.append(rebuilt)
-        return b"".join(parts) if parts else None
+    def get(self, serial: int, position: int) -> bytes | None: ...
+    def put(self, serial: int, position: int, stored_bytes: int, data: BytesLike) -> None: ...
 
 
 def holds_wrappers(buffer: BytesLike) -> bool:
@@ -147,8 +82,8 @@ def absolute_slice(
     data: bytes,
     *,
     max_bytes: int,
-    cache: RebuildCache | None = None,
-    segment: Hashable = None,
+    cache: Cache | None = None,
+    serial: int = -1,
     position: int = 0,
     max_inflated: int = MAX_INFLATED,
 ) -> bytes:
@@ -157,38 +92,41 @@ def absolute_slice(
     Wrappers with wrong inner offsets are rebuilt, which mostly makes them larger: the first
     rebuilt one is never cut, but from the first later entry on that would go past ``max_bytes``
     everything is left out. A cut last entry stays only if nothing was left out. A wrapper that
-    cannot be decoded is passed on as it is. ``cache`` knows the entries by ``segment`` and
-    position, ``position`` being that of ``data``.
+    cannot be decoded is passed on as it is. ``cache`` knows ``data`` as what lies at ``position``
+    of the bytes called ``serial``.
     """
     if not holds_wrappers(data):
         return data
     view = memoryview(data)
     parts: list[BytesLike] = []
+    found: list[tuple[Entry, BytesLike]] = []  # what the cache did not know
     kept = done = grown = 0  # bytes of data in parts, bytes looked at, bytes gained by rebuilding
     for entry in _whole_entries(data):
-        stop = entry.position + entry.size_total
+        start, stop = entry.position, entry.position + entry.size_total
         rebuilt = None
         if entry.codec:
-            known = None if cache is None else cache.get(segment, position + entry.position)
-            if known is not None:
-                rebuilt = known[1]
-            else:
-                rebuilt = _rebuilt_or_none(view[entry.position : stop], max_inflated)
-                if cache is not None:
-                    cache.put(segment, position + entry.position, entry.size_total, rebuilt)
+            rebuilt = None if cache is None else cache.get(serial, position + start)
+            if rebuilt is None:
+                rebuilt = _rebuilt_or_none(view[start:stop], max_inflated)
+                found.append((entry, view[start:stop] if rebuilt is None else rebuilt))
         growth = len(rebuilt) - entry.size_total if rebuilt is not None else 0
         # parts is empty until the first rebuilt entry, which may go past the limit
         if parts and stop + grown + growth > max_bytes:
-            return b"".join((*parts, view[kept : entry.position]))
+            parts.append(view[kept:start])
+            break
         if rebuilt is not None:
-            parts += (view[kept : entry.position], rebuilt)
+            parts += (view[kept:start], rebuilt)
             grown += growth
             kept = stop
         done = stop
-    if not parts:
+    else:
+        parts.append(view[kept : len(data) if len(data) + grown <= max_bytes else done])
+    if not kept:
         return data
-    tail = len(data) if len(data) + grown <= max_bytes else done
-    return b"".join((*parts, view[kept:tail]))
+    if cache is not None:
+        for entry, sent in found:
+            cache.put(serial, position + entry.position, entry.size_total, sent)
+    return b"".join(parts)
 
 
 def whole_bytes(data: bytes) -> int:

@@ -48,7 +48,7 @@ def test_without_room_it_says_so_and_starts_nothing(
 def test_forgotten_files_are_cold(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(os.urandom(1 << 20))
-    file = SegmentFile(str(path))
+    file = SegmentFile.open(str(path))
     last_byte = FileSlice(file, (1 << 20) - 1, 1)
     os.fsync(file.fd)
     os.posix_fadvise(file.fd, 0, 0, os.POSIX_FADV_DONTNEED)

@@ -32,7 +32,7 @@ def cold(tmp_path: Path) -> SegmentFile:
     """A file on the disk and nowhere else."""
     path = tmp_path / "file"
     path.write_bytes(os.urandom(1 << 20) * 16)
-    file = SegmentFile(str(path))
+    file = SegmentFile.open(str(path))
     os.fsync(file.fd)
     os.posix_fadvise(file.fd, 0, 0, os.POSIX_FADV_DONTNEED)
     if is_resident(FileSlice(file, SIZE // 2, 1)):
@@ -175,7 +175,7 @@ def test_an_index_is_read_in(segment: LogSegment) -> None:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     read_in_index(segment.path, index.path, index.entries * 8)
-    file_of_index = SegmentFile(index.path)
+    file_of_index = SegmentFile.open(index.path)
     assert is_resident(FileSlice(file_of_index, 0, index.entries * 8))
 
 

@@ -9,14 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka08.errors import InvalidMessageError, KafkaError
-from kafka08.message import wrapped
 from kafka08.message.compression import CorruptCompressionError, decompress
-from kafka08.message.inner import leaves
 from kafka08.message.message import encode_entry, key_and_value
-from kafka08.message.message_set import assign_offsets, encode_set, iter_entries, iter_messages
-from kafka08.message.renumber import Rebuilt
+from kafka08.message.message_set import assign_offsets, iter_entries, iter_messages
 from kafka08.message.wrapped import (
-    RebuildCache,
     absolute_slice,
     has_absolute_offsets,
     holds_wrappers,
@@ -194,106 +190,6 @@ def test_rot_is_never_given_a_new_crc(codec):
         if data[17] & 7:
             with pytest.raises(InvalidMessageError, match="fails its crc"):
                 rebuild(data)
-
-
-@pytest.mark.interpreted
-def test_cache_saves_the_second_rebuild(monkeypatch):
-    calls = []
-    monkeypatch.setattr(wrapped, "leaves", lambda *a, **k: calls.append(a) or leaves(*a, **k))
-    cache = RebuildCache(10_000)
-    right = encode_set([(None, b"x")] * 3, 2, 500)
-    data = growing(0) + right
-
-    def serve(part: bytes, position: int, segment: int = 0) -> bytes:
-        return absolute_slice(
-            part, max_bytes=10**6, cache=cache, segment=segment, position=position
-        )
-
-    first = serve(data, 70)
-    assert len(calls) == 2
-    assert serve(data, 70) == first == rebuild(growing(0)) + right
-    assert serve(right, 70 + len(growing(0))) is right
-    assert len(calls) == 3  # one of them above
-    # the same place of other bytes: the log was cut and written again
-    assert serve(growing(60), 70, 1) == rebuild(growing(60))
-
-
-def test_cache_drops_the_oldest():
-    cache = RebuildCache(1000)
-    for position in (10, 20, 30):
-        cache.put("s", position, 7, bytes(100))
-    assert cache.size == 900
-    assert cache.get("s", 10) == (7, bytes(100))
-    cache.put("t", 10, 8, None)
-    assert cache.get("s", 10) is None
-    assert cache.get("t", 10) == (8, None)
-    assert cache.get("t", 20) is None
-    assert cache.size == 800
-    cache.put("s", 20, 7, b"known already")
-    assert cache.get("s", 20) == (7, bytes(100))
-    cache.put("s", 40, 7, bytes(10_000))
-    assert cache.get("s", 40) is None
-    assert (cache.size, len(cache)) == (800, 3)
-    cache.put("u", 0, 7, bytes(800))
-    assert (cache.size, len(cache)) == (1000, 1)
-    assert cache.get("s", 30) is cache.get("t", 10) is None
-
-
-def test_cache_serves_runs_of_known_entries():
-    cache = RebuildCache(10**6)
-    assert cache.run("s", 0, 50, 10**6) is None
-    for position, data in ((0, b"one"), (30, b"three"), (60, b"five"), (90, None)):
-        cache.put("s", position, 30, data)
-    assert cache.run("s", 0, 90, 10**6) == b"onethreefive"
-    assert cache.run("s", 30, 90, 10**6) == b"threefive"
-    assert cache.run("s", 0, 89, 10**6) == b"onethree"
-    assert cache.run("s", 0, 30, 10**6) == b"one"
-    # the first is never cut, the next ones must fit
-    assert cache.run("s", 0, 90, 1) == b"one"
-    assert cache.run("s", 0, 90, 7) == b"one"
-    assert cache.run("s", 0, 90, 8) == b"onethree"
-    # not all known, not all rebuilt, no whole entry, within an entry
-    assert cache.run("s", 0, 130, 10**6) is None
-    assert cache.run("s", 60, 120, 10**6) is None
-    assert cache.run("s", 60, 89, 10**6) is None
-    assert cache.run("s", 15, 60, 10**6) is None
-    # what is served before the stored bytes differ
-    assert cache.run("s", 60, 119, 10**6) == b"five"
-
-
-@settings(max_examples=80)
-@given(found=st.lists(entries(), max_size=8), over=st.integers(0, 60), data=st.data())
-def test_runs_give_what_reading_gives(found, over, data):
-    """Whether rebuilt at append or for the reader, and whole slices as much as parts."""
-    buffer = bytearray(b"".join([entry for entry, _ in found]))
-    made: list[Rebuilt] = []
-    valid = assign_offsets(buffer, 1000, LIMIT, rebuilt=made).valid_bytes
-    kept = bytes(buffer[:valid])
-    wrappers = {
-        entry.position: (entry.size_total, rebuild(one))
-        for entry in iter_entries(kept)
-        if entry.codec
-        and not has_absolute_offsets(
-            one := kept[entry.position : entry.position + entry.size_total]
-        )
-    }
-    assert {position: (size, sent) for position, size, sent in made} == wrappers
-    cache = RebuildCache(10**6)
-    for position, size, sent in made:
-        cache.put("s", 50 + position, size, sent)
-    starts = [entry.position for entry in iter_entries(kept)]
-    start = data.draw(st.sampled_from(starts)) if starts else 0
-    stop = data.draw(st.integers(start, valid))
-    limit = stop - start + over
-    wanted = absolute_slice(kept[start:stop], max_bytes=limit)
-    ready = cache.run("s", 50 + start, 50 + stop, limit)
-    if ready is not None:
-        assert ready == wanted[: len(ready)]
-        assert not list(iter_entries(wanted[len(ready) :]))
-    again = absolute_slice(
-        kept[start:stop], max_bytes=limit, cache=cache, segment="s", position=50 + start
-    )
-    assert again == wanted
 
 
 @settings(max_examples=80)

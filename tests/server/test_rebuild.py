@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ from kafka08.log.demand import AHEAD_BYTES
 from kafka08.log.log import Log, Prepared
 from kafka08.log.segment import FileSlice
 from kafka08.message.message import encode_entry
-from kafka08.message.message_set import encode_set, iter_entries, iter_messages
+from kafka08.message.message_set import encode_set, iter_entries, iter_messages, next_offset
 from kafka08.message.wrapped import absolute_slice, has_absolute_offsets, rebuild
-from kafka08.server.rebuild import ConsumerView
+from kafka08.server.rebuild import READY_BYTES, ConsumerView
+from kafka08.server.rebuild_cache import STRIP_OVERHEAD
 from tests.log.support import open_log, writable
 from tests.message.sets import CODECS, plain, wrapper
 from tests.server.support import ME, PEER, Rig
@@ -45,6 +47,14 @@ def append(log: Log, view: ConsumerView, data: bytes) -> Prepared | None:
 def served(log: Log, view: ConsumerView, offset: int = 0, max_bytes: int = LOTS) -> Any:
     sent = view.of(log.read(offset, max_bytes), max_bytes)
     return sent.read() if isinstance(sent, FileSlice) else sent
+
+
+def all_served(log: Log, view: ConsumerView) -> bytes:
+    """What a consumer gets with one fetch after the other."""
+    found = b""
+    while (offset := next_offset(found, 0)) < log.log_end_offset:
+        found += served(log, view, offset)
+    return found
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -95,15 +105,25 @@ def test_mixed_sets_are_rebuilt_where_they_came_to_lie(tmp_path: Path) -> None:
     assert offsets == list(range(30 + 30 + 1 + 32 + 30))
 
 
-def test_what_is_right_is_not_kept(tmp_path: Path) -> None:
-    log = open_log(tmp_path)
-    assert log.append(writable(SENT)).prepared is None
-    right = encode_set(TEXTS, 1, 30)
-    assert log.append(writable(right)).prepared is None
-    assert stored(log, 30) == right
-    odd = log.append(writable(wrapper(plain(TEXTS[:2], 50) + plain(TEXTS[2:4], 62), 1))).prepared
+def test_what_is_right_is_kept_as_it_is(tmp_path: Path) -> None:
+    """So that it can be sent with its neighbours: the set at offset 0 mostly is."""
+    log, view = open_log(tmp_path), ConsumerView()
+    right = wrapper(plain(TEXTS), 1)
+    prepared = append(log, view, right)
+    assert prepared is not None and [kept.data for kept in prepared.wrappers] == [stored(log)]
+    append(log, view, wrapper(SENT, 1))
+    wanted = absolute_slice(stored(log), max_bytes=LOTS)
+    spoil(log)
+    assert served(log, view) == wanted
+    odd = log.append(writable(wrapper(plain(TEXTS[:2], 80) + plain(TEXTS[2:4], 92), 1))).prepared
     assert odd is not None  # moved on by one, or its gap would look true
     assert has_absolute_offsets(odd.wrappers[0].data)
+
+
+def test_plain_sets_and_followers_need_nothing(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    assert log.append(writable(SENT)).prepared is None
+    log.append(writable(wrapper(SENT, 1)))
     follower = open_log(tmp_path / "follower")
     copied = follower.append(writable(stored(log)), assign_offsets=False)
     assert copied.count and copied.prepared is None
@@ -125,6 +145,41 @@ def test_wrappers_found_right_are_not_looked_at_again(tmp_path: Path) -> None:
     assert part.file.right_until == 0
     assert view.of(part, LOTS) is part
     assert part.file.right_until == len(part)
+
+
+def test_much_that_is_known_to_be_right_goes_ahead(tmp_path: Path) -> None:
+    log, view = open_log(tmp_path), ConsumerView()
+    append(log, view, encode_set([(None, bytes(1000))] * (READY_BYTES // 1000)))
+    append(log, view, wrapper(SENT, 2))
+    part = log.read(0, LOTS)
+    assert part.file.right_until > READY_BYTES
+    assert len(served(log, view)) == part.file.right_until
+    assert all_served(log, view) == absolute_slice(part.read(), max_bytes=LOTS)
+    later = READY_BYTES // 2000
+    assert served(log, view, later) == absolute_slice(stored(log, later), max_bytes=LOTS)
+
+
+def test_much_that_is_known_goes_ahead_of_what_is_not(tmp_path: Path) -> None:
+    log, view = open_log(tmp_path), ConsumerView()
+    noise = random.Random(1).randbytes(READY_BYTES // 2)
+    for _ in range(3):
+        append(log, view, wrapper(plain([(None, noise)], 100), 2))
+    log.demand.prepared(AHEAD_BYTES)
+    append(log, view, wrapper(SENT, 2))
+    data = stored(log)
+    first, second, third, _ = (entry.size_total for entry in iter_entries(data))
+    assert len(served(log, view)) == pytest.approx(first + second + third, abs=100)
+    # too little to go alone: what is missing is made
+    assert served(log, view, 2) == absolute_slice(data[first + second :], max_bytes=LOTS)
+    assert all_served(log, view) == absolute_slice(data, max_bytes=LOTS)
+
+
+def test_what_nobody_looked_into_is_not_known_to_be_right(tmp_path: Path) -> None:
+    log, view = open_log(tmp_path), ConsumerView()
+    log.demand.prepared(AHEAD_BYTES)
+    append(log, view, encode_set(TEXTS, 2, 0))
+    assert log.read(0, LOTS).file.right_until == 0
+    assert served(log, view) == encode_set(TEXTS, 2, 0)
 
 
 def test_a_log_without_readers_is_not_prepared_for_ever(tmp_path: Path) -> None:
@@ -156,8 +211,9 @@ def test_after_a_truncation_nothing_of_the_old_is_sent(tmp_path: Path) -> None:
     log.truncate_to(30)
     append(log, view, wrapper(plain(TEXTS[::-1]), 2))
     data = stored(log)
-    assert served(log, view) == absolute_slice(data, max_bytes=LOTS)
-    values = [message.value for message in iter_messages(served(log, view))]
+    for _ in range(2):
+        assert all_served(log, view) == absolute_slice(data, max_bytes=LOTS)
+    values = [message.value for message in iter_messages(all_served(log, view))]
     assert values == [value for _, value in TEXTS + TEXTS[::-1]]
 
 
@@ -195,12 +251,13 @@ def test_slices_that_lie_differently(tmp_path: Path) -> None:
             wanted = absolute_slice(data[start : start + max_bytes], max_bytes=max_bytes)
             sent = served(log, view, offset, max_bytes)
             assert wanted.startswith(sent)
-            assert not list(iter_entries(wanted[len(sent) :]))
+            assert sent or not list(iter_entries(wanted))
+    assert all_served(log, view) == absolute_slice(data, max_bytes=LOTS)
     assert served(log, view, 0, sizes[0] - 1) == data[: sizes[0] - 1]
 
 
 def test_little_memory_serves_all_the_same(tmp_path: Path) -> None:
-    log, view = open_log(tmp_path), ConsumerView(wrapper_bytes=1000, slice_bytes=300)
+    log, view = open_log(tmp_path), ConsumerView(2 * STRIP_OVERHEAD)
     for codec in CODECS * 4:
         append(log, view, wrapper(SENT, codec))
     data = stored(log)

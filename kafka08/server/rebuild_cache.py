@@ -1,0 +1,167 @@
+"""Rebuilt wrappers, kept where ``sendfile`` can take them: in files that are memory only.
+
+Wrappers that lie one after the other in a log lie so in such a file too: a fetch of known ones is
+one slice of it, looked for by bisection and sent as a slice of the log would be. Knows neither
+what a wrapper is nor why it was rebuilt.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+from bisect import bisect_left, bisect_right
+from collections import deque
+
+from kafka08.log.segment import FileSlice, SegmentFile
+from kafka08.message.message import BytesLike
+
+# A file this large is followed by another; the oldest is what goes when there is no more room.
+STRIP_BYTES = 4 << 20
+# What a file counts for beside its bytes, so that there are never too many of them.
+STRIP_OVERHEAD = 64 << 10
+
+logger = logging.getLogger("kafka.server.RebuildCache")
+
+
+def _memory_file() -> SegmentFile:
+    if hasattr(os, "memfd_create"):
+        return SegmentFile(os.memfd_create("rebuilt"))
+    with tempfile.TemporaryFile() as file:
+        return SegmentFile(os.dup(file.fileno()))
+
+
+class _Strip:
+    """Wrappers of one log file by rising position. Number k is stored from ``starts[k]`` to
+    ``stops[k]``, and lies from ``bounds[k]`` to ``bounds[k + 1]`` of ``file``. ``gaps`` are the
+    numbers that do not begin where their predecessor stops."""
+
+    __slots__ = ("bounds", "file", "gaps", "serial", "starts", "stops")
+
+    def __init__(self, serial: int, position: int, stop: int, data: BytesLike) -> None:
+        self.serial = serial
+        self.file = _memory_file()
+        self.starts: list[int] = []
+        self.stops: list[int] = []
+        self.bounds = [0]
+        self.gaps: list[int] = []
+        self.append(position, stop, data)
+
+    def takes(self, position: int, data: BytesLike, newest: bool) -> bool:
+        """Whether there is room. A gap is for the newest only: behind others nothing is to be
+        gained by the company of what will be dropped first."""
+        fits = self.bounds[-1] + len(data) <= STRIP_BYTES
+        return fits and (newest or position == self.stops[-1])
+
+    def append(self, position: int, stop: int, data: BytesLike) -> None:
+        size = self.bounds[-1]
+        if os.pwrite(self.file.fd, data, size) < len(data):
+            raise OSError("no memory left for it")
+        if self.stops and self.stops[-1] != position:
+            self.gaps.append(len(self.starts))
+        self.starts.append(position)
+        self.stops.append(stop)
+        self.bounds.append(size + len(data))
+
+    def slice(self, first: int, after: int) -> FileSlice:
+        """Wrappers ``first`` up to but not including ``after``."""
+        start = self.bounds[first]
+        return FileSlice(self.file, start, self.bounds[after] - start)
+
+
+class RebuildCache:
+    """Rebuilt wrappers by where their stored bytes lie, in ``max_bytes`` of memory.
+
+    ``serial`` names bytes that never change. Where the kernel has no memory or no descriptor left,
+    nothing is kept.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.size = 0
+        self._by_serial: dict[int, list[_Strip]] = {}  # by rising position
+        self._order: deque[_Strip] = deque()
+
+    def put(self, serial: int, position: int, stored_bytes: int, data: BytesLike) -> None:
+        """Remember what to send for the bytes at ``position``, unless that is known."""
+        if STRIP_OVERHEAD + len(data) > self.max_bytes:
+            return
+        strips = self._by_serial.get(serial, [])
+        place = _place(strips, position)
+        stop = position + stored_bytes
+        if place < len(strips) and strips[place].starts[0] < stop:
+            return
+        strip = strips[place - 1] if place else None
+        if strip is not None and position < strip.stops[-1]:
+            return
+        try:
+            if strip is None or not strip.takes(position, data, place == len(strips)):
+                self._keep(_Strip(serial, position, stop, data), place)
+            else:
+                strip.append(position, stop, data)
+                self.size += len(data)
+        except OSError as error:
+            logger.warning("A rebuilt wrapper is not kept: %s", error)
+        while self.size > self.max_bytes:
+            self._drop_first()
+
+    def get(self, serial: int, position: int) -> bytes | None:
+        """What to send for the wrapper stored at ``position``; None if it is not known."""
+        found = self._find(serial, position)
+        return None if found is None else found[0].slice(found[1], found[1] + 1).read()
+
+    def run(
+        self, serial: int, position: int, end: int, max_bytes: int, enough: int = 0
+    ) -> FileSlice | bytes | None:
+        """What to send for the whole wrappers stored from ``position`` to ``end``; if these are
+        ``enough`` bytes, for the first of them. None if that takes more than is known, or if none
+        is whole. At most ``max_bytes``, except that the first is never cut."""
+        found = self._find(serial, position)
+        if found is None:
+            return None
+        strip, first = found
+        whole = bisect_right(strip.stops, end, first)
+        fit = bisect_right(strip.bounds, strip.bounds[first] + max_bytes) - 1
+        after = min(whole, max(fit, first + 1))
+        gap = bisect_right(strip.gaps, first)
+        if after == first or (gap < len(strip.gaps) and strip.gaps[gap] < after):
+            return None
+        ready = strip.slice(first, after)
+        stop = strip.stops[-1]
+        if after < len(strip.stops) or stop == end or len(ready) >= enough:
+            return ready
+        # the end of a file: a little of the next one goes with it
+        more = self.run(serial, stop, end, min(max_bytes - len(ready), enough))
+        if more is None:
+            return None
+        assert isinstance(more, FileSlice)  # nothing is less than enough
+        return ready if len(ready) + len(more) > max_bytes else ready.read() + more.read()
+
+    def _find(self, serial: int, position: int) -> tuple[_Strip, int] | None:
+        strips = self._by_serial.get(serial, [])
+        place = _place(strips, position)
+        if not place:
+            return None
+        strip = strips[place - 1]
+        number = bisect_left(strip.starts, position)
+        if number == len(strip.starts) or strip.starts[number] != position:
+            return None
+        return strip, number
+
+    def _keep(self, strip: _Strip, place: int) -> None:
+        self._by_serial.setdefault(strip.serial, []).insert(place, strip)
+        self._order.append(strip)
+        self.size += STRIP_OVERHEAD + strip.bounds[-1]
+
+    def _drop_first(self) -> None:
+        strip = self._order.popleft()
+        strips = self._by_serial[strip.serial]
+        strips.remove(strip)
+        if not strips:
+            del self._by_serial[strip.serial]
+        self.size -= STRIP_OVERHEAD + strip.bounds[-1]
+
+
+def _place(strips: list[_Strip], position: int) -> int:
+    """How many of them begin at or before ``position``."""
+    return bisect_right(strips, position, key=lambda strip: strip.starts[0])

@@ -1,0 +1,253 @@
+"""Files of memory with what consumers are sent instead of stored wrappers."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka08.log.segment import FileSlice
+from kafka08.message import wrapped
+from kafka08.message.inner import leaves
+from kafka08.message.message_set import assign_offsets, encode_set, iter_entries
+from kafka08.message.renumber import Rebuilt
+from kafka08.message.wrapped import absolute_slice, has_absolute_offsets, rebuild
+from kafka08.server import rebuild_cache
+from kafka08.server.rebuild_cache import STRIP_OVERHEAD, RebuildCache
+from tests.message.sets import LIMIT, entries, plain, wrapper
+
+LOTS = 10**6
+ROOM = 100 * STRIP_OVERHEAD
+
+
+def run(cache: RebuildCache, *place: int) -> bytes | None:
+    found = cache.run(*place)
+    return found.read() if isinstance(found, FileSlice) else found
+
+
+def room_for(strips: int, octets: int = 0) -> RebuildCache:
+    return RebuildCache(strips * STRIP_OVERHEAD + octets)
+
+
+def test_runs_of_known_entries() -> None:
+    cache = RebuildCache(ROOM)
+    assert run(cache, 7, 0, 50, LOTS) is None
+    for position, data in ((0, b"one"), (30, b"three"), (60, b"five")):
+        cache.put(7, position, 30, data)
+    assert run(cache, 7, 0, 90, LOTS) == b"onethreefive"
+    assert run(cache, 7, 30, 90, LOTS) == b"threefive"
+    # a cut last entry is left out, and so is what lies behind what is known
+    assert run(cache, 7, 0, 89, LOTS) == b"onethree"
+    assert run(cache, 7, 0, 30, LOTS) == b"one"
+    assert run(cache, 7, 60, 130, LOTS) == b"five"
+    # the first is never cut, the next ones must fit
+    assert run(cache, 7, 0, 90, 1) == b"one"
+    assert run(cache, 7, 0, 90, 7) == b"one"
+    assert run(cache, 7, 0, 90, 8) == b"onethree"
+    # no whole entry, within an entry, nothing there, other bytes
+    assert run(cache, 7, 60, 89, LOTS) is None
+    assert run(cache, 7, 15, 60, LOTS) is None
+    assert run(cache, 7, 90, 130, LOTS) is None
+    assert run(cache, 8, 0, 90, LOTS) is None
+    assert [cache.get(7, at) for at in (0, 30, 60, 61, 90)] == [
+        b"one", b"three", b"five", None, None,
+    ]  # fmt: skip
+    assert cache.get(8, 0) is None
+
+
+def test_where_something_is_missing_in_between_the_file_is_to_be_read() -> None:
+    cache = room_for(1, 11)
+    for position, data in ((0, b"one"), (30, b"three"), (90, b"six")):
+        cache.put(7, position, 30, data)
+    assert run(cache, 7, 0, 90, LOTS) == b"onethree"
+    assert run(cache, 7, 0, 120, 8) == b"onethree"
+    assert run(cache, 7, 0, 120, LOTS) is None
+    assert run(cache, 7, 90, 120, LOTS) == b"six"
+
+
+def test_old_bytes_that_become_known_after_newer_ones() -> None:
+    cache = RebuildCache(ROOM)
+    for position in (60, 0, 90, 30):
+        cache.put(7, position, 30, b"%d" % position)
+    assert run(cache, 7, 0, 120, LOTS) == b"030"
+    assert run(cache, 7, 60, 120, LOTS) == b"6090"
+    assert cache.size == 2 * STRIP_OVERHEAD + 7
+
+
+def test_what_is_known_stays_as_it_is() -> None:
+    cache = RebuildCache(ROOM)
+    cache.put(7, 30, 30, b"first")
+    size = cache.size
+    for position, octets in ((30, 30), (40, 5), (59, 30), (20, 11), (0, 90)):
+        cache.put(7, position, octets, b"second")
+    assert cache.size == size
+    assert run(cache, 7, 30, 60, LOTS) == b"first"
+
+
+def test_the_oldest_files_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rebuild_cache, "STRIP_BYTES", 200)
+    cache = room_for(3, 600)
+    for position in range(0, 1000, 10):
+        cache.put(7, position, 10, bytes(100))
+        assert cache.size <= cache.max_bytes
+    assert cache.size == 3 * STRIP_OVERHEAD + 600
+    assert [position for position in range(0, 1000, 10) if cache.get(7, position)] == [
+        940, 950, 960, 970, 980, 990,
+    ]  # fmt: skip
+    # a slice ends with its file, the next one begins with the next
+    assert run(cache, 7, 940, 1000, LOTS) == bytes(200)
+    cache.put(8, 0, 10, bytes(100))
+    assert cache.get(7, 940) is None and cache.get(7, 960) == bytes(100)
+    cache.put(8, 10, 10, bytes(500))  # larger than a file is meant to be
+    assert run(cache, 8, 0, 20, LOTS) is None or cache.size <= cache.max_bytes
+    assert cache.get(8, 10) == bytes(500)
+
+
+def test_a_little_of_the_next_file_goes_with_what_would_be_too_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rebuild_cache, "STRIP_BYTES", 8)
+    cache = RebuildCache(ROOM)
+    for position, data in ((0, b"one"), (30, b"three"), (60, b"five"), (90, b"six"), (120, b"x")):
+        cache.put(7, position, 30, data)
+    everything = (0, 150, LOTS)
+    assert run(cache, 7, *everything) == run(cache, 7, *everything, 8) == b"onethree"
+    assert run(cache, 7, *everything, 9) == run(cache, 7, *everything, 15) == b"onethreefivesixx"
+    # not past the limits
+    assert run(cache, 7, 0, 90, LOTS, 9) == b"onethreefive"
+    assert run(cache, 7, 0, 150, 15, 9) == b"onethreefivesix"
+    assert run(cache, 7, 0, 150, 14, 9) == b"onethreefive"
+    assert run(cache, 7, 0, 150, 11, 9) == b"onethree"
+    assert run(cache, 7, 0, 61, LOTS, 9) is None  # what is left of the file is for its reader
+    # not known
+    assert run(cache, 7, 60, 200, LOTS, 9) is None
+    assert run(cache, 7, 60, 200, LOTS, 8) == b"fivesixx"
+
+
+def test_what_is_larger_than_the_cache_is_not_kept() -> None:
+    cache = room_for(1, 10)
+    cache.put(7, 0, 30, bytes(11))
+    assert cache.get(7, 0) is None and cache.size == 0
+
+
+def test_a_slice_on_its_way_outlives_its_file() -> None:
+    cache = room_for(1, 10)
+    cache.put(7, 0, 30, b"on its way")
+    found = cache.run(7, 0, 30, LOTS)
+    cache.put(8, 0, 30, b"the next")
+    assert cache.get(7, 0) is None
+    assert isinstance(found, FileSlice) and found.read() == b"on its way"
+
+
+@pytest.mark.parametrize("call", ["memfd_create", "pwrite"])
+def test_without_memory_or_descriptors_nothing_is_kept(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, call: str
+) -> None:
+    cache = RebuildCache(ROOM)
+    cache.put(7, 0, 30, b"before")
+
+    def refuse(*_: Any) -> int:
+        raise OSError(errno.ENFILE, "Too many open files in system")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, refuse)
+        cache.put(8, 0, 30, b"none")
+    assert "is not kept" in caplog.text
+    assert cache.get(8, 0) is None and cache.get(7, 0) == b"before"
+    cache.put(8, 0, 30, b"again")
+    assert cache.get(8, 0) == b"again"
+    assert cache.size == 2 * STRIP_OVERHEAD + 11
+
+
+def test_without_memfd_a_file_without_a_name_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "memfd_create")
+    cache = RebuildCache(ROOM)
+    cache.put(7, 0, 30, b"data")
+    assert run(cache, 7, 0, 30, LOTS) == b"data"
+
+
+places = st.tuples(st.integers(0, 40), st.integers(1, 5), st.binary(min_size=1, max_size=60))
+
+
+@given(puts=st.lists(places, max_size=30), asked=st.data())
+def test_it_never_sends_anything_else(
+    puts: list[tuple[int, int, bytes]], asked: st.DataObject
+) -> None:
+    cache = room_for(3, 200)
+    known: dict[int, tuple[int, bytes]] = {}
+    for position, octets, data in puts:
+        cache.put(7, position, octets, data)
+        if cache.get(7, position) == data:
+            known[position] = (octets, data)
+        assert 0 <= cache.size <= cache.max_bytes
+    position, octets = asked.draw(st.integers(0, 45)), asked.draw(st.integers(0, 30))
+    limit = asked.draw(st.integers(0, 150))
+    sent = run(cache, 7, position, position + octets, limit)
+    if sent is None:
+        return
+    wanted, at = b"", position
+    while len(wanted) < len(sent):
+        stored, data = known[at]
+        wanted, at = wanted + data, at + stored
+    assert sent == wanted
+    assert at <= position + octets
+    assert len(sent) <= limit or sent == known[position][1]
+
+
+@pytest.mark.interpreted
+def test_it_saves_the_second_rebuild(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+    monkeypatch.setattr(wrapped, "leaves", lambda *a, **k: calls.append(a) or leaves(*a, **k))
+    cache = RebuildCache(ROOM)
+    right = encode_set([(None, b"x")] * 3, 2, 500)
+    wrong = wrapper(plain([(None, b"text")] * 3), 2)
+    data = wrong + right
+
+    def serve(part: bytes, position: int, serial: int = 0) -> bytes:
+        return absolute_slice(part, max_bytes=10**6, cache=cache, serial=serial, position=position)
+
+    first = serve(data, 70)
+    assert len(calls) == 2
+    assert serve(data, 70) == first == rebuild(wrong) + right
+    assert serve(right, 70 + len(wrong)) == right
+    assert len(calls) == 3  # one of them in the line above
+    # the same place of other bytes: the log was cut and written again
+    other = wrapper(plain([(None, b"other")] * 3), 2)
+    assert serve(other, 70, 1) == rebuild(other)
+
+
+@settings(max_examples=80)
+@given(found=st.lists(entries(), max_size=8), over=st.integers(0, 60), data=st.data())
+def test_runs_give_what_reading_gives(
+    found: list[tuple[bytes, list[Any]]], over: int, data: st.DataObject
+) -> None:
+    """Whether rebuilt at append or for the reader."""
+    buffer = bytearray(b"".join([entry for entry, _ in found]))
+    made: list[Rebuilt] = []
+    valid = assign_offsets(buffer, 1000, LIMIT, rebuilt=made).valid_bytes
+    kept = bytes(buffer[:valid])
+    wrappers = {}
+    for entry in iter_entries(kept):
+        one = kept[entry.position : entry.position + entry.size_total]
+        if entry.codec:
+            sent = one if has_absolute_offsets(one) else rebuild(one)
+            wrappers[entry.position] = (len(one), sent)
+    assert {position: (size, sent) for position, size, sent in made} == wrappers
+    cache = RebuildCache(ROOM)
+    for position, size, sent in made:
+        cache.put(7, 50 + position, size, sent)
+    starts = [entry.position for entry in iter_entries(kept)]
+    start = data.draw(st.sampled_from(starts)) if starts else 0
+    stop = data.draw(st.integers(start, valid))
+    limit = stop - start + over
+    wanted = absolute_slice(kept[start:stop], max_bytes=limit)
+    ready = run(cache, 7, 50 + start, 50 + stop, limit)
+    assert ready is None or (ready and wanted.startswith(ready))
+    again = absolute_slice(
+        kept[start:stop], max_bytes=limit, cache=cache, serial=7, position=50 + start
+    )
+    assert again == wanted
