@@ -133,7 +133,7 @@ class Process:
                 state = "running" if self.alive else f"exited with {self.exit_code(1)}"
                 tail = "\n".join(self.log.splitlines()[-30:])
                 raise AssertionError(f"{self.name} ({state}) never logged {text!r}:\n{tail}")
-            time.sleep(0.02)
+            time.sleep(0.005)
 
     def exit_code(self, timeout: float = STOP_TIMEOUT_S) -> int:
         """Wait for the end. 143 after SIGTERM, as a shell would say."""

@@ -6,6 +6,7 @@ of what it does; a module is imported only when its class is asked for.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 
@@ -54,7 +55,11 @@ def main(argv: list[str]) -> int:
         print(f"Error: Could not find or load main class {class_name}", file=sys.stderr)
         return 1
     log4j.configure(tool=True)
-    return run_tool(importlib.import_module(MODULES[class_name]).main, words)
+    module = importlib.import_module(MODULES[class_name])
+    # What was imported stays, so that no collection need ever look at it.
+    gc.freeze()
+    gc.enable()
+    return run_tool(module.main, words)
 
 
 if __name__ == "__main__":

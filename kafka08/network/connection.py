@@ -177,7 +177,10 @@ class Connection:
                 gathered.append(part if plain else part.read())
                 continue
             if gathered:
-                self._sock.sendall(b"".join(gathered), MSG_MORE)
+                data = b"".join(gathered)
+                sent = self._sock.send(data, MSG_MORE)
+                if sent < len(data):
+                    self._sock.sendall(data[sent:], MSG_MORE)
                 gathered.clear()
             if plain:
                 self._send(part)
