@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
+from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
 
@@ -18,8 +19,10 @@ from kafka08.message.message import BytesLike
 
 # A file this large is followed by another; the oldest is what goes when there is no more room.
 STRIP_BYTES = 4 << 20
-# What a file counts for beside its bytes, so that there are never too many of them.
+# What a file counts for beside its bytes, so that there are never too many of them, and what a
+# wrapper does.
 STRIP_OVERHEAD = 64 << 10
+WRAPPER_OVERHEAD = 32
 
 logger = logging.getLogger("kafka.server.RebuildCache")
 
@@ -41,16 +44,20 @@ class _Strip:
     def __init__(self, serial: int, position: int, stop: int, data: BytesLike) -> None:
         self.serial = serial
         self.file = _memory_file()
-        self.starts: list[int] = []
-        self.stops: list[int] = []
-        self.bounds = [0]
-        self.gaps: list[int] = []
+        self.starts = array("q")
+        self.stops = array("q")
+        self.bounds = array("q", [0])
+        self.gaps = array("q")
         self.append(position, stop, data)
+
+    @property
+    def cost(self) -> int:
+        return STRIP_OVERHEAD + self.bounds[-1] + WRAPPER_OVERHEAD * len(self.starts)
 
     def takes(self, position: int, data: BytesLike, newest: bool) -> bool:
         """Whether there is room. A gap is for the newest only: behind others nothing is to be
         gained by the company of what will be dropped first."""
-        fits = self.bounds[-1] + len(data) <= STRIP_BYTES
+        fits = self.cost + len(data) <= STRIP_OVERHEAD + STRIP_BYTES
         return fits and (newest or position == self.stops[-1])
 
     def append(self, position: int, stop: int, data: BytesLike) -> None:
@@ -81,10 +88,11 @@ class RebuildCache:
         self.size = 0
         self._by_serial: dict[int, list[_Strip]] = {}  # by rising position
         self._order: deque[_Strip] = deque()
+        self._failed = False  # the last one could not be kept
 
     def put(self, serial: int, position: int, stored_bytes: int, data: BytesLike) -> None:
         """Remember what to send for the bytes at ``position``, unless that is known."""
-        if STRIP_OVERHEAD + len(data) > self.max_bytes:
+        if STRIP_OVERHEAD + WRAPPER_OVERHEAD + len(data) > self.max_bytes:
             return
         strips = self._by_serial.get(serial, [])
         place = _place(strips, position)
@@ -99,9 +107,12 @@ class RebuildCache:
                 self._keep(_Strip(serial, position, stop, data), place)
             else:
                 strip.append(position, stop, data)
-                self.size += len(data)
+                self.size += len(data) + WRAPPER_OVERHEAD
+            self._failed = False
         except OSError as error:
-            logger.warning("A rebuilt wrapper is not kept: %s", error)
+            if not self._failed:
+                logger.warning("Rebuilt message sets are not kept: %s", error)
+            self._failed = True
         while self.size > self.max_bytes:
             self._drop_first()
 
@@ -151,7 +162,7 @@ class RebuildCache:
     def _keep(self, strip: _Strip, place: int) -> None:
         self._by_serial.setdefault(strip.serial, []).insert(place, strip)
         self._order.append(strip)
-        self.size += STRIP_OVERHEAD + strip.bounds[-1]
+        self.size += strip.cost
 
     def _drop_first(self) -> None:
         strip = self._order.popleft()
@@ -159,7 +170,7 @@ class RebuildCache:
         strips.remove(strip)
         if not strips:
             del self._by_serial[strip.serial]
-        self.size -= STRIP_OVERHEAD + strip.bounds[-1]
+        self.size -= strip.cost
 
 
 def _place(strips: list[_Strip], position: int) -> int:

@@ -17,7 +17,7 @@ from kafka08.message.message_set import assign_offsets, encode_set, iter_entries
 from kafka08.message.renumber import Rebuilt
 from kafka08.message.wrapped import absolute_slice, has_absolute_offsets, rebuild
 from kafka08.server import rebuild_cache
-from kafka08.server.rebuild_cache import STRIP_OVERHEAD, RebuildCache
+from kafka08.server.rebuild_cache import STRIP_OVERHEAD, WRAPPER_OVERHEAD, RebuildCache
 from tests.message.sets import LIMIT, entries, plain, wrapper
 
 LOTS = 10**6
@@ -29,8 +29,8 @@ def run(cache: RebuildCache, *place: int) -> bytes | None:
     return found.read() if isinstance(found, FileSlice) else found
 
 
-def room_for(strips: int, octets: int = 0) -> RebuildCache:
-    return RebuildCache(strips * STRIP_OVERHEAD + octets)
+def cost(strips: int, wrappers: int, octets: int) -> int:
+    return strips * STRIP_OVERHEAD + wrappers * WRAPPER_OVERHEAD + octets
 
 
 def test_runs_of_known_entries() -> None:
@@ -60,7 +60,7 @@ def test_runs_of_known_entries() -> None:
 
 
 def test_where_something_is_missing_in_between_the_file_is_to_be_read() -> None:
-    cache = room_for(1, 11)
+    cache = RebuildCache(cost(1, 3, 11))
     for position, data in ((0, b"one"), (30, b"three"), (90, b"six")):
         cache.put(7, position, 30, data)
     assert run(cache, 7, 0, 90, LOTS) == b"onethree"
@@ -75,7 +75,7 @@ def test_old_bytes_that_become_known_after_newer_ones() -> None:
         cache.put(7, position, 30, b"%d" % position)
     assert run(cache, 7, 0, 120, LOTS) == b"030"
     assert run(cache, 7, 60, 120, LOTS) == b"6090"
-    assert cache.size == 2 * STRIP_OVERHEAD + 7
+    assert cache.size == cost(2, 4, 7)
 
 
 def test_what_is_known_stays_as_it_is() -> None:
@@ -89,12 +89,12 @@ def test_what_is_known_stays_as_it_is() -> None:
 
 
 def test_the_oldest_files_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rebuild_cache, "STRIP_BYTES", 200)
-    cache = room_for(3, 600)
+    monkeypatch.setattr(rebuild_cache, "STRIP_BYTES", 200 + 2 * WRAPPER_OVERHEAD)
+    cache = RebuildCache(cost(3, 6, 600))
     for position in range(0, 1000, 10):
         cache.put(7, position, 10, bytes(100))
         assert cache.size <= cache.max_bytes
-    assert cache.size == 3 * STRIP_OVERHEAD + 600
+    assert cache.size == cost(3, 6, 600)
     assert [position for position in range(0, 1000, 10) if cache.get(7, position)] == [
         940, 950, 960, 970, 980, 990,
     ]  # fmt: skip
@@ -111,6 +111,7 @@ def test_a_little_of_the_next_file_goes_with_what_would_be_too_little(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(rebuild_cache, "STRIP_BYTES", 8)
+    monkeypatch.setattr(rebuild_cache, "WRAPPER_OVERHEAD", 0)
     cache = RebuildCache(ROOM)
     for position, data in ((0, b"one"), (30, b"three"), (60, b"five"), (90, b"six"), (120, b"x")):
         cache.put(7, position, 30, data)
@@ -129,13 +130,13 @@ def test_a_little_of_the_next_file_goes_with_what_would_be_too_little(
 
 
 def test_what_is_larger_than_the_cache_is_not_kept() -> None:
-    cache = room_for(1, 10)
+    cache = RebuildCache(cost(1, 1, 10))
     cache.put(7, 0, 30, bytes(11))
     assert cache.get(7, 0) is None and cache.size == 0
 
 
 def test_a_slice_on_its_way_outlives_its_file() -> None:
-    cache = room_for(1, 10)
+    cache = RebuildCache(cost(1, 1, 10))
     cache.put(7, 0, 30, b"on its way")
     found = cache.run(7, 0, 30, LOTS)
     cache.put(8, 0, 30, b"the next")
@@ -155,12 +156,13 @@ def test_without_memory_or_descriptors_nothing_is_kept(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, call, refuse)
-        cache.put(8, 0, 30, b"none")
-    assert "is not kept" in caplog.text
+        for position in (0, 30):
+            cache.put(8, position, 30, b"none")
+    assert caplog.text.count("are not kept") == 1
     assert cache.get(8, 0) is None and cache.get(7, 0) == b"before"
     cache.put(8, 0, 30, b"again")
     assert cache.get(8, 0) == b"again"
-    assert cache.size == 2 * STRIP_OVERHEAD + 11
+    assert cache.size == cost(2, 2, 11)
 
 
 def test_without_memfd_a_file_without_a_name_does(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +179,7 @@ places = st.tuples(st.integers(0, 40), st.integers(1, 5), st.binary(min_size=1, 
 def test_it_never_sends_anything_else(
     puts: list[tuple[int, int, bytes]], asked: st.DataObject
 ) -> None:
-    cache = room_for(3, 200)
+    cache = RebuildCache(cost(3, 6, 200))
     known: dict[int, tuple[int, bytes]] = {}
     for position, octets, data in puts:
         cache.put(7, position, octets, data)
