@@ -16,7 +16,7 @@ import pytest
 from integration.bench.load import xerial
 from integration.harness import Broker, Process, ZooKeeper
 from integration.wire import Wire, entry, fetch_frame, gzip_set
-from kafka08.message.message_set import iter_messages
+from kafka08.message.message_set import iter_entries, iter_messages
 
 SETS, RECORDS, VALUE_BYTES = 120, 40, 5000
 SEGMENT_BYTES = 5 << 20
@@ -80,6 +80,14 @@ def drain(broker: Broker, topic: str, max_bytes: int = 1 << 20) -> tuple[list[by
     return values, replies
 
 
+def whole_entries(replies: list[bytes]) -> dict[int, bytes]:
+    return {
+        entry.offset: data[entry.position : entry.position + entry.size_total]
+        for data in replies
+        for entry in iter_entries(data)
+    }
+
+
 def read_from_disk(broker: Broker) -> tuple[int, int]:
     """Bytes the disk has read for the event loop's thread, and for all others."""
     found = {}
@@ -97,7 +105,11 @@ def test_cold_readers(broker: Broker, topic: str) -> None:
     hot_values, hot_replies = drain(broker, topic)
     assert hot_values == values
     chill(broker, topic)
-    assert drain(broker, topic) == (hot_values, hot_replies)
+    cold_values, cold_replies = drain(broker, topic)
+    assert cold_values == values
+    # where replies end depends on what is rebuilt already
+    assert whole_entries(cold_replies) == whole_entries(hot_replies)
+    assert cold_replies == hot_replies or topic != "plain"
 
 
 def test_the_bytes_are_those_of_the_files(broker: Broker) -> None:

@@ -9,8 +9,7 @@ Replicas get what is stored. ``normalise`` is what 0.8.2.2 does at append instea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator
 
 from kafka08.errors import InvalidMessageError, KafkaError
 from kafka08.message.compression import MAX_INFLATED, NONE, compress
@@ -27,16 +26,8 @@ from kafka08.message.message import (
     encode_entry,
 )
 from kafka08.message.message_set import Entry, iter_entries
-from kafka08.message.renumber import is_right, number, rebuilt_entry
+from kafka08.message.renumber import Rebuilt, is_right, number, rebuilt_entry
 from kafka08.message.runs import RETRY_AFTER, plain_run
-
-
-class Cache(Protocol):
-    """What is to be sent for entries, by the ``serial`` of the bytes that hold them and their
-    positions there."""
-
-    def get(self, serial: int, position: int) -> bytes | None: ...
-    def put(self, serial: int, position: int, stored_bytes: int, data: BytesLike) -> None: ...
 
 
 def holds_wrappers(buffer: BytesLike) -> bool:
@@ -82,9 +73,8 @@ def absolute_slice(
     data: bytes,
     *,
     max_bytes: int,
-    cache: Cache | None = None,
-    serial: int = -1,
-    position: int = 0,
+    known: Callable[[int], BytesLike | None] | None = None,
+    made: list[Rebuilt] | None = None,
     max_inflated: int = MAX_INFLATED,
 ) -> bytes:
     """What a consumer must get for the stored bytes of a fetch; ``data`` itself if all is right.
@@ -92,23 +82,24 @@ def absolute_slice(
     Wrappers with wrong inner offsets are rebuilt, which mostly makes them larger: the first
     rebuilt one is never cut, but from the first later entry on that would go past ``max_bytes``
     everything is left out. A cut last entry stays only if nothing was left out. A wrapper that
-    cannot be decoded is passed on as it is. ``cache`` knows ``data`` as what lies at ``position``
-    of the bytes called ``serial``.
+    cannot be decoded is passed on as it is. ``known`` may tell what to send for the wrapper at a
+    position; what it does not know goes into ``made``, if anything is to be rebuilt at all.
     """
     if not holds_wrappers(data):
         return data
     view = memoryview(data)
     parts: list[BytesLike] = []
-    found: list[tuple[Entry, BytesLike]] = []  # what the cache did not know
+    found: list[Rebuilt] = []
     kept = done = grown = 0  # bytes of data in parts, bytes looked at, bytes gained by rebuilding
     for entry in _whole_entries(data):
         start, stop = entry.position, entry.position + entry.size_total
-        rebuilt = None
+        rebuilt: BytesLike | None = None
         if entry.codec:
-            rebuilt = None if cache is None else cache.get(serial, position + start)
+            rebuilt = None if known is None else known(start)
             if rebuilt is None:
                 rebuilt = _rebuilt_or_none(view[start:stop], max_inflated)
-                found.append((entry, view[start:stop] if rebuilt is None else rebuilt))
+                sent = data[start:stop] if rebuilt is None else bytes(rebuilt)
+                found.append(Rebuilt(start, stop - start, sent))
         growth = len(rebuilt) - entry.size_total if rebuilt is not None else 0
         # parts is empty until the first rebuilt entry, which may go past the limit
         if parts and stop + grown + growth > max_bytes:
@@ -123,9 +114,8 @@ def absolute_slice(
         parts.append(view[kept : len(data) if len(data) + grown <= max_bytes else done])
     if not kept:
         return data
-    if cache is not None:
-        for entry, sent in found:
-            cache.put(serial, position + entry.position, entry.size_total, sent)
+    if made is not None:
+        made += found
     return b"".join(parts)
 
 

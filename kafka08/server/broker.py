@@ -257,7 +257,7 @@ class KafkaServer:
         controller: Controller,
     ) -> Dispatcher:
         config, cache, zk_offsets = self.config, replicas.metadata_cache, ZkOffsets(zk)
-        view = ConsumerView()
+        view = ConsumerView(self._runtime)
         return Dispatcher(
             [
                 ProduceApi(replicas, view),

@@ -116,10 +116,13 @@ class RebuildCache:
         while self.size > self.max_bytes:
             self._drop_first()
 
-    def get(self, serial: int, position: int) -> bytes | None:
-        """What to send for the wrapper stored at ``position``; None if it is not known."""
-        found = self._find(serial, position)
-        return None if found is None else found[0].slice(found[1], found[1] + 1).read()
+    def known(self, serial: int, position: int, end: int) -> dict[int, FileSlice]:
+        """What to send for the wrappers that begin from ``position`` to ``end``."""
+        return {
+            strip.starts[number]: strip.slice(number, number + 1)
+            for strip in self._by_serial.get(serial, ())
+            for number in range(bisect_left(strip.starts, position), bisect_left(strip.starts, end))
+        }
 
     def run(
         self, serial: int, position: int, end: int, max_bytes: int, enough: int = 0

@@ -20,6 +20,7 @@ from kafka08.log.compaction import Job
 from kafka08.log.disk import DiskFailure
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
+from kafka08.runtime import ThreadRuntime
 from kafka08.server.rebuild import ConsumerView
 from tests.log.cleaning import (
     KEY,
@@ -186,7 +187,7 @@ class TestCleaning:
         assert contents(reopened) == contents(log)
 
     def test_slices_in_flight_stay_readable_and_caches_right(self, log: Log) -> None:
-        view = ConsumerView()
+        view = ConsumerView(ThreadRuntime())
         put(log, (b"a", b"1"), (b"b", b"2"), codec=2)
         log.roll()
         held = [log.read(at, 1000) for at in (0, 2, 4, 5)]

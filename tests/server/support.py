@@ -190,7 +190,7 @@ class Rig:
         self.controller = SimpleNamespace(controlled_shutdown=lambda broker_id: [])
         self.creator = TopicCreator(zk, self.config)
         cache, zk_offsets = self.replicas.metadata_cache, ZkOffsets(zk)
-        self.view = ConsumerView()
+        self.view = ConsumerView(self.runtime)
         self.dispatcher = Dispatcher(
             [
                 ProduceApi(self.replicas, self.view),

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import random
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafka08.errors import KafkaError
 from kafka08.log.demand import AHEAD_BYTES
 from kafka08.log.log import Log, Prepared
 from kafka08.log.segment import FileSlice
 from kafka08.message.message import encode_entry
 from kafka08.message.message_set import encode_set, iter_entries, iter_messages, next_offset
 from kafka08.message.wrapped import absolute_slice, has_absolute_offsets, rebuild
+from kafka08.runtime import ThreadRuntime
 from kafka08.server.rebuild import READY_BYTES, ConsumerView
 from kafka08.server.rebuild_cache import STRIP_OVERHEAD
 from tests.log.support import open_log, writable
@@ -80,7 +84,7 @@ def test_a_produced_wrapper_is_ready_before_anybody_asks(rig: Rig, codec: int) -
 
 def test_mixed_sets_are_rebuilt_where_they_came_to_lie(tmp_path: Path) -> None:
     """A wrapper without messages is taken out, nested ones are flattened, plain ones stay."""
-    log, view = open_log(tmp_path), ConsumerView()
+    log, view = open_log(tmp_path), ConsumerView(ThreadRuntime())
     nested = wrapper(plain(TEXTS[:2]), 2)
     pieces = [
         wrapper(SENT, 1),
@@ -107,7 +111,7 @@ def test_mixed_sets_are_rebuilt_where_they_came_to_lie(tmp_path: Path) -> None:
 
 def test_what_is_right_is_kept_as_it_is(tmp_path: Path) -> None:
     """So that it can be sent with its neighbours: the set at offset 0 mostly is."""
-    log, view = open_log(tmp_path), ConsumerView()
+    log, view = open_log(tmp_path), ConsumerView(ThreadRuntime())
     right = wrapper(plain(TEXTS), 1)
     prepared = append(log, view, right)
     assert prepared is not None and [kept.data for kept in prepared.wrappers] == [stored(log)]
@@ -130,7 +134,7 @@ def test_plain_sets_and_followers_need_nothing(tmp_path: Path) -> None:
 
 
 def test_normalised_sets_are_right_and_known_to_be(tmp_path: Path) -> None:
-    log, view = open_log(tmp_path, compressed_sets="normalised"), ConsumerView()
+    log, view = open_log(tmp_path, compressed_sets="normalised"), ConsumerView(ThreadRuntime())
     for _ in range(2):
         assert append(log, view, wrapper(SENT, 2)) is None
     part = log.read(0, LOTS)
@@ -139,7 +143,7 @@ def test_normalised_sets_are_right_and_known_to_be(tmp_path: Path) -> None:
 
 
 def test_wrappers_found_right_are_not_looked_at_again(tmp_path: Path) -> None:
-    log, view = open_log(tmp_path), ConsumerView()
+    log, view = open_log(tmp_path), ConsumerView(ThreadRuntime())
     log.append(writable(encode_set(TEXTS, 1, 0)), assign_offsets=False)
     part = log.read(0, LOTS)
     assert part.file.right_until == 0
@@ -148,7 +152,7 @@ def test_wrappers_found_right_are_not_looked_at_again(tmp_path: Path) -> None:
 
 
 def test_much_that_is_known_to_be_right_goes_ahead(tmp_path: Path) -> None:
-    log, view = open_log(tmp_path), ConsumerView()
+    log, view = open_log(tmp_path), ConsumerView(ThreadRuntime())
     append(log, view, encode_set([(None, bytes(1000))] * (READY_BYTES // 1000)))
     append(log, view, wrapper(SENT, 2))
     part = log.read(0, LOTS)
@@ -160,7 +164,7 @@ def test_much_that_is_known_to_be_right_goes_ahead(tmp_path: Path) -> None:
 
 
 def test_much_that_is_known_goes_ahead_of_what_is_not(tmp_path: Path) -> None:
-    log, view = open_log(tmp_path), ConsumerView()
+    log, view = open_log(tmp_path), ConsumerView(ThreadRuntime())
     noise = random.Random(1).randbytes(READY_BYTES // 2)
     for _ in range(3):
         append(log, view, wrapper(plain([(None, noise)], 100), 2))
@@ -175,7 +179,7 @@ def test_much_that_is_known_goes_ahead_of_what_is_not(tmp_path: Path) -> None:
 
 
 def test_what_nobody_looked_into_is_not_known_to_be_right(tmp_path: Path) -> None:
-    log, view = open_log(tmp_path), ConsumerView()
+    log, view = open_log(tmp_path), ConsumerView(ThreadRuntime())
     log.demand.prepared(AHEAD_BYTES)
     append(log, view, encode_set(TEXTS, 2, 0))
     assert log.read(0, LOTS).file.right_until == 0
@@ -183,7 +187,7 @@ def test_what_nobody_looked_into_is_not_known_to_be_right(tmp_path: Path) -> Non
 
 
 def test_a_log_without_readers_is_not_prepared_for_ever(tmp_path: Path) -> None:
-    log, view = open_log(tmp_path), ConsumerView()
+    log, view = open_log(tmp_path), ConsumerView(ThreadRuntime())
     first = append(log, view, wrapper(SENT, 1))
     log.demand.prepared(AHEAD_BYTES)
     assert first is not None
@@ -204,7 +208,7 @@ def test_fetches_of_consumers_are_the_demand(rig: Rig) -> None:
 
 
 def test_after_a_truncation_nothing_of_the_old_is_sent(tmp_path: Path) -> None:
-    log, view = open_log(tmp_path), ConsumerView()
+    log, view = open_log(tmp_path), ConsumerView(ThreadRuntime())
     append(log, view, wrapper(SENT, 2))
     append(log, view, wrapper(SENT, 2))
     served(log, view)
@@ -218,7 +222,7 @@ def test_after_a_truncation_nothing_of_the_old_is_sent(tmp_path: Path) -> None:
 
 
 def test_rolled_segments_have_their_own(tmp_path: Path) -> None:
-    log, view = open_log(tmp_path, segment_bytes=600), ConsumerView()
+    log, view = open_log(tmp_path, segment_bytes=600), ConsumerView(ThreadRuntime())
     for codec in CODECS:
         append(log, view, wrapper(SENT, codec))
     assert len(log.segments) == 3
@@ -230,17 +234,17 @@ def test_rolled_segments_have_their_own(tmp_path: Path) -> None:
 def test_damage_after_the_append_reaches_no_reader_past_the_cache(tmp_path: Path) -> None:
     """Without anything remembered a spoilt wrapper is passed on for its reader to find out."""
     log = open_log(tmp_path)
-    append(log, ConsumerView(), wrapper(SENT, 1))
+    append(log, ConsumerView(ThreadRuntime()), wrapper(SENT, 1))
     data = bytearray(stored(log))
     data[-3] ^= 1
     part = log.read(0, LOTS)
     os.pwrite(part.fileno(), data, 0)
-    assert served(log, ConsumerView()) == data
+    assert served(log, ConsumerView(ThreadRuntime())) == data
 
 
 def test_slices_that_lie_differently(tmp_path: Path) -> None:
     """Any start and end gives what reading the file would give, a cut last entry aside."""
-    log, view = open_log(tmp_path), ConsumerView()
+    log, view = open_log(tmp_path), ConsumerView(ThreadRuntime())
     for number in range(6):
         append(log, view, wrapper(plain(TEXTS[: number + 1]), 1))
     data = stored(log)
@@ -256,8 +260,70 @@ def test_slices_that_lie_differently(tmp_path: Path) -> None:
     assert served(log, view, 0, sizes[0] - 1) == data[: sizes[0] - 1]
 
 
+class Pool(ThreadRuntime):
+    """Notes what is handed to other threads; ``meanwhile`` happens before it is done."""
+
+    def __init__(self) -> None:
+        self.handed = 0
+        self.meanwhile: Callable[[], None] = lambda: None
+
+    def blocking(self, function: Callable[..., Any], *args: Any) -> Any:
+        self.handed += 1
+        self.meanwhile()
+        return function(*args)
+
+
+def much(log: Log) -> bytes:
+    """More than is rebuilt without leaving the thread, and none of it prepared."""
+    log.demand.prepared(AHEAD_BYTES)
+    noise = random.Random(2).randbytes(READY_BYTES)
+    for half in (noise[: READY_BYTES // 2], noise[READY_BYTES // 2 :]):
+        log.append(writable(wrapper(plain([(None, half)], 100), 2)))
+    log.append(writable(wrapper(SENT, 2)))
+    return absolute_slice(stored(log), max_bytes=LOTS)
+
+
+def test_much_is_rebuilt_on_another_thread(tmp_path: Path) -> None:
+    log, pool = open_log(tmp_path), Pool()
+    view, wanted = ConsumerView(pool), much(log)
+    assert served(log, view, 2) and pool.handed == 0
+    assert served(log, view) == wanted and pool.handed == 1
+    assert all_served(log, view) == wanted and pool.handed == 1
+
+
+def test_of_those_who_want_the_same_one_makes_it(tmp_path: Path) -> None:
+    log, pool = open_log(tmp_path), Pool()
+    view, wanted = ConsumerView(pool), much(log)
+    got: list[bytes] = []
+    others = [threading.Thread(target=lambda: got.append(all_served(log, view))) for _ in "abc"]
+
+    def all_start() -> None:
+        for other in others:
+            other.start()
+
+    pool.meanwhile = all_start
+    assert served(log, view) == wanted
+    for other in others:
+        other.join(10)
+    assert got == [wanted] * 3 and pool.handed == 1
+
+
+def test_a_log_that_is_cut_meanwhile(tmp_path: Path) -> None:
+    """Its reader gets what was there, or hears of it; those who come later get what is there."""
+    log, pool = open_log(tmp_path), Pool()
+    view = ConsumerView(pool)
+    much(log)
+    pool.meanwhile = lambda: log.truncate_to(1)
+    with pytest.raises(KafkaError, match="truncated during read"):
+        served(log, view)
+    pool.meanwhile = lambda: None
+    log.append(writable(wrapper(plain(TEXTS[::-1]), 2)))
+    for _ in range(2):
+        assert all_served(log, view) == absolute_slice(stored(log), max_bytes=LOTS)
+
+
 def test_little_memory_serves_all_the_same(tmp_path: Path) -> None:
-    log, view = open_log(tmp_path), ConsumerView(2 * STRIP_OVERHEAD)
+    log, view = open_log(tmp_path), ConsumerView(ThreadRuntime(), 2 * STRIP_OVERHEAD)
     for codec in CODECS * 4:
         append(log, view, wrapper(SENT, codec))
     data = stored(log)
