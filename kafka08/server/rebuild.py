@@ -74,16 +74,18 @@ class ConsumerView:
             self._cache.put(serial, position + place, stored_bytes, rebuilt)
         if sent is not data:
             return sent
-        if file.serial == serial and file.right_until == position:
-            file.right_until += whole_bytes(data)
+        if file.serial == serial and position <= file.right_until:
+            file.right_until = max(file.right_until, position + whole_bytes(data))
         return stored
 
 
 def _rebuilt(
     stored: FileSlice, max_bytes: int, known: dict[int, FileSlice]
 ) -> tuple[int, bytes, bytes, list[Rebuilt]]:
-    """The stored bytes' serial, themselves, what to send, and what of that was not ``known``. On
-    any thread."""
+    """The stored bytes' serial, the bytes, what to send, and what of that was not ``known``.
+
+    To be called on any thread.
+    """
 
     def find(place: int) -> bytes | None:
         found = known.get(stored.position + place)

@@ -186,6 +186,17 @@ def test_what_nobody_looked_into_is_not_known_to_be_right(tmp_path: Path) -> Non
     assert served(log, view) == encode_set(TEXTS, 2, 0)
 
 
+def test_readers_whose_slices_overlap_learn_what_is_right(tmp_path: Path) -> None:
+    log, view = open_log(tmp_path), ConsumerView(ThreadRuntime())
+    for base in (0, 30, 60):
+        log.append(writable(encode_set(TEXTS, 1, base)), assign_offsets=False)
+    whole = log.read(0, LOTS)
+    first = next(iter_entries(whole.read())).size_total
+    view.of(log.read(0, first + 50), LOTS)
+    assert whole.file.right_until == first
+    assert len(served(log, view)) == whole.file.right_until == len(whole)
+
+
 def test_a_log_without_readers_is_not_prepared_for_ever(tmp_path: Path) -> None:
     log, view = open_log(tmp_path), ConsumerView(ThreadRuntime())
     first = append(log, view, wrapper(SENT, 1))
