@@ -52,8 +52,7 @@ class SegmentFile:
         return cls(os.open(path, flags, 0o666))
 
     def __del__(self) -> None:
-        if self.fd >= 0:
-            os.close(self.fd)
+        os.close(self.fd)
 
     def fileno(self) -> int:
         return self.fd

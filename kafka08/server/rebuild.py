@@ -32,7 +32,7 @@ class ConsumerView:
         self._cache = RebuildCache(cache_bytes)
 
     def remember(self, prepared: Prepared) -> None:
-        """Keep what was rebuilt while its set was appended."""
+        """Keep what was rebuilt, mostly while its set was appended."""
         serial, start, wrappers = prepared
         for place, stored_bytes, data in wrappers:
             self._cache.put(serial, start + place, stored_bytes, data)
@@ -66,23 +66,20 @@ class ConsumerView:
         position = stored.position
         return self._cache.known(stored.file.serial, position, position + stored.size)
 
-    def _made(
-        self, stored: FileSlice, serial: int, data: bytes, sent: bytes, made: list[Rebuilt]
-    ) -> Sized:
+    def _made(self, stored: FileSlice, prepared: Prepared, data: bytes, sent: bytes) -> Sized:
         file, position = stored.file, stored.position
-        for place, stored_bytes, rebuilt in made:
-            self._cache.put(serial, position + place, stored_bytes, rebuilt)
+        self.remember(prepared)
         if sent is not data:
             return sent
-        if file.serial == serial and position <= file.right_until:
+        if file.serial == prepared.serial and position <= file.right_until:
             file.right_until = max(file.right_until, position + whole_bytes(data))
         return stored
 
 
 def _rebuilt(
     stored: FileSlice, max_bytes: int, known: dict[int, FileSlice]
-) -> tuple[int, bytes, bytes, list[Rebuilt]]:
-    """The stored bytes' serial, the bytes, what to send, and what of that was not ``known``.
+) -> tuple[Prepared, bytes, bytes]:
+    """What of the wrappers was not ``known``, the stored bytes, and what to send.
 
     To be called on any thread.
     """
@@ -94,4 +91,5 @@ def _rebuilt(
     made: list[Rebuilt] = []
     serial = stored.file.serial
     data = stored.read()
-    return serial, data, absolute_slice(data, max_bytes=max_bytes, known=find, made=made), made
+    sent = absolute_slice(data, max_bytes=max_bytes, known=find, made=made)
+    return Prepared(serial, stored.position, made), data, sent
