@@ -61,9 +61,6 @@ def elect(client: ZkClient, broker_id: int, clock: Clock) -> Election:
 
     ``leader`` may be our id with ``is_ours`` false: our former session's node, soon to vanish.
     """
-    current = read_controller(client)
-    if current.leader != NO_CONTROLLER:
-        return current
     node = znodes.ControllerNode(broker_id, str(clock.millis()))
     try:
         client.create(znodes.CONTROLLER, znodes.encode_controller(node), ephemeral=True)

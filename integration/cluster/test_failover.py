@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 import pytest
+from kazoo.exceptions import NoNodeError
 
-from integration.cluster.cluster import eventually
+from integration.cluster.cluster import TIMEOUT_S, eventually
 from integration.cluster.conftest import MIXED, PURE, Clusters
 from integration.cluster.recorder import Recorder
 from integration.cluster.sessions import expire
@@ -287,3 +289,16 @@ def test_19_expired_session_nobody_noticed(clusters: Clusters, kind: str) -> Non
         cluster.await_isr(topic, {1, 3})
         recorder.verify()
     cluster.await_identical(topic)
+
+
+def test_office_lost_again_and_again(clusters: Clusters) -> None:
+    """Each loss begins a new epoch, also one in the midst of taking office."""
+    cluster = clusters.get("ours")
+    for number in range(150):
+        epoch = cluster.controller_epoch()
+        time.sleep(number % 40 / 2000)
+        with contextlib.suppress(NoNodeError):
+            cluster.zk.delete("/controller")
+            deadline = time.monotonic() + TIMEOUT_S
+            while cluster.controller_epoch() <= epoch:
+                assert time.monotonic() < deadline, f"loss {number} went unnoticed"

@@ -259,9 +259,13 @@ class Controller:
         """See who is controller, and try to be if nobody is; the watch is armed first."""
         self._retry = False
         election.watch_controller(self._election_watches, events.ControllerChanged())
-        if self._reign is not None and not election.read_controller(self._zk).is_ours:
+        outcome = election.read_controller(self._zk)
+        # One reading decides both: a node that goes between two would be made again for a reign
+        # that others may have succeeded meanwhile.
+        if self._reign is not None and not outcome.is_ours:
             self._end_reign()
-        outcome = election.elect(self._zk, self.broker.id, self._runtime.clock)
+        if outcome.leader == election.NO_CONTROLLER:
+            outcome = election.elect(self._zk, self.broker.id, self._runtime.clock)
         if outcome.leader not in (self.controller_id, election.NO_CONTROLLER):
             elector_logger.info("New leader is %d", outcome.leader)
         self.controller_id = outcome.leader

@@ -331,6 +331,25 @@ def test_controller_moves_by_hand() -> None:
     assert cluster.controller.epoch == 2
 
 
+def test_an_office_lost_while_it_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node made again by a reign that went on would have no epoch of its own."""
+    cluster = three()
+    session = cluster.sessions[1]
+    real = session.get
+
+    def get(path: str, watch: Any = None) -> Any:
+        found = real(path, watch)
+        if path == "/controller" and watch is None:
+            monkeypatch.undo()
+            cluster.admin.delete(path)
+        return found
+
+    monkeypatch.setattr(session, "get", get)
+    cluster.controllers[1].step(events.ControllerChanged())
+    cluster.settle()
+    assert cluster.controller.epoch == 2
+
+
 def test_a_zombie_changes_nothing() -> None:
     cluster = three()
     cluster.create_topic("t", [2, 3], [1, 2])

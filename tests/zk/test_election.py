@@ -32,16 +32,6 @@ def test_the_first_takes_it_and_the_next_learns_who(client: ZkClient, other: ZkC
     assert election.elect(client, 1, FakeClock()) == Election(1, True)
 
 
-def test_losing_the_race_between_read_and_create(
-    client: ZkClient, other: ZkClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = election.read_controller
-    answers = iter([Election(-1, False)])
-    monkeypatch.setattr(election, "read_controller", lambda zk: next(answers, None) or real(zk))
-    other.create("/controller", b'{"brokerid":2}', ephemeral=True)
-    assert election.elect(client, 1, FakeClock()) == Election(2, False)
-
-
 def test_a_lost_answer_still_wins(client: ZkClient, monkeypatch: pytest.MonkeyPatch) -> None:
     lose_answers(client, monkeypatch, "create_async")
     assert election.elect(client, 1, FakeClock()) == Election(1, True)
