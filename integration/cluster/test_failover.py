@@ -294,7 +294,7 @@ def test_19_expired_session_nobody_noticed(clusters: Clusters, kind: str) -> Non
 def test_office_lost_again_and_again(clusters: Clusters) -> None:
     """Each loss begins a new epoch, also one in the midst of taking office."""
     cluster = clusters.get("ours")
-    for number in range(150):
+    for number in range(100):
         epoch = cluster.controller_epoch()
         time.sleep(number % 40 / 2000)
         with contextlib.suppress(NoNodeError):
