@@ -30,6 +30,11 @@ def missing() -> str:
     return ""
 
 
+# The first session's options are those of the JVM, which all tests of a run share. Derby would
+# leave a log in the working directory.
+JVM_OPTIONS = {"spark.driver.extraJavaOptions": "-Dderby.stream.error.file=/dev/null"}
+
+
 def spark_conf(master: str = "local[2,4]", **settings: object) -> Any:
     """A SparkConf of this interpreter, on loopback, without UI. Names take _ for a dot."""
     from pyspark import SparkConf
@@ -40,6 +45,7 @@ def spark_conf(master: str = "local[2,4]", **settings: object) -> Any:
     conf.set("spark.ui.enabled", "false").set("spark.driver.host", "127.0.0.1")
     conf.set("spark.driver.memory", "512m").set("spark.sql.shuffle.partitions", "2")
     conf.set("spark.default.parallelism", "2").set("spark.executorEnv.PYTHONPATH", str(HOME))
+    conf.setAll(list(JVM_OPTIONS.items()))
     for name, value in settings.items():
         conf.set(f"spark.{name.replace('_', '.')}", str(value))
     return conf

@@ -11,7 +11,7 @@ import pytest
 
 from integration.harness import Broker, Process, ZooKeeper, free_port
 from integration.spark.scene import SPARK_WARNINGS
-from integration.spark.support import missing
+from integration.spark.support import JVM_OPTIONS, missing
 from integration.test_connect import Workplace, topic_of
 from integration.wire import wait_until
 
@@ -31,7 +31,7 @@ pytestmark = SPARK_WARNINGS
 SPARK = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "512m",
-    "spark.driver.extraJavaOptions": "-Dderby.stream.error.file=/dev/null",
+    **JVM_OPTIONS,
 }
 DEADLINE_S = 120
 
