@@ -8,6 +8,8 @@ fi
 bin_dir=$(dirname "$(readlink -f "$0")")
 
 export KAFKA_LOG4J_OPTS=${KAFKA_LOG4J_OPTS:--Dlog4j.configuration=file:$bin_dir/../config/log4j.properties}
+# Each thread would otherwise keep a heap of its own, filled once and never given back.
+export MALLOC_ARENA_MAX=${MALLOC_ARENA_MAX:-1}
 
 daemon=()
 if [ "$1" = -daemon ]; then

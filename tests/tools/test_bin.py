@@ -93,6 +93,14 @@ def test_a_symlink_from_elsewhere(checkout: Path, tmp_path: Path) -> None:
     assert "kafka.admin.TopicCommand" in run(link, "--list").stdout
 
 
+def test_one_heap_for_all_threads_of_a_broker(checkout: Path) -> None:
+    write_script(checkout / ".venv/bin/python", '#!/bin/sh\necho "arenas ${MALLOC_ARENA_MAX}"\n')
+    start = checkout / "bin/kafka-server-start.sh"
+    assert run(start, "x").stdout == "arenas 1\n"
+    assert run(start, "x", MALLOC_ARENA_MAX="4").stdout == "arenas 4\n"
+    assert run(checkout / "bin/kafka-topics.sh", "--list").stdout == "arenas \n"
+
+
 def test_log4j_files(checkout: Path) -> None:
     def log4j(name: str, **environment: str) -> str:
         done = run(checkout / "bin" / name, "x", **environment)
