@@ -84,7 +84,6 @@ QUICK_TESTS = {
     "test_acks": {
         "test_24_isr_below_minimum",
         "test_26_two_acks",
-        "test_27_consumers_stop_at_the_high_watermark",
     },
     "test_elections": {
         "test_20_and_22_clean_election",
@@ -92,7 +91,7 @@ QUICK_TESTS = {
         "test_34_controlled_shutdown_of_the_controller",
         "test_36_preferred_election",
     },
-    "test_bulk": {"test_each_run_goes_on_where_the_last_one_ended", "test_bad_input"},
+    "test_bulk": {"test_bad_input"},
     "test_datasource": {
         "test_columns_of_a_batch",
         "test_compressed_sets_from_the_middle",
@@ -102,7 +101,6 @@ QUICK_TESTS = {
         "test_sink_routes_by_column_and_by_option",
     },
     "test_dstream": {
-        "test_several_topics_are_read_from_the_smallest_offset",
         "test_ranges_as_an_rdd",
         "test_ranges_may_begin_inside_a_wrapper",
         "test_given_offsets",
@@ -116,28 +114,25 @@ QUICK_TESTS = {
     "test_examples": set(),
     "test_jdbc": {"test_values_of_all_types"},
     "test_late_data": set(),
-    "test_packaging": {"test_what_is_in_the_zip", "test_local"},
+    "test_packaging": {"test_what_is_in_the_zip"},
     "test_query_faults": set(),
 }
-# Single tests that take ten seconds and more and have a quicker relative, as "module::name".
+# Of the other modules, what takes long and has a quicker relative, as "module::name".
 NOT_QUICK = (
-    "test_acks::test_27_*",
-    "test_bulk::test_each_run_*",
     "test_clients::test_perf_tools?ours-ours?",
     "test_compaction_soak::*",
     "test_connect::test_bad_input_is_named*no such topic*",
     "test_connect::test_many_topics_*",
-    "test_dstream::test_several_topics_*",
     "test_elections::test_20_and_22_clean_election?broker-*",
     "test_exchange::*-original-then-original?",
     "test_exchange::*plain-stop-*",
     "test_exchange_storage::*?kill?",
     "test_failover::test_09_*",
+    "test_faults::test_some_faults?20?",
     "test_full_disks::test_a_follower_has_no_room?original?",
     "test_full_disks::test_a_topic_made_*",
     "test_group_tools::test_every_scenario?*bootstrap-server-*",
     "test_mixed_groups::test_members_come_and_go*",
-    "test_packaging::test_local*",
     "test_producer::test_kill_9_under_load_loses_nothing?False?",
     "test_producer_scenarios::test_39_*",
 )

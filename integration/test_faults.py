@@ -22,11 +22,12 @@ def hosts_of(kind: str) -> Hosts:
     return Namespaces()
 
 
-def test_ten_faults(tmp_path: Path) -> None:
-    options = Options(10, SEED, tmp_path, brokers=4, partitions=3, producers=2)
+@pytest.mark.parametrize("faults", [10, 20])
+def test_some_faults(faults: int, tmp_path: Path) -> None:
+    options = Options(faults, SEED, tmp_path, brokers=4, partitions=3, producers=2)
     outcome = Run(options, Loopback(), print).go()
     assert outcome.sound, f"seed {SEED}\n{outcome.report()}"
-    assert outcome.verdict.acknowledged > 250
+    assert outcome.verdict.acknowledged > 25 * faults
 
 
 @pytest.mark.slow
