@@ -1,9 +1,9 @@
 """The original's quick start as an acceptance script: `python -m integration.quickstart`.
 
 Runs steps 1 to 5 through bin/ as a newcomer types them, echoes every command, compares what the
-tutorial promises, and leaves nothing running or lying about. Uses the
-shipped configuration as it is; when its ports or directories are taken, copies of it on free
-ports with private directories. `--home DIR` runs another installation with the same layout.
+tutorial promises, and leaves nothing running or lying about. Uses the shipped configuration as it
+is; when its ports or directories are taken, or this machine's name does not resolve, copies of it
+on free ports with private directories. `--home DIR` runs another installation with the same layout.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import NamedTuple
 from integration.harness import free_port
 
 TIMEOUT_S = 30
+LOOPBACK = "127.0.0.1"
 DIRECTORIES = {"dataDir": "/tmp/zookeeper", "log.dirs": "/tmp/kafka-logs"}
 LINES = ["This is a message", "This is another message"]
 CODE_OF_INT = 130
@@ -41,6 +42,7 @@ class Setup(NamedTuple):
     server_config: str
     zookeeper_port: int
     server_port: int
+    host: str = "localhost"
 
 
 class Shell:
@@ -119,6 +121,11 @@ class Shell:
 
 def taken() -> str:
     """Why the shipped configuration cannot be used as it is; empty when it can."""
+    for name in (socket.gethostname(), "localhost"):
+        try:
+            socket.getaddrinfo(name, None)
+        except (OSError, UnicodeError):
+            return f"the host name {name} does not resolve"
     for directory in DIRECTORIES.values():
         if Path(directory).exists():
             return f"{directory} exists"
@@ -133,7 +140,7 @@ def taken() -> str:
 
 
 def private_copy(home: Path, directory: Path) -> Setup:
-    """The shipped files with free ports and directories of their own."""
+    """The shipped files with free ports, directories of their own, and no host to look up."""
     zookeeper_port, server_port = free_port(), free_port()
     while server_port == zookeeper_port:
         server_port = free_port()
@@ -149,11 +156,12 @@ def private_copy(home: Path, directory: Path) -> Setup:
         server,
         {
             "port": server_port,
+            "advertised.host.name": LOOPBACK,
             "log.dirs": directory / "kafka-logs",
-            "zookeeper.connect": f"localhost:{zookeeper_port}",
+            "zookeeper.connect": f"{LOOPBACK}:{zookeeper_port}",
         },
     )
-    return Setup(str(zookeeper), str(server), zookeeper_port, server_port)
+    return Setup(str(zookeeper), str(server), zookeeper_port, server_port, LOOPBACK)
 
 
 def _rewrite(source: Path, target: Path, values: Mapping[str, object]) -> None:
@@ -169,8 +177,8 @@ def expect(found: list[str], wanted: list[str]) -> None:
 
 def steps(shell: Shell, setup: Setup) -> None:
     """Steps 1 to 5 of the quick start; Failed at the first surprise."""
-    zookeeper = f"localhost:{setup.zookeeper_port}"
-    brokers = f"localhost:{setup.server_port}"
+    zookeeper = f"{setup.host}:{setup.zookeeper_port}"
+    brokers = f"{setup.host}:{setup.server_port}"
 
     started = shell.background("bin/zookeeper-server-start.sh", setup.zookeeper_config)
     config_class = "org.apache.zookeeper.server.quorum.QuorumPeerConfig"

@@ -52,8 +52,8 @@ class Cluster:
 
     def __init__(self, shell: Shell, setup: Setup, directory: Path) -> None:
         self.shell = shell
-        self.zookeeper = f"localhost:{setup.zookeeper_port}"
-        self.brokers = f"localhost:{setup.server_port}"
+        self.zookeeper = f"{setup.host}:{setup.zookeeper_port}"
+        self.brokers = f"{setup.host}:{setup.server_port}"
         self.configs = [setup.server_config]
         self.children: list[tuple[subprocess.Popen[bytes], Path]] = []
         self._directory = directory

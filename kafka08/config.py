@@ -7,8 +7,6 @@ are the keys with dots as underscores, already resolved: a key that stands in fo
 
 from __future__ import annotations
 
-import functools
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -34,7 +32,7 @@ from kafka08.settings import (
     value_of,
 )
 
-__all__ = ["BROKER_KEYS", "BrokerConfig", "LogConfig", "canonical_host_name", "log_overrides"]
+__all__ = ["BROKER_KEYS", "BrokerConfig", "LogConfig", "log_overrides"]
 
 _MINUTE_MS = 60 * 1000
 _HOUR_MS = 60 * _MINUTE_MS
@@ -61,21 +59,6 @@ BROKER_KEYS = {
     "min.insync.replicas": "min.insync.replicas",
     "compressed.sets": "log.compressed.sets",
 }
-
-
-@functools.cache
-def canonical_host_name() -> str:
-    """This machine's name as its resolver tells it (InetAddress.getCanonicalHostName)."""
-    name = socket.gethostname()
-    try:
-        address = socket.gethostbyname(name)
-        return socket.getnameinfo((address, 0), 0)[0]
-    except OSError:
-        return name
-
-
-def _advertised_host_name(config: BrokerConfig) -> str:
-    return (config.host_name or "").strip() or canonical_host_name()
 
 
 def _log_dirs(config: BrokerConfig) -> tuple[str, ...]:
@@ -143,11 +126,12 @@ class BrokerConfig(Settings):
     host_name: str | None = setting(
         "host.name", None, doc="Address to listen on; without it, every interface."
     )
-    advertised_host_name: str = setting(
+    advertised_host_name: str | None = setting(
         "advertised.host.name",
-        derive=_advertised_host_name,
+        derive=value_of("host.name"),
         default_text="`host.name`, or else the machine's canonical name",
-        doc="Host that clients and other brokers are told to connect to.",
+        doc="Host that clients and other brokers are told to connect to. The machine's own name "
+        "must resolve where neither this nor `host.name` is set, or the broker does not start.",
     )
     advertised_port: int = setting(
         "advertised.port",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka08 import settings_docs
-from kafka08.config import BROKER_KEYS, BrokerConfig, LogConfig, canonical_host_name, log_overrides
+from kafka08.config import BROKER_KEYS, BrokerConfig, LogConfig, log_overrides
 from kafka08.errors import ConfigError
 from kafka08.settings import (
     LONG_MAX,
@@ -45,7 +45,7 @@ def test_defaults() -> None:
     assert config.port == 9092
     assert config.advertised_port == 9092
     assert config.host_name is None
-    assert config.advertised_host_name == canonical_host_name()
+    assert config.advertised_host_name is None
     assert config.message_max_bytes == 1000012
     assert config.log_dirs == ("/tmp/kafka-logs",)
     assert config.log_roll_ms == 604800000
@@ -77,7 +77,6 @@ def test_a_config_can_be_built_and_replaced_in_code() -> None:
         ({"log_retention_minutes": "5", "log_retention_ms": "9"}, "log_retention_ms", 9),
         ({"log_flush_scheduler_interval_ms": "5"}, "log_flush_interval_ms", 5),
         ({"host_name": "h"}, "advertised_host_name", "h"),
-        ({"host_name": " "}, "advertised_host_name", canonical_host_name()),
         ({"host_name": "h", "advertised_host_name": "i"}, "advertised_host_name", "i"),
         ({"port": "1", "advertised_port": "2"}, "advertised_port", 2),
         ({"zookeeper_session_timeout_ms": "5"}, "zookeeper_connection_timeout_ms", 5),

@@ -22,6 +22,7 @@ from kafka08.config import BrokerConfig, log_overrides
 from kafka08.controller.controller import Controller
 from kafka08.errors import ConfigError
 from kafka08.log.manager import LogManager
+from kafka08.network.hosts import canonical_host_name
 from kafka08.network.server import Server
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
 from kafka08.server.apis.admin import (
@@ -105,6 +106,7 @@ class KafkaServer:
 
     def _start(self) -> None:
         config, runtime = self.config, self._runtime
+        host = (config.advertised_host_name or "").strip() or canonical_host_name()
         zk = self._connect_zookeeper()
         log_manager = self._load_logs(zk)
         self._started("the logs", lambda: runtime.blocking(log_manager.close))
@@ -147,7 +149,7 @@ class KafkaServer:
         server = self._bind(lambda frame, address: dispatcher.handle(frame, address))
         me = Broker(
             config.broker_id,
-            config.advertised_host_name,
+            host,
             config.advertised_port or server.port,
         )
         controller = Controller(
@@ -442,7 +444,7 @@ def _serve(config: BrokerConfig) -> int:
         startable_logger.critical(
             "Fatal error during KafkaServerStartable startup. Prepare to shutdown: %s",
             error,
-            exc_info=True,
+            exc_info=not isinstance(error, ConfigError),
         )
         return 1
     stop.wait()

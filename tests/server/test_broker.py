@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from kafka08.server.broker import KafkaServer
@@ -40,3 +44,42 @@ def test_a_stop_ends_the_wait(rig: Rig) -> None:
 
     with pytest.raises(ZkConnectionError):
         server._patiently(act)
+
+
+_WITHOUT_RESOLVER = """
+import socket, sys
+def getaddrinfo(*args, **kwargs):
+    raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+socket.getaddrinfo = getaddrinfo
+socket.gethostname = lambda: "box"
+from kafka08 import log4j
+from kafka08.server.broker import main
+log4j.configure(sys.argv[1])
+sys.exit(main(sys.argv[2:]))
+"""
+_CONSOLE = """\
+log4j.rootLogger=FATAL, stdout
+log4j.appender.stdout=org.apache.log4j.ConsoleAppender
+log4j.appender.stdout.layout=org.apache.log4j.PatternLayout
+log4j.appender.stdout.layout.ConversionPattern=%p %m%n
+"""
+
+
+def test_a_machine_whose_name_does_not_resolve(tmp_path: Path) -> None:
+    config, log4j = tmp_path / "server.properties", tmp_path / "log4j.properties"
+    # Port 1 of loopback: nothing listens there, and a broker would wait for it without end.
+    config.write_text(f"broker.id=0\nzookeeper.connect=127.0.0.1:1\nlog.dirs={tmp_path}/logs\n")
+    log4j.write_text(_CONSOLE)
+    done = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_RESOLVER, log4j, config],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    (line,) = done.stdout.splitlines()
+    assert line.startswith("FATAL Fatal error during KafkaServerStartable startup.")
+    assert "this machine, box, has no address" in line
+    assert "advertised.host.name" in line and "(or host.name" in line
+    assert (done.returncode, done.stderr) == (1, "")
+    assert not (tmp_path / "logs").exists()

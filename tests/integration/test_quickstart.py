@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from integration import quickstart
+from kafka08 import properties
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.mark.parametrize("missing", ["box", "localhost"])
+def test_a_host_name_that_does_not_resolve(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+    def getaddrinfo(host: str, *_: Any, **__: Any) -> list[Any]:
+        if host == missing:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return []
+
+    monkeypatch.setattr(socket, "gethostname", lambda: "box")
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    assert quickstart.taken() == f"the host name {missing} does not resolve"
+
+
+def test_private_copies_need_no_host_name(tmp_path: Path) -> None:
+    setup = quickstart.private_copy(ROOT, tmp_path)
+    server = properties.load(setup.server_config)
+    assert server["advertised.host.name"] == setup.host == "127.0.0.1"
+    assert server["zookeeper.connect"] == f"127.0.0.1:{setup.zookeeper_port}"
