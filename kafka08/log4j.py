@@ -44,6 +44,7 @@ _CONVERSION = re.compile(r"%(-?\d+)?(?:\.(\d+))?([a-zA-Z%])(?:\{([^}]*)\})?")
 _DATE_LETTERS = re.compile(r"'([^']*)'|y+|M+|d+|H+|m+|s+|S+|.", re.DOTALL)
 _STRFTIME = {"y": "%Y", "M": "%m", "d": "%d", "H": "%H", "m": "%M", "s": "%S", "S": "{millis}"}
 _SIZE = re.compile(r"(\d+)\s*(KB|MB|GB)?", re.IGNORECASE)
+_NEXT_OPTION = re.compile(r"\s+(?=-[A-Za-z])")
 _UNITS = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
 Part = Callable[[logging.LogRecord], str]
@@ -74,11 +75,26 @@ def system_properties(environ: Mapping[str, str]) -> dict[str, str]:
     if environ.get("LOG_DIR"):
         found["kafka.logs.dir"] = environ["LOG_DIR"]
     for variable in ("KAFKA_LOG4J_OPTS", "KAFKA_OPTS"):
-        for word in shlex.split(environ.get(variable, "")):
+        for word in option_words(environ.get(variable, "")):
             if word.startswith("-D"):
                 name, _, value = word[2:].partition("=")
                 found[name] = value
     return found
+
+
+def option_words(text: str) -> list[str]:
+    """The words of KAFKA_LOG4J_OPTS, quoted as in a shell.
+
+    A path with a blank or an apostrophe needs no quotes: where quoting alone does not give
+    options, each one lasts until the next word that begins with a dash.
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError:  # an apostrophe
+        words = [""]
+    if all(word.startswith("-") for word in words):
+        return words
+    return _NEXT_OPTION.split(text.strip())
 
 
 def _file_of(url: str | None) -> Path | None:

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from kafka08.log4j import TRACE, DailyRollingFileHandler, PatternLayout, configure
+from kafka08.log4j import (
+    TRACE,
+    DailyRollingFileHandler,
+    PatternLayout,
+    configure,
+    option_words,
+)
 
 CONFIG = Path(__file__).parent.parent / "config"
 
@@ -146,6 +152,38 @@ def test_environment_names_the_file_and_the_directory(
     configure()
     logging.getLogger("kafka.a").warning("x")
     assert (tmp_path / "logs/abc.log").read_text() == "x\n"
+
+
+@pytest.mark.parametrize("place", ["my kafka", "it's - kafka", "a  b/-c d's"])
+def test_a_directory_may_have_any_name(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / place / "x.properties"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        "log4j.logger.kafka=WARN, f\n"
+        "log4j.appender.f=org.apache.log4j.FileAppender\n"
+        "log4j.appender.f.File=${kafka.logs.dir}/${name}.log\n"
+    )
+    monkeypatch.setenv("LOG_DIR", str(path.parent / "logs"))
+    monkeypatch.setenv("KAFKA_LOG4J_OPTS", f"-Dlog4j.configuration=file:{path} -Dname=abc")
+    configure()
+    logging.getLogger("kafka.a").warning("x")
+    assert (path.parent / "logs/abc.log").read_text() == "x\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", []),
+        ("-Da=1  -Db", ["-Da=1", "-Db"]),
+        ("-Da='x y' \"-Db=1 2\"", ["-Da=x y", "-Db=1 2"]),
+        (" -Da=/x y/z -Xmx1G ", ["-Da=/x y/z", "-Xmx1G"]),
+        ("-Da=/it's/z -Db=2", ["-Da=/it's/z", "-Db=2"]),
+    ],
+)
+def test_words_of_options(text: str, words: list[str]) -> None:
+    assert option_words(text) == words
 
 
 def test_a_missing_file_falls_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

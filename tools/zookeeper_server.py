@@ -23,6 +23,7 @@ from typing import NoReturn
 
 from kafka08 import properties as java_properties
 from kafka08.errors import ConfigError
+from kafka08.log4j import option_words
 from tools.options import run_tool
 
 MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
@@ -142,7 +143,7 @@ def command(argv: list[str], environment: Mapping[str, str]) -> list[str]:
         options.append("-Dzookeeper.snapshot.trust.empty=true")
     logging = [
         word
-        for word in shlex.split(environment.get("KAFKA_LOG4J_OPTS", ""))
+        for word in option_words(environment.get("KAFKA_LOG4J_OPTS", ""))
         if word.startswith(("-Dlog4j2.", "-Dlog4j.configurationFile="))
     ]
     if not logging and LOG_CONFIG.exists():
