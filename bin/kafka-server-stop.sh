@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Asks every broker on this machine to stop, and does not wait.
 
-pids=$(ps ax | grep -i 'kafka\.Kafka' | grep java | grep -v grep | awk '{print $1}')
+. "$(dirname "$(readlink -f "$0")")/java-processes.bash"
+pids=$(java_processes kafka.kafka)
 
 if [ -z "$pids" ]; then
   echo "No kafka server to stop"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Asks every ZooKeeper server on this machine to stop, and does not wait.
 
-pids=$(ps ax | grep -i 'org\.apache\.zookeeper\.server' | grep java | grep -v grep | awk '{print $1}')
+. "$(dirname "$(readlink -f "$0")")/java-processes.bash"
+pids=$(java_processes org.apache.zookeeper.server)
 
 if [ -z "$pids" ]; then
   echo "No zookeeper server to stop"
