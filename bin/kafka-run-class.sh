@@ -9,6 +9,10 @@ usage() {
 
 [ $# -ge 1 ] || usage
 
+# They are for the Python of an application that runs the scripts, which may be another release.
+# Classes of one's own are looked for in CLASSPATH.
+unset PYTHONPATH PYTHONHOME PYTHONSTARTUP
+
 bin_dir=$(dirname "$(readlink -f "$0")")
 base_dir=$(dirname "$bin_dir")
 

@@ -22,7 +22,7 @@ def main(argv: list[str]) -> int:
     if len(argv) < 2 or "--help" in argv:
         print(USAGE)
         return 0 if "--help" in argv else 1
-    sys.path.insert(0, str(Path.cwd()))  # where a connector of the user's may be
+    sys.path.append(str(Path.cwd()))  # where a connector of the user's may be
     worker = _worker(argv[0])
     for path in argv[1:]:
         _add(worker, path)

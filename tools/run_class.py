@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 
 from kafka08 import log4j
 from tools.options import run_tool
@@ -48,6 +51,15 @@ MODULES = {
 }
 
 
+def class_path(environ: Mapping[str, str]) -> list[str]:
+    """The directories, zip files and wheels of CLASSPATH, absolute: where classes of the user's may
+    be. They come last, so that they hide nothing of ours. What only a JVM can use is left out."""
+    paths = [
+        Path(word).absolute() for word in environ.get("CLASSPATH", "").split(os.pathsep) if word
+    ]
+    return [str(path) for path in paths if path.is_dir() or path.suffix in (".zip", ".whl")]
+
+
 def main(argv: list[str]) -> int:
     """``argv`` is a class and its arguments; the exit status comes back."""
     class_name, *words = argv or [""]
@@ -55,6 +67,7 @@ def main(argv: list[str]) -> int:
         print(f"Error: Could not find or load main class {class_name}", file=sys.stderr)
         return 1
     log4j.configure(tool=True)
+    sys.path += class_path(os.environ)
     module = importlib.import_module(MODULES[class_name])
     # What was imported stays, so that no collection need ever look at it.
     gc.freeze()

@@ -20,13 +20,11 @@ class CleanerProcess:
     for the end of the process. Raises OSError when it cannot be started."""
 
     def __init__(self, job: Job) -> None:
-        path = os.pathsep.join(filter(None, [_ROOT, os.environ.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
             [sys.executable, "-m", "kafka08.log.compaction"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=[job.throttle_fd] if job.throttle_fd >= 0 else [],
-            env={**os.environ, "PYTHONPATH": path},
             cwd=_ROOT,
         )
         assert self._process.stdin is not None and self._process.stdout is not None

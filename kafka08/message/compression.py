@@ -33,10 +33,11 @@ except ImportError:
 
 def _library(name: str) -> Any:
     """None where it is missing: on Spark's executors there may be no more than a zip of Python
-    files, and most topics need none of these."""
+    files, and most topics need none of these. One that is written for another Python is missing
+    too."""
     try:
         return importlib.import_module(name)
-    except ImportError:
+    except (ImportError, SyntaxError):
         return None
 
 
@@ -73,22 +74,44 @@ class CodecMissingError(KafkaError):
     """The library of a codec is not installed here."""
 
 
+_PACKAGES = {GZIP: "isal", SNAPPY: "python-snappy", LZ4: "lz4 and xxhash"}
 _MISSING = {
-    codec: packages
-    for codec, packages, libraries in (
-        (SNAPPY, "python-snappy", (snappy,)),
-        (LZ4, "lz4 and xxhash", (lz4_frame, xxhash)),
-    )
+    codec: _PACKAGES[codec]
+    for codec, libraries in ((SNAPPY, (snappy,)), (LZ4, (lz4_frame, xxhash)))
     if None in libraries
 }
+_SAMPLE = bytes(range(64)) * 16
 
 
 def _check_installed(codec: int) -> None:
     if codec in _MISSING:
         raise CodecMissingError(
             f"{NAMES[codec]} needs the Python package {_MISSING[codec]} where messages are read "
-            "or written, on Spark on every worker: pip install kafka08"
+            "or written, on Spark on every worker"
         )
+
+
+def check_codecs() -> None:
+    """Send a value through each codec. Raises CodecMissingError when a library is not installed or
+    does not work: another Python's, or a module that only has the same name."""
+    for codec in (GZIP, SNAPPY, LZ4):
+        try:
+            sound = decompress(codec, compress(codec, _SAMPLE)) == _SAMPLE
+        except CodecMissingError:
+            raise
+        except Exception as error:  # such a module may raise anything
+            raise CodecMissingError(_unfit(codec, repr(error))) from error
+        if not sound:
+            raise CodecMissingError(_unfit(codec, "other bytes come back than were compressed"))
+
+
+def _unfit(codec: int, reason: str) -> str:
+    library = {GZIP: fast_zlib, SNAPPY: snappy, LZ4: lz4_frame}[codec]
+    place = getattr(library, "__file__", library.__name__)
+    return (
+        f"{NAMES[codec]} does not work with the Python package {_PACKAGES[codec]} that is "
+        f"installed ({place}): {reason}"
+    )
 
 
 class CorruptCompressionError(KafkaError):

@@ -22,6 +22,7 @@ from kafka08.config import BrokerConfig, log_overrides
 from kafka08.controller.controller import Controller
 from kafka08.errors import ConfigError
 from kafka08.log.manager import LogManager
+from kafka08.message.compression import CodecMissingError, check_codecs
 from kafka08.network.hosts import canonical_host_name
 from kafka08.network.server import Server
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
@@ -415,6 +416,11 @@ def main(argv: list[str]) -> int:
     """
     if len(argv) != 1:
         print(f"USAGE: java [options] {KafkaServer.__name__} server.properties")
+        return 1
+    try:
+        check_codecs()
+    except CodecMissingError as error:
+        logger.critical("%s", error)
         return 1
     try:
         found = properties.load(argv[0])

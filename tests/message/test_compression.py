@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import tracemalloc
 import zlib
+from pathlib import Path
 
 import lz4.frame
 import pytest
@@ -14,11 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka08.errors import KafkaError, MessageSizeTooLargeError, UnknownError
+from kafka08.message import compression
 from kafka08.message.compression import (
     GZIP,
     LZ4,
     SNAPPY,
+    CodecMissingError,
     CorruptCompressionError,
+    check_codecs,
     compress,
     decompress,
 )
@@ -220,3 +224,44 @@ def test_bad_lz4():
     ):
         with pytest.raises(CorruptCompressionError):
             decompress(LZ4, bad, 10_000)
+
+
+class Foreign:
+    """Has the library's name, and does something else."""
+
+    __name__ = "foreign"
+    BLOCKSIZE_MAX64KB = 4
+
+    @staticmethod
+    def compress(*_args: object, **_options: object) -> bytes:
+        return b"nothing"
+
+
+def test_codecs_that_work_pass() -> None:
+    check_codecs()
+
+
+@pytest.mark.parametrize(
+    ("library", "words"),
+    [("snappy", "snappy .*python-snappy.*foreign"), ("lz4_frame", "lz4 .*lz4 and xxhash.*foreign")],
+)
+def test_a_library_that_does_not_work_is_named(
+    library: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compression, library, Foreign())
+    with pytest.raises(CodecMissingError, match=words):
+        check_codecs()
+
+
+def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compression, "_MISSING", {SNAPPY: "python-snappy"})
+    with pytest.raises(CodecMissingError, match="snappy needs the Python package python-snappy"):
+        check_codecs()
+
+
+def test_a_module_of_another_python_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "of_python_two.py").write_text("print 'hello'\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert compression._library("of_python_two") is None

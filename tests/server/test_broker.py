@@ -8,9 +8,24 @@ from pathlib import Path
 
 import pytest
 
+from kafka08.message.compression import CodecMissingError
+from kafka08.server import broker
 from kafka08.server.broker import KafkaServer
 from tests.server.support import Rig
 from zk.errors import DuplicateBrokerError, SessionExpiredError, ZkConnectionError
+
+
+def test_a_broker_whose_codecs_do_not_work_does_not_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise CodecMissingError("snappy needs the Python package python-snappy")
+
+    (tmp_path / "server.properties").write_text(f"broker.id=0\nlog.dirs={tmp_path}/data\n")
+    monkeypatch.setattr(broker, "check_codecs", fail)
+    assert broker.main([str(tmp_path / "server.properties")]) == 1
+    assert caplog.messages == ["snappy needs the Python package python-snappy"]
+    assert not (tmp_path / "data").exists()
 
 
 def test_an_outage_or_a_lost_session_is_waited_out(rig: Rig) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka08.log4j import option_words
 from tools import run_class
 
 ROOT = Path(__file__).parent.parent.parent
@@ -87,6 +89,17 @@ def test_classes_and_words(checkout: Path, name: str, suffix: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_the_callers_settings_of_python_are_hidden(checkout: Path) -> None:
+    """An application that runs our scripts may have them set for another Python."""
+    write_script(checkout / ".venv/bin/python", "#!/bin/sh\nenv\n")
+    names = ["PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP"]
+    environment = dict.fromkeys(names, "/theirs") | {"CLASSPATH": "/mine"}
+    for script in ("kafka-server-start.sh", "zookeeper-server-start.sh", "kafka-topics.sh"):
+        seen = run(checkout / "bin" / script, "x", **environment).stdout
+        assert "/theirs" not in seen
+        assert "CLASSPATH=/mine\n" in seen
+
+
 def test_a_symlink_from_elsewhere(checkout: Path, tmp_path: Path) -> None:
     link = tmp_path / "topics"
     link.symlink_to(checkout / "bin/kafka-topics")
@@ -110,6 +123,9 @@ def test_log4j_files(checkout: Path) -> None:
     assert log4j("kafka-server-start.sh").endswith("/config/log4j.properties")
     assert log4j("zookeeper-server-start.sh").endswith("/config/log4j.properties")
     assert log4j("kafka-server-start.sh", KAFKA_LOG4J_OPTS="-Dmine") == "-Dmine"
+    # The directory has a blank in its name.
+    shipped = f"-Dlog4j.configuration=file:{checkout}/bin/../config/log4j.properties"
+    assert option_words(log4j("kafka-server-start.sh")) == [shipped]
 
 
 @pytest.mark.parametrize(
@@ -178,13 +194,17 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
-def listing(tmp_path: Path, pid: int, command: str) -> dict[str, str]:
-    """A PATH on which ``ps`` knows one process."""
-    directory = tmp_path / "fake"
-    directory.mkdir(exist_ok=True)
-    line = f"{pid} pts/0 S 0:00 {command}"
-    write_script(directory / "ps", f"#!/usr/bin/env bash\necho '{line}'\n")
-    return {"PATH": f"{directory}:{os.environ['PATH']}"}
+def stop_script(checkout: Path, name: str, pid: int, command: str) -> Path:
+    """A stop script that looks into a /proc of ours. There one process runs ``command``, one has
+    no command line any more, and there is no ps."""
+    proc = checkout / "proc"
+    (proc / "7").mkdir(parents=True)
+    (proc / str(pid)).mkdir()
+    (proc / str(pid) / "cmdline").write_text(command.replace(" ", "\0") + "\0")
+    finder = checkout / "bin/java-processes.bash"
+    finder.write_text(finder.read_text().replace("/proc/", f"{shlex.quote(str(proc))}/"))
+    write_script(checkout / "ps", "#!/bin/sh\nexit 127\n")
+    return checkout / "bin" / name
 
 
 BROKER = "/x/.venv/bin/python -u /x/bin/kafka-java.py kafka.Kafka config/server.properties"
@@ -200,13 +220,14 @@ ZOOKEEPER = "java -cp x.jar org.apache.zookeeper.server.quorum.QuorumPeerMain co
     ],
 )
 def test_stop(
-    tmp_path: Path,
+    checkout: Path,
     sleeper: subprocess.Popen[bytes],
     script: str,
     command: str,
     number: signal.Signals,
 ) -> None:
-    done = run(ROOT / "bin" / script, **listing(tmp_path, sleeper.pid, command))
+    stop = stop_script(checkout, script, sleeper.pid, command)
+    done = run(stop, PATH=f"{checkout}:{os.environ['PATH']}")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert sleeper.wait(20) in (-number, -signal.SIGTERM)
 
@@ -220,10 +241,10 @@ def test_stop(
     ],
 )
 def test_nothing_to_stop(
-    tmp_path: Path, sleeper: subprocess.Popen[bytes], script: str, command: str, text: str
+    checkout: Path, sleeper: subprocess.Popen[bytes], script: str, command: str, text: str
 ) -> None:
-    done = run(ROOT / "bin" / script, **listing(tmp_path, sleeper.pid, command))
-    assert (done.returncode, done.stdout) == (1, text)
+    done = run(stop_script(checkout, script, sleeper.pid, command))
+    assert (done.returncode, done.stdout, done.stderr) == (1, text, "")
     assert sleeper.poll() is None
 
 
@@ -245,3 +266,25 @@ def test_unknown_class(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert done.stderr == "Error: Could not find or load main class no.Such\n"
+
+
+def test_own_classes_come_by_the_class_path(tmp_path: Path) -> None:
+    """After everything else, so that they hide nothing."""
+    (tmp_path / "mine.py").write_text("def main(argv):\n    return 7\n")
+    (tmp_path / "kazoo.py").write_text("raise SystemExit('shadowed')")
+    code = (
+        "import sys\nfrom tools import run_class\nrun_class.MODULES['mine'] = 'mine'\n"
+        "status = run_class.main(['mine'])\nimport kazoo\nsys.exit(status)"
+    )
+    environment = {**os.environ, "CLASSPATH": f"{tmp_path}/none.jar:{tmp_path}"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, env=environment, timeout=60, check=False)
+    assert done.returncode == 7
+
+
+def test_what_the_class_path_may_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "classes").mkdir()
+    words = {"CLASSPATH": f"classes:/x/a.jar:/x/b.zip::{tmp_path}/missing"}
+    assert run_class.class_path(words) == [f"{tmp_path}/classes", "/x/b.zip"]
+    assert run_class.class_path({}) == []
