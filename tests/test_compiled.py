@@ -1,0 +1,61 @@
+"""What is said about a build, on machines that can and cannot make one."""
+
+from __future__ import annotations
+
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from kafka08 import compiled
+
+
+@pytest.fixture(autouse=True)
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One with a compiler and Python's headers."""
+    compiler = tmp_path / "cc"
+    compiler.write_text("#!/bin/sh\n")
+    compiler.chmod(0o755)
+    (tmp_path / "Python.h").touch()
+    monkeypatch.setenv("CC", f"'{compiler}' -O2")
+    monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(tmp_path))
+    monkeypatch.setattr(compiled, "build", lambda: tmp_path)
+    return tmp_path
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> str:
+    assert compiled.main([]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return captured.out
+
+
+def test_a_build_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compiled.main(["--ready"]) == 0
+    assert said(capsys).endswith(" modules are compiled.\n")
+
+
+@pytest.mark.parametrize(
+    ("missing", "reason"),
+    [("cc", "there is no C compiler"), ("Python.h", "there are no C headers")],
+)
+def test_what_a_machine_lacks_is_told_in_one_line(
+    missing: str, reason: str, machine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (machine / missing).unlink()
+    assert compiled.main(["--ready"]) == 1
+    beginning = f"Nothing is compiled, the broker runs from its Python sources: {reason}"
+    line = said(capsys)
+    assert line.startswith(beginning)
+    assert line.count("\n") == 1
+
+
+def test_a_build_that_fails_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def build() -> Path:
+        raise subprocess.CalledProcessError(1, ["x"], stderr="much\nno space left\n")
+
+    monkeypatch.setattr(compiled, "build", build)
+    assert said(capsys).endswith(" sources: no space left.\n")
