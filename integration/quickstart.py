@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from integration.harness import free_port
+from kafka08 import compiled
 
 TIMEOUT_S = 30
 LOOPBACK = "127.0.0.1"
@@ -170,6 +171,11 @@ def _rewrite(source: Path, target: Path, values: Mapping[str, object]) -> None:
     target.write_text("\n".join([*kept, *(f"{k}={v}" for k, v in values.items()), ""]))
 
 
+def heed_interrupts() -> None:
+    """Children take Ctrl-C even where our parent ignores it, as nohup and scripts' ``&`` do."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def expect(found: list[str], wanted: list[str]) -> None:
     if found != wanted:
         raise Failed(f"expected {wanted}, got {found}")
@@ -231,6 +237,9 @@ def main() -> int:
     here = Path(__file__).resolve().parent.parent
     parser.add_argument("--home", type=Path, default=here, help="the installation to try")
     home = parser.parse_args().home.resolve()
+    heed_interrupts()
+    state = "compiled" if compiled.is_ready() else "from its Python sources; make setup compiles it"
+    print(f"# The broker runs {state}.")
     with tempfile.TemporaryDirectory(prefix="kafka08-quickstart-") as name:
         directory = Path(name)
         shell = Shell(home, directory)

@@ -1,15 +1,18 @@
 """Steps 6 to 10 of the quick start, a cluster of three: `python -m integration.quickstart_cluster`.
 
-Three brokers from copies of one configuration, a replicated topic, kill -9 of its leader found by
-ps, and the same messages again. Every command is echoed, what it prints is compared line by line,
-and nothing is left running or lying about. Where the machine allows, all of it happens in a
-process namespace of its own, because kafka-server-stop.sh stops every broker it can see.
+Three brokers from copies of one configuration, a replicated topic, kill -9 of its leader found
+among the processes, and the same messages again. Every command is echoed, what it prints is
+compared line by line, and nothing is left running or lying about. Where the machine allows, all of
+it happens in a process namespace of its own, because kafka-server-stop.sh stops every broker it
+can see.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -28,6 +31,7 @@ from integration.quickstart import (
     _await_port,
     _rewrite,
     expect,
+    heed_interrupts,
     private_copy,
     taken,
 )
@@ -110,22 +114,23 @@ class Cluster:
         expect([line for line in output.read_text().splitlines() if line in LINES], LINES)
 
     def kill(self, broker_id: int) -> None:
-        """`ps ax | grep server-N.properties`, then kill -9 of what it shows."""
+        """`ps ax | grep server-N.properties`, then kill -9 of what it shows. /proc is read in
+        place of ps, which small machines do not have."""
         name = Path(self.configs[broker_id]).name
         print(f"$ ps ax | grep {name}")
-        listed = subprocess.run(["ps", "axww"], capture_output=True, text=True, check=True).stdout
-        found = [
-            line
-            for line in listed.splitlines()
-            if line.rstrip().endswith(self.configs[broker_id]) and "kafka.Kafka" in line
-        ]
-        print("\n".join(found))
-        if len(found) != 1 or "java" not in found[0]:
-            raise Failed(f"ps shows {len(found)} processes for {name}, or none with java in it")
-        pid = int(found[0].split()[0])
+        found = {
+            pid: words
+            for pid, words in command_lines().items()
+            if words[-1] == self.configs[broker_id] and "kafka.Kafka" in words
+        }
+        for pid, words in found.items():
+            print(f"{pid} {shlex.join(words)}")
+        if len(found) != 1 or not any("java" in word for words in found.values() for word in words):
+            raise Failed(f"{len(found)} processes of {name} run, or none with java in it")
+        [pid] = found
         child = self.children[broker_id][0]
         if pid != child.pid:
-            raise Failed(f"ps shows {pid}, the script became {child.pid}")
+            raise Failed(f"{pid} runs the broker, the script became {child.pid}")
         print(f"$ kill -9 {pid}")
         os.kill(pid, 9)
         child.wait(TIMEOUT_S)
@@ -144,6 +149,17 @@ class Cluster:
             expect([str(128 - code if code < 0 else code)], [str(CODE_OF_TERM)])
             if "shut down completed" not in output.read_text():
                 raise Failed(f"a broker ended without 'shut down completed': {output}")
+
+
+def command_lines() -> dict[int, list[str]]:
+    """The words of every process that has any, by process id."""
+    found = {}
+    for directory in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            if text := (directory / "cmdline").read_bytes():
+                words = os.fsdecode(text).removesuffix("\0").split("\0")
+                found[int(directory.name)] = words
+    return found
 
 
 def steps(cluster: Cluster) -> None:
@@ -236,6 +252,7 @@ def main() -> int:
     here = Path(__file__).resolve().parent.parent
     parser.add_argument("--home", type=Path, default=here, help="the installation to try")
     home = parser.parse_args().home.resolve()
+    heed_interrupts()
     if UNSHARED not in os.environ and _can_unshare():
         command = [*UNSHARE, sys.executable, "-m", __spec__.name, *sys.argv[1:]]
         environment = {**os.environ, UNSHARED: "1"}

@@ -38,7 +38,7 @@ def test_a_build_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.mark.parametrize(
     ("missing", "reason"),
-    [("cc", "there is no C compiler"), ("Python.h", "there are no C headers")],
+    [("cc", "there is no C compiler"), ("Python.h", "there are no headers")],
 )
 def test_what_a_machine_lacks_is_told_in_one_line(
     missing: str, reason: str, machine: Path, capsys: pytest.CaptureFixture[str]

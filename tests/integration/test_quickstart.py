@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from integration import quickstart
+from integration import quickstart, quickstart_cluster
 from kafka08 import properties
 
 ROOT = Path(__file__).parent.parent.parent
@@ -29,3 +32,20 @@ def test_private_copies_need_no_host_name(tmp_path: Path) -> None:
     server = properties.load(setup.server_config)
     assert server["advertised.host.name"] == setup.host == "127.0.0.1"
     assert server["zookeeper.connect"] == f"127.0.0.1:{setup.zookeeper_port}"
+
+
+def test_children_are_interrupted_where_the_parent_ignores_it() -> None:
+    sleep = 'import subprocess\nwith subprocess.Popen(["sleep", "60"]) as child:\n'
+    code = f"{sleep}    child.send_signal(2)\n    raise SystemExit(child.wait(30))"
+    code = f"from integration.quickstart import heed_interrupts\nheed_interrupts()\n{code}"
+    words = ["bash", "-c", 'trap "" INT; exec "$@"', "-", sys.executable, "-c", code]
+    done = subprocess.run(words, cwd=ROOT, timeout=60, check=False)
+    assert done.returncode == (-signal.SIGINT) & 0xFF
+
+
+def test_processes_are_found_without_ps() -> None:
+    with subprocess.Popen(["sleep", "61"]) as child:
+        try:
+            assert quickstart_cluster.command_lines()[child.pid] == ["sleep", "61"]
+        finally:
+            child.kill()
