@@ -191,7 +191,7 @@ def steps(shell: Shell, setup: Setup) -> None:
     shell.wait_for(
         *started, f"INFO Reading configuration from: {setup.zookeeper_config} ({config_class})"
     )
-    _await_port(setup.zookeeper_port)
+    _await_zookeeper(setup)
 
     started = shell.background("bin/kafka-server-start.sh", setup.server_config)
     shell.wait_for(
@@ -220,15 +220,15 @@ def steps(shell: Shell, setup: Setup) -> None:
     expect([line for line in output.read_text().splitlines() if line in LINES], LINES)
 
 
-def _await_port(port: int) -> None:
+def _await_zookeeper(setup: Setup) -> None:
     deadline = time.monotonic() + TIMEOUT_S
     while True:
         try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
+            socket.create_connection((setup.host, setup.zookeeper_port), 1).close()
             return
         except OSError as error:
             if time.monotonic() > deadline:
-                raise Failed(f"nothing listens on port {port}") from error
+                raise Failed(f"nothing listens on port {setup.zookeeper_port}") from error
             time.sleep(0.1)
 
 

@@ -28,7 +28,7 @@ from integration.quickstart import (
     Failed,
     Setup,
     Shell,
-    _await_port,
+    _await_zookeeper,
     _rewrite,
     expect,
     heed_interrupts,
@@ -225,7 +225,7 @@ def run(home: Path, directory: Path) -> None:
     shell = Shell(home, directory)
     try:
         shell.background("bin/zookeeper-server-start.sh", setup.zookeeper_config)
-        _await_port(setup.zookeeper_port)
+        _await_zookeeper(setup)
         cluster = Cluster(shell, setup, directory)
         cluster.start(cluster.configs[0])
         test = ["--replication-factor", "1", "--partitions", "1", "--topic", "test"]

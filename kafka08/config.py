@@ -124,7 +124,9 @@ class BrokerConfig(Settings):
 
     port: int = setting("port", 9092, doc="Port to listen on.")
     host_name: str | None = setting(
-        "host.name", None, doc="Address to listen on; without it, every interface."
+        "host.name",
+        None,
+        doc="Address to listen on; without it, every interface, IPv4 and IPv6.",
     )
     advertised_host_name: str | None = setting(
         "advertised.host.name",

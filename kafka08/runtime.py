@@ -97,7 +97,8 @@ class Runtime(Protocol):
 
 
 def _connect(module: Any, host: str, port: int, timeout: float) -> Any:
-    sock = module.create_connection((host, port), timeout)
+    # The original's brokers and clients also take an IPv6 address in brackets.
+    sock = module.create_connection((host.removeprefix("[").removesuffix("]"), port), timeout)
     sock.setsockopt(stdlib_socket.IPPROTO_TCP, stdlib_socket.TCP_NODELAY, 1)
     return sock
 

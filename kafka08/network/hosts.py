@@ -3,8 +3,25 @@
 from __future__ import annotations
 
 import socket
+from typing import Any
 
 from kafka08.errors import ConfigError
+
+
+def first_address(host: str, port: int = 0) -> tuple[int, Any]:
+    """The family of ``host``'s first address, IPv4 before IPv6 as in the JVM, and the address
+    with ``port`` as sockets take it. Raises OSError."""
+    try:
+        found = socket.getaddrinfo(bare(host), port, type=socket.SOCK_STREAM)
+    except UnicodeError as error:
+        raise socket.gaierror(socket.EAI_NONAME, f"not a host name: {host}") from error
+    family, *_, address = min(found, key=lambda each: each[0] != socket.AF_INET)
+    return family, address
+
+
+def bare(host: str) -> str:
+    """A host without blanks around it and without the brackets of an IPv6 address."""
+    return host.strip().removeprefix("[").removesuffix("]")
 
 
 def canonical_host_name() -> str:
@@ -15,15 +32,13 @@ def canonical_host_name() -> str:
     """
     name = socket.gethostname()
     try:
-        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
+        _, address = first_address(name)
+    except OSError:
         raise ConfigError(
             f"The name of this machine, {name}, has no address, so the broker does not know which "
             "host to tell clients and other brokers. Set advertised.host.name (or host.name, "
             "which is also the address to listen on), or add the name to /etc/hosts."
         ) from None
-    # As the JVM does: IPv4 first.
-    address = min(found, key=lambda each: each[0] != socket.AF_INET)[4]
     try:
         canonical = socket.getnameinfo(address, 0)[0]
         back = socket.getaddrinfo(canonical, None)

@@ -6,6 +6,7 @@ with the parts of the reply, or None where the wire has no answer; see ``connect
 
 from __future__ import annotations
 
+import errno
 import logging
 import socket as stdlib_socket
 import time
@@ -20,12 +21,14 @@ from gevent.server import StreamServer
 
 from kafka08.errors import KafkaError, ProtocolError
 from kafka08.network.connection import Connection, Handle
+from kafka08.network.hosts import bare, first_address
 
 logger = logging.getLogger("kafka.network.Acceptor")
 processor_logger = logging.getLogger("kafka.network.Processor")
 
 # How long a request in work may take at the end before its greenlet is killed.
 _STOP_SECONDS = 2
+_ALL = "0.0.0.0"
 
 
 class ConnectionClosed(KafkaError):
@@ -35,6 +38,7 @@ class ConnectionClosed(KafkaError):
 class Server:
     """The listening socket and its connections.
 
+    Without a ``host`` it listens on every interface, IPv4 and IPv6.
     ``max_connections_per_ip`` closes further connections of an address as soon as they are
     accepted; ``idle_ms`` closes connections not heard of for that long, unless a request of
     theirs is in work. (0.8.2.2 never closes one that has sent nothing; here it is idle too.)
@@ -61,32 +65,51 @@ class Server:
         )
         self._limit = max_connections_per_ip
         self._limits = {
-            stdlib_socket.gethostbyname(name): limit
+            first_address(name)[1][0]: limit
             for name, limit in (max_connections_per_ip_overrides or {}).items()
         }
         self._idle = idle_ms / 1000
         self._connections: set[Connection] = set()
         self._per_ip: Counter[str] = Counter()
-        self._host = host
+        self._host = bare(host or "")
         # A pool, so that stop() can wait for the connections' greenlets.
-        self._server = StreamServer(self._listen(host, port), self._serve, spawn=Pool())
+        self._server = StreamServer(self._listen(port), self._serve, spawn=Pool())
         self._reaper: Any = None
 
-    def _listen(self, host: str | None, port: int) -> Any:
+    def _listen(self, port: int) -> Any:
         """Bind before anything is announced, so that a taken port fails the start."""
-        sock = socket.socket(stdlib_socket.AF_INET, stdlib_socket.SOCK_STREAM)
+        try:
+            if self._host:
+                return self._bound(*first_address(self._host, port))
+            return self._bound_everywhere(port)
+        except OSError as error:
+            raise KafkaError(
+                f"Socket server failed to bind to {self._host or _ALL}:{port}: {error.strerror}."
+            ) from error
+
+    def _bound_everywhere(self, port: int) -> Any:
+        """One socket for both families; for IPv4 where the machine has no IPv6."""
+        try:
+            return self._bound(stdlib_socket.AF_INET6, ("::", port))
+        except OSError as error:
+            if error.errno in (errno.EADDRINUSE, errno.EACCES):
+                raise
+            return self._bound(stdlib_socket.AF_INET, (_ALL, port))
+
+    def _bound(self, family: int, address: Any) -> Any:
+        sock = socket.socket(family, stdlib_socket.SOCK_STREAM)
         try:
             sock.setsockopt(stdlib_socket.SOL_SOCKET, stdlib_socket.SO_REUSEADDR, 1)
+            if family == stdlib_socket.AF_INET6:
+                sock.setsockopt(stdlib_socket.IPPROTO_IPV6, stdlib_socket.IPV6_V6ONLY, 0)
             for option, size in self._buffers:
                 if size > 0:  # inherited by accepted sockets; before listen, as windows need it
                     sock.setsockopt(stdlib_socket.SOL_SOCKET, option, size)
-            sock.bind((host or "", port))
+            sock.bind(address)
             sock.listen(4096)
-        except OSError as error:
+        except OSError:
             sock.close()
-            raise KafkaError(
-                f"Socket server failed to bind to {host or '0.0.0.0'}:{port}: {error.strerror}."
-            ) from error
+            raise
         return sock
 
     @property
@@ -103,7 +126,7 @@ class Server:
         self._server.start()
         if self._idle > 0:
             self._reaper = gevent.spawn(self._reap)
-        logger.info("Awaiting socket connections on %s:%d.", self._host or "0.0.0.0", self.port)
+        logger.info("Awaiting socket connections on %s:%d.", self._host or _ALL, self.port)
 
     def stop(self) -> None:
         """Accept no more, end every connection, wait for their greenlets."""
@@ -114,8 +137,8 @@ class Server:
             connection.shutdown()
         self._server.stop(timeout=_STOP_SECONDS)
 
-    def _serve(self, sock: Any, address: tuple[str, int]) -> None:
-        host = address[0]
+    def _serve(self, sock: Any, address: tuple[Any, ...]) -> None:
+        host = address[0].removeprefix("::ffff:")  # IPv4 on a socket for both families
         if self._per_ip[host] >= self._limits.get(host, self._limit):
             processor_logger.info("Rejected connection from %s, too many", host)
             sock.close()

@@ -23,7 +23,7 @@ from kafka08.controller.controller import Controller
 from kafka08.errors import ConfigError
 from kafka08.log.manager import LogManager
 from kafka08.message.compression import CodecMissingError, check_codecs
-from kafka08.network.hosts import canonical_host_name
+from kafka08.network.hosts import bare, canonical_host_name
 from kafka08.network.server import Server
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
 from kafka08.server.apis.admin import (
@@ -107,7 +107,7 @@ class KafkaServer:
 
     def _start(self) -> None:
         config, runtime = self.config, self._runtime
-        host = (config.advertised_host_name or "").strip() or canonical_host_name()
+        host = bare(config.advertised_host_name or "") or canonical_host_name()
         zk = self._connect_zookeeper()
         log_manager = self._load_logs(zk)
         self._started("the logs", lambda: runtime.blocking(log_manager.close))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import socket as stdlib_socket
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -69,8 +71,8 @@ class Service:
 
 
 class Client:
-    def __init__(self, port: int) -> None:
-        self.sock = socket.create_connection(("127.0.0.1", port), PATIENCE)
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
+        self.sock = socket.create_connection((host, port), PATIENCE)
 
     def send(self, *bodies: bytes) -> None:
         self.sock.sendall(b"".join(framed(body) for body in bodies))
@@ -117,7 +119,8 @@ def start(service: Service) -> Iterator[Start]:
 
         def start(**settings: Any) -> Server:
             settings = {"max_request_bytes": 1000, "idle_ms": 600_000, **settings}
-            server = Server("127.0.0.1", 0, service.handle, **settings)
+            host = settings.pop("host", "127.0.0.1")
+            server = Server(host, 0, service.handle, **settings)
             server.start()
             stack.callback(server.stop)
             stack.callback(service.gate.set)
@@ -127,18 +130,18 @@ def start(service: Service) -> Iterator[Start]:
 
 
 @pytest.fixture
-def connect() -> Iterator[Callable[[Server], Client]]:
+def connect() -> Iterator[Callable[..., Client]]:
     with ExitStack() as stack:
 
-        def connect(server: Server) -> Client:
-            client = Client(server.port)
+        def connect(server: Server, host: str = "127.0.0.1") -> Client:
+            client = Client(server.port, host)
             stack.callback(client.sock.close)
             return client
 
         yield connect
 
 
-Connect = Callable[[Server], Client]
+Connect = Callable[..., Client]
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -254,6 +257,86 @@ def test_a_handler_that_raises_closes_after_the_replies_before(
     assert client.is_closed()
     assert service.frames == [b"one", b"two", last]
     assert connect(server).call(b"hello") == b"hello"
+
+
+# Families of addresses
+
+
+def has_ipv6() -> bool:
+    try:
+        with stdlib_socket.socket(stdlib_socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+needs_ipv6 = pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6 loopback")
+
+
+@needs_ipv6
+@pytest.mark.parametrize("host", [None, "", " "])
+def test_both_families_without_a_host(
+    start: Start, connect: Connect, service: Service, host: str | None
+) -> None:
+    server = start(host=host)
+    assert connect(server, "127.0.0.1").call(b"four") == b"four"
+    assert connect(server, "::1").call(b"six") == b"six"
+    assert service.addresses == ["127.0.0.1", "::1"]
+
+
+@needs_ipv6
+@pytest.mark.parametrize("host", ["::1", "[::1]"])
+def test_an_ipv6_address_as_host(
+    start: Start, connect: Connect, service: Service, host: str
+) -> None:
+    server = start(host=host)
+    assert connect(server, "::1").call(b"six") == b"six"
+    with pytest.raises(ConnectionRefusedError):
+        connect(server, "127.0.0.1")
+
+
+@needs_ipv6
+def test_limits_go_by_address_on_a_socket_for_both_families(start: Start, connect: Connect) -> None:
+    server = start(
+        host=None, max_connections_per_ip_overrides={"127.0.0.1": 1, "::1": 2, "10.1.1.1": 9}
+    )
+    four, six = connect(server, "127.0.0.1"), [connect(server, "::1") for _ in range(2)]
+    assert [client.call(b"in") for client in (four, *six)] == [b"in"] * 3
+    assert connect(server, "127.0.0.1").is_closed()
+    assert connect(server, "::1").is_closed()
+
+
+def test_ipv4_alone_where_the_machine_has_no_ipv6(
+    monkeypatch: pytest.MonkeyPatch, start: Start, connect: Connect, service: Service
+) -> None:
+    real = socket.socket
+
+    def without_ipv6(family: int, *args: Any) -> Any:
+        if family == stdlib_socket.AF_INET6:
+            raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+        return real(family, *args)
+
+    monkeypatch.setattr(socket, "socket", without_ipv6)
+    server = start(host=None)
+    monkeypatch.undo()
+    assert connect(server).call(b"four") == b"four"
+    assert service.addresses == ["127.0.0.1"]
+
+
+def test_a_port_taken_on_one_family_is_not_shared(start: Start) -> None:
+    taken = start(host="127.0.0.1").port
+    with pytest.raises(KafkaError, match=f"failed to bind to 0.0.0.0:{taken}"):
+        Server(None, taken, lambda frame, address: None, max_request_bytes=1)
+
+
+def test_a_host_that_does_not_resolve_fails_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    def getaddrinfo(*_: Any, **__: Any) -> None:
+        raise stdlib_socket.gaierror(stdlib_socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(stdlib_socket, "getaddrinfo", getaddrinfo)
+    with pytest.raises(KafkaError, match="failed to bind to box:9092: Name or service not known"):
+        Server("box", 9092, lambda frame, address: None, max_request_bytes=1)
 
 
 # Slices of files
