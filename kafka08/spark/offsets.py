@@ -1,13 +1,14 @@
 """What a driver asks of the brokers: which partitions there are, from where to where they reach.
 
-Every question is asked again after a failure, with metadata fetched anew: a leader that has just
-died is no reason to end a query.
+Every question is asked again after a failure, with metadata fetched again: a leader that has just
+died is no reason to end a query. Nor is a broker that does not know a topic: one that has just
+started knows none until the controller tells it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 from kafka08.client import shapes
@@ -20,21 +21,23 @@ from kafka08.errors import (
     UnknownTopicOrPartitionError,
     raise_for_code,
 )
+from kafka08.protocol import schemas
 from kafka08.runtime import Runtime, ThreadRuntime
-from kafka08.spark.errors import naming_leader
+from kafka08.spark.errors import UnreachableError, naming_leader
 
 T = TypeVar("T")
 
 logger = logging.getLogger("kafka08.spark.offsets")
 
-# How often a topic is asked for that no broker knows, and latest offsets that went back.
+# How often latest offsets that went back are asked for again.
 DOUBT_RETRIES = 3
+# So many answers of brokers that know other topics are proof that a topic does not exist.
+PROOF = 2
 
 
 class OffsetReader:
     """Metadata and offsets of a cluster. ``retries`` tries after the first, ``backoff_ms`` apart.
 
-    ``unknown_retries`` are for a topic that no broker knows; None: as many as for the rest.
     Not to be pickled: make one where it is used.
     """
 
@@ -44,7 +47,6 @@ class OffsetReader:
         *,
         client_id: str = "kafka08-spark-driver",
         retries: int = 3,
-        unknown_retries: int | None = None,
         backoff_ms: int = 1000,
         timeout_ms: int = 30000,
         runtime: Runtime | None = None,
@@ -52,31 +54,72 @@ class OffsetReader:
     ) -> None:
         self._runtime = runtime or ThreadRuntime()
         self._retries = retries
-        self._unknown_retries = retries if unknown_retries is None else unknown_retries
         self._backoff = backoff_ms / 1000
         self._cluster = cluster or ClusterClient(
             list(endpoints), client_id=client_id, timeout_ms=timeout_ms, runtime=self._runtime
         )
 
-    def topics(self) -> list[str]:
-        """All topics of the cluster, sorted."""
-        response = self._retrying(self._cluster.refresh)
-        return sorted(topic.topic for topic in response.topics)
-
     def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
         """All partitions of ``topics``, sorted. Raises UnknownTopicOrPartitionError for a topic
         that does not exist (a broker may create it, and then it is found on the next try)."""
         names = list(topics)
+        found = self.find(names, lambda there: set(names) - {tp.topic for tp in there})
+        missing = sorted(set(names) - {tp.topic for tp in found})
+        if missing:
+            raise UnknownTopicOrPartitionError(", ".join(missing))
+        return found
 
-        def ask() -> list[TopicPartition]:
-            self._cluster.refresh(names)
-            return sorted(
-                TopicPartition(name, each.partition)
-                for name in names
-                for each in self._cluster.partitions(name)
-            )
+    def find(
+        self,
+        names: Collection[str],
+        lacks: Callable[[Collection[TopicPartition]], Collection[str]],
+    ) -> list[TopicPartition]:
+        """The partitions there are of ``names``, or of all topics when none is named; sorted.
 
-        return self._retrying(ask)
+        ``lacks`` says of which topics something is missing. While it names any, the brokers are
+        asked again, until PROOF answers know other topics but not these. Where no other topic
+        exists, or is whole, the last of all tries decides. Raises UnreachableError when that
+        comes from brokers that the controller has told nothing, and the error of a topic that
+        has not been created yet.
+        """
+        wanted, question = set(names), list(names)
+        proofs = 0
+        # One answer proves nothing, however few retries were asked for.
+        last = max(self._retries, PROOF - 1)
+        for attempt in range(last + 1):
+            try:
+                answer = self._cluster.refresh(question)
+                found = _partitions_in(answer, wanted)
+                missing = set(lacks(found))
+                if answer.brokers and not missing:
+                    return found
+                if not answer.brokers:
+                    raise UnreachableError(
+                        "the brokers that answer know of no broker and no topic: they have just "
+                        "started, and no controller has told them yet"
+                    )
+                _raise_unless_unknown(answer)
+                proofs += any(t.partitions and t.topic not in missing for t in answer.topics)
+                if proofs == PROOF or attempt == last:
+                    return found
+                # Only the whole list shows whether who answers knows any other topic.
+                question = []
+                logger.warning("Not known to a broker: %s", ", ".join(sorted(missing)))
+            except (OSError, ProtocolError, KafkaError) as error:
+                if attempt == last:
+                    raise
+                logger.warning("Asking again in %.1f s: %s", self._backoff, error)
+            self._runtime.sleep(self._backoff)
+        raise AssertionError("unreachable")
+
+    def gone(self, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
+        """Those that do not exist, proved as ``find`` does."""
+        asked = set(partitions)
+
+        def lacks(there: Collection[TopicPartition]) -> set[str]:
+            return {tp.topic for tp in asked.difference(there)}
+
+        return asked.difference(self.find(sorted(lacks(())), lacks))
 
     def leaders(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Broker]:
         """The leaders as of now; partitions without one are left out."""
@@ -132,17 +175,18 @@ class OffsetReader:
                     missing.pop(tp, None)
             return found
 
-        return self._retrying(ask, [tp.topic for tp in missing])
-
-    def _retrying(self, ask: Callable[[], T], topics: Iterable[str] = ()) -> T:
         for attempt in range(self._retries + 1):
             try:
-                if attempt and topics:
-                    self._cluster.refresh(topics)
+                if attempt:
+                    self._cluster.refresh(sorted({tp.topic for tp in missing}))
                 return ask()
             except (OSError, ProtocolError, KafkaError) as error:
+                # A leader that has just started does not know its partitions either.
                 unknown = isinstance(error, UnknownTopicOrPartitionError)
-                if attempt >= (self._unknown_retries if unknown else self._retries):
+                if unknown and (gone := self.gone(missing)):
+                    text = ", ".join(map(str, sorted(gone)))
+                    raise UnknownTopicOrPartitionError(text) from None
+                if attempt == self._retries:
                     raise
                 logger.warning("Asking again in %.1f s: %s", self._backoff, error)
                 self._runtime.sleep(self._backoff)
@@ -156,6 +200,24 @@ class OffsetReader:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+def _partitions_in(
+    answer: schemas.MetadataResponse, wanted: Collection[str]
+) -> list[TopicPartition]:
+    return sorted(
+        TopicPartition(topic.topic, each.partition)
+        for topic in answer.topics
+        if not wanted or topic.topic in wanted
+        for each in topic.partitions
+    )
+
+
+def _raise_unless_unknown(answer: schemas.MetadataResponse) -> None:
+    """A topic's own error, such as that it is being created; not that it is unknown."""
+    for topic in answer.topics:
+        if not topic.partitions and topic.error != UnknownTopicOrPartitionError.code:
+            raise_for_code(topic.error, f"No metadata for topic {topic.topic}: code {topic.error}")
 
 
 def resolve(

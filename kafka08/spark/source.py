@@ -107,8 +107,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._target is None:
             self._latest = self._planner.latest(begin)
         else:
-            self._latest = self._target
-            self._planner.report_gone(begin, self._target)
+            self._latest = self._target = self._planner.until(begin, self._target)
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else 0
         # All that is there must be read when it is asked for, or an AvailableNow query would end
         # with messages waiting.
@@ -117,7 +116,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_json(self._planner.limited(begin, self._latest, most=most, least=least))
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        return None if self._latest is None else to_json(self._latest)
+        return to_json(self._latest) if self._latest else None
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         return tasks(self._planner, from_json(start), from_json(end))

@@ -45,11 +45,12 @@ class SourcePlanner:
         self._options = options
         self._runtime = runtime or ThreadRuntime()
         self._doubts = min(DOUBT_RETRIES, options.retries)
+        # Partitions that were proved to be gone, and are not doubted or warned of again.
+        self._gone: set[TopicPartition] = set()
         self._reader = reader or OffsetReader(
             options.endpoints,
             client_id=options.client_id,
             retries=options.retries,
-            unknown_retries=self._doubts,
             backoff_ms=options.backoff_ms,
             timeout_ms=options.timeout_ms,
             runtime=self._runtime,
@@ -60,47 +61,47 @@ class SourcePlanner:
 
     def partitions(self) -> list[TopicPartition]:
         """All that the options choose, sorted. Raises ConfigError for what does not exist."""
-        options = self._options
-        try:
-            if options.topics:
-                return self._ask(lambda reader: reader.partitions(options.topics))
-            if options.pattern:
-                return self._matching()
-            topics = sorted({tp.topic for tp in options.assigned})
-            found = self._ask(lambda reader: reader.partitions(topics))
-        except UnknownTopicOrPartitionError as error:
-            raise ConfigError(f"{options.subscription}: no such topic: {error}") from None
-        missing = sorted(set(options.assigned) - set(found))
+        wanted = set(self._options.assigned)
+        topics = self._topics
+        there = self._find(lambda found: topics - _topics_of(found) | _topics_of(wanted - found))
+        missing = topics - _topics_of(there)
         if missing:
-            raise ConfigError(f"{options.subscription}: no such partition: {_names(missing)}")
-        return sorted(options.assigned)
-
-    def _matching(self) -> list[TopicPartition]:
-        names = self._options.matching(self._ask(lambda reader: reader.topics()))
-        return self._ask(lambda reader: reader.partitions(names)) if names else []
+            raise ConfigError(f"{self._options.subscription}: no such topic: {_text(missing)}")
+        chosen = self._chosen(there)
+        if gone := wanted - set(chosen):
+            raise ConfigError(f"{self._options.subscription}: no such partition: {_text(gone)}")
+        return chosen
 
     def _still_there(self, start: Offsets) -> list[TopicPartition]:
-        """As ``partitions``, but what has gone since ``start`` is a loss."""
-        try:
-            found = self.partitions()
-        except ConfigError:
-            found = self._existing()
+        """What the options choose now. What has gone since ``start`` is a loss."""
+        doubted = set(start) - self._gone
+        found = self._chosen(self._find(lambda there: _topics_of(doubted - there)))
+        self._gone.difference_update(found)
         self.report_gone(start, found)
         return found
 
     def report_gone(self, start: Iterable[TopicPartition], found: Iterable[TopicPartition]) -> None:
         """What is in ``start`` only is a loss."""
-        gone = set(start) - set(found)
+        gone = set(start) - set(found) - self._gone
         if gone:
-            self._loss(f"{_names(gone)} of {self._options.subscription} are gone")
+            self._loss(f"{_text(gone)} of {self._options.subscription} are gone")
+            self._gone |= gone
 
-    def _existing(self) -> list[TopicPartition]:
-        """Those of the chosen ones that exist, when some do not."""
+    @property
+    def _topics(self) -> set[str]:
+        """The topics that the options name; none with a pattern."""
+        return set(self._options.topics) | _topics_of(self._options.assigned)
+
+    def _find(self, lacks: Callable[[set[TopicPartition]], set[str]]) -> list[TopicPartition]:
+        names = sorted(self._topics)
+        return self._ask(lambda reader: reader.find(names, lambda there: lacks(set(there))))
+
+    def _chosen(self, found: Iterable[TopicPartition]) -> list[TopicPartition]:
         options = self._options
-        wanted = set(options.topics) | {tp.topic for tp in options.assigned}
-        there = [name for name in self._ask(lambda reader: reader.topics()) if name in wanted]
-        found = self._ask(lambda reader: reader.partitions(there)) if there else []
-        return sorted(set(found) & set(options.assigned)) if options.assigned else found
+        if options.pattern:
+            names = set(options.matching(_topics_of(found)))
+            return sorted(tp for tp in found if tp.topic in names)
+        return sorted(set(found) & set(options.assigned)) if options.assigned else sorted(found)
 
     # --- offsets
 
@@ -130,8 +131,8 @@ class SourcePlanner:
         if set(wanted) != set(partitions):
             raise ConfigError(
                 f"{name} must name every partition of {self._options.subscription}: missing "
-                f"{_names(set(partitions) - set(wanted))}, unknown "
-                f"{_names(set(wanted) - set(partitions))}"
+                f"{_text(set(partitions) - set(wanted))}, unknown "
+                f"{_text(set(wanted) - set(partitions))}"
             )
         given = {tp: offset for tp, offset in wanted.items() if offset >= 0}
         found = self._ask(lambda reader: resolve(wanted, reader))
@@ -145,17 +146,35 @@ class SourcePlanner:
 
     def latest(self, start: Offsets) -> dict[TopicPartition, int]:
         """How far all partitions reach now, new ones included."""
-        partitions = self._still_there(start)
-        found = self._ask(lambda reader: reader.latest_since(start, partitions, self._doubts))
+        try:
+            found = self._reach(start)
+        except UnknownTopicOrPartitionError:
+            found = self._reach(start)  # of what is left: some were deleted since they were listed
         for tp in behind(found, start):
             self._loss(f"The log of {tp} ends at {found[tp]}, but {start[tp]} was already planned")
         return found
+
+    def until(self, start: Offsets, target: Offsets) -> dict[TopicPartition, int]:
+        """``target``, where an AvailableNow query is to end, as far as the logs still reach.
+
+        What has gone since it was set, or was made again with less in it, is a loss."""
+        expected = {tp: max(start.get(tp, 0), target.get(tp, 0)) for tp in {**start, **target}}
+        found = self.latest(expected)
+        ends = {**found, **{tp: min(expected[tp], found.get(tp, 0)) for tp in target}}
+        return {tp: ends[tp] for tp in expected if tp in found}
+
+    def _reach(self, start: Offsets) -> dict[TopicPartition, int]:
+        partitions = self._still_there(start)
+        return self._ask(lambda reader: reader.latest_since(start, partitions, self._doubts))
 
     def limited(
         self, start: Offsets, latest: Offsets, *, most: int = 0, least: int = 0
     ) -> dict[TopicPartition, int]:
         """Ends of about ``most`` messages; those of ``start`` while fewer than ``least`` wait and
-        ``maxTriggerDelay`` is not over."""
+        ``maxTriggerDelay`` is not over, or while nothing is there any more: a checkpoint without
+        offsets would have all partitions read from their beginning when they are back."""
+        if not latest:
+            return dict(start)
         new = [tp for tp in latest if tp not in start]
         begin = {tp: offset for tp, offset in start.items() if tp in latest}
         if new:
@@ -235,5 +254,9 @@ def from_json(offsets: Mapping[str, Mapping[str, Any]]) -> dict[TopicPartition, 
         raise ConfigError(f"The checkpoint has offsets {offsets}, which are none") from None
 
 
-def _names(partitions: Iterable[TopicPartition]) -> str:
-    return ", ".join(str(tp) for tp in sorted(partitions)) or "none"
+def _topics_of(partitions: Iterable[TopicPartition]) -> set[str]:
+    return {tp.topic for tp in partitions}
+
+
+def _text(named: Iterable[Any]) -> str:
+    return ", ".join(map(str, sorted(named))) or "none"

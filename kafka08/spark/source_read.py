@@ -12,12 +12,14 @@ from typing import Any
 import pyarrow as pa
 
 from kafka08.common import Broker
+from kafka08.errors import UnknownTopicOrPartitionError
 from kafka08.spark.columns import record_batch
 from kafka08.spark.errors import DataLossError, EndedEarlyError, naming
 from kafka08.spark.offsets import OffsetReader
 from kafka08.spark.planner import Range
 from kafka08.spark.reader import RangeReader
 from kafka08.spark.source_options import BOOTSTRAP, SourceOptions
+from kafka08.spark.source_plan import report_loss
 
 logger = logging.getLogger("kafka08.spark.source_read")
 
@@ -44,6 +46,12 @@ def read_range(
         while position < wanted.end:
             try:
                 yield from source.read_as(decode, wanted._replace(start=position), leader)
+                return
+            except UnknownTopicOrPartitionError:
+                with offsets or _offset_reader(options) as asked:
+                    if not asked.gone([wanted.topic_partition]):
+                        raise
+                report_loss(options, f"{wanted} cannot be read: the partition is gone")
                 return
             except DataLossError as error:
                 if options.fail_on_data_loss:

@@ -23,6 +23,8 @@ class FakeCluster:
     """What OffsetReader and RangeReader ask of a ClusterClient.
 
     ``logs``: partition -> stored bytes; ``failures`` are raised by the next calls, first first.
+    ``answers``: what the next metadata says instead of the truth, first first: the partitions
+    known, or None from a broker that the controller has told nothing. ``others``: topics beside.
     ``marks``: high watermarks the next fetches tell instead of the log's end.
     """
 
@@ -32,20 +34,41 @@ class FakeCluster:
         self.earliest = dict.fromkeys(logs, 0)
         self.failures: list[Exception] = []
         self.marks: list[int] = []
+        self.answers: list[list[TopicPartition] | None] = []
+        self.others: list[str] = []
+        self.told: list[TopicPartition] = list(logs)
+        self.questions: list[list[str]] = []
         self.asked: list[Broker] = []
         self.refreshed = 0
         self.closed = False
 
     def refresh(self, topics: Any = ()) -> schemas.MetadataResponse:
         self.refreshed += 1
-        named = [schemas.TopicMetadata(0, tp.topic, []) for tp in self.logs if tp.partition == 0]
-        return schemas.MetadataResponse([], named)
+        names = list(topics)
+        self.questions.append(names)
+        known = self.answers.pop(0) if self.answers else list(self.logs)
+        self.told = known or []
+        brokers = [] if known is None else [schemas.BrokerEndpoint(*ONE)]
+        held: dict[str, list[schemas.PartitionMetadata]] = {}
+        for tp in known or ():
+            held.setdefault(tp.topic, []).append(_metadata_of(tp))
+        if known is not None:
+            held.update({name: [_metadata_of(TopicPartition(name, 0))] for name in self.others})
+        asked = names or list(held)
+        code = UnknownTopicOrPartitionError.code
+        return schemas.MetadataResponse(
+            brokers,
+            [
+                schemas.TopicMetadata(0 if name in held else code, name, held.get(name, []))
+                for name in asked
+            ],
+        )
 
     def partitions(self, topic: str) -> list[schemas.PartitionMetadata]:
-        found = [tp.partition for tp in self.logs if tp.topic == topic]
+        found = [tp.partition for tp in self.told if tp.topic == topic]
         if not found:
             raise UnknownTopicOrPartitionError(topic)
-        return [schemas.PartitionMetadata(0, number, 1, [1], [1]) for number in found]
+        return [_metadata_of(TopicPartition(topic, number)) for number in found]
 
     def leader(self, tp: TopicPartition) -> Broker:
         if self.leader_now is None:
@@ -63,15 +86,23 @@ class FakeCluster:
         return self._fetch(request)
 
     def _offsets(self, request: schemas.OffsetsRequest) -> schemas.OffsetsResponse:
-        answers = []
+        answers: dict[str, list[schemas.OffsetsPartitionResponse]] = {}
         for tp, asked in shapes.flatten(request.topics).items():
             first = asked.time == shapes.EARLIEST_TIME
-            offset = self.earliest[tp] if first else self.end(tp)
-            answers.append(schemas.OffsetsPartitionResponse(tp.partition, 0, [offset]))
-        return schemas.OffsetsResponse([schemas.OffsetsTopicResponse("t", answers)])
+            if tp in self.logs:
+                code, offsets = 0, [self.earliest.get(tp, 0) if first else self.end(tp)]
+            else:
+                code, offsets = UnknownTopicOrPartitionError.code, []
+            entry = schemas.OffsetsPartitionResponse(tp.partition, code, offsets)
+            answers.setdefault(tp.topic, []).append(entry)
+        return schemas.OffsetsResponse(
+            [schemas.OffsetsTopicResponse(*each) for each in answers.items()]
+        )
 
     def end(self, tp: TopicPartition) -> int:
-        return max((e.offset + 1 for e in iter_entries(self.logs[tp])), default=self.earliest[tp])
+        return max(
+            (e.offset + 1 for e in iter_entries(self.logs[tp])), default=self.earliest.get(tp, 0)
+        )
 
     def _fetch(self, request: schemas.FetchRequest) -> schemas.FetchResponse:
         ((tp, asked),) = shapes.flatten(request.topics).items()
@@ -92,6 +123,10 @@ class FakeCluster:
 
     def close(self) -> None:
         self.closed = True
+
+
+def _metadata_of(tp: TopicPartition) -> schemas.PartitionMetadata:
+    return schemas.PartitionMetadata(0, tp.partition, 1, [1], [1])
 
 
 def refused() -> Exception:

@@ -13,7 +13,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
 from kafka08.common import TopicPartition
-from kafka08.errors import ConfigError
+from kafka08.errors import ConfigError, UnknownTopicOrPartitionError
 from kafka08.message.message_set import encode_set
 from kafka08.spark.errors import (
     DataLossError,
@@ -273,3 +273,18 @@ def test_a_range_beyond_the_log(cluster: FakeCluster) -> None:
         values(cluster, Range("t", 0, 5, 20))
     assert values(cluster, Range("t", 0, 5, 20), LENIENT) == [5, 6, 7, 8, 9]
     assert values(cluster, Range("t", 0, 15, 20), LENIENT) == []
+
+
+def test_a_partition_that_is_gone(cluster: FakeCluster, caplog: pytest.LogCaptureFixture) -> None:
+    """Planned, and deleted before it was read: as what retention removed."""
+    del cluster.logs[ONE]
+    wanted = Range("t", 1, 0, 9)
+    cluster.failures = [UnknownTopicOrPartitionError()] * 2
+    with pytest.raises(DataLossError, match=r"t-1 \[0, 9\) .* gone.*failOnDataLoss"):
+        values(cluster, wanted)
+    cluster.failures = [UnknownTopicOrPartitionError()] * 2
+    assert values(cluster, wanted, LENIENT) == []
+    assert "t-1 [0, 9) cannot be read: the partition is gone" in caplog.messages[-1]
+    cluster.failures = [UnknownTopicOrPartitionError()] * 2
+    with pytest.raises(UnknownTopicOrPartitionError):
+        values(cluster, Range("t", 0, 0, 9), LENIENT)

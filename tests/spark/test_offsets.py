@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafka08.common import TopicPartition
 from kafka08.errors import LeaderNotAvailableError, UnknownTopicOrPartitionError
 from kafka08.message.message_set import encode_set
+from kafka08.protocol import schemas
 from kafka08.spark.errors import UnreachableError, naming
 from kafka08.spark.offsets import OffsetReader, behind, resolve
 from tests.fakes import FakeRuntime
@@ -35,14 +38,52 @@ def test_earliest_and_latest(cluster: FakeCluster) -> None:
     assert cluster.asked == [ONE, ONE], "one request a leader"
 
 
-def test_partitions_and_topics(cluster: FakeCluster) -> None:
+def test_partitions(cluster: FakeCluster) -> None:
     reader, runtime = reader_of(cluster)
-    assert reader.topics() == ["t"]
     assert reader.partitions(["t"]) == [T, OTHER]
+    assert cluster.questions == [["t"]]
     before = runtime.clock.now
-    with pytest.raises(UnknownTopicOrPartitionError):
+    with pytest.raises(UnknownTopicOrPartitionError, match="another"):
         reader.partitions(["another"])
     assert runtime.clock.now - before == pytest.approx(0.2)
+
+
+def test_all_partitions(cluster: FakeCluster) -> None:
+    cluster.others = ["u"]
+    reader, _ = reader_of(cluster)
+    assert reader.find([], lambda there: []) == [T, OTHER, TopicPartition("u", 0)]
+
+
+def test_who_knows_no_other_topic_is_asked_to_the_end(cluster: FakeCluster) -> None:
+    """Named at first, as a broker may create it then; afterwards all topics are asked for."""
+    cluster.logs.clear()
+    reader, _ = reader_of(cluster, retries=4)
+    with pytest.raises(UnknownTopicOrPartitionError):
+        reader.partitions(["t"])
+    assert cluster.questions == [["t"], [], [], [], []]
+    cluster.others, cluster.questions = ["u"], []
+    with pytest.raises(UnknownTopicOrPartitionError):
+        reader.partitions(["t"])
+    assert cluster.questions == [["t"], [], []]
+
+
+def test_a_topic_that_is_being_created_is_named_again(cluster: FakeCluster) -> None:
+    reader, _ = reader_of(cluster, retries=3)
+    told = cluster.refresh
+    codes = [LeaderNotAvailableError.code] * 2
+
+    def refresh(topics: Any = ()) -> schemas.MetadataResponse:
+        answer = told(topics)
+        return answer._replace(
+            topics=[schemas.TopicMetadata(codes.pop(), "t", [])] if codes else answer.topics
+        )
+
+    cluster.refresh = refresh  # type: ignore[method-assign]
+    assert reader.partitions(["t"]) == [T, OTHER]
+    assert cluster.questions == [["t"]] * 3
+    codes = [LeaderNotAvailableError.code] * 4
+    with pytest.raises(LeaderNotAvailableError, match="No metadata for topic t"):
+        reader.partitions(["t"])
 
 
 def test_a_failure_is_asked_again_with_fresh_metadata(cluster: FakeCluster) -> None:
