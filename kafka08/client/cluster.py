@@ -81,9 +81,14 @@ class ClusterClient:
     # --- metadata
 
     def fetch_metadata(self, topics: Iterable[str]) -> schemas.MetadataResponse:
-        """Ask one broker after the other; none named means all topics. Raises NoBrokerError."""
+        """Ask one broker after the other; none named means all topics. Raises NoBrokerError.
+
+        A broker that has just started knows no topics, and no brokers, until the controller tells
+        it: its answer counts only when no other broker has a better one.
+        """
         request = schemas.MetadataRequest(list(topics))
         cause = "no broker is known"
+        untold: schemas.MetadataResponse | None = None
         for host, port in self._shuffled():
             channel = self._channel(host, port)
             self._asking.append(channel)
@@ -91,7 +96,10 @@ class ClusterClient:
                 if self._aborted:
                     break
                 response: schemas.MetadataResponse = channel.call(request)
-                return response
+                if response.brokers:
+                    return response
+                untold = response
+                logger.debug("%s:%d was told of no brokers yet: asking another", host, port)
             except (OSError, ProtocolError) as error:
                 if self._aborted:
                     break
@@ -106,6 +114,8 @@ class ClusterClient:
             finally:
                 self._asking.remove(channel)
                 channel.close()
+        if untold is not None and not self._aborted:
+            return untold
         raise NoBrokerError(
             f"fetching topic metadata for topics [{','.join(request.topics)}] failed: {cause}"
         )

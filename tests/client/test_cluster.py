@@ -46,6 +46,31 @@ def test_any_listed_broker_may_answer() -> None:
         client(cluster).partitions("t")
 
 
+def test_a_broker_that_was_told_nothing_yet_does_not_count_while_another_answers() -> None:
+    """It has just started: it knows no brokers and no topics until the controller tells it."""
+    cluster = FakeCluster(BROKERS)
+    cluster.create("t", 2)
+
+    def untold(*ports: int) -> None:
+        def answer(port: int, request: Any) -> Any:
+            topics = [schemas.TopicMetadata(3, topic, []) for topic in request.topics]
+            return schemas.MetadataResponse([], topics) if port in ports else None
+
+        cluster.script = answer
+
+    for port in (9090, 9091):
+        untold(port)
+        assert [p.partition for p in client(cluster).partitions("t")] == [0, 1]
+        assert len(client(cluster).refresh().topics) == 1
+    untold(9090, 9091)
+    with pytest.raises(UnknownTopicOrPartitionError):
+        client(cluster).partitions("t")
+    untold(9090)
+    cluster.down = {9091}
+    with pytest.raises(UnknownTopicOrPartitionError):
+        client(cluster).partitions("t")
+
+
 def test_leaders() -> None:
     cluster = FakeCluster(BROKERS)
     cluster.create("t", 2, leader=1)
