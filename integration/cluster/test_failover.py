@@ -117,6 +117,29 @@ def test_13_leader_without_zookeeper(clusters: Clusters, kind: str) -> None:
     cluster.await_identical(topic)
 
 
+def test_writes_go_on_while_zookeeper_is_away(clusters: Clusters) -> None:
+    cluster = clusters.get("ours")
+    topic = cluster.new_topic([1, 2, 3])
+    taken = [b"before"]
+    assert cluster.produce(topic, taken, broker=1)[0] == 0
+    for node in cluster.zookeepers:
+        node.kill()
+    try:
+        # acks 1 is refused once another leader could exist: from here on the fence is up.
+        eventually("fence", lambda: cluster.produce(topic, [b"x"], acks=1, broker=1)[0] == 6)
+        for number in range(20):
+            taken.append(b"meanwhile %d" % number)
+            assert cluster.produce(topic, taken[-1:], broker=1)[0] == 0
+    finally:
+        for node in cluster.zookeepers:
+            node.spawn()
+    cluster.await_isr(topic, {1, 2, 3})
+    eventually("acks 1", lambda: cluster.produce(topic, [b"after"], acks=1)[0] == 0)
+    found = [each for each in cluster.read(topic) if each not in (b"x", b"after")]
+    assert found == taken
+    cluster.await_identical(topic)
+
+
 @pytest.mark.parametrize("kind", PURE)
 @pytest.mark.usefixtures("cuts")
 def test_leader_cut_from_everything(clusters: Clusters, kind: str) -> None:

@@ -242,6 +242,22 @@ class Partition:
             >= acks
         )
 
+    def keeps_unseen(self, acks: int) -> bool:
+        """Whether what is acknowledged with ``acks`` stays although another broker may have been
+        elected, of which this one has not heard (docs/adr/0030).
+
+        It does where each broker that can be elected holds the high watermark back: the isr,
+        and every replica if unclean election is on. A leader that is alone in its isr is not
+        enough.
+        """
+        if len(self.replicas) == 1:
+            return True
+        if acks >= 0 or self.log is None:
+            return False
+        holding = set(self._holding_back())
+        unclean = self.log.config.unclean_leader_election_enable
+        return len(holding) > 1 and (not unclean or holding.issuperset(self.replicas))
+
     def _remote_leo(self, broker_id: int) -> int:
         remote = self.remote.get(broker_id)
         return UNKNOWN_OFFSET if remote is None else remote.log_end_offset

@@ -28,7 +28,7 @@ def await_acks(
 
     def settle(key: TopicPartition) -> bool:
         try:
-            reached = replicas.writable(key).acks_reached(required[key], acks)
+            reached = replicas.writable(key, acks).acks_reached(required[key], acks)
             codes[key] = NO_ERROR
         except UnknownTopicOrPartitionError:
             # Moved away meanwhile, stored all the same: 0.8.2.2's 3 says that there is nothing.

@@ -137,13 +137,13 @@ class ReplicaManager:
                 f"Partition {topic_partition} doesn't exist on {self.broker_id}"
             ) from None
 
-    def writable(self, topic_partition: TopicPartition) -> Partition:
-        """The partition, unless it may have got another leader while ZooKeeper is away.
+    def writable(self, topic_partition: TopicPartition, acks: int) -> Partition:
+        """The partition, unless ZooKeeper is away and a new leader might not have the write.
 
         Raises UnknownTopicOrPartitionError or NotLeaderForPartitionError.
         """
         partition = self.partition(topic_partition)
-        if self.fenced and len(partition.replicas) > 1:
+        if self.fenced and not partition.keeps_unseen(acks):
             raise NotLeaderForPartitionError(
                 f"{topic_partition} may have another leader: ZooKeeper is out of reach"
             )
@@ -155,7 +155,7 @@ class ReplicaManager:
         self, topic_partition: TopicPartition, buffer: memoryview, acks: int
     ) -> LogAppendInfo:
         """Append a producer's message set as leader and wake who waits for it."""
-        partition = self.writable(topic_partition)
+        partition = self.writable(topic_partition, acks)
         try:
             appended, hw_moved = partition.append_as_leader(buffer, acks)
         except OSError as error:
@@ -432,16 +432,21 @@ class ReplicaManager:
     def fence(self, fenced: bool) -> None:
         """ZooKeeper has been out of reach for a whole session, or is back.
 
-        Meanwhile partitions that may have got another leader take no writes (a partition
-        with one replica cannot have).
+        Meanwhile partitions may have got another leader. They take only writes that it will
+        have (``Partition.keeps_unseen``).
         """
         if fenced == self.fenced:
             return
         self.fenced = fenced
-        logger.warning("Writes to replicated partitions are %s", "fenced" if fenced else "on")
-        if fenced:
-            for key in self.partitions:
-                self.produce_purgatory.notify(key)
+        if not fenced:
+            logger.warning("All writes are taken again")
+            return
+        logger.warning(
+            "ZooKeeper is out of reach: replicated partitions take only writes with acks -1, and "
+            "only where every replica that could be elected takes part"
+        )
+        for key in self.partitions:
+            self.produce_purgatory.notify(key)
 
     def confirm_leaderships(
         self, stored: Callable[[TopicPartition], tuple[int, int] | None]

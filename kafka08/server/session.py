@@ -1,8 +1,8 @@
 """The broker's ZooKeeper session: registration again after expiry, fencing while it is away.
 
 Connection loss alone changes nothing at first: the session may well survive it. Once it has
-lasted a whole session timeout the cluster may have given our leaderships away, so partitions
-that could have got another leader take no writes until we know. After an expiry the order is
+lasted a whole session timeout the cluster may have given our leaderships away, so until we know
+partitions take only writes that another leader would have (docs/adr/0030). After an expiry the order is
 that of the original: the controller module first, then our registration, then other watches.
 """
 

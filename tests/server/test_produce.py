@@ -290,9 +290,21 @@ def test_while_zookeeper_is_away_only_lone_replicas_are_written(rig: Rig) -> Non
 
 
 def test_a_fence_ends_the_wait(rig: Rig) -> None:
-    rig.lead(replicas=[ME, PEER])
+    rig.lead(replicas=[ME, PEER, THIRD], isr=[ME, PEER])  # THIRD may be elected uncleanly
     rig.runtime.while_waiting = [lambda: rig.replicas.fence(True)]
     assert rig.produce((*T, message_set("a")), acks=-1) == {T: (6, 0)}
+
+
+def test_while_zookeeper_is_away_the_whole_isr_still_acknowledges(rig: Rig) -> None:
+    rig.lead(replicas=[ME, PEER])
+    rig.replicas.fence(True)
+    # No fetch of the follower, no acknowledgement: it may lead by now.
+    assert rig.produce((*T, message_set("a")), acks=-1) == {T: (7, 0)}
+    rig.runtime.while_waiting = [lambda: rig.fetch(("t", 0, 2, 0), replica_id=PEER)]
+    assert rig.produce((*T, message_set("b")), acks=-1) == {T: (0, 1)}
+    for acks in (1, 2):
+        assert rig.produce((*T, message_set("c")), acks=acks) == {T: (6, -1)}
+    assert leo(rig) == 2
 
 
 @pytest.mark.interpreted
