@@ -169,7 +169,7 @@ def test_daemon_writes_to_the_log_directory(checkout: Path, tmp_path: Path) -> N
     out = logs / "kafkaServer.out"
     # The script is gone before its child has written.
     deadline = subprocess.run(
-        ["timeout", "20", "bash", "-c", f"until grep -q eof '{out}'; do sleep 0.02; done"],
+        ["timeout", "20", "bash", "-c", 'until grep -q eof "$0"; do sleep 0.02; done', str(out)],
         check=False,
     )
     assert deadline.returncode == 0

@@ -401,7 +401,7 @@ class TestRepair:
                     finished = True
                 except ZeroDivisionError:
                     finished = False
-            index = OffsetIndex(segment.log_path.replace(".log", ".index"), 0)
+            index = OffsetIndex(segment.log_path.removesuffix(".log") + ".index", 0)
             size = os.stat(segment.log_path).st_size
             assert index.problem(size, thorough=True) is None
             with open(segment.log_path, "rb") as file:
