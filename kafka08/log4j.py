@@ -14,9 +14,11 @@ import re
 import shlex
 import sys
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import Any
 
 from kafka08 import properties
 
@@ -46,6 +48,10 @@ _STRFTIME = {"y": "%Y", "M": "%m", "d": "%d", "H": "%H", "m": "%M", "s": "%S", "
 _SIZE = re.compile(r"(\d+)\s*(KB|MB|GB)?", re.IGNORECASE)
 _NEXT_OPTION = re.compile(r"\s+(?=-[A-Za-z])")
 _UNITS = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+
+# What could end a line, or tell a terminal something; and what turns the order of letters.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_INDENT = "    "
 
 Part = Callable[[logging.LogRecord], str]
 
@@ -222,7 +228,11 @@ class DailyRollingFileHandler(logging.FileHandler):
 
 
 class PatternLayout(logging.Formatter):
-    """log4j's conversion pattern; ``%n`` at its end is left to the handler."""
+    """log4j's conversion pattern; ``%n`` at its end is left to the handler.
+
+    Whatever a client sent may be in a message: its control characters are written as Python
+    escapes, so that no line but the logger's own begins in the first column.
+    """
 
     def __init__(self, pattern: str) -> None:
         super().__init__()
@@ -230,6 +240,34 @@ class PatternLayout(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         return "".join([part(record) for part in self._parts])
+
+    def formatException(self, ei: Any) -> str:
+        """The traceback; further lines of an exception's own text are indented."""
+        entries = []
+        for entry in traceback.TracebackException(*ei).format():
+            own = entry.startswith((" ", "\n"))  # frames and the words between two exceptions
+            lines = [escaped(line.expandtabs()) for line in entry.removesuffix("\n").split("\n")]
+            entries.append(("\n" if own else "\n" + _INDENT).join(lines))
+        return "\n".join(entries)
+
+
+def escaped(text: str) -> str:
+    """``text`` on one line: control characters as ``\\n``, ``\\x1b`` or ``\\u2028``."""
+    if text.isprintable():
+        return text
+    return _CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
+
+
+def _message(record: logging.LogRecord) -> str:
+    text = record.message
+    if text.isprintable():
+        return text
+    if not record.args or not isinstance(record.msg, str) or record.msg.isprintable():
+        return escaped(text)
+    # The line breaks of a format are the program's own; those of what it is filled with are not.
+    args = record.args if isinstance(record.args, tuple) else ()
+    plain = [each if isinstance(each, int | float) else escaped(str(each)) for each in args]
+    return record.msg % tuple(plain) if plain else escaped(text)
 
 
 def _compile(pattern: str) -> list[Part]:
@@ -270,16 +308,16 @@ def _conversion(letter: str, argument: str | None) -> Part:
 
 
 _CONVERSIONS: dict[str, Part] = {
-    "c": lambda record: record.name,
+    "c": lambda record: escaped(record.name),
     "C": lambda record: record.module,
     "F": lambda record: record.filename,
     "L": lambda record: str(record.lineno),
     "M": lambda record: record.funcName or "",
-    "m": lambda record: record.message,
+    "m": _message,
     "n": _literal("\n"),
     "p": lambda record: _NAMES.get(record.levelno, record.levelname),
     "r": lambda record: str(int(record.relativeCreated)),
-    "t": lambda record: record.threadName or "",
+    "t": lambda record: escaped(record.threadName or ""),
     "%": _literal("%"),
 }
 

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import time
+import traceback
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,72 @@ def record(level: int = logging.INFO, text: str = "text", created: float = 0.0):
 def test_pattern_layout(pattern: str, expected: str) -> None:
     moment = time.mktime((2013, 4, 22, 15, 1, 37, 0, 0, -1)) + 0.5
     assert PatternLayout(pattern).format(record(created=moment)) == expected
+
+
+class TestForgedLines:
+    """What clients send ends up in messages, and cannot look like lines of their own."""
+
+    HOSTILE = "c\r\n[2013-04-22 15:01:37,500] FATAL gone (kafka.x)\x1b[2J\x00\x85\u2028\u202e"
+    SAFE = (
+        r"c\r\n[2013-04-22 15:01:37,500] FATAL gone (kafka.x)"
+        r"\x1b[2J\x00\x85\u2028\u202e"
+    )
+
+    @staticmethod
+    def logged(text: str, *args: object, exc_info: object = None) -> str:
+        made = logging.LogRecord("kafka.x", logging.INFO, "f.py", 7, text, args, exc_info)
+        return PatternLayout("%p %m (%c)%n").format(made)
+
+    def test_in_an_argument(self) -> None:
+        assert (
+            self.logged("client %s left", self.HOSTILE) == f"INFO client {self.SAFE} left (kafka.x)"
+        )
+
+    def test_in_a_message_of_its_own(self) -> None:
+        assert self.logged(self.HOSTILE) == f"INFO {self.SAFE} (kafka.x)"
+
+    def test_in_the_names_of_threads(self) -> None:
+        made = record()
+        made.threadName = "a\nb"
+        assert PatternLayout("%t").format(made) == r"a\nb"
+
+    def test_no_control_character_gets_through(self) -> None:
+        every = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0)]))
+        written = self.logged("%s", every)
+        assert written.isprintable()
+        assert written.isascii()
+
+    def test_other_languages_stay(self) -> None:
+        assert self.logged("%s", "Grüße\u00a0日本") == "INFO Grüße\u00a0日本 (kafka.x)"
+
+    def test_line_breaks_of_the_format_stay(self) -> None:
+        text = "\n\tcleaned %s: %d\n\t%.1f%%"
+        assert (
+            self.logged(text, "t\nFATAL", 3, 0.5)
+            == "INFO \n\tcleaned t\\nFATAL: 3\n\t0.5% (kafka.x)"
+        )
+
+    def test_tracebacks_stay_and_exceptions_do_not_forge(self) -> None:
+        try:
+            try:
+                raise KeyError("first")
+            except KeyError as error:
+                raise ValueError("one\nFATAL two\r\x1b[2J\n\tat java") from error
+        except ValueError:
+            text = self.logged("failed", exc_info=sys.exc_info())
+        lines = text.split("\n")
+        assert lines[:2] == ["INFO failed (kafka.x)", "Traceback (most recent call last):"]
+        assert lines[2].startswith('  File "')
+        assert "KeyError: 'first'" in lines
+        assert lines[-3:] == ["ValueError: one", r"    FATAL two\r\x1b[2J", "            at java"]
+        assert "\x1b" not in text
+
+    def test_a_traceback_is_pythons_own(self) -> None:
+        try:
+            raise ValueError("plain")
+        except ValueError:
+            text = self.logged("failed", exc_info=sys.exc_info())
+            assert text == "INFO failed (kafka.x)\n" + traceback.format_exc().rstrip("\n")
 
 
 @pytest.mark.parametrize(
