@@ -199,6 +199,14 @@ class MetadataResponse(NamedTuple):
     topics: list[TopicMetadata]
 
 
+class PaddedMetadataResponse(NamedTuple):
+    """A MetadataResponse with bytes behind its end, for clients known to pass over them."""
+
+    brokers: list[BrokerEndpoint]
+    topics: list[TopicMetadata]
+    padding: Annotated[bytes, Records("bytes")]
+
+
 # 4 LeaderAndIsr, 5 StopReplica, 6 UpdateMetadata, 7 ControlledShutdown: between brokers
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from kafka08.common import OFFSETS_TOPIC
-from kafka08.protocol.schemas import MetadataRequest
+from kafka08.common import OFFSETS_TOPIC, Broker
+from kafka08.protocol.requests import decode_response, encode_request, encode_response
+from kafka08.protocol.schemas import MetadataRequest, MetadataResponse
 from tests.server.support import BROKERS, ME, PEER, THIRD, Rig, partition_state
 from zk import znodes
 from zk.errors import ZkConnectionError
@@ -52,6 +53,61 @@ def test_all_topics_creates_none(rig: Rig) -> None:
 def test_brokers_are_listed_before_the_first_topic(rig: Rig) -> None:
     rig.know()
     assert list(map(tuple, rig.call(MetadataRequest([])).brokers)) == ENDPOINTS
+
+
+class TestLibrdkafka:
+    """It gives up where what it makes of an answer takes over four times its bytes."""
+
+    @staticmethod
+    def frame(rig: Rig, client: str, *topics: str) -> bytes:
+        reply = rig.send(b"".join(encode_request(MetadataRequest(list(topics)), 77, client))[4:])
+        assert reply is not None
+        return reply
+
+    @staticmethod
+    def memory(response: MetadataResponse) -> int:
+        """The bytes that librdkafka 2.3 to 2.15 needs on 64 bits, in units of eight."""
+
+        def text(characters: str) -> int:
+            return -(-(len(characters.encode()) + 1) // 8) * 8
+
+        def ids(some: list[int]) -> int:
+            return -(-len(some) // 2) * 8
+
+        brokers = sum(64 + text(broker.host) for broker in response.brokers)
+        partitions = [each for topic in response.topics for each in topic.partitions]
+        return (
+            brokers
+            + sum(88 + text(topic.topic) for topic in response.topics)
+            + sum(64 + ids(each.replicas) + ids(each.isr) for each in partitions)
+        )
+
+    @pytest.mark.parametrize("known", [0, 1, 20])
+    @pytest.mark.parametrize("missing", [0, 1, 20])
+    @pytest.mark.parametrize("client", ["rdkafka", "rdkafka-billing"])
+    def test_has_room(self, rig: Rig, client: str, known: int, missing: int) -> None:
+        rig.know(*[partition_state(f"t{number}") for number in range(known)])
+        names = [
+            f"{kind}{n}" for kind, count in (("t", known), ("m", missing)) for n in range(count)
+        ]
+        reply = self.frame(rig, client, *names)
+        _, response = decode_response(MetadataResponse, reply[4:])
+        assert len(response.topics) == known + missing
+        assert self.memory(response) <= 4 * (len(reply) - 4)
+
+    def test_a_host_of_one_character(self, rig: Rig) -> None:
+        rig.replicas.metadata_cache.brokers = {n: Broker(n, "h", 9092) for n in range(100)}
+        reply = self.frame(rig, "rdkafka")
+        _, response = decode_response(MetadataResponse, reply[4:])
+        assert len(response.brokers) == 100
+        assert self.memory(response) <= 4 * (len(reply) - 4)
+
+    @pytest.mark.parametrize("client", ["tests", "", "sarama", "my-rdkafka"])
+    def test_others_get_what_the_protocol_says_and_no_more(self, rig: Rig, client: str) -> None:
+        rig.know(partition_state("t"))
+        reply = self.frame(rig, client, "t", "u")
+        _, response = decode_response(MetadataResponse, reply[4:])
+        assert reply == b"".join(encode_response(77, response))
 
 
 def test_dead_brokers_are_left_out(rig: Rig) -> None:

@@ -4,6 +4,12 @@ A topic being created is answered 5 with no partitions, and the client asks agai
 all topics (an empty array) creates none. When a creation fails, only that topic carries the
 code; 0.8.2.2 answers every topic with it and an empty broker list, which clients cannot use.
 Live brokers are listed even before the first topic exists.
+
+librdkafka from 2.2 on sets aside four times an answer's size for what it makes of the answer,
+which is not enough where most topics have short names and few partitions or none
+("tmpabuf memory shortage"). It passes over bytes behind the last topic, and they count. Other
+clients take such bytes for damage, so only those get them that call themselves "rdkafka", as
+librdkafka does by default.
 """
 
 from __future__ import annotations
@@ -22,11 +28,18 @@ from kafka08.protocol.schemas import (
     BrokerEndpoint,
     MetadataRequest,
     MetadataResponse,
+    PaddedMetadataResponse,
     RequestHeader,
     TopicMetadata,
 )
 
 logger = logging.getLogger("kafka.server.KafkaApis")
+
+_LIBRDKAFKA = "rdkafka"
+# A quarter of what librdkafka lacks at most: 28 bytes for a broker whose host is one character,
+# 60 for a topic of one character and without partitions.
+_BROKER_PADDING = 7
+_TOPIC_PADDING = 15
 
 
 class TopicCreator(Protocol):
@@ -42,21 +55,31 @@ class MetadataApi:
         self._cache = cache
         self._creator = creator
 
-    def handle(self, header: RequestHeader, request: MetadataRequest) -> MetadataResponse:
+    def handle(
+        self, header: RequestHeader, request: MetadataRequest
+    ) -> MetadataResponse | PaddedMetadataResponse:
         cache = self._cache
         names = dict.fromkeys(request.topics) if request.topics else cache.topics()
         topics = [
             cache.topic_metadata(name) if name in cache else self._missing(name) for name in names
         ]
-        return MetadataResponse(self._brokers(), topics)
+        return self._response(header, topics)
 
     def failure(
         self, header: RequestHeader, request: MetadataRequest, code: int
-    ) -> MetadataResponse:
-        return MetadataResponse(
-            self._brokers(),
-            [TopicMetadata(code, name, []) for name in dict.fromkeys(request.topics)],
+    ) -> MetadataResponse | PaddedMetadataResponse:
+        return self._response(
+            header, [TopicMetadata(code, name, []) for name in dict.fromkeys(request.topics)]
         )
+
+    def _response(
+        self, header: RequestHeader, topics: list[TopicMetadata]
+    ) -> MetadataResponse | PaddedMetadataResponse:
+        brokers = self._brokers()
+        if not (header.client_id or "").startswith(_LIBRDKAFKA):
+            return MetadataResponse(brokers, topics)
+        padding = _BROKER_PADDING * len(brokers) + _TOPIC_PADDING * len(topics)
+        return PaddedMetadataResponse(brokers, topics, bytes(padding))
 
     def _brokers(self) -> list[BrokerEndpoint]:
         return [BrokerEndpoint(*broker) for broker in self._cache.brokers.values()]
