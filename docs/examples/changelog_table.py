@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from pyspark import SparkConf
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -67,6 +68,8 @@ def run(spark: SparkSession, argv: Sequence[str] | None = None) -> None:
 if __name__ == "__main__":
     from kafka08.spark.datasource import register
 
-    session = SparkSession.builder.appName("changelog-table").getOrCreate()
+    # Spark's default of 200 tasks a shuffle takes minutes for a few rows. --conf wins.
+    conf = SparkConf().setIfMissing("spark.sql.shuffle.partitions", "4")
+    session = SparkSession.builder.appName("changelog-table").config(conf=conf).getOrCreate()
     register(session)
     run(session)

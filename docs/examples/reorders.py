@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from pyspark import SparkConf
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -89,7 +90,9 @@ def run(spark: SparkSession, argv: Sequence[str] | None = None) -> None:
 if __name__ == "__main__":
     from kafka08.spark.datasource import register
 
-    session = SparkSession.builder.appName("reorders").getOrCreate()
+    # Spark's default of 200 tasks a shuffle takes minutes for a few rows. --conf wins.
+    conf = SparkConf().setIfMissing("spark.sql.shuffle.partitions", "4")
+    session = SparkSession.builder.appName("reorders").config(conf=conf).getOrCreate()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     register(session)
     run(session)

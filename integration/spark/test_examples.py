@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -183,6 +184,51 @@ def test_reorders_killed_and_restarted_equal_a_batch_over_the_log(
         expected = {each for each in expected if json.loads(each)["hour"] < over}
         with broker.wire() as wire:
             assert {each.value for each in wire.read_all(topic, 0)} == expected, topic
+
+
+def test_submitted_as_the_guide_says(
+    broker: Broker, tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    """The command of the examples' README, without the settings of this project's tests."""
+    for topic in ("page-views", "page-counts"):
+        broker.create_topic(topic)
+    views = ((user, f"2014-07-01T10:00:0{n}Z") for n, user in enumerate("uvu"))
+    send(broker, "page-views", *[{"user": u, "page": "/", "time": time} for u, time in views])
+    # A checkout in a path with a space, after `make spark-zip`.
+    home = tmp_path / "my kafka"
+    package.write(home / "dist" / "kafka08-spark.zip")
+    (home / "docs").symlink_to(HOME / "docs")
+    (home / ".venv").symlink_to(sys.prefix)
+    guide = (EXAMPLES / "README.md").read_text()
+    block = (
+        guide.partition("```sh\nmake spark-zip")[2]
+        .partition(
+            "\n",
+        )[2]
+        .partition("```")[0]
+    )
+    for name, value in {
+        "reorders.py": "activity_counts.py",
+        "localhost:9092": broker.address,
+        "/tmp/reorders": "checkpoint --once",
+    }.items():
+        assert name in block
+        block = block.replace(name, value)
+    java = shutil.which("java") or f"{os.environ['JAVA_HOME']}/bin/java"
+    path = f"PATH=/usr/local/bin:/usr/bin:/bin:{os.path.dirname(java)}"
+    clean = ["env", "-i", f"--chdir={home}", path]
+    job = Process("spark-submit", [*clean, "bash", "-ec", block], tmp_path / "job")
+    launch(job)
+    job.spawn()
+    assert job.exit_code(DEADLINE_S) == 0, job.log[-3000:]
+    assert read(broker, "page-counts") == [
+        (
+            "2014-07-01T10:00:00 /",
+            {"from": "2014-07-01T10:00:00", "page": "/", "views": 3, "users": 2},
+        )
+    ]
+    planned = (home / "checkpoint" / "offsets" / "0").read_text().splitlines()
+    assert json.loads(planned[1])["conf"]["spark.sql.shuffle.partitions"] == "4"
 
 
 def submit(directory: Path, archive: Path, broker: Broker, checkpoint: Path) -> Process:

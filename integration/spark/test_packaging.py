@@ -1,6 +1,6 @@
-"""The zip for ``--py-files`` on executors that have nothing else: local, local-cluster, standalone.
+"""The zip for ``--py-files`` where there is nothing else: local, local-cluster, standalone.
 
-Workers run a bare Python without the project's packages, away from the checkout.
+Driver and workers run a bare Python without the project's packages, away from the checkout.
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import sys
 import uuid
+import venv
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,9 @@ from kafka08.message.message_set import encode_set
 if missing():
     pytest.skip(missing(), allow_module_level=True)
 
+pytest.importorskip("pyarrow")
+
+import pyarrow
 import pyspark
 
 from kafka08.spark import package
@@ -60,6 +64,30 @@ for topic in topics:
 sc.stop()
 """
 
+QUERIES = """
+import sys
+
+import kafka08
+from pyspark.sql import SparkSession
+
+from kafka08.spark.datasource import register
+
+brokers, source, copied, checkpoint = sys.argv[1:]
+spark = SparkSession.builder.appName("packaging").getOrCreate()
+spark.sparkContext.setLogLevel("ERROR")
+register(spark)
+brokers = {"kafka.bootstrap.servers": brokers}
+stream = spark.readStream.format("kafka08").options(**brokers, subscribe=source)
+rows = stream.option("startingOffsets", "earliest").load().select("key", "value")
+writer = rows.writeStream.format("kafka08").options(**brokers, topic=copied)
+query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+query.awaitTermination()
+table = spark.read.format("kafka08").options(**brokers, subscribe=copied).load()
+table.select("value").write.format("kafka08").options(**brokers, topic=copied).mode("append").save()
+print("COPIED", table.count(), ".zip" in kafka08.__file__)
+spark.stop()
+"""
+
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -87,22 +115,54 @@ def broker(zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory) -> It
     broker.kill()
 
 
-def environment() -> dict[str, str]:
+@pytest.fixture(scope="module")
+def with_pyarrow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An interpreter that has pyarrow beside its own library, and nothing else."""
+    directory = tmp_path_factory.mktemp("with-pyarrow")
+    venv.create(directory, symlinks=True)
+    (packages,) = directory.glob("lib/python3.*/site-packages")
+    (packages / "pyarrow").symlink_to(Path(pyarrow.__file__).parent)
+    return directory / "bin" / "python3"
+
+
+@pytest.fixture(scope="module")
+def standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of Spark's own master with one worker, from the classes of pip's pyspark."""
+    directory = tmp_path_factory.mktemp("standalone")
+    port = free_port()
+    url = f"spark://127.0.0.1:{port}"
+    spark_class = str(SPARK_HOME / "bin" / "spark-class")
+    options = ["--host", "127.0.0.1", "--webui-port"]
+    deploy = "org.apache.spark.deploy"
+    command = [spark_class, f"{deploy}.master.Master", *options, str(free_port())]
+    servers = [spark_process("master", directory / "master", *command, "--port", str(port))]
+    try:
+        servers[0].wait_for("I have been elected leader", DEADLINE_S)
+        command = [spark_class, f"{deploy}.worker.Worker", *options, str(free_port())]
+        command += ["--cores", "1", "--memory", "600m", "--work-dir", str(directory / "work"), url]
+        servers.append(spark_process("worker", directory / "worker", *command))
+        servers[1].wait_for("Successfully registered with master", DEADLINE_S)
+        yield url
+    finally:
+        for server in reversed(servers):
+            server.kill()
+
+
+def environment(python: Path) -> dict[str, str]:
     """Nothing of this interpreter's packages but pyspark, which spark-submit brings along."""
     bare = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYSPARK"))}
-    python = str(BARE)
     return {
         **bare,
         "SPARK_HOME": str(SPARK_HOME),
-        "PYSPARK_PYTHON": python,
-        "PYSPARK_DRIVER_PYTHON": python,
+        "PYSPARK_PYTHON": str(python),
+        "PYSPARK_DRIVER_PYTHON": str(python),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYTHONNOUSERSITE": "1",
     }
 
 
-def spark_process(name: str, directory: Path, *command: str) -> Process:
-    variables = [f"{key}={value}" for key, value in environment().items()]
+def spark_process(name: str, directory: Path, *command: str, python: Path = BARE) -> Process:
+    variables = [f"{key}={value}" for key, value in environment(python).items()]
     directory.mkdir(parents=True, exist_ok=True)
     # Not in the checkout, for what is in the working directory can be imported.
     process = Process(name, ["env", "-i", f"--chdir={directory}", *variables, *command], directory)
@@ -110,10 +170,17 @@ def spark_process(name: str, directory: Path, *command: str) -> Process:
     return process
 
 
-def submit(directory: Path, master: str, archive: Path, broker: Broker, *topics: str) -> Process:
-    directory.mkdir(parents=True, exist_ok=True)
+def submit(
+    directory: Path,
+    master: str,
+    archive: Path,
+    broker: Broker,
+    *arguments: str,
+    program: str = JOB,
+    python: Path = BARE,
+) -> Process:
     job = directory / "job.py"
-    job.write_text(JOB)
+    job.write_text(program)
     return spark_process(
         "spark-submit",
         directory / "out",
@@ -126,7 +193,8 @@ def submit(directory: Path, master: str, archive: Path, broker: Broker, *topics:
         "--conf=spark.python.worker.faulthandler.enabled=false",
         str(job),
         broker.address,
-        *topics,
+        *arguments,
+        python=python,
     )
 
 
@@ -161,39 +229,31 @@ def test_local_cluster(archive: Path, broker: Broker, tmp_path: Path) -> None:
     assert_done(job, "gzip")
 
 
-def test_standalone(
-    archive: Path, broker: Broker, tmp_path: Path, launch: Callable[[Process], None]
+def test_standalone(standalone: str, archive: Path, broker: Broker, tmp_path: Path) -> None:
+    assert_done(submit(tmp_path, standalone, archive, broker, "plain"), "plain")
+
+
+@pytest.mark.parametrize("master", ["local[2]", "local-cluster[1,1,512]", "standalone"])
+def test_queries(
+    master: str,
+    archive: Path,
+    broker: Broker,
+    with_pyarrow: Path,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
-    """Spark's own master and worker, started from the classes of pip's pyspark."""
-    port = free_port()
-    spark_class = str(SPARK_HOME / "bin" / "spark-class")
-    url = f"spark://127.0.0.1:{port}"
-    options = ["--host", "127.0.0.1", "--webui-port", str(free_port())]
-    master = spark_process(
-        "master",
-        tmp_path / "master",
-        spark_class,
-        "org.apache.spark.deploy.master.Master",
-        *options,
-        "--port",
-        str(port),
+    """Streams and batches, read and written: each has a process of its own that plans it."""
+    if master == "standalone":
+        master = request.getfixturevalue("standalone")
+    copied = f"copied-{uuid.uuid4().hex[:6]}"
+    broker.create_topic(copied, 2)
+    arguments = ("gzip", copied, str(tmp_path / "checkpoint"))
+    job = submit(
+        tmp_path, master, archive, broker, *arguments, program=QUERIES, python=with_pyarrow
     )
-    launch(master)
-    master.wait_for("I have been elected leader", DEADLINE_S)
-    options[-1] = str(free_port())
-    worker = spark_process(
-        "worker",
-        tmp_path / "worker",
-        spark_class,
-        "org.apache.spark.deploy.worker.Worker",
-        *options,
-        *("--cores", "1"),
-        *("--memory", "600m"),
-        *("--work-dir", str(tmp_path / "work")),
-        url,
-    )
-    launch(worker)
-    worker.wait_for("Successfully registered with master", DEADLINE_S)
-    job = submit(tmp_path / "job", url, archive, broker, "plain")
-    launch(job)
-    assert_done(job, "plain")
+    try:
+        assert job.exit_code(DEADLINE_S) == 0, job.log[-3000:]
+    finally:
+        job.kill()
+    # The frame's ends were fixed before it was written back.
+    assert "COPIED 200 True" in job.log, job.log[-3000:]

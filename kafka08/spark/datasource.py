@@ -6,12 +6,15 @@ protocol reaches (docs/spark.md). Needs pyarrow on the driver and on the executo
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
+from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import (
@@ -52,6 +55,7 @@ def register(spark: SparkSession) -> None:
     context = getattr(spark, "sparkContext", None)
     if context is not None:
         check_python(context.pythonExec)
+        show_py_files(Path(SparkFiles.getRootDirectory()))
     spark.dataSource.register(Kafka08DataSource)
 
 
@@ -69,6 +73,16 @@ def check_python(python: str) -> None:
             f"PYSPARK_PYTHON (spark.pyspark.python) has value {python}, an interpreter that cannot "
             f"import pyarrow: {done.stderr.strip().rpartition(chr(10))[2] or done.returncode}"
         )
+
+
+def show_py_files(directory: Path) -> None:
+    """Let the process that plans streams import what ``--py-files`` brought.
+
+    Spark keeps those files in ``directory``, but has that process look for them in
+    ``streaming_job`` below it, which nobody fills.
+    """
+    with contextlib.suppress(FileExistsError):
+        (directory / "streaming_job").symlink_to(".")
 
 
 class Kafka08DataSource(DataSource):

@@ -1,4 +1,4 @@
-"""Spark's workers are looked at before a stream could hang for want of pyarrow."""
+"""What Spark's Python processes need: pyarrow, and the files of --py-files where they look."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ pytest.importorskip("pyspark")
 pytest.importorskip("pyarrow")
 
 from kafka08.errors import ConfigError
-from kafka08.spark.datasource import check_python
+from kafka08.spark.datasource import check_python, show_py_files
 
 
 def script(tmp_path: Path, text: str) -> str:
@@ -34,3 +34,16 @@ def test_with_it(tmp_path: Path) -> None:
 
 def test_one_that_is_only_on_executors() -> None:
     check_python("./environment/bin/python")
+
+
+def test_py_files_are_where_the_planner_of_streams_looks(tmp_path: Path) -> None:
+    (tmp_path / "kafka08-spark.zip").write_bytes(b"zip")
+    for _ in range(2):  # a session may register again
+        show_py_files(tmp_path)
+    assert (tmp_path / "streaming_job" / "kafka08-spark.zip").read_bytes() == b"zip"
+
+
+def test_a_directory_that_spark_made_itself_stays(tmp_path: Path) -> None:
+    (tmp_path / "streaming_job").mkdir()
+    show_py_files(tmp_path)
+    assert not (tmp_path / "streaming_job").is_symlink()
