@@ -4,10 +4,11 @@
 
 usage() {
   echo "USAGE: $0 [-daemon] [-name servicename] [-loggc] classname [opts]"
-  exit 1
+  exit "${1:-1}"
 }
 
 [ $# -ge 1 ] || usage
+[ "$1" != --help ] || usage 0
 
 # They are for the Python of an application that runs the scripts, which may be another release.
 # Classes of one's own are looked for in CLASSPATH.

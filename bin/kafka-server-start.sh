@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 
-if [ $# -lt 1 ]; then
+if [ $# -lt 1 ] || [ "$1" = --help ]; then
   echo "USAGE: $0 [-daemon] server.properties"
-  exit 1
+  exit $(($# < 1))
 fi
 
 bin_dir=$(dirname "$(readlink -f "$0")")

@@ -1,6 +1,11 @@
 #!/usr/bin/env bash
 # Asks every broker on this machine to stop, and does not wait.
 
+if [ "$1" = --help ]; then
+  echo "USAGE: $0"
+  exit
+fi
+
 . "$(dirname "$(readlink -f "$0")")/java-processes.bash"
 pids=$(java_processes kafka.kafka)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 
-if [ $# -lt 1 ]; then
+if [ $# -lt 1 ] || [ "$1" = --help ]; then
   echo "USAGE: $0 zookeeper_host:port[/path] [args...]"
-  exit 1
+  exit $(($# < 1))
 fi
 
 exec "$(dirname "$(readlink -f "$0")")/kafka-run-class.sh" \

@@ -19,9 +19,9 @@ USAGE = (
 
 
 def main(argv: list[str]) -> int:
-    if len(argv) < 2 or "--help" in argv:
+    if len(argv) < 2:
         print(USAGE)
-        return 0 if "--help" in argv else 1
+        return 1
     sys.path.append(str(Path.cwd()))  # where a connector of the user's may be
     worker = _worker(argv[0])
     for path in argv[1:]:

@@ -36,9 +36,6 @@ def main(argv: list[str]) -> int:
     if not argv:
         parser.usage_and_exit()
     args = parser.parse(argv)
-    if args.has("help"):
-        print(parser.usage(), end="")
-        return 0
     parser.check_required(args, "group", "zookeeper")
     group, topics = args.value("group"), args.value("topic")
     timeout_ms, backoff_ms = args.value("socket.timeout.ms"), args.value("retry.backoff.ms")

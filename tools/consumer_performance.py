@@ -93,9 +93,6 @@ class StreamReader:
 def main(argv: list[str]) -> int:
     parser = _parser()
     args = parser.parse(argv)
-    if args.has("help"):
-        print(parser.usage(), end="")
-        return 0
     parser.check_required(args, "topic", "zookeeper")
     options = perf_options(parser, args)
     config = ConsumerConfig.from_properties(_settings(args))

@@ -25,9 +25,6 @@ def main(argv: list[str]) -> int:
     if not argv:
         parser.usage_and_exit()
     args = parser.parse(argv)
-    if args.has("help"):
-        print(parser.usage(), end="")
-        return 0
     parser.check_required(args, "zkconnect", "output-file")
     groups = args.values("group")
     with open(args.value("output-file"), "w", encoding="utf-8") as file:

@@ -34,9 +34,6 @@ def main(argv: list[str]) -> int:
     if not argv:
         parser.usage_and_exit()
     args = parser.parse(argv)
-    if args.has("help"):
-        print(parser.usage(), end="")
-        return 0
     parser.check_required(args, "input-file")
     client = admin_command.connect(args.value("zkconnect"))
     try:

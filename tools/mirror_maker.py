@@ -163,9 +163,6 @@ def main(argv: list[str]) -> int:
     if not argv:
         parser.usage_and_exit()
     args = parser.parse(argv)
-    if args.has("help"):
-        print(parser.usage(), end="")
-        return 0
     parser.check_required(args, "consumer.config", "producer.config")
     if args.has("whitelist") == args.has("blacklist"):
         print("Exactly one of whitelist or blacklist is required.")

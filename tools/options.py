@@ -27,7 +27,8 @@ given twice; ``values`` gives all. As in joptsimple those errors, like bad numbe
 a value is read. ``required=True`` makes ``parse`` itself check, after everything is read, in
 declared order; use ``check_required`` where another check comes first. Tools need not catch
 anything: ``run_tool`` turns OptionError, UsageError, KafkaError and a missing file into the text
-and the exit status that the JVM would give, and TERM and HUP into SystemExit.
+and the exit status that the JVM would give, and TERM and HUP into SystemExit. Every parser takes
+``--help``, declared or not: ``run_tool`` then prints the table and exits 0.
 """
 
 from __future__ import annotations
@@ -91,6 +92,10 @@ class ArgumentConversionError(OptionError):
     java_class = "joptsimple.OptionArgumentConversionException"
 
 
+class HelpRequested(Exception):
+    """``--help`` was given; the usage is for stdout, exit 0."""
+
+
 class UsageError(Exception):
     """A refused command line whose whole text, usage included, is for stderr; exit 1."""
 
@@ -125,6 +130,10 @@ class Option(NamedTuple):
         return f"{self.doc} (default: {self.default})".strip()
 
 
+# For parsers that do not declare it: it is not in their table, which is that of 0.8.2.2.
+_HELP = Option("help", "", None, None, None, False, False)
+
+
 class Arguments:
     """A parsed command line."""
 
@@ -148,6 +157,10 @@ class Arguments:
     def values(self, name: str) -> list[Any]:
         """Every value given, in order; without the default. Raises OptionError."""
         return [self._convert(self._options[name], text) for text in self._given.get(name, ())]
+
+    @property
+    def help_requested(self) -> bool:
+        return _HELP.name in self._given
 
     def add(self, name: str, text: str | None = None) -> None:
         """Note that an option was given, with this argument."""
@@ -202,7 +215,7 @@ class OptionParser:
         return name
 
     def parse(self, argv: Sequence[str]) -> Arguments:
-        """Raises OptionError, or UsageError for a missing required option."""
+        """Raises OptionError, HelpRequested, or UsageError for a missing required option."""
         arguments = Arguments(self._options)
         rest = list(reversed(argv))
         while rest:
@@ -214,6 +227,8 @@ class OptionParser:
                 arguments.bare_words.append(word)
                 continue
             self._take(word, rest, arguments)
+        if arguments.help_requested:
+            raise HelpRequested(self.usage())
         self.check_required(arguments, *(o.name for o in self._options.values() if o.required))
         return arguments
 
@@ -243,7 +258,7 @@ class OptionParser:
         """Read one option; its argument may come off the end of ``rest``."""
         is_long = word.startswith("--")
         name, _, attached = word[2 if is_long else 1 :].partition("=")
-        option = self._find(name)
+        option = self._find(name) or (_HELP if word == "--help" else None)
         if option is not None:
             self._take_argument(option, attached, rest, arguments)
         elif is_long:
@@ -331,11 +346,14 @@ def run_tool(main: Callable[[list[str]], int], argv: Sequence[str] | None = None
     _exit_on_signals()
     try:
         return main(list(sys.argv[1:] if argv is None else argv))
+    except HelpRequested as help_requested:
+        sys.stdout.write(str(help_requested))
+        return 0
     except UsageError as error:
         sys.stderr.write(str(error))
     except (OptionError, KafkaError) as error:
         _print_uncaught(error.java_class, str(error))
-    except FileNotFoundError as error:
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
         name = f"{error.filename} ({error.strerror})"
         _print_uncaught("java.io.FileNotFoundException", name)
     except KeyboardInterrupt:

@@ -173,9 +173,6 @@ class Sending:
 def main(argv: list[str]) -> int:
     parser = _parser()
     args = parser.parse(argv)
-    if args.has("help"):
-        print(parser.usage(), end="")
-        return 0
     parser.check_required(args, "topics", "broker-list", "messages")
     broker_list(parser, args.value("broker-list"))
     options = perf_options(parser, args)

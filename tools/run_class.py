@@ -6,6 +6,7 @@ of what it does; a module is imported only when its class is asked for.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import os
@@ -50,6 +51,18 @@ MODULES = {
     "org.apache.zookeeper.server.quorum.QuorumPeerMain": "tools.zookeeper_server",
 }
 
+# Their arguments have no names: they print how they are used when they get none.
+POSITIONAL = {
+    "kafka.Kafka",
+    "kafka.tools.TestEndToEndLatency",
+    "kafka.tools.UpdateOffsetsInZK",
+    "kafka.tools.ZooKeeperMainWrapper",
+    "org.apache.kafka.clients.tools.ProducerPerformance",
+    "org.apache.kafka.connect.cli.ConnectStandalone",
+    "org.apache.zookeeper.ZooKeeperMain",
+    "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+}
+
 
 def class_path(environ: Mapping[str, str]) -> list[str]:
     """The directories, zip files and wheels of CLASSPATH, absolute: where classes of the user's may
@@ -72,6 +85,10 @@ def main(argv: list[str]) -> int:
     # What was imported stays, so that no collection need ever look at it.
     gc.freeze()
     gc.enable()
+    if class_name in POSITIONAL and "--help" in words[:1]:
+        with contextlib.redirect_stderr(sys.stdout):
+            run_tool(module.main, [])
+        return 0
     return run_tool(module.main, words)
 
 

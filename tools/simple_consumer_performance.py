@@ -92,9 +92,6 @@ class PartitionReader:
 def main(argv: list[str]) -> int:
     parser = _parser()
     args = parser.parse(argv)
-    if args.has("help"):
-        print(parser.usage(), end="")
-        return 0
     parser.check_required(args, "topic", "server")
     options = perf_options(parser, args)
     host, port = _server(parser, args.value("server"))

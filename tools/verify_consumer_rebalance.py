@@ -24,9 +24,6 @@ def main(argv: list[str]) -> int:
     if not argv:
         parser.usage_and_exit()
     args = parser.parse(argv)
-    if args.has("help"):
-        print(parser.usage(), end="")
-        return 0
     parser.check_required(args, "group")
     client = admin_command.connect(args.value("zookeeper.connect"))
     try:

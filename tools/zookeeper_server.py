@@ -170,7 +170,7 @@ def main(argv: list[str]) -> int:
         try:
             check_config(argv[0])
         except StartError as error:
-            print(f"Invalid config, exiting abnormally\n{error}", file=sys.stderr)
+            print(f"Invalid config, exiting abnormally: {error}", file=sys.stderr)
             return 2
     try:
         words = command(argv, os.environ)

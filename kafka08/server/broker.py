@@ -427,7 +427,8 @@ def main(argv: list[str]) -> int:
         log_overrides(found, BrokerConfig.keys())
         config = BrokerConfig.from_properties(found)
     except (ConfigError, OSError, UnicodeDecodeError) as error:
-        logger.critical("%s: %s", argv[0], error, exc_info=not isinstance(error, ConfigError))
+        reason = error.strerror if isinstance(error, OSError) else error
+        logger.critical("%s: %s", argv[0], reason)
         return 1
     return _serve(config)
 

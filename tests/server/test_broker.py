@@ -10,7 +10,7 @@ import pytest
 
 from kafka08.message.compression import CodecMissingError
 from kafka08.server import broker
-from kafka08.server.broker import KafkaServer
+from kafka08.server.broker import KafkaServer, main
 from tests.server.support import Rig
 from zk.errors import DuplicateBrokerError, SessionExpiredError, ZkConnectionError
 
@@ -78,6 +78,18 @@ log4j.appender.stdout=org.apache.log4j.ConsoleAppender
 log4j.appender.stdout.layout=org.apache.log4j.PatternLayout
 log4j.appender.stdout.layout.ConversionPattern=%p %m%n
 """
+
+
+@pytest.mark.parametrize("name", ["missing.properties", ""])
+def test_a_configuration_that_is_no_file(
+    name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = f"{tmp_path}/{name}"
+    assert main([path]) == 1
+    (record,) = caplog.records
+    reason = "No such file or directory" if name else "Is a directory"
+    assert record.getMessage() == f"{path}: {reason}"
+    assert record.levelname == "CRITICAL" and record.exc_info is None
 
 
 def test_a_machine_whose_name_does_not_resolve(tmp_path: Path) -> None:

@@ -147,6 +147,13 @@ def test_usage(checkout: Path, name: str, words: list[str], usage: str) -> None:
     assert done.stdout.startswith(f"USAGE: {script} {usage}")
 
 
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_help(name: str) -> None:
+    done = run(ROOT / "bin" / name, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(("USAGE: ", "Option  "))
+
+
 def test_flags_of_run_class_in_any_order(checkout: Path) -> None:
     done = run(checkout / "bin/kafka-run-class.sh", "-loggc", "-name", "n", "a.B", "-name", "x")
     assert done.stdout.splitlines()[-3:] == ["a.B", "-name", "x"]

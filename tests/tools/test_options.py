@@ -303,3 +303,32 @@ def test_hangup_stays_ignored_under_nohup() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     assert run_tool(len, []) == 0
     assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--topic", "t", "--help"], ["--help", "--partitions", "x"]]
+)
+@pytest.mark.parametrize("declared", [False, True])
+def test_help(words: list[str], declared: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """Told before a value is looked at, or an option is missed."""
+    parser = sample()
+    parser.option("needed", required=True)
+    if declared:
+        parser.option("help", "Print this.")
+
+    def main(argv: list[str]) -> int:
+        return int(parser.parse(argv).value("partitions"))
+
+    assert run_tool(main, words) == 0
+    assert capsys.readouterr() == (parser.usage(), "")
+    assert ("--help" in parser.usage()) == declared
+
+
+def test_help_that_is_an_argument_or_a_bare_word() -> None:
+    args = sample().parse(["--topic", "--help", "--", "--help"])
+    assert (args.value("topic"), args.bare_words) == ("--help", ["--help"])
+
+
+def test_help_does_not_hide_an_unknown_option() -> None:
+    with pytest.raises(UnrecognizedOptionError):
+        sample().parse(["--help", "--nope"])

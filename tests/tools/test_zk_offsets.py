@@ -73,13 +73,11 @@ def test_import_ends_at_an_empty_line_and_goes_on_past_failures(zk: Any, capsys:
 
 
 @pytest.mark.parametrize("module", [export_zk_offsets, import_zk_offsets])
-def test_usage(module: Any, capsys: Any) -> None:
+def test_usage(module: Any) -> None:
     with pytest.raises(UsageError, match="offsets to"):
         module.main([])
     with pytest.raises(UsageError, match=r"Missing required argument .*"):
         module.main(["--zkconnect", "z:1"])
-    assert module.main(["--help"]) == 0
-    assert capsys.readouterr().out.startswith("Option ")
 
 
 class TestUpdate:

@@ -126,9 +126,9 @@ def test_a_bad_config_exits_2(
     if text is not None:
         path.write_text(text)
     assert zookeeper_server.main([str(path)]) == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "Invalid config, exiting abnormally"
-    assert reason in lines[1]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"Invalid config, exiting abnormally: {path}: ")
+    assert reason in line
 
 
 def test_no_argument_prints_the_usage(capsys: pytest.CaptureFixture[str]) -> None:
