@@ -11,6 +11,9 @@ COMPILED := $(VENV)/.compiled
 # PEP 517, because pyspark comes as source and older ways to build it are deprecated.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517
 
+# They are for some other Python of the caller's.
+unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
+
 # ZooKeeper and Spark run on a JVM; without one on the machine, a wheel brings it.
 JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /dev/null || echo ,java)
 

@@ -46,6 +46,16 @@ class Setup(NamedTuple):
     host: str = "localhost"
 
 
+def foreign_modules(directory: Path) -> Path:
+    """A directory as an application for an old Python has it in PYTHONPATH: modules of the names
+    that servers import, which this Python cannot run. The scripts must not see them."""
+    made = directory / "python2"
+    made.mkdir()
+    for name in ("typing", "snappy", "lz4", "gevent", "kazoo"):
+        (made / f"{name}.py").write_text("print 'for Python 2'\n")
+    return made
+
+
 class Shell:
     """Runs commands in `home`, shows them, and ends everything it started."""
 
@@ -54,6 +64,7 @@ class Shell:
         self._logs = logs
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
         self._env = {**os.environ, "PATH": path, "LOG_DIR": str(logs)}
+        self._env["PYTHONPATH"] = str(foreign_modules(logs))
         self._background: list[tuple[subprocess.Popen[bytes], Path]] = []
 
     def background(self, *command: str) -> tuple[subprocess.Popen[bytes], Path]:
