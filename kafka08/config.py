@@ -215,7 +215,10 @@ class BrokerConfig(Settings):
         doc="The same in milliseconds; wins over the hours.",
     )
     log_retention_hours: int = setting(
-        "log.retention.hours", 168, low=1, doc="Age at which a closed segment is deleted."
+        "log.retention.hours",
+        168,
+        low=1,
+        doc="Time since the last write to a segment after which it is deleted, the newest one too.",
     )
     log_retention_minutes: int = setting(
         "log.retention.minutes",
@@ -677,7 +680,8 @@ class LogConfig(Settings):
         "retention.ms",
         604800000,
         LONG,
-        doc="Age at which a closed segment is deleted; negative: never.",
+        doc="Time since the last write to a segment after which it is deleted, the newest one too; "
+        "negative: never.",
     )
     max_message_bytes: int = setting(
         "max.message.bytes",

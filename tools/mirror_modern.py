@@ -50,7 +50,7 @@ class MissingLibraryError(KafkaError):
 
     text = (
         "Clusters of 0.10 and later are reached through confluent-kafka, which is not installed: "
-        "pip install 'kafka08[modern]', or pip install confluent-kafka"
+        "pip install 'confluent-kafka>=2.5'"
     )
 
 

@@ -2,8 +2,9 @@
 
 Connection loss alone changes nothing at first: the session may well survive it. Once it has
 lasted a whole session timeout the cluster may have given our leaderships away, so until we know
-partitions take only writes that another leader would have (docs/adr/0030). After an expiry the order is
-that of the original: the controller module first, then our registration, then other watches.
+partitions take only writes that another leader would have (docs/adr/0030). After an expiry the
+order is that of the original: the controller module first, then our registration, then other
+watches.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ try:
     from pyspark.streaming import DStream, StreamingContext
 except ImportError as error:
     raise ImportError(
-        "kafka08.spark.dstream needs PySpark 4: pip install 'kafka08[spark]', or have it on the "
+        "kafka08.spark.dstream needs PySpark 4: pip install 'pyspark>=4.2', or have it on the "
         f"path ({error})"
     ) from error
 
