@@ -44,8 +44,10 @@ def test_children_are_interrupted_where_the_parent_ignores_it() -> None:
 
 
 def test_processes_are_found_without_ps() -> None:
-    with subprocess.Popen(["sleep", "61"]) as child:
-        try:
-            assert quickstart_cluster.command_lines()[child.pid] == ["sleep", "61"]
-        finally:
-            child.kill()
+    with subprocess.Popen(["cat", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None and child.stdout is not None
+        child.stdin.write(b"x\n")
+        child.stdin.flush()
+        assert child.stdout.readline() == b"x\n"  # so it runs
+        assert quickstart_cluster.command_lines()[child.pid] == ["cat", "-"]
+        child.stdin.close()
