@@ -86,8 +86,8 @@ _SAMPLE = bytes(range(64)) * 16
 def _check_installed(codec: int) -> None:
     if codec in _MISSING:
         raise CodecMissingError(
-            f"{NAMES[codec]} needs the Python package {_MISSING[codec]} where messages are read "
-            "or written, on Spark on every worker"
+            f"{NAMES[codec]} needs the Python package {_MISSING[codec]}, which cannot be imported "
+            "here (on Spark, every worker needs it)"
         )
 
 
