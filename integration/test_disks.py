@@ -9,9 +9,7 @@ import contextlib
 import fcntl
 import json
 import os
-import shutil
 import struct
-import subprocess
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -20,6 +18,7 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 
+from integration.cluster.disks import LoopDisk
 from integration.harness import Broker, Process, ZooKeeper, zookeeper_text
 from integration.wire import Wire, WireError, entry, wait_until
 from kafka08.producer.kafka_producer import KafkaProducer
@@ -29,30 +28,15 @@ NO_LOG_FLUSH = 2
 WAIT_S = 60
 
 
-class Disk:
-    """An ext4 file system of its own, mounted at ``path``."""
+class Disk(LoopDisk):
+    """One that can also fail."""
 
     def __init__(self, root: Path, megabytes: int = 64) -> None:
-        self.path = root / "disk"
-        self._image = root / "disk.img"
-        self.path.mkdir(parents=True)
-        with self._image.open("wb") as file:
-            file.truncate(megabytes << 20)
-        self._run("mkfs.ext4", "-q", "-F", str(self._image))
-        self.mount()
-
-    def _run(self, *command: str) -> None:
-        if shutil.which(command[0]) is None:
-            pytest.skip(f"{command[0]} is not installed")
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"no file system of our own: {' '.join(command)}: {done.stderr.strip()}")
-
-    def mount(self) -> None:
-        self._run("mount", "-o", "loop", str(self._image), str(self.path))
-
-    def unmount(self) -> None:
-        subprocess.run(["umount", "-l", str(self.path)], capture_output=True, check=False)
+        root.mkdir(parents=True)
+        try:
+            super().__init__(root / "disk.img", root / "disk", megabytes)
+        except RuntimeError as error:
+            pytest.skip(f"no file system of our own: {error}")
 
     def fail(self) -> None:
         """From now on every access that is not served from memory is EIO."""
@@ -336,7 +320,7 @@ def _took(wire: Wire, taken: list[bytes], value: bytes) -> bool:
     try:
         wire.produce("t", 0, entry(None, value))
     except WireError as error:
-        assert error.code == -1
+        assert error.code == 6
         return False
     taken.append(value)
     return True

@@ -10,15 +10,17 @@ import itertools
 import json
 import os
 import random
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from integration import harness
 from integration.harness import Broker, Process, ZooKeeper, zookeeper_text
-from integration.test_disks import WAIT_S, Disk
+from integration.test_disks import WAIT_S, Disk, Load
 from integration.wire import Wire, WireError, entry, wait_until
 
 GROUP, TOPIC = "full-group", "t"
@@ -34,17 +36,7 @@ class SmallDisk(Disk):
 
     def __init__(self, root: Path) -> None:
         super().__init__(root, megabytes=24)
-        self._filler = self.path / "filler"
         self._names = self.path / "names"
-
-    def fill(self) -> None:
-        """Leave no block."""
-        with self._filler.open("ab", buffering=0) as file:
-            for size in (1 << 20, 4096):
-                with contextlib.suppress(OSError):
-                    while file.write(bytes(size)):
-                        pass
-            os.fsync(file.fileno())
 
     def take_inodes(self) -> None:
         """Leave no room for new files: a block that a checkpoint frees would hold a new log."""
@@ -54,7 +46,7 @@ class SmallDisk(Disk):
                 (self._names / str(number)).touch()
 
     def make_room(self) -> None:
-        self._filler.unlink(missing_ok=True)
+        super().make_room()
         shutil.rmtree(self._names, ignore_errors=True)
 
 
@@ -88,7 +80,7 @@ def send(wire: Wire, taken: list[bytes], value: bytes, acks: int = 1) -> bool:
     try:
         wire.produce(TOPIC, 0, entry(None, value), acks)
     except WireError as error:
-        assert error.code == -1
+        assert error.code == 6  # "try again": nobody else can lead
         return False
     taken.append(value)
     return True
@@ -209,8 +201,53 @@ def test_a_follower_has_no_room(
 
 
 def isr(broker: Broker) -> list[int]:
-    state = zookeeper_text(broker.zookeeper, f"/brokers/topics/{TOPIC}/partitions/0/state")
-    return sorted(json.loads(state or "{}").get("isr", []))
+    return sorted(state(broker).get("isr", []))
+
+
+def state(broker: Broker) -> dict[str, Any]:
+    text = zookeeper_text(broker.zookeeper, f"/brokers/topics/{TOPIC}/partitions/0/state")
+    found: dict[str, Any] = json.loads(text or "{}")
+    return found
+
+
+def test_others_lead_while_a_disk_is_full(
+    start: Callable[..., Broker], disk: SmallDisk, tmp_path: Path
+) -> None:
+    """No send fails, the log stays short, and the broker is back as soon as it has room."""
+    settings = {
+        "replica.lag.time.max.ms": 2000,
+        "leader.imbalance.check.interval.seconds": 3,
+        "unclean.leader.election.enable": "false",
+        "min.insync.replicas": 2,
+    }
+    # Broker 2 comes first, and is controller.
+    second = start(f"{tmp_path}/second", broker_id=2, **settings)
+    first = start(f"{disk.path}/data", broker_id=1, **settings)
+    third = start(f"{tmp_path}/third", broker_id=3, **settings)
+    first.create_topic(TOPIC, replicas=[1, 2, 3])
+    wait_until("full isr", WAIT_S, lambda: isr(first) == [1, 2, 3])
+    load = Load([first, second, third], TOPIC, 1)
+    load.start()
+    try:
+        wait_until("load", WAIT_S, lambda: len(load.acknowledged) > 100)
+        disk.fill()
+        wait_until("another leader", WAIT_S, lambda: state(first)["leader"] in (2, 3))
+        count = len(load.acknowledged)
+        wait_until("more records", WAIT_S, lambda: len(load.acknowledged) > count + 100)
+        disk.make_room()
+        wait_until("full isr", WAIT_S, lambda: isr(first) == [1, 2, 3])
+        wait_until("leader again", WAIT_S, lambda: state(first)["leader"] == 1)
+        count = len(load.acknowledged)
+        wait_until("more records", WAIT_S, lambda: len(load.acknowledged) > count + 100)
+    finally:
+        load.stop()
+    assert load.failed == []
+    with first.wire() as wire:
+        found = {each.offset: each.value for each in wire.read_all(TOPIC, 0)}
+    assert all(found.get(offset) == value for _, offset, value in load.acknowledged)
+    assert "Traceback" not in first.log
+    assert 2 <= first.log.count("No space left on device") <= 6
+    assert re.search(r"No more of this in .*/data .*No space left on device", first.log)
 
 
 def test_a_disk_that_is_not_mounted_at_the_start(

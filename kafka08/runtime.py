@@ -155,6 +155,16 @@ class _GreenletTask:
         return bool(self._greenlet.dead)
 
 
+def _outcome(
+    function: Callable[..., T], args: tuple[Any, ...]
+) -> tuple[T | None, BaseException | None]:
+    """(result, None) or (None, what was raised)."""
+    try:
+        return function(*args), None
+    except BaseException as error:
+        return None, error
+
+
 class GeventRuntime:
     """Greenlets: what the broker runs on. Blocking calls go to ``threads`` real threads."""
 
@@ -194,8 +204,14 @@ class GeventRuntime:
         return _connect(self._gevent.socket, host, port, timeout)
 
     def blocking(self, function: Callable[..., T], *args: Any) -> T:
-        result: T = self._pool.apply(function, args)
-        return result
+        # Errors travel as values: those that are raised gevent prints, with a traceback, on stderr.
+        result, error = self._pool.apply(_outcome, (function, args))
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # else it and this frame would hold each other
+        return result  # type: ignore[no-any-return]
 
     def on_signal(self, number: int, function: Callable[..., Any], *args: Any) -> None:
         """Call ``function`` on a greenlet when the process gets that signal."""

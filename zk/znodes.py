@@ -431,18 +431,39 @@ def _entries(path: str, data: bytes, entry: Callable[[dict[str, Any]], T]) -> li
 # --- /config
 
 
-def encode_offline_replicas(partitions: Iterable[TopicPartition]) -> bytes:
-    """``{"version":1,"partitions":{topic: [partition, ...]}}``."""
+class OfflineReplicas(NamedTuple):
+    """What a live broker cannot serve at all (``failed``) and cannot write (``full``)."""
+
+    failed: list[TopicPartition]
+    full: list[TopicPartition]
+
+
+def encode_offline_replicas(
+    failed: Iterable[TopicPartition], full: Iterable[TopicPartition] = ()
+) -> bytes:
+    """``{"version":1,"partitions":{topic: [partition, ...]}}``, and ``"full"`` likewise if any."""
+    node: dict[str, object] = {"version": 1, "partitions": _by_topic(failed)}
+    if listed := _by_topic(full):
+        node["full"] = listed
+    return encode_json(node)
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     by_topic: dict[str, list[int]] = {}
     for topic, partition in sorted(partitions):
         by_topic.setdefault(topic, []).append(partition)
-    return encode_json({"version": 1, "partitions": by_topic})
+    return by_topic
 
 
-def decode_offline_replicas(path: str, data: bytes) -> list[TopicPartition]:
+def decode_offline_replicas(path: str, data: bytes) -> OfflineReplicas:
     """Raises MalformedNodeError."""
     node = _object(path, decode_json(path, data))
-    by_topic = _object(path, _member(path, node, "partitions"))
+    failed = _object(path, _member(path, node, "partitions"))
+    full = _object(path, node.get("full", {}))
+    return OfflineReplicas(_partitions(path, failed), _partitions(path, full))
+
+
+def _partitions(path: str, by_topic: Mapping[str, Any]) -> list[TopicPartition]:
     return [
         TopicPartition(topic, partition)
         for topic, partitions in by_topic.items()

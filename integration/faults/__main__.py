@@ -15,6 +15,7 @@ from integration.cluster import hosts as places
 from integration.faults import checker
 from integration.faults.history import load
 from integration.faults.run import Options, Run
+from integration.faults.stalls import longest
 
 
 def main(argv: list[str]) -> int:
@@ -32,6 +33,7 @@ def main(argv: list[str]) -> int:
     if args.check:
         verdict = checker.check(load(args.check))
         print("\n".join([*verdict.lines, str(verdict._replace(lines=[]))]))
+        print(longest(load(args.check)))
         return 0 if verdict.sound else 1
     seed = secrets.randbelow(1 << 31) if args.seed is None else args.seed
     directory = args.keep or Path(tempfile.mkdtemp(prefix="faults-"))

@@ -2,7 +2,8 @@
 
 One task does everything, so faults begin in the order of the plan; those that last are undone
 when their time is up, meanwhile others may begin. At most ``MOST_IMPAIRED`` brokers are down,
-stopped or cut off at a time (but for the fault that kills all). Nobody deletes any data.
+stopped, cut off or out of room at a time (but for the fault that kills all). Nobody deletes any
+data.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 from integration.cluster.cluster import BrokerNode, Cluster
+from integration.cluster.disks import LoopDisk
 from integration.faults.history import History
 from integration.faults.plan import CONTROLLER, CUTS, LEADER, Fault
 
@@ -40,14 +42,20 @@ class _Lasting(NamedTuple):
 
 
 class Nemesis:
-    """``carry_out`` may be followed by ``heal``; ``impaired`` can be asked from any thread."""
+    """``carry_out`` may be followed by ``heal``; ``impaired`` can be asked from any thread.
 
-    def __init__(self, cluster: Cluster, topic: str, history: History) -> None:
+    ``disks`` by broker id: those that can be filled.
+    """
+
+    def __init__(
+        self, cluster: Cluster, topic: str, history: History, disks: Mapping[int, LoopDisk]
+    ) -> None:
         self.begun = 0
         self.unexpected: list[str] = []
         self._cluster = cluster
         self._topic = topic
         self._history = history
+        self._disks = disks
         self._lasting: list[_Lasting] = []
         self._cut: dict[int, str] = {}
         self._down: set[int] = set()
@@ -172,6 +180,10 @@ class Nemesis:
             self._cut[brokers[0].id] = CUTS[kind]
             cluster.cut(brokers[0].id, CUTS[kind])
             return lambda: self._mend(brokers[0].id)
+        if kind == "full-disk":
+            disk = self._disks[brokers[0].id]
+            disk.fill()
+            return disk.make_room
         if kind.startswith("zookeeper"):
             return self._zookeeper(kind)
         self._ask(fault)
@@ -229,7 +241,7 @@ class Nemesis:
 
     def _zookeeper(self, kind: str) -> Callable[[], None]:
         node = self._cluster.zookeepers[self.begun % len(self._cluster.zookeepers)]
-        if kind == "zookeeper-pause":
+        if kind in ("zookeeper-pause", "zookeeper-freeze"):
             node.pause()
             return node.resume
         node.kill()

@@ -1,7 +1,7 @@
 """Which fault follows which: drawn from a seed alone, so that a seed says it all. Pure.
 
 Targets are broker ids, or roles that are resolved when the fault begins. What is drawn depends
-on the seed, the number of brokers and partitions, and whether cables can be cut.
+on the seed, the number of brokers and partitions, and whether cables can be cut and disks filled.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import NamedTuple
 CONTROLLER, LEADER = "controller", "leader"
 CUTS = {"cut-zookeeper": "zookeeper", "cut-peers": "peers", "cut-everything": "everything"}
 SESSION_S = 3.0
+_AIMED = ("kill", "pause", "pause-long", "restart", "full-disk")
 
 _WEIGHTS = {
     "kill": 18,
@@ -24,10 +25,13 @@ _WEIGHTS = {
     "depose": 3,
     "zookeeper-restart": 4,
     "zookeeper-pause": 3,
+    "zookeeper-away": 4,
+    "zookeeper-freeze": 3,
     "rolling": 1,
     "kill-all": 1,
 }
 _CUT_WEIGHTS = {"cut-zookeeper": 8, "cut-peers": 8, "cut-everything": 8}
+_DISK_WEIGHTS = {"full-disk": 10}
 
 
 class Fault(NamedTuple):
@@ -56,10 +60,14 @@ class Fault(NamedTuple):
         return " ".join(words)
 
 
-def draw(seed: int, brokers: int, partitions: int, *, cuts: bool) -> Iterator[Fault]:
+def draw(seed: int, brokers: int, partitions: int, *, cuts: bool, disks: bool) -> Iterator[Fault]:
     """Faults without end."""
     rng = random.Random(seed)
-    weights = {**_WEIGHTS, **(_CUT_WEIGHTS if cuts else {})}
+    weights = {
+        **_WEIGHTS,
+        **(_CUT_WEIGHTS if cuts else {}),
+        **(_DISK_WEIGHTS if disks else {}),
+    }
     while True:
         # Each fault takes the same number of draws of the same kind, whatever it is.
         (kind,) = rng.choices(list(weights), list(weights.values()))
@@ -69,7 +77,7 @@ def draw(seed: int, brokers: int, partitions: int, *, cuts: bool) -> Iterator[Fa
         overlap, calm = rng.random() < 0.4, rng.uniform(0, 2.5)
         partition = rng.randrange(partitions)
         replicas = tuple(rng.sample(range(1, brokers + 1), 3))
-        aimed = kind in ("kill", "pause", "pause-long", "restart") or kind in CUTS
+        aimed = kind in _AIMED or kind in CUTS
         target = str(broker) if role == "broker" else role
         yield Fault(
             kind,
@@ -91,6 +99,9 @@ def _duration(kind: str, long: bool, part: float) -> float:
         "restart": (0.0, 3.0),
         "zookeeper-restart": (0.1, 2.0),
         "zookeeper-pause": (0.2, 2.0),
+        "zookeeper-away": (SESSION_S + 1.0, SESSION_S + 6.0),
+        "zookeeper-freeze": (SESSION_S + 1.0, SESSION_S + 6.0),
+        "full-disk": (2.0, 12.0),
         "kill-all": (0.0, 2.0),
         **dict.fromkeys(CUTS, (SESSION_S, SESSION_S + 5.0) if long else (0.3, SESSION_S)),
     }.get(kind, (0.0, 0.0))

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from integration.cluster.cluster import Cluster, eventually
+from integration.cluster.disks import LoopDisk
 from integration.cluster.hosts import Hosts
 from integration.faults import checker, plan
 from integration.faults.history import History, load
 from integration.faults.load import Leaders, Producer, Reader, Task, read_to_end
 from integration.faults.nemesis import ZOOKEEPER, Nemesis
 from integration.faults.replicas import difference
+from integration.faults.stalls import Stalls, longest
 
 TOPIC = "ledger"
 REPLICAS = 3
@@ -23,6 +25,7 @@ PEACE_S = 90.0
 STUCK_S = 90.0
 FINAL_READ_S = 120.0
 _PROGRESS_S = 10.0
+_DISK_MEGABYTES = 1024
 
 PROPS = {
     "zookeeper.session.timeout.ms": int(plan.SESSION_S * 1000),
@@ -64,6 +67,7 @@ class Outcome(NamedTuple):
     unexpected: list[str]
     faults: int
     seconds: float
+    stalls: Stalls
 
     @property
     def sound(self) -> bool:
@@ -82,7 +86,7 @@ class Outcome(NamedTuple):
         lines.append(
             f"{'SOUND' if self.sound else 'VIOLATED'}: {self.faults} faults in "
             f"{self.seconds:.0f} s, acknowledged {verdict.acknowledged}, stored {verdict.stored}, "
-            f"duplicated {verdict.duplicated}, {numbers}"
+            f"duplicated {verdict.duplicated}, {numbers}; {self.stalls}"
         )
         return "\n".join(lines)
 
@@ -140,6 +144,7 @@ class Run:
         self._readers: list[Reader] = []
         self._producers: list[Producer] = []
         self._stuck: list[str] = []
+        self._disks: dict[int, LoopDisk] = {}
         options.directory.mkdir(parents=True, exist_ok=True)
         self.history = History(options.directory / "history.jsonl")
         self._cluster = Cluster(
@@ -163,6 +168,8 @@ class Run:
                 for task in self._tasks:
                     task.end()
                 self._cluster.stop()
+                for disk in self._disks.values():
+                    disk.unmount()
                 self.history.close()
         unexpected = [*nemesis.unexpected]
         unexpected += [f"{task.name}: {task.crash!r}" for task in self._tasks if task.crash]
@@ -173,14 +180,28 @@ class Run:
             unexpected,
             nemesis.begun,
             time.monotonic() - begin,
+            longest(load(self.history.path)),
         )
 
     @property
     def _tasks(self) -> list[Task]:
         return [*self._producers, *self._readers]
 
+    def _make_disks(self) -> None:
+        """Give every broker a disk that can be filled, where that is possible."""
+        try:
+            for broker in self._cluster.brokers.values():
+                image = broker.directory / "disk.img"
+                self._disks[broker.id] = LoopDisk(image, broker.data, _DISK_MEGABYTES)
+        except RuntimeError as error:
+            self._say(f"no full disks: {error}")
+            for disk in self._disks.values():
+                disk.unmount()
+            self._disks.clear()
+
     def _under_faults(self) -> Nemesis:
         options, cluster = self._options, self._cluster
+        self._make_disks()
         cluster.start()
         ids = sorted(cluster.brokers)
         lists = [
@@ -196,7 +217,7 @@ class Run:
             ]
         for task in self._tasks:
             task.start()
-        nemesis = Nemesis(cluster, TOPIC, self.history)
+        nemesis = Nemesis(cluster, TOPIC, self.history, self._disks)
         watchdog = _Watchdog(self._producers, nemesis, self.history)
         watchdog.start()
         self._carry_out(nemesis)
@@ -208,7 +229,11 @@ class Run:
     def _carry_out(self, nemesis: Nemesis) -> None:
         options = self._options
         faults = plan.draw(
-            options.seed, options.brokers, options.partitions, cuts=not self._hosts.no_cuts
+            options.seed,
+            options.brokers,
+            options.partitions,
+            cuts=not self._hosts.no_cuts,
+            disks=bool(self._disks),
         )
         said = time.monotonic()
         for fault in faults:

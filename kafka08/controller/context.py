@@ -68,6 +68,7 @@ class ControllerContext:
         self.brokers: dict[int, LiveBroker] = {}
         self.shutting_down: set[int] = set()
         self.offline: set[PartitionAndReplica] = set()  # their disks have failed
+        self.full: set[PartitionAndReplica] = set()  # theirs are full
         self.topics: set[str] = set()
         self.leadership: dict[TopicPartition, LeaderAndIsr] = {}
         self.partition_states: dict[TopicPartition, PartitionState] = {}

@@ -145,6 +145,31 @@ def controlled_shutdown(
     )
 
 
+def full_disks(
+    current: LeaderAndIsr,
+    assigned: Sequence[int],
+    live: Collection[int],
+    full: Collection[int],
+    controller_epoch: int,
+) -> Election:
+    """Those who cannot write leave the isr, and one of the others leads; they go on as followers.
+
+    Nothing changes if nobody else of the isr is live. Producers with acks -1 need not wait until
+    the leader finds out that a follower with a full disk has stopped.
+    """
+    isr = tuple(replica for replica in current.isr if replica not in full)
+    if isr == current.isr:
+        raise LeaderElectionNotNeededError("No disk of the isr is full")
+    for replica in (current.leader, *isr):
+        if replica in isr and replica in live:
+            recipients = tuple(replica for replica in assigned if replica in live)
+            return Election(_next(current, replica, isr, controller_epoch), recipients)
+    raise NoReplicaOnlineError(
+        f"No other replicas in ISR {_csv(current.isr)} besides those with full disks "
+        f"{_csv(sorted(full))}"
+    )
+
+
 def without_replicas(
     current: LeaderAndIsr, gone: Collection[int], controller_epoch: int
 ) -> LeaderAndIsr | None:

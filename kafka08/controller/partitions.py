@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable
 from kafka08.common import TopicPartition
 from kafka08.controller import elections
 from kafka08.controller.batch import TRACE, ControllerBrokerRequestBatch, Outgoing
-from kafka08.controller.context import ControllerContext, LeaderAndIsr
+from kafka08.controller.context import ControllerContext, LeaderAndIsr, PartitionAndReplica
 from kafka08.controller.states import (
     PARTITION_PREDECESSORS,
     PartitionState,
@@ -293,6 +293,15 @@ class PartitionStateMachine:
             context.shutting_down,
             context.epoch,
         )
+
+    def full_disk_rule(
+        self, partition: TopicPartition, current: LeaderAndIsr
+    ) -> elections.Election:
+        context = self._context
+        replicas = context.replicas_of(partition)
+        full = {i for i in replicas if PartitionAndReplica(*partition, i) in context.full}
+        live = context.live_for(partition)
+        return elections.full_disks(current, replicas, live, full, context.epoch)
 
 
 def check_epoch(partition: TopicPartition, current: LeaderAndIsr, epoch: int) -> None:

@@ -116,6 +116,7 @@ class PreferredReplicaElection:
                 if partition in context.leadership
                 and context.leadership[partition].leader != broker_id
                 and PartitionAndReplica(*partition, broker_id) not in context.offline
+                and PartitionAndReplica(*partition, broker_id) not in context.full
             ]
             ratio = len(elsewhere) / len(share)
             logger.debug("leader imbalance ratio for broker %d is %f", broker_id, ratio)

@@ -126,7 +126,9 @@ class Reign:
             to_delete = store.topics_to_delete(events.DeleteTopicsChanged(number))
         context.topics = store.topics(events.TopicsChanged(number))
         context.brokers = store.brokers(events.BrokerIdsChanged(number))
-        context.offline = store.offline_replicas(events.OfflineReplicasChanged(number))
+        context.offline, context.full = store.offline_replicas(
+            events.OfflineReplicasChanged(number)
+        )
         self._load_topics(context.topics)
         context.leadership = store.states(list(context.assignment))
         for live in context.brokers.values():
@@ -137,6 +139,7 @@ class Reign:
         self._log_view()
         self._replicas.startup()
         self._partitions.startup()
+        self._hand_over_full()
         logger.info(
             "%sBroker %d is ready to serve as the new controller with epoch %d",
             *(self._prefix, self._id, context.epoch),
@@ -271,10 +274,18 @@ class Reign:
         self._replicas_failed(leaderless, context.replicas_on(broker_ids))
 
     def _offline_replicas_changed(self) -> None:
-        """Disks of brokers that live have failed: what they held is as good as dead."""
+        """Disks of live brokers have failed, or are full."""
         context = self.context
         known = context.offline
-        context.offline = self._store.offline_replicas(events.OfflineReplicasChanged(self.number))
+        context.offline, context.full = self._store.offline_replicas(
+            events.OfflineReplicasChanged(self.number)
+        )
+        self._disks_failed(known)
+        self._hand_over_full()
+
+    def _disks_failed(self, known: set[PartitionAndReplica]) -> None:
+        """What failed disks held, beyond what is ``known``, is as good as dead."""
+        context = self.context
         failed = [
             replica
             for replica in sorted(context.offline - known)
@@ -293,6 +304,25 @@ class Reign:
         ]
         self._replicas_failed(leaderless, failed)
         self._send_metadata(context.live_or_shutting_down, ())
+
+    def _hand_over_full(self) -> None:
+        """Others of the isr go on with what a full disk cannot take. Without one all stays; the
+        broker asks again."""
+        context = self.context
+        concerned = {
+            replica.topic_partition
+            for replica in context.full
+            if replica.replica in context.brokers
+            and replica.topic_partition in context.leadership
+            and replica.replica in context.leadership[replica.topic_partition].isr
+            and not context.is_being_deleted(replica.topic_partition)
+        }
+        if concerned:
+            partitions = sorted(concerned)
+            logger.info("%sPartitions on full disks: %s", self._prefix, _csv(partitions))
+            self._partitions.handle_state_changes(
+                partitions, PartitionState.ONLINE, self._partitions.full_disk_rule
+            )
 
     def _replicas_failed(
         self, leaderless: list[TopicPartition], replicas: list[PartitionAndReplica]

@@ -67,17 +67,22 @@ class ControllerStore:
                 brokers[broker_id] = LiveBroker(broker, stat.czxid)
         return brokers
 
-    def offline_replicas(self, event: Any) -> set[PartitionAndReplica]:
-        """What brokers cannot serve although they live."""
-        found: set[PartitionAndReplica] = set()
+    def offline_replicas(
+        self, event: Any
+    ) -> tuple[set[PartitionAndReplica], set[PartitionAndReplica]]:
+        """What live brokers cannot serve at all, and what they cannot write."""
+        failed: set[PartitionAndReplica] = set()
+        full: set[PartitionAndReplica] = set()
         for name in self._watches.children(znodes.OFFLINE_REPLICAS, event) or ():
             if not name.isdecimal():
                 continue
             path = znodes.offline_replicas_path(int(name))
             node = self._watches.data(path, event)
             listed = node and _decoded(znodes.decode_offline_replicas, path, node[0])
-            found.update(PartitionAndReplica(*partition, int(name)) for partition in listed or ())
-        return found
+            if listed:
+                failed.update(PartitionAndReplica(*each, int(name)) for each in listed.failed)
+                full.update(PartitionAndReplica(*each, int(name)) for each in listed.full)
+        return failed, full
 
     def topics(self, event: Any) -> set[str]:
         return set(self._watches.children(znodes.BROKER_TOPICS, event) or ())

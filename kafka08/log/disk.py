@@ -46,6 +46,18 @@ def is_shortage(error: BaseException | None) -> bool:
     )
 
 
+def is_full(error: OSError) -> bool:
+    """Whether there was no room on the disk."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def has_room(directory: str, wanted: int) -> bool:
+    """Whether ``wanted`` bytes and a new file fit on the disk of ``directory``. Raises OSError."""
+    found = os.statvfs(directory)
+    # Some file systems do not count their files.
+    return found.f_bavail * found.f_frsize >= wanted and (found.f_favail > 0 or not found.f_files)
+
+
 def is_failure(directory: str, error: OSError) -> bool:
     """Whether ``error``, met at a file below a data directory, is the directory's end."""
     if isinstance(error, FileNotFoundError):

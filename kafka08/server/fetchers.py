@@ -175,12 +175,11 @@ class ReplicaFetcher:
                 position.partition.follow_hw(min(answer.high_watermark, position.offset))
         except Exception as error:
             position.retry_at = self._clock.monotonic() + self._pause_after(error)
-            if isinstance(error, (KafkaError, OSError)):
+            log = position.partition.log
+            if isinstance(error, OSError) and log is not None:
+                self._on_disk_errors([DiskFailure(os.path.dirname(log.directory), error)])
+            elif isinstance(error, (KafkaError, OSError)):
                 logger.warning("Partition %s is set aside for a while: %s", key, error)
-                log = position.partition.log
-                if isinstance(error, OSError) and log is not None:
-                    directory = os.path.dirname(log.directory)
-                    self._on_disk_errors([DiskFailure(directory, error)])
             else:
                 logger.exception("Partition %s is set aside for a while", key)
 

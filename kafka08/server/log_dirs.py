@@ -1,10 +1,14 @@
-"""What follows when a data directory fails: its partitions go offline, the cluster is told.
+"""What follows when a data directory fails or is full: partitions move, the cluster is told.
 
 0.8.2.2 halts the broker, whatever else it could serve (KafkaStorageException). Here the rest
-goes on: the partitions lost are named in an ephemeral node, for which our controllers give
+goes on. An ephemeral node names the partitions that are lost, for which our controllers give
 their leaderships to others. A controller that does not (an original one knows nothing of the
 node) leaves no choice: the broker halts after all, so that the end of its session moves them.
-It also halts when no directory is left. A directory comes back with a restart only.
+It also halts when no directory is left. A failed directory comes back with a restart only.
+
+A full one comes back as soon as it has room. Until then the node also names what is in it. Our
+controllers take that out of the isr and have others lead it; the broker follows. What nobody else
+can lead stays here, refuses writes and serves reads.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import sys
 from collections.abc import Callable, Iterable
 
 from kafka08.common import TopicPartition
-from kafka08.log.disk import DiskFailure, is_failure
+from kafka08.log.disk import DiskFailure, has_room, is_failure, is_full
 from kafka08.log.manager import LogManager
 from kafka08.runtime import Loop, Runtime
 from kafka08.server.replica_manager import ReplicaManager
@@ -27,10 +31,28 @@ logger = logging.getLogger("kafka.log.LogManager")
 
 # How long a controller may take to move leaderships, once told.
 HANDOVER_SECONDS = 15.0
+# A disk that was full counts as such until it has this much room.
+ROOM_BYTES = 16 << 20
+# Shortages other than of room are over when none was met for this long.
+QUIET_SECONDS = 10.0
+# How often a controller is asked again to have others lead what cannot be written here.
+ASK_AGAIN_SECONDS = 10.0
 _LOOK_SECONDS = 1.0
 
 # Leader and isr of a partition as ZooKeeper has them.
 StoredState = Callable[[TopicPartition], tuple[int, tuple[int, ...]] | None]
+
+
+class _Shortage:
+    """Errors of one kind in one directory, from the first one to the end of their cause."""
+
+    __slots__ = ("count", "error", "last", "since")
+
+    def __init__(self, error: OSError, now: float) -> None:
+        self.error = error
+        self.since = now
+        self.last = now
+        self.count = 0
 
 
 class LogDirs:
@@ -51,7 +73,11 @@ class LogDirs:
         self._replicas = replicas
         self._stored = stored
         self._halt = halt or _halt
-        self._told: set[TopicPartition] = set()
+        self._clock = runtime.clock
+        self._shortages: dict[tuple[str, int | None], _Shortage] = {}
+        # Partitions that are offline, and those that cannot be written, as ZooKeeper has them.
+        self._told: tuple[set[TopicPartition], set[TopicPartition]] = (set(), set())
+        self._told_at = 0.0
         self._led: set[TopicPartition] = set()  # lost as leader, not yet seen with another one
         self._changed = runtime.event()
         self._loop = Loop(runtime, "log-dir-failures", self.step)
@@ -65,14 +91,25 @@ class LogDirs:
         self._loop.stop()
 
     def report(self, failures: Iterable[DiskFailure]) -> None:
-        """I/O errors below data directories; shortages are but logged."""
+        """I/O errors below data directories. Of a shortage the first is logged, and its end."""
         for directory, error in failures:
             if directory not in self._log_manager.log_dirs:
                 continue
             if is_failure(directory, error):
                 self._take_offline(directory, error)
             else:
-                logger.error("I/O error in %s: %s", directory, error)
+                self._short(directory, error)
+
+    def _short(self, directory: str, error: OSError) -> None:
+        now = self._clock.monotonic()
+        key = (directory, error.errno)
+        shortage = self._shortages.get(key)
+        if shortage is None:
+            logger.error("I/O error in %s (more of the kind are counted): %s", directory, error)
+            shortage = self._shortages[key] = _Shortage(error, now)
+            self.changed()
+        shortage.count += 1
+        shortage.last = now
 
     def _take_offline(self, directory: str, error: OSError) -> None:
         partitions = self._log_manager.take_offline(directory)
@@ -90,26 +127,65 @@ class LogDirs:
         self._changed.set()
 
     def publish(self) -> None:
-        """Name the partitions that are offline, for as long as this session lasts."""
-        offline = set(self._log_manager.offline)
-        if offline:
-            path = znodes.offline_replicas_path(self._replicas.broker_id)
+        """Name what is offline or cannot be written, for as long as this session lasts."""
+        offline, full = self._untold()
+        path = znodes.offline_replicas_path(self._replicas.broker_id)
+        if offline or full or any(self._told):
             self._zk.delete_if_exists(path)
-            data = znodes.encode_offline_replicas(offline)
+        if offline or full:
+            data = znodes.encode_offline_replicas(offline, full)
             self._zk.create(path, data, ephemeral=True, makepath=True)
-            self._told = offline
+        self._told, self._told_at = (offline, full), self._clock.monotonic()
+
+    def _untold(self) -> tuple[set[TopicPartition], set[TopicPartition]]:
+        """What is to be told, as it is now."""
+        return set(self._log_manager.offline), self._replicas.replicated_in(self._full())
+
+    def _is_due(self) -> bool:
+        if self._told != self._untold():
+            return True
+        if self._clock.monotonic() < self._told_at + ASK_AGAIN_SECONDS:
+            return False
+        told = [self._replicas.partitions.get(key) for key in self._told[1]]
+        return any(each and each.is_leader and len(each.isr) > 1 for each in told)
+
+    def _full(self) -> set[str]:
+        return {path for (path, _), each in self._shortages.items() if is_full(each.error)}
 
     def step(self) -> None:
-        """Wait for a change, tell it, see it acted upon."""
-        self._changed.wait()
+        """Wait for a change, or look again at what is short; tell it, see it acted upon."""
+        self._changed.wait(_LOOK_SECONDS if self._shortages else None)
         self._changed.clear()
-        while self._told != self._log_manager.offline and not self._loop.stopping.is_set():
+        self._end_shortages()
+        while self._is_due() and not self._loop.stopping.is_set():
             try:
                 self.publish()
             except ZkError as error:
-                logger.warning("Failed partitions not told to ZooKeeper yet: %s", error)
+                logger.warning(
+                    "Partitions on failed or full disks not told to ZooKeeper yet: %s", error
+                )
                 self._loop.stopping.wait(_LOOK_SECONDS)
         self._await_handover()
+
+    def _end_shortages(self) -> None:
+        for key, shortage in list(self._shortages.items()):
+            if self._is_over(key[0], shortage):
+                del self._shortages[key]
+                logger.info(
+                    "No more of this in %s since %d s; %d times in %d s: %s",
+                    *(key[0], self._clock.monotonic() - shortage.last, shortage.count),
+                    *(shortage.last - shortage.since, shortage.error),
+                )
+
+    def _is_over(self, directory: str, shortage: _Shortage) -> bool:
+        if directory not in self._log_manager.log_dirs:
+            return True
+        if not is_full(shortage.error):
+            return self._clock.monotonic() >= shortage.last + QUIET_SECONDS
+        try:
+            return self._runtime.blocking(has_room, directory, ROOM_BYTES)
+        except OSError:
+            return False  # whoever uses the directory will meet it, too
 
     def _await_handover(self) -> None:
         deadline = self._runtime.clock.monotonic() + HANDOVER_SECONDS

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from kafka08.cluster.metadata_cache import MetadataCache
@@ -159,7 +159,12 @@ class ReplicaManager:
         try:
             appended, hw_moved = partition.append_as_leader(buffer, acks)
         except OSError as error:
-            raise self.disk_error(partition, error) from error
+            self.disk_error(partition, error)
+            # Another broker may lead in a moment, or there may be room. Clients ask for the
+            # leader and try again; to most of them -1 is final.
+            raise NotLeaderForPartitionError(
+                f"{topic_partition} cannot be written here: {error}"
+            ) from error
         if appended.rolled and partition.log is not None:
             self._on_rolled(partition.log)
         if hw_moved:
@@ -337,8 +342,10 @@ class ReplicaManager:
             else:
                 self._follow(partition, state, brokers.get(state.leader))
         except Exception as error:
-            state_change_logger.exception(
-                "Broker %d failed on LeaderAndIsr for partition %s", self.broker_id, topic_partition
+            state_change_logger.error(
+                "Broker %d failed on LeaderAndIsr for partition %s: %s",
+                *(self.broker_id, topic_partition, error),
+                exc_info=not isinstance(error, (KafkaError, OSError)),
             )
             return code_of(error)
         return NO_ERROR
@@ -482,6 +489,16 @@ class ReplicaManager:
                 self._runtime.blocking(self._checkpoints[directory].write, offsets)
             except OSError as error:
                 self._on_disk_errors([DiskFailure(directory, error)])
+
+    def replicated_in(self, directories: Collection[str]) -> set[TopicPartition]:
+        """The partitions in these data directories that have other replicas."""
+        return {
+            key
+            for key, partition in self.partitions.items()
+            if len(partition.replicas) > 1
+            and partition.log is not None
+            and os.path.dirname(partition.log.directory) in directories
+        }
 
     def led_with_followers(self) -> list[Partition]:
         """Partitions led here whose isr may change."""

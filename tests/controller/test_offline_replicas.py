@@ -170,3 +170,70 @@ def test_garbage_is_nothing(data: bytes) -> None:
     assert leader_and_isr(cluster, T0) == (2, (2, 3))
     fail_disk(cluster, 3, T0)
     assert leader_and_isr(cluster, T0) == (2, (2,))
+
+
+# Full disks
+
+
+def fill_disk(cluster: Cluster, broker_id: int, *partitions: TopicPartition) -> None:
+    """What a broker does whose disk is full."""
+    path = znodes.offline_replicas_path(broker_id)
+    session = cluster.sessions[broker_id]
+    session.delete_if_exists(path)
+    if partitions:
+        data = znodes.encode_offline_replicas((), partitions)
+        session.create(path, data, ephemeral=True, makepath=True)
+    cluster.settle()
+
+
+def test_a_leader_with_a_full_disk_becomes_a_follower() -> None:
+    cluster = three()
+    cluster.create_topic("t", [2, 3, 1], [3, 2])
+    fill_disk(cluster, 2, T0, T1)
+    assert leader_and_isr(cluster, T0) == (3, (3, 1))
+    assert leader_and_isr(cluster, T1) == (3, (3,))  # nobody waits for it
+    assert T0 not in cluster.brokers[2].leads()
+    assert cluster.context.offline == set()
+    cluster.write_isr(T0, 3, 1, 2)
+    fill_disk(cluster, 2)  # room
+    cluster.elect_preferred(T0)
+    assert leader_and_isr(cluster, T0) == (2, (3, 1, 2))
+
+
+@pytest.mark.parametrize("unclean", ["true", "false"])
+def test_what_nobody_else_of_the_isr_can_lead_stays(unclean: str) -> None:
+    """Never an unclean election: the broker lives and has everything."""
+    cluster = three(unclean_leader_election_enable=unclean)
+    cluster.create_topic("t", [2, 3], [2, 3])
+    cluster.write_isr(T0, 2)
+    cluster.kill(3)
+    cluster.write_isr(T1, 2, 3)  # not out of the isr yet
+    fill_disk(cluster, 2, T0, T1)
+    assert leader_and_isr(cluster, T0) == (2, (2,))
+    assert leader_and_isr(cluster, T1) == (2, (2, 3))
+    cluster.start(3)
+    fill_disk(cluster, 2, T0, T1)  # it asks again
+    assert leader_and_isr(cluster, T0) == (2, (2,))
+    assert leader_and_isr(cluster, T1) == (3, (3,))
+
+
+def test_a_full_disk_is_not_given_leaderships() -> None:
+    cluster = three()
+    cluster.create_topic("t", [2, 3])
+    fill_disk(cluster, 3, T0)
+    assert leader_and_isr(cluster, T0) == (2, (2,))
+    cluster.write_isr(T0, 2, 3)  # it had nothing to write, and caught up
+    fill_disk(cluster, 2, T0)
+    assert leader_and_isr(cluster, T0) == (2, (2, 3))
+
+
+def test_a_new_controller_moves_them_too() -> None:
+    cluster = three()
+    cluster.create_topic("t", [2, 3])
+    for broker_id in (2, 3):
+        cluster.frozen.add(broker_id)
+    cluster.kill(1)
+    fill_disk(cluster, 2, T0)
+    cluster.frozen.clear()
+    cluster.settle()
+    assert leader_and_isr(cluster, T0) == (3, (3,))

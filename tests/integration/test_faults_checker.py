@@ -8,6 +8,7 @@ from integration.faults import plan, values
 from integration.faults.checker import check
 from integration.faults.history import Event
 from integration.faults.replicas import difference
+from integration.faults.stalls import longest
 from integration.faults.values import Value
 from kafka08.message.message_set import encode_set
 
@@ -86,14 +87,22 @@ def test_values_say_where_they_belong() -> None:
 
 
 def test_a_seed_gives_its_faults_again() -> None:
-    def first(count: int, seed: int, cuts: bool = True) -> list[plan.Fault]:
-        drawn = plan.draw(seed, 5, 4, cuts=cuts)
+    def first(count: int, seed: int, possible: bool = True) -> list[plan.Fault]:
+        drawn = plan.draw(seed, 5, 4, cuts=possible, disks=possible)
         return [next(drawn) for _ in range(count)]
 
     assert first(300, 1) == first(300, 1)
     assert first(20, 1) != first(20, 2)
-    assert not {fault.kind for fault in first(300, 1, cuts=False)} & set(plan.CUTS)
-    assert {fault.kind for fault in first(300, 1)} >= set(plan.CUTS)
+    special = {*plan.CUTS, "full-disk"}
+    assert not {fault.kind for fault in first(300, 1, possible=False)} & special
+    assert {fault.kind for fault in first(300, 1)} >= special
+
+
+def test_outages_of_zookeeper_outlast_sessions() -> None:
+    drawn = plan.draw(1, 5, 4, cuts=False, disks=False)
+    faults = [next(drawn) for _ in range(300)]
+    for kind in ("zookeeper-away", "zookeeper-freeze"):
+        assert min(each.duration_s for each in faults if each.kind == kind) > plan.SESSION_S
 
 
 def test_replicas_are_compared_up_to_the_shortest() -> None:
@@ -103,3 +112,20 @@ def test_replicas_are_compared_up_to_the_shortest() -> None:
     assert difference({1: whole, 2: whole, 3: part}) == ""
     assert difference({}) == ""
     assert difference({1: whole, 2: other}) == "brokers 1 and 2 part at 1, 1"
+
+
+def test_the_longest_stalls_are_found() -> None:
+    def ack(at: float, partition: int) -> Event:
+        return {"e": "ack", "t": at, "p": partition, "w": 1, "s": 0, "n": 1, "o": 0}
+
+    def fault(at: float, what: str) -> Event:
+        return {"e": "fault", "t": at, "what": what, "brokers": [], "number": 1}
+
+    events = [
+        *(ack(10, 0), ack(11, 1), fault(11.2, "full-disk 1"), ack(14.5, 0), fault(15, "kill 2")),
+        *(ack(17, 0), ack(19, 1)),
+    ]
+    found = longest(events)
+    assert found.topic == (3.5, 11.0, "full-disk 1")
+    assert found.partition == (8.0, 11.0, "full-disk 1")
+    assert longest([]).topic.seconds == 0

@@ -71,13 +71,26 @@ class FakeCluster:
         self.zookeepers = [FakeProcess(0)]
         self.zk = FakeZooKeeper()
         self.hosts = FakeHosts()
+        self.disks = {number: FakeDisk() for number in self.brokers}
 
     def cut(self, broker_id: int, what: str) -> None:
         self.hosts.cut.add((broker_id, what))
 
     def troubled(self) -> int:
         bad = {b.id for b in self.brokers.values() if not b.alive or b.paused}
-        return len(bad | {broker_id for broker_id, _ in self.hosts.cut})
+        full = {broker_id for broker_id, disk in self.disks.items() if disk.full}
+        return len(bad | full | {broker_id for broker_id, _ in self.hosts.cut})
+
+
+class FakeDisk:
+    full = False
+
+    def fill(self) -> None:
+        assert not self.full
+        self.full = True
+
+    def make_room(self) -> None:
+        self.full = False
 
 
 class FakeTime:
@@ -107,7 +120,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
 
 def made(cluster: Any, directory: Path) -> tuple[Nemesis, History]:
     history = History(directory / "history.jsonl")
-    return Nemesis(cluster, "t", history), history
+    return Nemesis(cluster, "t", history, cluster.disks), history
 
 
 def test_limits_hold_and_everything_is_taken_back(
@@ -115,15 +128,17 @@ def test_limits_hold_and_everything_is_taken_back(
 ) -> None:
     nemesis, history = made(cluster, tmp_path)
     seen = set()
-    for fault, _ in zip(draw(7, 5, 4, cuts=True), range(500), strict=False):
+    for fault, _ in zip(draw(7, 5, 4, cuts=True, disks=True), range(500), strict=False):
         nemesis.carry_out(fault)
         seen.add(fault.kind)
         assert fault.kind == "kill-all" or cluster.troubled() <= module.MOST_IMPAIRED
         assert cluster.troubled() <= len(nemesis.impaired)
-    assert {"rolling", "kill-all", "cut-peers", "reassign", "zookeeper-restart"} <= seen
+    wanted = {"rolling", "kill-all", "cut-peers", "reassign", "zookeeper-restart", "full-disk"}
+    assert wanted | {"zookeeper-away", "zookeeper-freeze"} <= seen
     nemesis.heal()
     assert not nemesis.impaired and not nemesis.unexpected
-    assert cluster.troubled() == 0 and cluster.zookeepers[0].alive
+    assert cluster.troubled() == 0
+    assert cluster.zookeepers[0].alive and not cluster.zookeepers[0].paused
     history.close()
     assert sum(event["e"] == "fault" for event in load(history.path)) == 500
 

@@ -11,10 +11,15 @@ from typing import Any
 import pytest
 
 from kafka08.common import TopicPartition
-from kafka08.errors import NotLeaderForPartitionError, UnknownError
+from kafka08.errors import NotLeaderForPartitionError
 from kafka08.log.disk import DiskFailure, SyncError
 from kafka08.protocol.schemas import LeaderAndIsrRequest
-from kafka08.server.log_dirs import HANDOVER_SECONDS, LogDirs
+from kafka08.server.log_dirs import (
+    ASK_AGAIN_SECONDS,
+    HANDOVER_SECONDS,
+    QUIET_SECONDS,
+    LogDirs,
+)
 from tests.server.support import BROKERS, ME, PEER, Rig, message_set, partition_state
 from zk import znodes
 from zk.errors import ZkConnectionError
@@ -73,7 +78,12 @@ class Disks:
         return int(answer.partitions[0].error)
 
     def told(self) -> list[TopicPartition]:
-        return znodes.decode_offline_replicas(NODE, self.rig.zk.get(NODE)[0])
+        return znodes.decode_offline_replicas(NODE, self.rig.zk.get(NODE)[0]).failed
+
+    def told_full(self) -> list[TopicPartition]:
+        if self.rig.zk.exists(NODE) is None:
+            return []
+        return znodes.decode_offline_replicas(NODE, self.rig.zk.get(NODE)[0]).full
 
 
 @pytest.fixture
@@ -134,11 +144,125 @@ def test_a_full_disk_refuses_and_nothing_more(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "pwrite", fail)
-    with pytest.raises(UnknownError, match="No space left"):
+    # Code 6, after which every client tries again; -1 is final to most.
+    with pytest.raises(NotLeaderForPartitionError, match="No space left"):
         disks.rig.replicas.append(T0, one(), 1)
     monkeypatch.undo()
     assert f"I/O error in {disks.a}" in caplog.text
     assert disks.rig.replicas.append(T0, one(), 1).first_offset == 0
+
+
+def full(directory: str) -> DiskFailure:
+    return DiskFailure(directory, OSError(errno.ENOSPC, "No space left on device"))
+
+
+class Room:
+    """What os.statvfs says."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.blocks, self.files = 0, 100
+        monkeypatch.setattr(os, "statvfs", lambda path: self)
+
+    f_frsize = 4096
+    f_files = 1000
+
+    @property
+    def f_bavail(self) -> int:
+        return self.blocks
+
+    @property
+    def f_favail(self) -> int:
+        return self.files
+
+
+def test_what_a_full_disk_holds_is_to_be_led_by_others(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = Room(monkeypatch)
+    disks.dirs.report([full(disks.a)])
+    disks.dirs.step()
+    assert disks.told_full() == [T0]
+    assert disks.told() == []
+    disks.rig.follow("t", 0)  # another leads
+    room.blocks, room.files = 1 << 20, 0
+    disks.dirs.step()
+    assert disks.told_full() == [T0]
+    room.files = 1
+    disks.dirs.step()
+    assert disks.told_full() == []
+    assert disks.rig.logs.log_dirs == [disks.a, disks.b]
+
+
+def test_partitions_with_one_replica_stay_on_a_full_disk(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Room(monkeypatch)
+    disks.rig.lead("t", 0, replicas=[ME])
+    disks.dirs.report([full(disks.a)])
+    disks.dirs.step()
+    assert disks.told_full() == []
+
+
+@pytest.mark.parametrize("isr", [[ME, PEER], [ME]])
+def test_the_controller_is_asked_again_while_others_could_lead(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch, isr: list[int]
+) -> None:
+    Room(monkeypatch)
+    disks.rig.lead("t", 0, replicas=[ME, PEER], isr=isr)
+    disks.dirs.report([full(disks.a)])
+    disks.dirs.step()
+    first = disks.rig.zk.get(NODE)[1].czxid
+    began = disks.rig.clock.monotonic()
+    while disks.rig.clock.monotonic() < began + ASK_AGAIN_SECONDS:
+        assert disks.rig.zk.get(NODE)[1].czxid == first
+        disks.dirs.step()
+    assert (disks.rig.zk.get(NODE)[1].czxid != first) is (len(isr) > 1)
+
+
+def test_a_shortage_is_two_lines_in_the_log(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "kafka.log.LogManager")
+    room = Room(monkeypatch)
+    for _ in range(1000):
+        disks.dirs.report([full(disks.a)])
+    disks.dirs.step()
+    disks.rig.clock.now += 20
+    disks.dirs.report([full(disks.a)])
+    assert [each.levelname for each in caplog.records] == ["ERROR"]
+    room.blocks = 1 << 20
+    disks.dirs.step()
+    assert "1001 times" in caplog.text
+    assert len(caplog.records) == 2
+    disks.dirs.report([full(disks.a)])
+    assert len(caplog.records) == 3
+
+
+def test_other_shortages_are_over_when_none_was_met_for_a_while(
+    disks: Disks, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "kafka.log.LogManager")
+    many = DiskFailure(disks.a, OSError(errno.EMFILE, "Too many open files"))
+    disks.dirs.report([many, many])
+    began = disks.rig.clock.monotonic()
+    while len(caplog.records) == 1:
+        disks.dirs.step()
+    assert disks.rig.clock.monotonic() - began == QUIET_SECONDS
+    assert disks.told_full() == []
+    assert "2 times" in caplog.text
+
+
+def test_a_refused_produce_is_not_logged_for_itself(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object, **__: object) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", fail)
+    for _ in range(3):
+        assert disks.rig.produce((*T0, message_set("x"))) == {T0: (6, -1)}
+    monkeypatch.undo()
+    assert len(caplog.records) == 1
 
 
 def test_a_failed_sync_is_a_failure_whatever_its_number(disks: Disks) -> None:

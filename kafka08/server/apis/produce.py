@@ -101,10 +101,11 @@ class ProduceApi:
             if appended.prepared is not None:
                 self._view.remember(appended.prepared)
         except KafkaError as error:
-            logger.warning(
-                "Produce request with correlation id %d from client %s on partition %s "
-                "failed due to %s", header.correlation_id, header.client_id, key, error,
-            )  # fmt: skip
+            if not isinstance(error.__cause__, OSError):  # disks are spoken of elsewhere, once
+                logger.warning(
+                    "Produce request with correlation id %d from client %s on partition %s "
+                    "failed due to %s", header.correlation_id, header.client_id, key, error,
+                )  # fmt: skip
             code = error.code
         except Exception as error:
             logger.exception("Error processing produce request on partition %s", key)

@@ -1,0 +1,32 @@
+"""What hosts the broker and clients."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from kafka08.runtime import GeventRuntime
+
+
+def test_what_another_thread_raises_is_raised_here_and_not_printed(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """gevent's pool prints a traceback on stderr, which no log4j file could redirect."""
+    runtime = GeventRuntime(threads=1)
+    threads = []
+
+    def refused(number: int) -> None:
+        threads.append(threading.get_ident())
+        raise OSError(number, "No space left on device")
+
+    try:
+        assert runtime.blocking(max, 1, 2) == 2
+        with pytest.raises(OSError, match="No space left") as raised:
+            runtime.blocking(refused, 28)
+        assert raised.value.errno == 28
+        assert raised.traceback[-1].name == "refused"
+        assert threads != [threading.get_ident()]
+    finally:
+        runtime.close()
+    assert capfd.readouterr().err == ""
