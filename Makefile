@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 SETUP_TEST := $(VENV)/.setup-test
 SETUP_DEV := $(VENV)/.setup-dev
+SETUP_COMPILE := $(VENV)/.setup-compile
 SETUP_INTEGRATION := $(VENV)/.setup-integration
 COMPILED := $(VENV)/.compiled
 # PEP 517, because pyspark comes as source and older ways to build it are deprecated.
@@ -40,11 +41,13 @@ $(SETUP_INTEGRATION): $(SETUP_TEST)
 	@$(INSTALL) -e '.[integration]'
 	@touch $@
 
-# The broker's hot modules as machine code. Without a C compiler they run as they are.
-$(COMPILED): $(SETUP) $(shell find kafka08 -name '*.py')
-	@! $(BIN)/python -m kafka08.compiled --ready || $(INSTALL) -e '.[compile]'
-	@$(BIN)/python -m kafka08.compiled
-	@touch $@
+# The broker's hot modules as machine code. Without a C compiler they run as they are, and the next
+# command that would use machine code tries again.
+$(SETUP_COMPILE): $(SETUP)
+	@if $(BIN)/python -m kafka08.compiled --ready; then $(INSTALL) -e '.[compile]' && touch $@; fi
+
+$(COMPILED): $(SETUP_COMPILE) $(shell find kafka08 -name '*.py' -o -name '*.pyx')
+	@if $(BIN)/python -m kafka08.compiled; then touch $@; fi
 
 # The published quick start, from empty directories to a killed broker.
 quickstart: $(SETUP)

@@ -162,9 +162,9 @@ def obstacle() -> str:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Build, and say in one line what became of it. It is not an error that nothing is compiled.
+    """Build, and say in one line what became of it; 1 when nothing is compiled.
 
-    With ``--ready``: only whether the machine can, as the exit status.
+    With ``--ready``: only whether the machine can compile, as the exit status.
     """
     if "--ready" in argv:
         return 1 if obstacle() else 0
@@ -177,8 +177,8 @@ def main(argv: Sequence[str]) -> int:
         reason = str(said).strip().rpartition("\n")[2]
     if reason:
         print(f"Nothing is compiled, the broker runs from its Python sources: {reason}.")
-    else:
-        print(f"{len(_sources())} modules are compiled.")
+        return 1
+    print(f"{len(_sources())} modules are compiled.")
     return 0
 
 
