@@ -147,7 +147,7 @@ def test_usage(checkout: Path, name: str, words: list[str], usage: str) -> None:
     assert done.stdout.startswith(f"USAGE: {script} {usage}")
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("name", [name for name in SCRIPTS if "-stop" not in name])
 def test_help(name: str) -> None:
     done = run(ROOT / "bin" / name, "--help")
     assert (done.returncode, done.stderr) == (0, "")
@@ -252,6 +252,19 @@ def test_nothing_to_stop(
 ) -> None:
     done = run(stop_script(checkout, script, sleeper.pid, command))
     assert (done.returncode, done.stdout, done.stderr) == (1, text, "")
+    assert sleeper.poll() is None
+
+
+@pytest.mark.parametrize(
+    ("script", "command"),
+    [("kafka-server-stop.sh", BROKER), ("zookeeper-server-stop.sh", ZOOKEEPER)],
+)
+def test_help_stops_nothing(
+    checkout: Path, sleeper: subprocess.Popen[bytes], script: str, command: str
+) -> None:
+    stop = stop_script(checkout, script, sleeper.pid, command)
+    done = run(stop, "--help")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"USAGE: {stop}\n", "")
     assert sleeper.poll() is None
 
 
