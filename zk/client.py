@@ -2,8 +2,8 @@
 
 Wraps kazoo, on threads or on greenlets, and mirrors what 0.8.2.2 gets from zkclient with one
 difference: zkclient blocks for ever while ZooKeeper is away, these calls give up after
-``call_timeout_ms`` and at once when the session expires or the client is closed. Knows nothing
-of what the nodes mean.
+``call_timeout_ms`` and at once when the session expires or the client is closed. At the end of a
+process ``hurry`` makes them give up sooner. Knows nothing of what the nodes mean.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ Watch = Callable[[Any], None]
 """Called once, on the client's callback task, with an event whose ``type`` is CREATED, DELETED,
 CHANGED, CHILD, or NONE when the connection that held the watch is gone. Must not block."""
 
+NOTICE_S = 0.25
+"""How soon a call under way notices ``hurry``."""
+
 _RECONNECT = {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": 1.0}
 
 _ERRORS: dict[type[Exception], type[ZkError]] = {
@@ -75,6 +78,13 @@ class Stat(NamedTuple):
     data_length: int
     num_children: int
     pzxid: int
+
+
+class _Hurry(NamedTuple):
+    """Since when (monotonic) and how many seconds a call may wait."""
+
+    since: float
+    timeout: float
 
 
 class CreateOp(NamedTuple):
@@ -176,13 +186,15 @@ class ZkClient:
         self._sessions_lost = 0
         self._expired = False
         self._closed = False
+        self._hurry: _Hurry | None = None
         self._zk.add_listener(self._state_changed)
 
     # --- life
 
     def start(self) -> ZkClient:
         """Connect. Raises ZkConnectionError when that takes longer than its timeout."""
-        self._zk.start_async().wait(self._connection_timeout_ms / 1000)
+        timeout = self._connection_timeout_ms / 1000
+        self._zk.start_async().wait(min(timeout, self._hurry.timeout) if self._hurry else timeout)
         if not self._zk.connected:
             self.close()
             raise ZkConnectionError(
@@ -201,16 +213,38 @@ class ZkClient:
         finally:
             self._zk.chroot = chroot
 
-    def close(self) -> None:
-        """End the session and every task of the client. Not for callbacks; may be repeated."""
+    def hurry(self, timeout_s: float) -> None:
+        """Give up on a ZooKeeper that does not answer a call for so long; for the end of a process.
+
+        That holds for calls under way too. After the first call without an answer none waits.
+        """
+        self._hurry = _Hurry(time.monotonic(), timeout_s)
+
+    def close(self) -> bool:
+        """End the session and every task of the client. Not for callbacks; may be repeated.
+
+        Whether ZooKeeper heard of it; if not, ephemeral nodes stay until the session times out.
+        """
+        connected = self.connected
         self._closed = True
         self._connected.set()
+        if self._hurry is None:
+            return self._stop() and connected
+        stopped: list[bool] = []
+        task = self._handler.spawn(lambda: stopped.append(self._stop()))
+        if connected:
+            task.join(max(0.0, self._remaining(time.monotonic())))
+        return stopped == [True] and connected
+
+    def _stop(self) -> bool:
         try:
             self._zk.stop()
             self._zk.close()
+            return True
         except Exception:
             logger.warning("The connection to %s did not close cleanly", self.connect)
             logger.debug("Closing failed", exc_info=True)
+            return False
 
     def on_state(self, callback: Callable[[SessionState], None]) -> None:
         """Have ``callback`` called at each change from now on. It must only enqueue."""
@@ -256,16 +290,18 @@ class ZkClient:
 
         ``finish(result, after_loss)`` may replace it or raise.
         """
-        deadline = time.monotonic() + self._call_timeout
+        begin = time.monotonic()
         sessions_lost = self._sessions_lost
         after_loss = False
         while True:
-            self._await_connection(path, deadline)
+            self._await_connection(path, begin)
             if self._sessions_lost != sessions_lost:
                 raise SessionExpiredError(path=path, after_loss=after_loss)
             result = issue()
-            result.wait(max(0.0, deadline - time.monotonic()))
+            while not result.ready() and (remaining := self._remaining(begin)) > 0:
+                result.wait(min(remaining, NOTICE_S))
             if not result.ready():
+                self._give_up()
                 raise ZkConnectionError(path=path, after_loss=after_loss)
             try:
                 answer = result.get()
@@ -275,18 +311,30 @@ class ZkClient:
             except kazoo_errors.KazooException as error:
                 raise _translate(error, path, after_loss) from None
 
-    def _await_connection(self, path: str, deadline: float) -> None:
+    def _remaining(self, begin: float) -> float:
+        """Seconds for which a call that began then may still wait; 0 or less: none."""
+        end = begin + self._call_timeout
+        if self._hurry is not None:
+            end = min(end, max(begin, self._hurry.since) + self._hurry.timeout)
+        return end - time.monotonic()
+
+    def _give_up(self) -> None:
+        if self._hurry is not None:
+            self._hurry = self._hurry._replace(timeout=0.0)
+
+    def _await_connection(self, path: str, begin: float) -> None:
         while not self.connected:
-            remaining = deadline - time.monotonic()
+            remaining = self._remaining(begin)
             if self._closed:
                 raise ZkClosedError(path=path)
             if remaining <= 0:
+                self._give_up()
                 raise ZkConnectionError(path=path)
             if self._connected.is_set():
                 # kazoo has lost the connection but not said so yet.
                 self._handler.sleep_func(0.01)
             else:
-                self._connected.wait(remaining)
+                self._connected.wait(min(remaining, NOTICE_S))
 
     # --- reading
 

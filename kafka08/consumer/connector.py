@@ -30,7 +30,7 @@ from kafka08.consumer.group import GroupNodes, GroupView, share_of
 from kafka08.consumer.metrics import ConsumerMetrics
 from kafka08.consumer.offset_store import OffsetStore
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
-from kafka08.errors import ConfigError
+from kafka08.errors import ConfigError, KafkaError
 from kafka08.network.channel import Channel
 from kafka08.runtime import GeventRuntime, Loop, Runtime, Scheduler, ThreadRuntime
 from zk.client import SessionState, ZkClient
@@ -250,12 +250,12 @@ class ConsumerConnector:
         if not self._changed.wait(WAKE_UP_S):
             return
         self._changed.clear()
-        if self._session_lost:
-            self._rejoin()
         try:
+            if self._session_lost:
+                self._rejoin()
             self._rebalance()
-        except ConsumerRebalanceFailedError:
-            logger.exception("error during syncedRebalance")
+        except KafkaError as error:
+            logger.error("error during syncedRebalance: %s", error)
             # The original waits for the next event, which may never come.
             self._stopping.wait(WAKE_UP_S)
             self._changed.set()
@@ -292,7 +292,7 @@ class ConsumerConnector:
                     if self._attempt():
                         return
                 except Exception as error:
-                    logger.info("exception during rebalance", exc_info=True)
+                    _log_failure("exception during rebalance", error)
                     cause = error
                 logger.info("end rebalancing consumer %s try #%d", self.consumer_id, attempt)
                 self._let_go_quietly()
@@ -349,8 +349,8 @@ class ConsumerConnector:
     def _let_go_quietly(self) -> None:
         try:
             self._let_go()
-        except Exception:
-            logger.info("exception while releasing partitions", exc_info=True)
+        except Exception as error:
+            _log_failure("exception while releasing partitions", error)
             self._forget_partitions()
 
     def _position(
@@ -407,6 +407,8 @@ class ConsumerConnector:
             # Under the lock: a rebalance may be handing partitions to another member.
             with self._lock:
                 self._store.commit(self._processed())
+        except KafkaError as error:  # an expired session, a ZooKeeper that is away
+            logger.warning("The offsets were not committed: %s", error)
         except Exception:
             logger.exception("exception during autoCommit")
 
@@ -416,13 +418,17 @@ class ConsumerConnector:
 
     # --- the end
 
-    def close(self) -> None:
+    def close(self, zookeeper_timeout_s: float | None = None) -> bool:
         """Leave the group: commit (if auto.commit.enable), end the streams, the session last.
 
-        The nodes of this member go with its session. May be repeated.
+        The nodes of this member go with its session. False when ZooKeeper did not answer: they
+        stay until the session times out. ``zookeeper_timeout_s``: for how long to wait for its
+        answers then. May be repeated, and called while streams are made.
         """
         if self._stopping.is_set():
-            return
+            return True
+        if zookeeper_timeout_s is not None:
+            self._zk.hurry(zookeeper_timeout_s)
         logger.info("ZKConsumerConnector shutting down")
         self._stopping.set()
         self._changed.set()
@@ -438,12 +444,15 @@ class ConsumerConnector:
                 self._final_commit()
             self._group.forget_watches()
             self._store.close()
-            self._zk.close()
+            left: bool = self._zk.close()
         logger.info("ZKConsumerConnector shutdown completed")
+        return left
 
     def _final_commit(self) -> None:
         try:
             self._store.commit(self._processed(), tries=1 + self.config.offsets_commit_max_retries)
+        except KafkaError as error:
+            logger.error("The last offsets were not committed: %s", error)
         except Exception:
             logger.critical("error during consumer connector shutdown", exc_info=True)
 
@@ -452,3 +461,8 @@ class ConsumerConnector:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+def _log_failure(what: str, error: Exception) -> None:
+    """What is tried again; where it came from is of interest if it is not a known error."""
+    logger.info("%s: %s", what, error, exc_info=not isinstance(error, KafkaError))

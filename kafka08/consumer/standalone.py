@@ -124,8 +124,8 @@ class StandaloneConsumer:
         if self._offsets is not None:
             try:
                 self._commit()
-            except (OSError, KafkaError):
-                logger.exception("The last offsets were not committed")
+            except (OSError, KafkaError) as error:
+                logger.error("The last offsets were not committed: %s", error)
             self._offsets.disconnect()
         self._cluster.close()
 

@@ -367,6 +367,8 @@ class FakeZkClient:
     """What clients need of ZkClient."""
 
     session_timeout_ms = 6000
+    unreachable = False
+    patience_s: float | None = None
 
     def __init__(self, ensemble: FakeEnsemble) -> None:
         self.ensemble = ensemble
@@ -396,10 +398,15 @@ class FakeZkClient:
     def start(self) -> FakeZkClient:
         return self
 
-    def close(self) -> None:
-        if not self.closed:
-            self.closed = True
+    def hurry(self, timeout_s: float) -> None:
+        self.patience_s = timeout_s
+
+    def close(self) -> bool:
+        """Whether the session was ended."""
+        if not self.closed and not self.unreachable:
             self.ensemble.end_session(self.session_id)
+        self.closed = True
+        return not self.unreachable
 
     def _note(self, call: str, path: str) -> None:
         if self.before:

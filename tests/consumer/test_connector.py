@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from kafka08.errors import ConfigError
 from kafka08.protocol import schemas
 from tests.client.fakes import FakeCluster, FakeEnsemble, FakeRuntime, FakeZkClient
 from zk import znodes
+from zk.errors import SessionExpiredError
 
 BROKER = Broker(0, "b0", 9090)
 
@@ -446,6 +448,45 @@ def test_expired_session_registers_and_claims_anew(world: World) -> None:
     # Nothing was committed on the way: another may have gone further.
     assert world.offset("t", 0) is None
     assert member.read() == [("t", 0, 0), ("t", 0, 1)]
+
+
+def test_an_expired_session_is_told_without_a_traceback(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    world.cluster.append("t", 0, b"a")
+    member = Member(world).join()
+    member.read()
+
+    def expired(call: str, path: str) -> None:
+        raise SessionExpiredError(path=path)
+
+    member.zk.before = expired
+    world.runtime.step("kafka-consumer-autocommit")
+    member.zk.expire()
+    member.handle_events()
+    texts = [record.getMessage() for record in caplog.records if record.levelno > logging.INFO]
+    assert [text.partition(": ")[0] for text in texts] == [
+        "The offsets were not committed",
+        "error during syncedRebalance",
+    ]
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
+    member.zk.before = None
+    member.handle_events()
+    assert len(world.owners()) == 2
+    member.read()
+    member.zk.before = expired
+    member.connector.close()
+    assert caplog.records[-2].getMessage().startswith("The last offsets were not committed: ")
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
+
+
+def test_close_says_whether_zookeeper_heard_of_it(world: World) -> None:
+    assert Member(world, "a").join().connector.close()
+    member = Member(world, "b").join()
+    member.zk.unreachable = True
+    assert not member.connector.close(1.5)
+    assert member.zk.patience_s == 1.5
 
 
 def test_same_id_waits_for_the_other_to_go(world: World) -> None:

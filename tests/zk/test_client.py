@@ -14,6 +14,7 @@ from kazoo.client import KazooClient
 
 from tests.zk import server
 from zk.client import (
+    NOTICE_S,
     CheckOp,
     CreateOp,
     DeleteOp,
@@ -259,6 +260,58 @@ def test_a_call_without_a_connection_is_bounded() -> None:
     client = ZkClient("127.0.0.1:1", call_timeout_ms=20)
     with pytest.raises(ZkConnectionError):
         client.get("/")
+
+
+def test_a_call_without_a_connection_notices_that_it_must_hurry(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    client = ZkClient("127.0.0.1:1", call_timeout_ms=60000)
+    waited: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waited.append(seconds)
+        client.hurry(0.0)
+
+    monkeypatch.setattr(client._connected, "wait", wait)
+    with pytest.raises(ZkConnectionError):
+        client.get("/")
+    assert waited == [NOTICE_S]
+    with pytest.raises(ZkConnectionError):
+        client.get("/")
+    assert waited == [NOTICE_S]
+    assert not client.close()
+
+
+def test_in_a_hurry_no_second_call_waits_for_a_server_that_is_silent(
+    client: ZkClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+
+    class Silent:
+        def ready(self) -> bool:
+            return False
+
+        def wait(self, seconds: float) -> None:
+            waited.append(seconds)
+
+    monkeypatch.setattr(client._zk, "get_async", lambda *_args, **_options: Silent())
+    client.hurry(0.01)
+    with pytest.raises(ZkConnectionError):
+        client.get("/")
+    assert waited and max(waited) <= 0.01
+    waited.clear()
+    with pytest.raises(ZkConnectionError):
+        client.get("/")
+    assert waited == []
+
+
+@pytest.mark.parametrize("gevent", [False, True])
+def test_closing_in_a_hurry_ends_the_session(chroot: str, gevent: bool, client: ZkClient) -> None:
+    other = server.connect(chroot, gevent=gevent)
+    other.create("/hurried", ephemeral=True)
+    other.hurry(10.0)
+    assert other.close()
+    assert client.exists("/hurried") is None
 
 
 def test_closing_interrupts_a_waiting_call() -> None:
