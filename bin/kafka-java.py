@@ -2,13 +2,20 @@
 
 import gc
 import os
+import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from kafka08 import compiled
-
 if __name__ == "__main__":
+    # Until the tool looks after it, an interrupt just ends the process: no traceback of an import.
+    # Before this line kafka-run-class.sh has it blocked, as Python begins with a traceback.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+
+    from kafka08 import compiled
+
     gc.disable()  # until all is imported: see tools.run_class
     compiled.activate()
     from tools.run_class import main

@@ -14,6 +14,9 @@ usage() {
 # Classes of one's own are looked for in CLASSPATH.
 unset PYTHONPATH PYTHONHOME PYTHONSTARTUP
 
+# Without a trap the shell goes on after an interrupt that its child did not die of.
+trap 'exit 130' INT
+
 bin_dir=$(dirname "$(readlink -f "$0")")
 base_dir=$(dirname "$bin_dir")
 
@@ -54,11 +57,17 @@ if [ ! -x "$python" ]; then
   fi
 fi
 
+# Python begins with a traceback for interrupts: they wait until kafka-java.py has said otherwise.
+block=()
+if env --block-signal=INT true 2> /dev/null; then
+  block=(env --block-signal=INT)
+fi
+
 # The launcher's name puts "java" into the process list, where sites and kafka-server-stop.sh look
 # for it next to the class and the configuration file.
 if [ "$daemon" = true ]; then
   [ -n "$name" ] || usage
   nohup "$python" -u "$bin_dir/kafka-java.py" "$@" > "$LOG_DIR/$name.out" 2>&1 < /dev/null &
 else
-  exec "$python" -u "$bin_dir/kafka-java.py" "$@"
+  exec "${block[@]}" "$python" -u "$bin_dir/kafka-java.py" "$@"
 fi

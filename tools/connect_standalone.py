@@ -12,6 +12,7 @@ from kafka08 import properties as properties_file
 from kafka08.connect.worker import Worker
 from kafka08.errors import ConfigError
 from tools.options import run_tool
+from tools.shutdown import at_end
 
 USAGE = (
     "Usage: ConnectStandalone worker.properties [connector1.properties connector2.properties ...]"
@@ -26,10 +27,8 @@ def main(argv: list[str]) -> int:
     worker = _worker(argv[0])
     for path in argv[1:]:
         _add(worker, path)
-    try:
+    with at_end(worker.stop):
         worker.start().wait()
-    finally:
-        worker.stop()
     errors = worker.errors()
     for name, error in errors.items():
         print(f"Task {name} failed: {error}", file=sys.stderr)

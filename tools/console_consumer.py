@@ -10,13 +10,13 @@ import contextlib
 import logging
 import random
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from kafka08 import properties as java_properties
-from kafka08.client.cluster import Endpoint
 from kafka08.consumer.config import LARGEST, SMALLEST, ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.filters import Blacklist, TopicFilter, Whitelist
@@ -29,10 +29,16 @@ from tools.formatters import DEFAULT_FORMATTER, MessageFormatter, formatter_name
 from tools.group_nodes import delete_group, has_offsets
 from tools.options import Arguments, OptionError, OptionParser, parse_key_values, run_tool
 from tools.output import abandon_stdout, stdout
+from tools.shutdown import at_end, hold
+from zk import znodes
 
 logger = logging.getLogger("kafka.tools.ConsoleConsumer$")
 
 CSV_PERIOD_S = 5.0
+ZK_PATIENCE_S = 1.5
+"""How long ZooKeeper may take to answer at the end."""
+PRINT_PATIENCE_S = 1.0
+"""How long the message that is being printed may take at the end; its reader may have stopped."""
 SELECTORS = ("topic", "whitelist", "blacklist")
 
 
@@ -49,15 +55,54 @@ class Printing(NamedTuple):
     messages: Meter
 
 
-class Counter:
-    """Messages printed; outlives the exception that ends the printing."""
+class Printer:
+    """Prints messages and counts them, until ``finish``, which another thread may call."""
 
-    def __init__(self, text: str = "Consumed {} messages") -> None:
-        self.messages = 0
-        self._text = text
+    def __init__(self, printing: Printing, report: str = "Consumed {} messages") -> None:
+        self._printing = printing
+        self._report = report
+        self._count = 0
+        self._lock = threading.Lock()  # held while a message is printed
+        self._finished = False
 
-    def report(self) -> None:
-        print(self._text.format(self.messages), file=sys.stderr, flush=True)
+    def print_all(self, stream: KafkaStream) -> None:
+        output = stdout()
+        for message in islice(stream, self._printing.max_messages):
+            with self._lock:
+                if self._finished:
+                    return
+                self._print(message, output)
+
+    def _print(self, message: Any, output: BinaryIO) -> None:
+        printing = self._printing
+        try:
+            key, value = message.key, message.value
+            printing.formatter.write_to(
+                printing.decode_key(key), printing.decode_value(value), output
+            )
+            output.flush()
+            self._count += 1
+            printing.messages.mark()
+            printing.bytes.mark(len(key or b"") + len(value or b""))
+        except BrokenPipeError:
+            raise
+        except Exception:
+            if not printing.skip_on_error:
+                raise
+            logger.exception("Error processing message, skipping this message: ")
+
+    def finish(self) -> None:
+        """Print no further message; say how many there were."""
+        printed = self._lock.acquire(timeout=PRINT_PATIENCE_S)
+        self._finished = True
+        try:
+            self._printing.formatter.close()
+            if self._printing.events and printed:
+                _say("shutdown_complete")
+        finally:
+            if printed:
+                self._lock.release()
+            print(self._report.format(self._count), file=sys.stderr, flush=True)
 
 
 def main(argv: list[str]) -> int:
@@ -90,12 +135,20 @@ def main(argv: list[str]) -> int:
         return 1
     config = ConsumerConfig.from_properties(settings)
     printing = _printing(args)
-    try:
-        with _reporting(args, printing), ConsumerConnector(config) as connector:
-            return _consume(connector, topic_filter, printing)
-    finally:
-        if own_group:
-            delete_group(connect, group)
+    connector = ConsumerConnector(config)
+    with at_end(lambda: _leave(connector, own_group)), _reporting(args, printing):
+        return _consume(connector, topic_filter, printing)
+
+
+def _leave(connector: ConsumerConnector, own_group: bool) -> None:
+    """Leave the group, and remove one that was made up for this run."""
+    config = connector.config
+    answers = connector.close(ZK_PATIENCE_S)
+    if own_group and not (
+        answers and delete_group(config.zookeeper_connect, config.group_id, ZK_PATIENCE_S)
+    ):
+        path = znodes.group_path(config.group_id)
+        print(f"ZooKeeper does not answer: {path} may stay there", file=sys.stderr, flush=True)
 
 
 def _printing(args: Arguments) -> Printing:
@@ -121,10 +174,8 @@ def _reporting(args: Arguments, printing: Printing) -> Iterator[None]:
         return
     meters = {"MessagesPerSec": printing.messages, "BytesPerSec": printing.bytes}
     reporter = CsvReporter(directory, CSV_PERIOD_S, meters=meters).start()
-    try:
+    with at_end(reporter.close):
         yield
-    finally:
-        reporter.close()
 
 
 def _read_from_brokers(parser: OptionParser, args: Arguments) -> int:
@@ -145,21 +196,14 @@ def _read_from_brokers(parser: OptionParser, args: Arguments) -> int:
     offset = int(start) if start.isdecimal() else NO_OFFSET
     config = ConsumerConfig.from_properties(settings)
     printing = _printing(args)
-    counter = Counter("Processed a total of {} messages")
     group = None if own_group else config.group_id
-    with _reporting(args, printing), _standalone(endpoints, config, group) as consumer:
+    consumer = StandaloneConsumer(endpoints, config, group=group)
+    with at_end(consumer.close), _reporting(args, printing):
         return _print_all(
             lambda: consumer.stream(args.value("topic"), args.value("partition"), offset),
-            printing,
-            counter,
+            Printer(printing, "Processed a total of {} messages"),
             consumer.commit_offsets,
         )
-
-
-def _standalone(
-    endpoints: list[Endpoint], config: ConsumerConfig, group: str | None
-) -> StandaloneConsumer:
-    return StandaloneConsumer(endpoints, config, group=group)
 
 
 def _settings(args: Arguments) -> tuple[dict[str, str], bool]:
@@ -190,34 +234,26 @@ def _consume(connector: ConsumerConnector, topic_filter: TopicFilter, printing: 
             # The last message was printed, though no further one was asked for.
             connector.commit_offsets()
 
-    return _print_all(join, printing, Counter(), done)
+    return _print_all(join, Printer(printing), done)
 
 
 def _print_all(
     start: Callable[[], KafkaStream],
-    printing: Printing,
-    counter: Counter,
+    printer: Printer,
     done: Callable[[], None] = lambda: None,
 ) -> int:
     """The exit status. ``done`` is called when all messages asked for were printed."""
-    try:
-        _print_messages(start(), printing, counter)
-        done()
-    except BrokenPipeError:
-        print("Unable to write to standard out, closing consumer.", file=sys.stderr)
-        abandon_stdout()
-        counter.report()
-        return 1
-    except Exception:
-        logger.exception("Error processing message, stopping consumer: ")
-    except (KeyboardInterrupt, SystemExit):
-        counter.report()
-        raise
-    finally:
-        printing.formatter.close()
-        if printing.events:
-            _say("shutdown_complete")
-    counter.report()
+    with at_end(printer.finish):
+        try:
+            printer.print_all(start())
+            done()
+        except BrokenPipeError:
+            print("Unable to write to standard out, closing consumer.", file=sys.stderr)
+            abandon_stdout()
+            return 1
+        except Exception:
+            hold()
+            logger.exception("Error processing message, stopping consumer: ")
     return 0
 
 
@@ -227,26 +263,6 @@ def _say(event: str) -> None:
         output = stdout()
         output.write(f"{event}\n".encode())
         output.flush()
-
-
-def _print_messages(stream: KafkaStream, printing: Printing, counter: Counter) -> None:
-    output = stdout()
-    for message in islice(stream, printing.max_messages):
-        try:
-            key, value = message.key, message.value
-            printing.formatter.write_to(
-                printing.decode_key(key), printing.decode_value(value), output
-            )
-            output.flush()
-            counter.messages += 1
-            printing.messages.mark()
-            printing.bytes.mark(len(key or b"") + len(value or b""))
-        except BrokenPipeError:
-            raise
-        except Exception:
-            if not printing.skip_on_error:
-                raise
-            logger.exception("Error processing message, skipping this message: ")
 
 
 def _parser() -> OptionParser:

@@ -23,6 +23,7 @@ from kafka08.producer.serializers import load
 from kafka08.settings import log_overrides
 from tools.broker_list import broker_list
 from tools.options import LONG, Arguments, OptionParser, parse_key_values, run_tool
+from tools.shutdown import at_end
 
 callback_logger = logging.getLogger(
     "org.apache.kafka.clients.producer.internals.ErrorLoggingCallback"
@@ -107,7 +108,8 @@ def uses_new_producer(args: Arguments) -> bool:
 
 
 def _send_old(reader: MessageReader, properties: dict[str, str]) -> None:
-    with Producer(ProducerConfig.from_properties(properties)) as producer:
+    producer = Producer(ProducerConfig.from_properties(properties))
+    with at_end(producer.close):
         for message in reader:
             producer.send(message)
 
@@ -118,7 +120,8 @@ def _send_new(reader: MessageReader, properties: dict[str, str]) -> None:
     log_overrides(properties, known)
     settings = {key: value for key, value in properties.items() if key in known}
     sync = properties.get("producer.type") == SYNC
-    with KafkaProducer(settings) as producer:
+    producer = KafkaProducer(settings)
+    with at_end(producer.close):
         for message in reader:
             if sync:
                 producer.send(message.topic, message.value, message.key).result()

@@ -26,6 +26,7 @@ from tools.perf_options import (
     rate,
     run_threads,
 )
+from tools.shutdown import at_end, hold
 
 IDLE_MS = 5000
 SETTLE_S = 1.0
@@ -56,6 +57,7 @@ class StreamReader:
         except ConsumerTimeoutError:
             self.ended_at = time.time() - IDLE_MS / 1000
         except Exception:
+            hold()
             traceback.print_exc()
         if self._options.detailed:
             self._report(0, 0, begin)
@@ -100,7 +102,8 @@ def main(argv: list[str]) -> int:
         print(DETAILED_HEADER if options.detailed else HEADER, flush=True)
     delete_group(config.zookeeper_connect, config.group_id)
     topic = args.value("topic")
-    with ConsumerConnector(config) as connector:
+    connector = ConsumerConnector(config)
+    with at_end(connector.close):
         streams = connector.create_message_streams({topic: args.value("threads")})[topic]
         fetch_size = config.fetch_message_max_bytes
         readers = [StreamReader(n, s, options, fetch_size) for n, s in enumerate(streams)]
@@ -111,8 +114,8 @@ def main(argv: list[str]) -> int:
             options.messages,
             topic,
         )
-        if not options.detailed:
-            print(_summary(readers, options, fetch_size, begin, end), flush=True)
+    if not options.detailed:
+        print(_summary(readers, options, fetch_size, begin, end), flush=True)
     return 0
 
 

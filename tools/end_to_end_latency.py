@@ -14,6 +14,7 @@ from kafka08.consumer.connector import ConsumerConnector
 from kafka08.errors import KafkaError
 from kafka08.producer.kafka_producer import KafkaProducer
 from tools.options import run_tool
+from tools.shutdown import at_end
 
 USAGE = (
     "USAGE: java kafka.tools.TestEndToEndLatency$ broker_list zookeeper_connect topic num_messages "
@@ -44,7 +45,8 @@ def main(argv: list[str]) -> int:
         socket_timeout_ms=1201000,
         consumer_timeout_ms=PATIENCE_MS,
     )
-    with ConsumerConnector(config) as connector:
+    connector = ConsumerConnector(config)
+    with at_end(connector.close):
         [stream] = connector.create_message_streams({topic: 1})[topic]
         with KafkaProducer(bootstrap_servers=brokers, linger_ms=0, acks=acks) as producer:
             # Whoever reads from the end must have asked where it is.

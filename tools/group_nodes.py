@@ -29,12 +29,18 @@ def has_offsets(connect: str, group: str) -> bool:
         client.close()
 
 
-def delete_group(connect: str, group: str) -> None:
-    """Failures do not matter: what remains is clutter (ZkUtils.maybeDeletePath)."""
+def delete_group(connect: str, group: str, timeout_s: float | None = None) -> bool:
+    """False if that failed: what remains is clutter (ZkUtils.maybeDeletePath).
+
+    ``timeout_s``: give up on a ZooKeeper that does not answer for so long.
+    """
     client = zookeeper(connect)
+    if timeout_s is not None:
+        client.hurry(timeout_s)
     try:
         client.start().delete_recursive(znodes.group_path(group))
+        return True
     except ZkError:
-        pass
+        return False
     finally:
         client.close()

@@ -32,6 +32,7 @@ from tools import conversion, log_dirs
 from tools.conversion import Done, Limits, NotWalkableError
 from tools.log_dirs import Progress
 from tools.options import Arguments, OptionParser, run_tool
+from tools.shutdown import at_end
 
 
 class Converted(NamedTuple):
@@ -180,18 +181,21 @@ def _in_processes(
     context = multiprocessing.get_context("spawn")
     ignoring = (signal.SIGINT, signal.SIG_IGN)  # a terminal interrupts all; this process decides
     pool = ProcessPoolExecutor(min(processes, len(jobs)), context, signal.signal, ignoring)
-    try:
+    with at_end(partial(_end, pool)):
         running = {pool.submit(_run, job): size for job, size in zip(jobs, sizes, strict=True)}
         for ended in as_completed(running):
             yield running[ended]
-        return [future.result() for future in running]
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for child in multiprocessing.active_children():
-            child.terminate()
-        raise
-    finally:
+        results = [future.result() for future in running]
         pool.shutdown()
+    return results
+
+
+def _end(pool: ProcessPoolExecutor) -> None:
+    """Wait for no job; after ``pool.shutdown`` there is none left."""
+    pool.shutdown(wait=False, cancel_futures=True)
+    for child in multiprocessing.active_children():
+        child.terminate()
+        child.join()
 
 
 def _run(job: Job) -> Converted:

@@ -32,6 +32,7 @@ from kafka08.log.integrity import Seal
 from kafka08.message.message_set import Entry, has_right_crc, iter_entries, iter_messages
 from kafka08.protocol.schemas import DEBUG_REPLICA_ID
 from tools.conversion import Limits, index_path, rebuild_index
+from tools.shutdown import at_end
 
 REPAIRED_SUFFIX = ".repaired"
 _FETCH_BYTES = 4 << 20
@@ -102,15 +103,17 @@ def repair(leaders: Leaders, segment: Segment, limits: Limits) -> Generator[int,
     sealed = integrity.read(segment.log_path)
     leader = leaders.of(segment.topic_partition)
     path = segment.log_path + REPAIRED_SUFFIX
-    try:
+    with at_end(lambda: _discard(path)):
         fetched = yield from _fetch_into(path, leaders, leader, segment, DEBUG_REPLICA_ID)
         if fetched.seal != sealed and fetched.holds_wrappers:
             fetched = yield from _fetch_into(path, leaders, leader, segment, leaders.broker_id)
         _swap_in(path, segment.log_path, fetched.seal, sealed, limits)
-    finally:
-        if os.path.exists(path):
-            os.unlink(path)
     return fetched.seal == sealed
+
+
+def _discard(path: str) -> None:
+    if os.path.exists(path):
+        os.unlink(path)
 
 
 def _fetch_into(

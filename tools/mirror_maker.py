@@ -32,6 +32,7 @@ from kafka08.settings import COMPRESSION_CODECS, INT_MAX, log_overrides
 from tools.mirror_modern import SETTLE_S, ModernReader, ModernTarget
 from tools.mirror_pipeline import Copier, Reader, Target, Window
 from tools.options import Arguments, OptionParser, run_tool
+from tools.shutdown import at_end, hold
 
 logger = logging.getLogger("kafka.tools.MirrorMaker$")
 
@@ -96,7 +97,7 @@ class Targets:
 
 
 class Mirror:
-    """Everything that runs; ``failed`` ends it from any thread."""
+    """Everything that runs; ``failed`` and ``close`` may come from any thread."""
 
     def __init__(self, targets: Targets) -> None:
         self.ended = threading.Event()
@@ -115,15 +116,17 @@ class Mirror:
         self._windows.append(window)
         return window
 
-    def add(self, source: Any, window: Window, readers: Sequence[Reader]) -> None:
-        """``source`` is what to close; it commits."""
+    def add_source(self, source: Any) -> None:
+        """Something to close, which commits then."""
         self._sources.append(source)
+
+    def add_readers(self, readers: Sequence[Reader], window: Window) -> None:
         for reader in readers:
             number = len(self._copiers)
             self._copiers.append(Copier(number, reader, window, self._targets.choose, self.failed))
 
     def run(self) -> int:
-        """Until something fails, or a signal unwinds the stack; the exit status."""
+        """Until something fails; the exit status."""
         for copier in self._copiers:
             copier.start()
         while not self.ended.wait(1.0):
@@ -147,17 +150,6 @@ class Mirror:
         logger.info("Kafka mirror maker shutdown successfully")
 
 
-class ModernSource:
-    """The readers of one configuration, each a member of the group."""
-
-    def __init__(self, readers: Sequence[ModernReader]) -> None:
-        self._readers = readers
-
-    def close(self) -> None:
-        for reader in self._readers:
-            reader.close()
-
-
 def main(argv: list[str]) -> int:
     parser = _parser()
     if not argv:
@@ -173,13 +165,11 @@ def main(argv: list[str]) -> int:
         else Blacklist(args.value("blacklist"))
     )
     mirror = Mirror(_targets(args))
-    try:
+    with at_end(mirror.close):
         add_source = _add_modern_source if args.has("new.consumer") else _add_source
         for path in args.values("consumer.config"):
             add_source(mirror, args, java_properties.load(path), topics)
         return mirror.run()
-    finally:
-        mirror.close()
 
 
 # --- the target
@@ -259,13 +249,14 @@ def _add_source(
         window.settle(0.0 if window.stopping else None)
 
     connector = ConsumerConnector(config, before_release=settle)
+    mirror.add_source(connector)
     try:
         streams = connector.create_message_streams_by_filter(topics, args.value("num.streams"))
     except BaseException:
+        hold()
         logger.critical("Unable to create stream - shutting down mirror maker.")
-        connector.close()
         raise
-    mirror.add(connector, window, streams)
+    mirror.add_readers(streams, window)
 
 
 def _add_modern_source(
@@ -277,7 +268,8 @@ def _add_modern_source(
     for _ in range(args.value("num.streams")):
         window = mirror.window(_limit(args), _skip_failed(args))
         reader = ModernReader(given, topics, window, commit_interval_ms=int(interval))
-        mirror.add(ModernSource([reader]), window, [reader])
+        mirror.add_source(reader)
+        mirror.add_readers([reader], window)
 
 
 def _parser() -> OptionParser:

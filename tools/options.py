@@ -27,21 +27,21 @@ given twice; ``values`` gives all. As in joptsimple those errors, like bad numbe
 a value is read. ``required=True`` makes ``parse`` itself check, after everything is read, in
 declared order; use ``check_required`` where another check comes first. Tools need not catch
 anything: ``run_tool`` turns OptionError, UsageError, KafkaError and a missing file into the text
-and the exit status that the JVM would give, and TERM and HUP into SystemExit. Every parser takes
-``--help``, declared or not: ``run_tool`` then prints the table and exits 0.
+and the exit status that the JVM would give. What must be done when a signal comes, a tool hands to
+``shutdown.at_end``. Every parser takes ``--help``, declared or not: ``run_tool`` then prints the
+table and exits 0.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from types import FrameType
 from typing import Any, NamedTuple, NoReturn
 
 from kafka08.errors import KafkaError
+from tools import shutdown
 from tools.usage import usage_table
 
 
@@ -342,10 +342,21 @@ def parse_key_values(pairs: Iterable[str]) -> dict[str, str]:
 
 
 def run_tool(main: Callable[[list[str]], int], argv: Sequence[str] | None = None) -> int:
-    """Run a tool's ``main(argv)`` and return its exit status, 1 for every error it lets out."""
-    _exit_on_signals()
+    """Run a tool's ``main(argv)`` and return its exit status, 1 for every error it lets out.
+
+    A signal ends the process from within, with 128 + its number.
+    """
+    with shutdown.catching_signals():
+        return run_main(main, sys.argv[1:] if argv is None else argv)
+
+
+def run_main(main: Callable[[list[str]], int], argv: Sequence[str]) -> int:
+    """The same for a server, which looks after signals itself."""
     try:
-        return main(list(sys.argv[1:] if argv is None else argv))
+        try:
+            return main(list(argv))
+        finally:
+            shutdown.hold()
     except HelpRequested as help_requested:
         sys.stdout.write(str(help_requested))
         return 0
@@ -356,8 +367,6 @@ def run_tool(main: Callable[[list[str]], int], argv: Sequence[str] | None = None
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
         name = f"{error.filename} ({error.strerror})"
         _print_uncaught("java.io.FileNotFoundException", name)
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
     except BrokenPipeError:
         # Python would complain once more when it flushes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -366,14 +375,3 @@ def run_tool(main: Callable[[list[str]], int], argv: Sequence[str] | None = None
 
 def _print_uncaught(java_class: str, text: str) -> None:
     print(f'Exception in thread "main" {java_class}: {text}', file=sys.stderr, flush=True)
-
-
-def _exit_on_signals() -> None:
-    """Let TERM and HUP unwind the stack like INT does, so that tools clean up."""
-
-    def leave(number: int, _frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    signal.signal(signal.SIGTERM, leave)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
-        signal.signal(signal.SIGHUP, leave)

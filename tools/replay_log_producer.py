@@ -23,6 +23,7 @@ from tools.broker_list import broker_list
 from tools.group_nodes import delete_group
 from tools.options import Arguments, OptionParser, parse_key_values, run_tool
 from tools.perf_options import run_threads
+from tools.shutdown import at_end, hold
 
 logger = logging.getLogger("kafka.tools.ReplayLogProducer$")
 
@@ -45,15 +46,15 @@ class Replay:
 
     def run(self) -> None:
         logger.info("Starting consumer thread..")
-        try:
-            for message in islice(self._stream, self._limit):
-                self._send(message)
-        except ConsumerTimeoutError:
-            logger.error("consumer thread timing out")
-        except Exception:
-            logger.exception("consumer thread failed")
-        finally:
-            self._producer.close()
+        with at_end(self._producer.close):
+            try:
+                for message in islice(self._stream, self._limit):
+                    self._send(message)
+            except ConsumerTimeoutError:
+                logger.error("consumer thread timing out")
+            except Exception:
+                hold()
+                logger.exception("consumer thread failed")
         logger.info("Sent %d messages", self.sent)
 
     def _send(self, message: Any) -> None:
@@ -65,6 +66,7 @@ class Replay:
                 future.result()
             self.sent += 1
         except Exception:
+            hold()
             logger.exception("Skipping this message")
 
 
@@ -88,7 +90,8 @@ def main(argv: list[str]) -> int:
     delete_group(config.zookeeper_connect, GROUP)
     time.sleep(AFTER_DELETE_S)
     topic = args.value("inputtopic")
-    with ConsumerConnector(config) as connector:
+    connector = ConsumerConnector(config)
+    with at_end(connector.close):
         streams = connector.create_message_streams({topic: args.value("threads")})[topic]
         replays = [Replay(stream, settings, args) for stream in streams]
         run_threads(

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kafka08 import log4j
-from tools.options import run_tool
+from tools.options import run_main, run_tool
 
 MODULES = {
     "kafka.Kafka": "kafka08.server.broker",
@@ -62,6 +62,8 @@ POSITIONAL = {
     "org.apache.zookeeper.ZooKeeperMain",
     "org.apache.zookeeper.server.quorum.QuorumPeerMain",
 }
+# They look after signals themselves.
+SERVERS = {"kafka.Kafka", "org.apache.zookeeper.server.quorum.QuorumPeerMain"}
 
 
 def class_path(environ: Mapping[str, str]) -> list[str]:
@@ -89,7 +91,7 @@ def main(argv: list[str]) -> int:
         with contextlib.redirect_stderr(sys.stdout):
             run_tool(module.main, [])
         return 0
-    return run_tool(module.main, words)
+    return (run_main if class_name in SERVERS else run_tool)(module.main, words)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from kafka08.errors import KafkaError
 from kafka08.message.message_set import iter_messages
 from kafka08.producer.kafka_producer import KafkaProducer
 from tools.options import LONG, OptionParser, run_tool
+from tools.shutdown import at_end
 
 _IDLE_MS = 20_000
 _SORT = ("sort", "--key=1,2", "--stable", "--buffer-size=20%")
@@ -164,7 +165,8 @@ def consume_messages(zookeeper: str, topics: Sequence[str]) -> str:
             "auto.offset.reset": "smallest",
         }
     )
-    with _result_file("consumed") as file, ConsumerConnector(config) as connector:
+    connector = ConsumerConnector(config)
+    with at_end(connector.close), _result_file("consumed") as file:
         streams = connector.create_message_streams(dict.fromkeys(topics, 1))
         print(f"Logging consumed messages to {file.name}")
         for topic in topics:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tools.options import run_tool
+from tools.shutdown import at_end
 from zk.client import Stat, ZkClient
 from zk.errors import (
     BadVersionError,
@@ -24,6 +25,9 @@ from zk.errors import (
     NotEmptyError,
     ZkError,
 )
+
+CLOSE_PATIENCE_S = 1.5
+"""How long ZooKeeper may take to answer at the end."""
 
 _USAGE = "\n\t".join(
     (
@@ -151,6 +155,7 @@ class Shell:
 
     def close(self) -> None:
         if self._client is not None:
+            self._client.hurry(CLOSE_PATIENCE_S)
             self._client.close()
             self._client = None
 
@@ -396,7 +401,7 @@ def wrapper_main(argv: list[str]) -> int:
         return 1
     shell = Shell(options)
     _out(f"Connecting to {options.server}")
-    try:
+    with at_end(shell.close):
         shell.connect()
         if options.command:
             shell.greet()
@@ -407,8 +412,6 @@ def wrapper_main(argv: list[str]) -> int:
         for line in sys.stdin:
             if not shell.execute(line):
                 break
-    finally:
-        shell.close()
     return 0
 
 

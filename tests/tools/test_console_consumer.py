@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -10,8 +12,9 @@ from kafka08.consumer.standalone import StandaloneConsumer
 from tests.client.fakes import FakeZkClient
 from tests.consumer.test_connector import World
 from tools import console_consumer, group_nodes
-from tools.console_consumer import main
+from tools.console_consumer import Printer, main
 from tools.options import UsageError
+from tools.shutdown import Shutdown
 
 TOPIC = ["--zookeeper", "z", "--topic", "t"]
 
@@ -141,14 +144,56 @@ def test_message_that_cannot_be_shown(
     assert capfdbinary.readouterr() == (out, b"Consumed %d messages\n" % count)
 
 
-def test_interrupt_leaves_the_group(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*args: Any) -> None:
-        raise KeyboardInterrupt
+@pytest.fixture
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A signal comes when the first message is printed; the statuses the process ended with."""
+    statuses: list[int] = []
+    process = Shutdown(statuses.append)
+    monkeypatch.setattr(console_consumer, "at_end", process.at_end)
+    monkeypatch.setattr(console_consumer, "hold", process.hold)
+    monkeypatch.setattr(Printer, "print_all", lambda printer, stream: process.run(signal.SIGINT))
+    return statuses
 
-    monkeypatch.setattr(console_consumer, "_print_messages", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        main(TOPIC)
+
+def test_an_interrupt_leaves_the_group(
+    world: World, interrupted: list[int], capfdbinary: Any
+) -> None:
+    main(TOPIC)
+    assert interrupted == [130]
     assert world.ensemble.below("/consumers") == []
+    assert capfdbinary.readouterr() == (b"", b"Consumed 0 messages\n")
+
+
+def test_an_interrupt_without_zookeeper_names_the_node_that_stays(
+    world: World, interrupted: list[int], monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setattr(FakeZkClient, "unreachable", True)
+    monkeypatch.setattr(group_nodes, "zookeeper", None)  # nothing connects again
+    main(TOPIC)
+    assert interrupted == [130]
+    count, left = capsys.readouterr().err.splitlines()
+    assert count == "Consumed 0 messages"
+    (group,) = world.ensemble.below("/consumers")
+    assert left == f"ZooKeeper does not answer: /consumers/{group} may stay there"
+
+
+class Shown(NamedTuple):
+    """A message."""
+
+    value: bytes
+    key: bytes | None = None
+
+
+def test_no_message_is_printed_after_the_report(capfdbinary: Any) -> None:
+    printer = Printer(console_consumer._printing(console_consumer._parser().parse([])))
+
+    def messages() -> Iterator[Shown]:
+        yield Shown(b"a")
+        printer.finish()  # as a signal does, while the next message is waited for
+        yield Shown(b"b")
+
+    printer.print_all(messages())
+    assert capfdbinary.readouterr() == (b"a\n", b"Consumed 1 messages\n")
 
 
 def test_blacklist(world: World, settings: list[str], capfdbinary: Any) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-
 import pytest
 
 from kafka08.errors import AdminOperationError
@@ -236,14 +233,6 @@ def test_parse_key_values_refuses_three_pieces() -> None:
     assert text == "Invalid command line properties: x=1 a=b=c\n"
 
 
-@pytest.fixture(autouse=True)
-def _keep_signal_handlers():
-    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
-    yield
-    for number, handler in kept.items():
-        signal.signal(number, handler)
-
-
 @pytest.mark.parametrize(
     ("error", "status", "stderr"),
     [
@@ -264,7 +253,6 @@ def _keep_signal_handlers():
             'Exception in thread "main" java.io.FileNotFoundException: '
             "f.json (No such file or directory)\n",
         ),
-        (KeyboardInterrupt(), 130, ""),
     ],
 )
 def test_run_tool(
@@ -279,30 +267,6 @@ def test_run_tool(
 
 def test_run_tool_hands_on_words_and_status() -> None:
     assert run_tool(len, ["a", "b"]) == 2
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_signals_unwind(number: signal.Signals) -> None:
-    cleaned = []
-
-    def main(argv: list[str]) -> int:
-        try:
-            os.kill(os.getpid(), number)
-            return 0
-        finally:
-            cleaned.append(True)
-
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    with pytest.raises(SystemExit) as caught:
-        run_tool(main, [])
-    assert caught.value.code == 128 + number
-    assert cleaned
-
-
-def test_hangup_stays_ignored_under_nohup() -> None:
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    assert run_tool(len, []) == 0
-    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,7 @@ class Topics:
 
         yield SimpleNamespace(send=send)
 
-    @contextlib.contextmanager
-    def connector(self, config: Any) -> Iterator[Any]:
+    def connector(self, config: Any) -> Any:
         def stream(topic: str) -> Iterator[Any]:
             for key, value in self.messages[topic]:
                 yield SimpleNamespace(key=key, value=value)
@@ -41,7 +40,7 @@ class Topics:
         def create(counts: dict[str, int]) -> dict[str, list[Any]]:
             return {topic: [stream(topic)] for topic in counts}
 
-        yield SimpleNamespace(create_message_streams=create)
+        return SimpleNamespace(create_message_streams=create, close=lambda: True)
 
     def clean(self, dropped: int) -> None:
         """Keep the last message of each key only, and forget the first ``dropped`` keys."""
