@@ -47,8 +47,8 @@ def is_shortage(error: BaseException | None) -> bool:
 
 
 def is_full(error: OSError) -> bool:
-    """Whether there was no room on the disk."""
-    return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    """Whether there was no room on the disk. (Room within a user's quota is not to be seen.)"""
+    return error.errno == errno.ENOSPC
 
 
 def has_room(directory: str, wanted: int) -> bool:

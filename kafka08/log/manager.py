@@ -45,6 +45,7 @@ class LogManager:
     ``topic_configs``: per topic the overriding properties. A log knows its data directory as the
     parent of ``log.directory``; ``log_dirs`` lists those in use (absolute paths). ``offline``:
     partitions whose directory has failed; others are not known if one was ``lost_at_start``.
+    ``full_dirs``: those of ``log_dirs`` that have no room; kept by the server.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class LogManager:
         self.logs: dict[TopicPartition, Log] = {}
         self.log_dirs = [os.path.abspath(path) for path in broker_config.log_dirs]
         self.offline: set[TopicPartition] = set()
+        self.full_dirs: set[str] = set()
         self.lost_at_start = False
         self.default_config = LogConfig.from_broker(broker_config)
         self._topic_configs = topic_configs
@@ -237,6 +239,7 @@ class LogManager:
             del self.logs[topic_partition]
         self.offline.update(gone)
         self.log_dirs.remove(path)
+        self.full_dirs.discard(path)
         if self.cleaner is not None:
             self.cleaner.remove_directory(path)
         self._failed += [each for each in self._directories if each.path == path]

@@ -143,6 +143,7 @@ class KafkaServer:
             log_tasks.rolled,
             lambda: log_dirs.report(log_manager.checkpoint_recovery_points()),
             log_dirs.report,
+            log_manager.full_dirs,
         )
         replicas.fetchers = self._fetchers = fetchers
         refused = RefusedPartitions(replicas)

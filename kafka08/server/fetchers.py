@@ -16,13 +16,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from kafka08.cluster.partition import Partition
 from kafka08.common import Broker, TopicPartition, java_string_hash, scala_abs
 from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError, OffsetOutOfRangeError, for_code
-from kafka08.log.disk import DiskFailure
+from kafka08.log.disk import DiskFailure, is_full
 from kafka08.log.divergence import compare
 from kafka08.log.log import Log
 from kafka08.network.channel import Channel
@@ -59,9 +59,16 @@ class _Position:
         self.verifying = self.offset < log.log_end_offset
         self.retry_at = 0.0
 
+    def is_on(self, directories: Collection[str]) -> bool:
+        """Whether the log is in one of these data directories, mostly none."""
+        log = self.partition.log
+        if not directories or log is None:
+            return False
+        return os.path.dirname(log.directory) in directories
+
 
 class ReplicaFetcher:
-    """Copies the partitions given to it from one leader."""
+    """Copies the partitions given to it from one leader, but nothing into ``full_dirs``."""
 
     def __init__(
         self,
@@ -73,6 +80,7 @@ class ReplicaFetcher:
         on_rolled: Callable[[Log], None],
         on_truncated: Callable[[], None],
         on_disk_errors: DiskErrors,
+        full_dirs: Collection[str],
     ) -> None:
         self.leader = leader
         self._config = config
@@ -82,6 +90,7 @@ class ReplicaFetcher:
         self._on_rolled = on_rolled
         self._on_truncated = on_truncated
         self._on_disk_errors = on_disk_errors
+        self._full_dirs = full_dirs
         self._positions: dict[TopicPartition, _Position] = {}
         self._changed = runtime.event()
         self._loop = Loop(runtime, name, self.step)
@@ -112,7 +121,11 @@ class ReplicaFetcher:
     def step(self) -> None:
         """One fetch for every partition that is not set aside."""
         now = self._clock.monotonic()
-        asked = {key: each for key, each in self._positions.items() if each.retry_at <= now}
+        asked = {
+            key: each
+            for key, each in self._positions.items()
+            if each.retry_at <= now and not each.is_on(self._full_dirs)
+        }
         if not asked:
             self._changed.clear()
             self._changed.wait(_BACKOFF_SECONDS if self._positions else None)
@@ -186,7 +199,7 @@ class ReplicaFetcher:
     def _pause_after(self, error: Exception) -> float:
         """Seconds. A replica that cannot write must leave the isr, or producers with acks -1
         wait for it; the leader keeps it while it fetches, and looks once per lag time."""
-        if isinstance(error, OSError):
+        if isinstance(error, OSError) and not is_full(error):  # full disks are left alone anyway
             return _LAGS_WITHOUT_ROOM * self._config.replica_lag_time_max_ms / 1000
         return _BACKOFF_SECONDS
 
@@ -294,12 +307,14 @@ class FetcherManager:
         on_rolled: Callable[[Log], None],
         on_truncated: Callable[[], None],
         on_disk_errors: DiskErrors,
+        full_dirs: Collection[str],
     ) -> None:
         self._config = config
         self._runtime = runtime
         self._on_rolled = on_rolled
         self._on_truncated = on_truncated
         self._on_disk_errors = on_disk_errors
+        self._full_dirs = full_dirs
         self._fetchers: dict[tuple[Broker, int], ReplicaFetcher] = {}
         self._leaving = False
 
@@ -336,6 +351,7 @@ class FetcherManager:
             self._on_rolled,
             self._on_truncated,
             self._on_disk_errors,
+            self._full_dirs,
         )
 
     def remove(self, keys: Iterable[TopicPartition]) -> None:

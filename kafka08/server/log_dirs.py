@@ -7,8 +7,9 @@ node) leaves no choice: the broker halts after all, so that the end of its sessi
 It also halts when no directory is left. A failed directory comes back with a restart only.
 
 A full one comes back as soon as it has room. Until then the node also names what is in it. Our
-controllers take that out of the isr and have others lead it; the broker follows. What nobody else
-can lead stays here, refuses writes and serves reads.
+controllers take that out of the isr and have others lead it. The broker follows, but fetches
+nothing: a replica that has nothing to write at the moment would enter the isr, and the next write
+would wait for it. What nobody else can lead stays here, refuses writes and serves reads.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ logger = logging.getLogger("kafka.log.LogManager")
 HANDOVER_SECONDS = 15.0
 # A disk that was full counts as such until it has this much room.
 ROOM_BYTES = 16 << 20
-# Shortages other than of room are over when none was met for this long.
+# A disk is full for so long at least. Other shortages are over when none was met for this long.
 QUIET_SECONDS = 10.0
 # How often a controller is asked again to have others lead what cannot be written here.
 ASK_AGAIN_SECONDS = 10.0
@@ -107,6 +108,8 @@ class LogDirs:
         if shortage is None:
             logger.error("I/O error in %s (more of the kind are counted): %s", directory, error)
             shortage = self._shortages[key] = _Shortage(error, now)
+            if is_full(error):
+                self._log_manager.full_dirs.add(directory)
             self.changed()
         shortage.count += 1
         shortage.last = now
@@ -139,7 +142,7 @@ class LogDirs:
 
     def _untold(self) -> tuple[set[TopicPartition], set[TopicPartition]]:
         """What is to be told, as it is now."""
-        return set(self._log_manager.offline), self._replicas.replicated_in(self._full())
+        return set(self._log_manager.offline), self._replicas.on_full_disks()
 
     def _is_due(self) -> bool:
         if self._told != self._untold():
@@ -148,9 +151,6 @@ class LogDirs:
             return False
         told = [self._replicas.partitions.get(key) for key in self._told[1]]
         return any(each and each.is_leader and len(each.isr) > 1 for each in told)
-
-    def _full(self) -> set[str]:
-        return {path for (path, _), each in self._shortages.items() if is_full(each.error)}
 
     def step(self) -> None:
         """Wait for a change, or look again at what is short; tell it, see it acted upon."""
@@ -171,6 +171,8 @@ class LogDirs:
         for key, shortage in list(self._shortages.items()):
             if self._is_over(key[0], shortage):
                 del self._shortages[key]
+                if is_full(shortage.error):
+                    self._log_manager.full_dirs.discard(key[0])
                 logger.info(
                     "No more of this in %s since %d s; %d times in %d s: %s",
                     *(key[0], self._clock.monotonic() - shortage.last, shortage.count),
@@ -180,10 +182,13 @@ class LogDirs:
     def _is_over(self, directory: str, shortage: _Shortage) -> bool:
         if directory not in self._log_manager.log_dirs:
             return True
+        now = self._clock.monotonic()
         if not is_full(shortage.error):
-            return self._clock.monotonic() >= shortage.last + QUIET_SECONDS
+            return now >= shortage.last + QUIET_SECONDS
         try:
-            return self._runtime.blocking(has_room, directory, ROOM_BYTES)
+            return now >= shortage.since + QUIET_SECONDS and self._runtime.blocking(
+                has_room, directory, ROOM_BYTES
+            )
         except OSError:
             return False  # whoever uses the directory will meet it, too
 

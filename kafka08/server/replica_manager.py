@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from kafka08.cluster.metadata_cache import MetadataCache
@@ -490,8 +490,9 @@ class ReplicaManager:
             except OSError as error:
                 self._on_disk_errors([DiskFailure(directory, error)])
 
-    def replicated_in(self, directories: Collection[str]) -> set[TopicPartition]:
-        """The partitions in these data directories that have other replicas."""
+    def on_full_disks(self) -> set[TopicPartition]:
+        """The partitions in full data directories that have other replicas."""
+        directories = self.log_manager.full_dirs
         return {
             key
             for key, partition in self.partitions.items()

@@ -64,6 +64,7 @@ class Pair:
             self.rolled.append,
             self._count_truncation,
             self.follower.disk_errors.extend,
+            self.follower.logs.full_dirs,
         )
         self.leader.lead(replicas=[ME, PEER])
 
@@ -222,7 +223,21 @@ def test_one_bad_partition_does_not_stop_the_others(pair: Pair) -> None:
     assert pair.same()
 
 
-def test_without_room_it_is_silent_until_the_leader_does_without_it(
+def test_nothing_is_fetched_for_a_full_disk(pair: Pair) -> None:
+    """It would enter the isr with nothing to write, and hold up whoever writes next."""
+    pair.leader.append("a")
+    pair.follow()
+    logs = pair.follower.logs
+    logs.full_dirs.add(logs.log_dirs[0])
+    asked = len(pair.channel.requests)
+    pair.steps(3)
+    assert len(pair.channel.requests) == asked
+    logs.full_dirs.clear()
+    pair.steps(1)
+    assert pair.same()
+
+
+def test_without_quota_it_is_silent_until_the_leader_does_without_it(
     make_pair: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pair = make_pair(replica_lag_time_max_ms="3000")
@@ -230,12 +245,12 @@ def test_without_room_it_is_silent_until_the_leader_does_without_it(
     pair.follow()
 
     def full(*_: object, **__: object) -> Any:
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
 
     monkeypatch.setattr(os, "pwrite", full)
     pair.steps(1)
     (failure,) = pair.follower.disk_errors
-    assert failure.error.errno == errno.ENOSPC
+    assert failure.error.errno == errno.EDQUOT
     monkeypatch.undo()
     asked = len(pair.channel.requests)
     pair.follower.clock.now += 2 * 3.0  # a look of the leader's falls into the second half
@@ -459,7 +474,12 @@ def test_a_leader_that_cannot_say_sets_the_partition_aside(pair: Pair) -> None:
 
 def manager(rig: Rig) -> FetcherManager:
     return FetcherManager(
-        rig.config, rig.runtime, lambda log: None, lambda: None, rig.disk_errors.extend
+        rig.config,
+        rig.runtime,
+        lambda log: None,
+        lambda: None,
+        rig.disk_errors.extend,
+        rig.logs.full_dirs,
     )
 
 
