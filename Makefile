@@ -25,7 +25,7 @@ setup: $(SETUP) $(COMPILED)
 # What servers and scripts need: enough for the quick start.
 $(SETUP): setup.cfg pyproject.toml
 	@echo "Installing into $(VENV); this takes some minutes"
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@$(INSTALL) -e '.[zookeeper$(JAVA)]'
 	@touch $@
 

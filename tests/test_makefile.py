@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,11 +13,16 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-def dry_run(target: str, tmp_path: Path, **variables: str) -> str:
-    """The commands for a machine on which nothing is installed yet."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
-    command = ["make", "-n", "-C", str(ROOT), f"VENV={tmp_path}/venv", target]
-    done = subprocess.run(command, env=kept | variables, capture_output=True, text=True, check=True)
+def dry_run(target: str, place: Path, **variables: str) -> str:
+    """The commands in a checkout in which nothing is installed yet."""
+    for name in ("Makefile", "setup.cfg", "pyproject.toml"):
+        shutil.copy(ROOT / name, place)
+    inherited = ("MAKE", "PYTHON")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(inherited)}
+    command = ["make", "-n", target]
+    done = subprocess.run(
+        command, cwd=place, env=kept | variables, capture_output=True, text=True, check=True
+    )
     return done.stdout
 
 
@@ -45,3 +51,8 @@ def test_a_machine_without_java_gets_one(tmp_path: Path) -> None:
             (tmp_path / "bin" / name).symlink_to(path)
     without = {"PATH": str(tmp_path / "bin"), "JAVA_HOME": ""}
     assert "[zookeeper,java]" in dry_run("quickstart", tmp_path, **without)
+
+
+def test_an_environment_without_pip_is_completed(tmp_path: Path) -> None:
+    """Debian leaves one behind where its package python3-venv is missing."""
+    assert "test -x .venv/bin/pip || python3 -m venv .venv\n" in dry_run("quickstart", tmp_path)
