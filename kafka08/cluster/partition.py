@@ -26,8 +26,9 @@ from kafka08.errors import (
     UnknownError,
     UnknownTopicOrPartitionError,
 )
-from kafka08.log.log import Log, LogAppendInfo
+from kafka08.log.log import Log, LogAppendInfo, Numbered
 from kafka08.log.segment import FileSlice
+from kafka08.message.message_set import Opened
 
 NO_EPOCH = -1
 NO_LEADER = -1
@@ -130,8 +131,15 @@ class Partition:
 
     # Append and read
 
-    def append_as_leader(self, buffer: memoryview, acks: int) -> tuple[LogAppendInfo, bool]:
+    def append_as_leader(
+        self,
+        buffer: memoryview,
+        acks: int,
+        opened: Opened | None = None,
+        numbered: Numbered | None = None,
+    ) -> tuple[LogAppendInfo, bool]:
         """Append a producer's set, offsets assigned in ``buffer``; (what, did the hw move).
+        ``opened`` and ``numbered`` are for Log.append.
 
         Raises NotLeaderForPartitionError, NotEnoughReplicasError (acks -1 with too small an
         isr, nothing written) and what Log.append raises.
@@ -142,7 +150,7 @@ class Partition:
                 f"Number of insync replicas for partition {self.topic_partition} is "
                 f"[{len(self.isr)}], below required minimum [{log.config.min_insync_replicas}]"
             )
-        appended = log.append(buffer)
+        appended = log.append(buffer, opened=opened, numbered=numbered)
         return appended, self.advance_hw()
 
     def read(self, offset: int, max_bytes: int, replica_id: int) -> FileSlice:

@@ -40,6 +40,7 @@ from kafka08.log.recovery import CLEANED_SUFFIX, SWAP_SUFFIX
 from kafka08.log.segment import FileSlice, LogSegment
 from kafka08.message import message_set, wrapped
 from kafka08.message.keys import holds_null_key
+from kafka08.message.message_set import Opened
 from kafka08.message.renumber import Rebuilt
 
 LATEST_TIME = -1
@@ -63,6 +64,18 @@ class Prepared(NamedTuple):
     serial: int
     position: int
     wrappers: list[Rebuilt]
+
+
+class Numbered(NamedTuple):
+    """A checked set: ``data`` is ready to be written at offset ``base``, and ``found`` says what
+    is in it. ``movable``: it can be given other offsets, without opening its wrappers again."""
+
+    base: int
+    found: message_set.Appended
+    data: memoryview
+    movable: bool
+    rebuilt: list[Rebuilt] | None
+    last_stored: list[int]
 
 
 class LogAppendInfo(NamedTuple):
@@ -186,14 +199,66 @@ class Log:
 
     # Append
 
+    def number(
+        self,
+        buffer: memoryview,
+        base: int,
+        *,
+        opened: Opened | None = None,
+        rebuild: bool = True,
+    ) -> Numbered:
+        """Check a produced set and number it from ``base``, in ``buffer``, for ``append``.
+
+        On any thread. ``opened`` bounds what its wrappers inflate to, all together. Without
+        ``rebuild`` nothing is made ready for consumers. Raises as ``append`` does.
+        """
+        config = self.config
+        normalised = config.compressed_sets == "normalised"
+        rebuilt: list[Rebuilt] | None = None
+        if (
+            rebuild
+            and not normalised
+            and message_set.begins_compressed(buffer)
+            and self.demand.is_there
+        ):
+            rebuilt = []
+        found = message_set.assign_offsets(
+            buffer,
+            base,
+            config.max_message_bytes,
+            opened=opened,
+            rebuilt=rebuilt,
+        )
+        data = buffer[: found.valid_bytes]
+        if config.compact and holds_null_key(data):
+            raise InvalidMessageError(
+                f"{self.topic_partition} is compacted and takes no message without a key"
+            )
+        last_stored = opened.last_stored if opened is not None else []
+        movable = opened is not None or not found.codec
+        if found.codec and normalised:
+            movable = False
+            first = found.last_offset - found.count + 1
+            found = found._replace(first_offset=first)
+            data = _normalise(data, first, config.max_message_bytes)
+        return _new(Numbered, (base, found, data, movable, rebuilt, last_stored))
+
     def append(
-        self, buffer: memoryview, *, assign_offsets: bool = True, defer_flush: bool = False
+        self,
+        buffer: memoryview,
+        *,
+        assign_offsets: bool = True,
+        defer_flush: bool = False,
+        opened: Opened | None = None,
+        numbered: Numbered | None = None,
     ) -> LogAppendInfo:
         """Append a message set: all of it or, after an error, nothing.
 
         As leader (``assign_offsets``) offsets from the log's end are written into ``buffer``,
         as follower they are kept and must rise. A partial last entry is left out. With
         ``defer_flush`` the caller sees to flush.messages; otherwise this call syncs when it must.
+        ``opened`` is for ``number``; a set that was ``numbered`` before is only moved to the log's
+        end, which one that is not movable must have met.
 
         Raises MessageSizeTooLargeError, InvalidMessageError (also for a produced message without
         a key in a compacted topic), MessageSetSizeTooLargeError, UnknownError (undecodable
@@ -205,22 +270,12 @@ class Log:
         right = False  # whether consumers may be sent what is stored
         rebuilt: list[Rebuilt] | None = None
         if assign_offsets:
-            normalised = config.compressed_sets == "normalised"
-            if message_set.begins_compressed(buffer) and not normalised and self.demand.is_there:
-                rebuilt = []
-            info = message_set.assign_offsets(
-                buffer, leo, config.max_message_bytes, rebuilt=rebuilt
-            )
-            right = normalised or not info.codec
-            data = buffer[: info.valid_bytes]
-            if config.compact and holds_null_key(data):
-                raise InvalidMessageError(
-                    f"{self.topic_partition} is compacted and takes no message without a key"
-                )
-            if info.codec and normalised:
-                first = info.last_offset - info.count + 1
-                info = info._replace(first_offset=first)
-                data = _normalise(data, first, config.max_message_bytes)
+            if numbered is None:
+                numbered = self.number(buffer, leo, opened=opened)
+            elif numbered.base != leo:
+                numbered = _moved(numbered, leo)
+            _, info, data, _, rebuilt, _ = numbered
+            right = not info.codec or config.compressed_sets == "normalised"
         else:
             info = message_set.check_follower_set(buffer, config.max_message_bytes)
             data = buffer[: info.valid_bytes]
@@ -650,6 +705,20 @@ class Log:
             self._due = []
             self._swap = ()
         shutil.rmtree(self.directory)
+
+
+def _moved(numbered: Numbered, base: int) -> Numbered:
+    """The set with offsets from ``base`` on."""
+    if not numbered.movable:
+        raise KafkaError("The log's end has moved on")
+    found = numbered.found
+    if not found.entries:
+        return numbered
+    distance = message_set.move_offsets(numbered.data, base - numbered.base, numbered.last_stored)
+    found = found._replace(
+        first_offset=found.first_offset + distance, last_offset=found.last_offset + distance
+    )
+    return numbered._replace(base=base, found=found, rebuilt=None)
 
 
 def _normalise(data: memoryview, base_offset: int, max_message_bytes: int) -> memoryview:

@@ -114,6 +114,10 @@ def _unfit(codec: int, reason: str) -> str:
     )
 
 
+class InflatesTooFarError(MessageSizeTooLargeError):
+    """A compressed value holds more than the caller has room for."""
+
+
 class CorruptCompressionError(KafkaError):
     """A compressed value that cannot be decoded; on the wire -1, as 0.8.2.2 answers."""
 
@@ -143,7 +147,7 @@ def compress(codec: int, data: BytesLike, *, level: int = 6) -> bytes:
 def decompress(codec: int, data: BytesLike, max_bytes: int = MAX_INFLATED) -> bytes:
     """The inflated bytes, at most ``max_bytes`` of them.
 
-    Raises CorruptCompressionError for what cannot be decoded, MessageSizeTooLargeError for more
+    Raises CorruptCompressionError for what cannot be decoded, InflatesTooFarError for more
     than ``max_bytes``, UnknownError for a codec that is none, CodecMissingError.
     """
     if _MISSING:
@@ -157,8 +161,8 @@ def decompress(codec: int, data: BytesLike, max_bytes: int = MAX_INFLATED) -> by
     raise UnknownError(f"Unknown compression codec {codec}")
 
 
-def _too_large(max_bytes: int) -> MessageSizeTooLargeError:
-    return MessageSizeTooLargeError(f"A compressed message inflates past {max_bytes} bytes")
+def _too_large(max_bytes: int) -> InflatesTooFarError:
+    return InflatesTooFarError(f"A compressed message inflates past {max_bytes} bytes")
 
 
 def _decompress_gzip(data: BytesLike, max_bytes: int) -> bytes:
@@ -215,7 +219,7 @@ def _decompress_snappy(data: BytesLike, max_bytes: int) -> bytes:
             raise CorruptCompressionError(f"A snappy block has the impossible size {size}")
         try:
             block = _decompress_snappy_block(view[position : position + size], room)
-        except MessageSizeTooLargeError:
+        except InflatesTooFarError:
             raise _too_large(max_bytes) from None
         blocks.append(block)
         room -= len(block)

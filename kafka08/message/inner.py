@@ -42,12 +42,14 @@ class Leaves(NamedTuple):
 
     ``exact`` says that ``data`` is the inflated value itself: no nested wrapper, no cut tail.
     ``last_stored`` is the offset that the last leaf carries (-1 when there is none).
+    ``inflated`` counts every byte that was inflated on the way, those of nested wrappers too.
     """
 
     data: bytes
     count: int  # type: ignore[assignment]  # hides tuple.count
     exact: bool
     last_stored: int
+    inflated: int
 
 
 def leaves(
@@ -61,7 +63,7 @@ def leaves(
 ) -> Leaves:
     """Inflate the wrapper entry at ``position`` to ``stop``; all of it within ``max_inflated``.
 
-    Raises CorruptCompressionError (null or undecodable value), MessageSizeTooLargeError (inflates
+    Raises CorruptCompressionError (null or undecodable value), InflatesTooFarError (inflates
     too far), UnknownError (codec 4 to 7), InvalidMessageError (an inner entry is shorter than a
     message can be, has a wrong crc when these are checked, or is nested too deep).
     """
@@ -119,7 +121,8 @@ def _leaves(
     levels: int,
 ) -> Leaves:
     data = decompress(codec, _value(buffer, position, stop), room)
-    room -= len(data)
+    inflated = len(data)
+    room -= inflated
     view = memoryview(data)
     parts: list[BytesLike] = []
     count = 0
@@ -149,7 +152,8 @@ def _leaves(
             if not levels:
                 raise InvalidMessageError("Compressed messages are nested too deep")
             nested = _leaves(data, position, stop, codec, room, check_crc, levels - 1)
-            room -= len(nested.data)
+            room -= nested.inflated
+            inflated += nested.inflated
             parts += (view[start:position], nested.data)
             count += nested.count
             if nested.count:
@@ -163,9 +167,9 @@ def _leaves(
     if last_at >= 0:
         last = OFFSET.unpack_from(data, last_at)[0]
     if start == 0 and position == end:
-        return Leaves(data, count, True, last)
+        return Leaves(data, count, True, last, inflated)
     parts.append(view[start:position])
-    return Leaves(b"".join(parts), count, False, last)
+    return Leaves(b"".join(parts), count, False, last, inflated)
 
 
 def _value(buffer: BytesLike, position: int, stop: int) -> BytesLike:

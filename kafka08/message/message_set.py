@@ -12,7 +12,7 @@ ever read past a wrong one), and what a wrapper may inflate to is bounded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from operator import lt
 from struct import Struct
@@ -60,6 +60,17 @@ class Appended(NamedTuple):
     codec: int
 
 
+class Opened:
+    """How many bytes the wrappers of a pass may still inflate to, all together, and the last
+    offset that each of those that were kept holds."""
+
+    __slots__ = ("last_stored", "room")
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.last_stored: list[int] = []
+
+
 class Entry(NamedTuple):
     """A top-level entry: ``size_total`` bytes at ``position``, its 12-byte header included."""
 
@@ -76,6 +87,7 @@ def assign_offsets(
     max_message_bytes: int,
     *,
     max_inflated: int = MAX_INFLATED,
+    opened: Opened | None = None,
     rebuilt: list[Rebuilt] | None = None,
 ) -> Appended:
     """Check a produced set and number its messages from ``base_offset``, in place.
@@ -84,12 +96,13 @@ def assign_offsets(
     holds no message has no legal offset: it is taken out, what follows moves up, and a set of
     nothing else counts 0. One whose inner offsets would pass for true ones with gaps (see
     ``inner``) is moved on by one, so that they do not: ``first_offset`` may then be above
-    ``base_offset``. After an error the offsets in the buffer are undefined. ``rebuilt`` gathers
+    ``base_offset``. After an error the offsets in the buffer are undefined. Each wrapper may
+    inflate to ``max_inflated`` bytes; ``opened`` bounds all of them together. ``rebuilt`` gathers
     what consumers must get for the wrappers, by their positions among the valid bytes.
 
     Raises InvalidMessageError (wrong crc, impossible size, nested too deep),
-    MessageSizeTooLargeError (an entry above ``max_message_bytes``, or one that inflates past
-    ``max_inflated``), CorruptCompressionError and UnknownError (codec 4 to 7), both -1.
+    MessageSizeTooLargeError (an entry above ``max_message_bytes``), InflatesTooFarError, which is
+    one too, CorruptCompressionError and UnknownError (codec 4 to 7), both -1.
     """
     view = memoryview(buffer)
     end = len(view)
@@ -123,7 +136,10 @@ def assign_offsets(
         codec = attributes & CODEC_MASK
         if codec:
             last_codec = codec
-            found = leaves(view, position, stop, codec, max_inflated=max_inflated, check_crc=True)
+            most = max_inflated if opened is None else min(max_inflated, opened.room)
+            found = leaves(view, position, stop, codec, max_inflated=most, check_crc=True)
+            if opened is not None:
+                opened.room -= found.inflated
             count = found.count
             if not count:
                 empty.append((position, stop))
@@ -134,6 +150,8 @@ def assign_offsets(
                 offset += 1
                 skipped += 1
             last = offset + count - 1
+            if opened is not None:
+                opened.last_stored.append(found.last_stored)
             if rebuilt is not None:
                 put(view, position, last)
                 entry = view[position:stop]
@@ -153,6 +171,22 @@ def assign_offsets(
     count = offset - base_offset - skipped
     # half the time of the constructor
     return tuple.__new__(Appended, (count, valid_bytes, first, offset - 1, entries, last_codec))
+
+
+def move_offsets(buffer: memoryview, distance: int, last_stored: Sequence[int]) -> int:
+    """Add at least ``distance`` to the offsets of a set that ``assign_offsets`` numbered.
+
+    Returns what was added: more where a wrapper's inner offsets, whose last ones are
+    ``last_stored``, would otherwise end at the wrapper's own offset and pass for true ones.
+    """
+    entries = list(iter_entries(buffer))
+    wrappers = [entry.offset for entry in entries if entry.codec]
+    too_true = {stored - last for last, stored in zip(wrappers, last_stored, strict=True)}
+    while distance in too_true:
+        distance += 1
+    for entry in entries:
+        OFFSET.pack_into(buffer, entry.position, entry.offset + distance)
+    return distance
 
 
 def begins_compressed(buffer: memoryview) -> bool:

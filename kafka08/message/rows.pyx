@@ -20,6 +20,9 @@ cdef extern from *:
     int64_t big_endian_64(int64_t)
     uint32_t swapped_32(uint32_t)
 
+cdef enum:
+    SHARED_ROWS = 512
+
 
 def uniform_rows(buffer, Py_ssize_t position, Py_ssize_t rows, Py_ssize_t width, bytes size):
     """How many rows, from the first on, have the four bytes ``size`` as their size and no codec."""
@@ -28,10 +31,24 @@ def uniform_rows(buffer, Py_ssize_t position, Py_ssize_t rows, Py_ssize_t width,
     cdef const unsigned char *wanted = size
     PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
     cdef const unsigned char *at = <const unsigned char *>view.buf + position
+    if rows < SHARED_ROWS:
+        row = _uniform(at, rows, width, wanted)
+    else:
+        # Much is looked at piece by piece, so other threads get their turn here: no compiled
+        # loop around this lets them in.
+        with nogil:
+            row = _uniform(at, rows, width, wanted)
+    PyBuffer_Release(&view)
+    return row
+
+
+cdef Py_ssize_t _uniform(
+    const unsigned char *at, Py_ssize_t rows, Py_ssize_t width, const unsigned char *wanted
+) noexcept nogil:
+    cdef Py_ssize_t row = 0
     while row < rows and not memcmp(at + 8, wanted, 4) and not at[17]:
         row += 1
         at += width
-    PyBuffer_Release(&view)
     return row
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from kafka08.errors import InvalidMessageError, KafkaError
-from kafka08.message.compression import MAX_INFLATED, NONE, compress
+from kafka08.message.compression import MAX_INFLATED, NONE, InflatesTooFarError, compress
 from kafka08.message.crc import crc32
 from kafka08.message.inner import Leaves, leaves
 from kafka08.message.message import (
@@ -76,6 +76,7 @@ def absolute_slice(
     known: Callable[[int], BytesLike | None] | None = None,
     made: list[Rebuilt] | None = None,
     max_inflated: int = MAX_INFLATED,
+    room: int | None = None,
 ) -> bytes:
     """What a consumer must get for the stored bytes of a fetch; ``data`` itself if all is right.
 
@@ -84,6 +85,10 @@ def absolute_slice(
     everything is left out. A cut last entry stays only if nothing was left out. A wrapper that
     cannot be decoded is passed on as it is. ``known`` may tell what to send for the wrapper at a
     position; what it does not know goes into ``made``, if anything is to be rebuilt at all.
+
+    With a ``room`` all wrappers together inflate to no more than that: from the first one that
+    would go past it everything is left out. Raises InflatesTooFarError if that is the first entry
+    (with a room of ``max_inflated`` or more it never is).
     """
     if not holds_wrappers(data):
         return data
@@ -97,7 +102,19 @@ def absolute_slice(
         if entry.codec:
             rebuilt = None if known is None else known(start)
             if rebuilt is None:
-                rebuilt = _rebuilt_or_none(view[start:stop], max_inflated)
+                most = max_inflated if room is None else min(max_inflated, room)
+                try:
+                    rebuilt, inflated = _rebuilt_or_none(view[start:stop], most)
+                except InflatesTooFarError:
+                    if most < max_inflated:
+                        if not start:
+                            raise
+                        parts.append(view[kept:start])
+                        kept = start
+                        break
+                    rebuilt, inflated = None, max_inflated
+                if room is not None:
+                    room = max(room - inflated, 0)
                 sent = data[start:stop] if rebuilt is None else bytes(rebuilt)
                 found.append(Rebuilt(start, stop - start, sent))
         growth = len(rebuilt) - entry.size_total if rebuilt is not None else 0
@@ -158,16 +175,21 @@ def _whole_entries(data: bytes) -> Iterator[Entry]:
         return
 
 
-def _rebuilt_or_none(entry: memoryview, max_inflated: int) -> bytes | None:
-    """The rebuilt entry, None when the stored one is to be sent."""
+def _rebuilt_or_none(entry: memoryview, max_inflated: int) -> tuple[bytes | None, int]:
+    """The rebuilt entry, None when the stored one is to be sent; and how much was inflated.
+
+    Raises InflatesTooFarError.
+    """
     try:
         found = _leaves_of(entry, max_inflated)
         last = OFFSET.unpack_from(entry)[0]
         if found.count and not is_right(found, last):
-            return rebuilt_entry(entry, found, last)
+            return rebuilt_entry(entry, found, last), found.inflated
+        return None, found.inflated
+    except InflatesTooFarError:
+        raise
     except KafkaError:
-        pass  # the client meets the same damage, and says so in its own words
-    return None
+        return None, 0  # the client meets the same damage, and says so in its own words
 
 
 def _leaves_of(entry: BytesLike, max_inflated: int) -> Leaves:

@@ -30,6 +30,9 @@ Handle = Callable[[memoryview, str], "list[Any] | None"]
 # requests, or bytes, in a row it lets the others run.
 _TURN_REQUESTS = 8
 _TURN_BYTES = 1 << 20
+# After so long a row of requests all sockets are looked at again: the turns above only let
+# greenlets run that are ready already.
+_TURN_SECONDS = 0.01
 # Replies are not held together beyond this.
 _HELD_BYTES = 64 * 1024
 # What is no longer than this is copied (or read) and goes with the rest in one call.
@@ -80,10 +83,12 @@ class Connection:
         receive, decoder, loop = self._sock.recv_into, self._decoder, self._hub.loop
         requests = octets = 0
         drained = True
+        looked = 0.0  # when all sockets were last looked at
         while True:
             buffer = decoder.get_buffer()
             if drained:  # a read would most likely find nothing
                 self._hub.wait(self._readable)
+                looked = time.monotonic()
             count = receive(buffer)
             if not count:
                 return
@@ -93,6 +98,9 @@ class Connection:
             for frame in decoder.received(count):
                 if self._held:
                     self._flush_soon()
+                if time.monotonic() - looked > _TURN_SECONDS:
+                    socket.wait_write(self._sock.fileno())
+                    looked = time.monotonic()
                 self.serving = True
                 reply = handle(frame, self.address)
                 self.serving = False

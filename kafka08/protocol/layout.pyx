@@ -28,6 +28,9 @@ cdef extern from "Python.h":
 cdef enum:
     FIXED, BOOLEAN, TEXT, RECORDS, ARRAY, STRUCT
 
+cdef enum:
+    SHARED_ITEMS = 8192
+
 
 cdef class _Node:
     """One value of a schema: how its bytes are laid out."""
@@ -109,6 +112,9 @@ cdef object _read(_Node node, Cursor *c, frame):
             _need(c, size * node.element.minimum)
         for index in range(size):
             items.append(_read(node.element, c, frame))
+            if not (index + 1) % SHARED_ITEMS:
+                with nogil:  # other threads get their turn
+                    pass
         return items
     if size < 0:
         if node.strict or node.kind == RECORDS:
@@ -232,8 +238,11 @@ cdef int _write(_Node node, value, _Sink sink) except -1:
     size = len(value)
     _put_integer(sink, 4, size)
     if node.kind == ARRAY:
-        for item in value:
-            _write(node.element, item, sink)
+        for index in range(size):
+            _write(node.element, value[index], sink)
+            if not (index + 1) % SHARED_ITEMS:
+                with nogil:
+                    pass
     elif size < COPY_BELOW and isinstance(value, (bytes, bytearray, memoryview)):
         _put_bytes(sink, value)
     elif size:

@@ -263,23 +263,25 @@ class KafkaServer:
         config, cache, zk_offsets = self.config, replicas.metadata_cache, ZkOffsets(zk)
         view = ConsumerView(self._runtime)
         return Dispatcher(
+            self._runtime,
             [
-                ProduceApi(replicas, view),
-                FetchApi(replicas, view),
-                OffsetsApi(replicas),
-                MetadataApi(cache, creator),
+                ProduceApi(self._runtime, replicas, view),
+                FetchApi(self._runtime, replicas, view),
+                OffsetsApi(self._runtime, replicas),
+                MetadataApi(self._runtime, cache, creator),
                 LeaderAndIsrApi(replicas, refused),
                 StopReplicaApi(replicas, refused),
                 UpdateMetadataApi(replicas),
                 ControlledShutdownApi(controller),
                 OffsetCommitApi(
+                    self._runtime,
                     cache,
                     offsets,
                     zk_offsets,
                     config.offset_metadata_max_bytes,
                     self._runtime.clock.millis,
                 ),
-                OffsetFetchApi(cache, offsets, zk_offsets),
+                OffsetFetchApi(self._runtime, cache, offsets, zk_offsets),
                 ConsumerMetadataApi(cache, creator, config.offsets_topic_num_partitions),
                 JoinGroupApi(),
                 HeartbeatApi(),
@@ -289,7 +291,7 @@ class KafkaServer:
                 DescribeConfigsApi(zk, config),
                 AlterConfigsApi(zk),
                 CreatePartitionsApi(zk, cache, self._runtime),
-            ]
+            ],
         )
 
     def _schedule(

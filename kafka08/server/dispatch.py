@@ -15,9 +15,13 @@ from kafka08.errors import KafkaError, code_of
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.requests import decode_request, encode_response
 from kafka08.protocol.schemas import RequestHeader
+from kafka08.runtime import Runtime
+from kafka08.server.long_work import MANY_BYTES, MANY_PRODUCE_BYTES, collector
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 request_logger = logging.getLogger("kafka.request.logger")
+
+_PRODUCE = b"\0\0"
 
 
 class Handler(Protocol):
@@ -35,12 +39,35 @@ class Handler(Protocol):
 class Dispatcher:
     """The handlers by API key."""
 
-    def __init__(self, handlers: Iterable[Handler]) -> None:
+    def __init__(self, runtime: Runtime, handlers: Iterable[Handler]) -> None:
+        self._runtime = runtime
         self._handlers = {handler.key: handler for handler in handlers}
 
     def handle(self, frame: memoryview, address: str) -> list[Any] | None:
         """Serve one request of the client at ``address``."""
+        # A long list takes a while to decode and its answer to encode. A produce is mostly long
+        # for its messages, which are not looked at here.
+        size = len(frame)
+        if size > MANY_BYTES and (size > MANY_PRODUCE_BYTES or bytes(frame[:2]) != _PRODUCE):
+            return self._handle_long(frame)
         header, request = decode_request(frame)
+        response = self._answer(header, request)
+        if response is None:
+            return None
+        return encode_response(header.correlation_id, response)
+
+    def _handle_long(self, frame: memoryview) -> list[Any] | None:
+        with collector:
+            header, request = self._runtime.blocking(decode_request, frame)
+            response = self._answer(header, request)
+            if response is None:
+                return None
+            answered = header.correlation_id, response
+            parts: list[Any] = self._runtime.blocking(encode_response, *answered)
+            del request, response, answered
+            return parts
+
+    def _answer(self, header: RequestHeader, request: Any) -> Any:
         handler = self._handlers[header.api_key]
         try:
             response = handler.handle(header, request)
@@ -53,6 +80,4 @@ class Dispatcher:
                 header, error, exc_info=not isinstance(error, KafkaError),
             )  # fmt: skip
             response = handler.failure(header, request, code_of(error))
-        if response is None:
-            return None
-        return encode_response(header.correlation_id, response)
+        return response

@@ -3,7 +3,8 @@
 Stored wrappers hold the producer's bytes, whose inner offsets mostly are not the true ones; for
 consumers such wrappers are rebuilt. A bounded cache spares them the wait: wrappers are put there
 when their set is appended (for consumers near the log's end) or by the first one that asks, on
-another thread if it is much, since a megabyte takes 10 to 20 ms. What is right as stored is not
+another thread if it is much, since a megabyte takes 10 to 20 ms. A fetch has only so much of the
+log opened for it; the rest comes with the next. What is right as stored is not
 read at all: each open file knows up to where that holds.
 """
 
@@ -11,25 +12,32 @@ from __future__ import annotations
 
 from kafka08.log.log import Prepared
 from kafka08.log.segment import FileSlice
+from kafka08.message.compression import MAX_INFLATED, InflatesTooFarError
+from kafka08.message.message import ENTRY_OVERHEAD
 from kafka08.message.renumber import Rebuilt
 from kafka08.message.wrapped import absolute_slice, whole_bytes
 from kafka08.protocol.schemas import Sized
-from kafka08.runtime import Runtime
+from kafka08.runtime import Lock, Runtime
+from kafka08.server.long_work import LOOP_BYTES, LongWork
 from kafka08.server.rebuild_cache import RebuildCache
 
 CACHE_BYTES = 128 << 20
 # What is ready is sent alone, although more is asked for, if it is at least this much. Less waits
 # for the rest, so that a client with a few messages to get has them with one fetch.
 READY_BYTES = 64 << 10
+# What is read of the log at a time to be looked at.
+READ_BYTES = 16 << 20
 
 
 class ConsumerView:
     """Slices of the log as consumers must see them, with so much memory for rebuilt wrappers."""
 
     def __init__(self, runtime: Runtime, cache_bytes: int = CACHE_BYTES) -> None:
+        self.long_work = LongWork(runtime)
         self._runtime = runtime
-        self._lock = runtime.lock()
         self._cache = RebuildCache(cache_bytes)
+        # who makes what begins there: a lock and how many hold it or wait for it
+        self._making: dict[tuple[int, int], tuple[Lock, list[None]]] = {}
 
     def remember(self, prepared: Prepared) -> None:
         """Keep what was rebuilt, mostly while its set was appended."""
@@ -45,13 +53,32 @@ class ConsumerView:
         if ready is not None:
             return ready
         if stored.size < READY_BYTES:
-            return self._made(stored, *_rebuilt(stored, max_bytes, self._known(stored)))
-        with self._lock:  # of those that want the same only the first one makes it
-            ready = self._ready(stored, max_bytes)
-            if ready is not None:
-                return ready
             known = self._known(stored)
-            return self._made(stored, *self._runtime.blocking(_rebuilt, stored, max_bytes, known))
+            try:
+                return self._made(stored, *_rebuilt(stored, max_bytes, known, LOOP_BYTES))
+            except InflatesTooFarError:
+                pass
+        if stored.size > READ_BYTES:
+            stored = _first_part(stored)
+        place = (stored.file.serial, stored.position)
+        lock, users = self._making.setdefault(place, (self._runtime.lock(), []))
+        users.append(None)
+        try:
+            with lock:  # of those that want the same only the first one makes it
+                ready = self._ready(stored, max_bytes)
+                return self._make(stored, max_bytes) if ready is None else ready
+        finally:
+            users.pop()
+            if not users:
+                del self._making[place]
+
+    def _make(self, stored: FileSlice, max_bytes: int) -> Sized:
+        known = self._known(stored)
+
+        def rebuilt(room: int) -> tuple[Prepared, bytes, bytes]:
+            return _rebuilt(stored, max_bytes, known, room)
+
+        return self._made(stored, *self.long_work.run(rebuilt, MAX_INFLATED))
 
     def _ready(self, stored: FileSlice, max_bytes: int) -> Sized | None:
         file, position = stored.file, stored.position
@@ -76,12 +103,22 @@ class ConsumerView:
         return stored
 
 
+def _first_part(stored: FileSlice) -> FileSlice:
+    """As much of a long slice as one fetch is given at a time; all of it if no entry ends there."""
+    part = FileSlice(stored.file, stored.position, READ_BYTES, stored.base_offset)
+    size = int.from_bytes(
+        FileSlice(stored.file, stored.position + 8, 4, stored.base_offset).read(), "big"
+    )
+    return part if size + ENTRY_OVERHEAD <= READ_BYTES else stored
+
+
 def _rebuilt(
-    stored: FileSlice, max_bytes: int, known: dict[int, FileSlice]
+    stored: FileSlice, max_bytes: int, known: dict[int, FileSlice], room: int
 ) -> tuple[Prepared, bytes, bytes]:
     """What of the wrappers was not ``known``, the stored bytes, and what to send.
 
-    To be called on any thread.
+    ``room`` is how many bytes may be inflated: less is sent if that does not do for all, and
+    InflatesTooFarError raised if it does not do for the first. To be called on any thread.
     """
 
     def find(place: int) -> bytes | None:
@@ -91,5 +128,5 @@ def _rebuilt(
     made: list[Rebuilt] = []
     serial = stored.file.serial
     data = stored.read()
-    sent = absolute_slice(data, max_bytes=max_bytes, known=find, made=made)
+    sent = absolute_slice(data, max_bytes=max_bytes, known=find, made=made, room=room)
     return Prepared(serial, stored.position, made), data, sent

@@ -30,9 +30,10 @@ from kafka08.errors import (
 )
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.disk import DiskFailure
-from kafka08.log.log import Log, LogAppendInfo
+from kafka08.log.log import Log, LogAppendInfo, Numbered
 from kafka08.log.manager import LogManager
 from kafka08.log.segment import FileSlice
+from kafka08.message.message_set import Opened
 from kafka08.protocol.schemas import (
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
@@ -152,12 +153,18 @@ class ReplicaManager:
     # Produce and fetch
 
     def append(
-        self, topic_partition: TopicPartition, buffer: memoryview, acks: int
+        self,
+        topic_partition: TopicPartition,
+        buffer: memoryview,
+        acks: int,
+        opened: Opened | None = None,
+        numbered: Numbered | None = None,
     ) -> LogAppendInfo:
-        """Append a producer's message set as leader and wake who waits for it."""
+        """Append a producer's message set as leader and wake who waits for it. ``opened`` and
+        ``numbered`` are for Log.append."""
         partition = self.writable(topic_partition, acks)
         try:
-            appended, hw_moved = partition.append_as_leader(buffer, acks)
+            appended, hw_moved = partition.append_as_leader(buffer, acks, opened, numbered)
         except OSError as error:
             self.disk_error(partition, error)
             # Another broker may lead in a moment, or there may be room. Clients ask for the

@@ -61,15 +61,16 @@ class AdminRig:
             register_broker(self.zk, *broker, clock=self.runtime.clock, wait=lambda s: None)
         self.cache.update([], self.brokers)
         self.dispatcher = Dispatcher(
+            self.runtime,
             [
-                MetadataApi(self.cache, TopicCreator(self.zk, config)),
+                MetadataApi(self.runtime, self.cache, TopicCreator(self.zk, config)),
                 DescribeGroupsApi(self.zk),
                 CreateTopicsApi(self.zk, config, self.cache, self.runtime),
                 DeleteTopicsApi(self.zk, config, self.cache, self.runtime),
                 DescribeConfigsApi(self.zk, config),
                 AlterConfigsApi(self.zk),
                 CreatePartitionsApi(self.zk, self.cache, self.runtime),
-            ]
+            ],
         )
 
     def control(self) -> None:

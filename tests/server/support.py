@@ -192,23 +192,25 @@ class Rig:
         cache, zk_offsets = self.replicas.metadata_cache, ZkOffsets(zk)
         self.view = ConsumerView(self.runtime)
         self.dispatcher = Dispatcher(
+            self.runtime,
             [
-                ProduceApi(self.replicas, self.view),
-                FetchApi(self.replicas, self.view),
-                OffsetsApi(self.replicas),
-                MetadataApi(cache, self.creator),
+                ProduceApi(self.runtime, self.replicas, self.view),
+                FetchApi(self.runtime, self.replicas, self.view),
+                OffsetsApi(self.runtime, self.replicas),
+                MetadataApi(self.runtime, cache, self.creator),
                 LeaderAndIsrApi(self.replicas, self.refused),
                 StopReplicaApi(self.replicas, self.refused),
                 UpdateMetadataApi(self.replicas),
                 ControlledShutdownApi(self.controller),
                 OffsetCommitApi(
+                    self.runtime,
                     cache,
                     self.offsets,
                     zk_offsets,
                     self.config.offset_metadata_max_bytes,
                     self.clock.millis,
                 ),
-                OffsetFetchApi(cache, self.offsets, zk_offsets),
+                OffsetFetchApi(self.runtime, cache, self.offsets, zk_offsets),
                 ConsumerMetadataApi(cache, self.creator, self.config.offsets_topic_num_partitions),
                 JoinGroupApi(),
                 HeartbeatApi(),
@@ -218,7 +220,7 @@ class Rig:
                 DescribeConfigsApi(zk, self.config),
                 AlterConfigsApi(zk),
                 CreatePartitionsApi(zk, cache, self.runtime),
-            ]
+            ],
         )
 
     def _log_config(self, topic: str) -> LogConfig:

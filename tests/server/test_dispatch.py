@@ -10,6 +10,7 @@ import pytest
 from kafka08.errors import NotLeaderForPartitionError, ProtocolError
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.schemas import HeartbeatRequest, HeartbeatResponse, RequestHeader
+from kafka08.runtime import ThreadRuntime
 from kafka08.server.dispatch import Dispatcher
 from tests.server.support import Rig, partition_state
 
@@ -108,7 +109,7 @@ def test_failures_are_answered_in_the_apis_own_words(
     error: Exception, code: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     frame = header(12) + struct.pack(">hih", 0, 0, 0)
-    reply = Dispatcher([Failing(error)]).handle(memoryview(frame), "")
+    reply = Dispatcher(ThreadRuntime(), [Failing(error)]).handle(memoryview(frame), "")
     assert reply == [struct.pack(">iih", 6, 5, code)]
     assert ("Traceback" in caplog.text) is (code == -1)  # peers can provoke the others at will
 
@@ -116,4 +117,4 @@ def test_failures_are_answered_in_the_apis_own_words(
 def test_closing_is_no_failure() -> None:
     frame = header(12) + struct.pack(">hih", 0, 0, 0)
     with pytest.raises(ConnectionClosed):
-        Dispatcher([Failing(ConnectionClosed())]).handle(memoryview(frame), "")
+        Dispatcher(ThreadRuntime(), [Failing(ConnectionClosed())]).handle(memoryview(frame), "")

@@ -11,10 +11,10 @@ page cache is read by another thread first, for the event loop must not wait for
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from kafka08.common import TopicPartition
-from kafka08.errors import NO_ERROR, KafkaError, code_of
+from kafka08.errors import NO_ERROR
 from kafka08.protocol.schemas import (
     FetchPartition,
     FetchPartitionResponse,
@@ -23,6 +23,9 @@ from kafka08.protocol.schemas import (
     FetchTopicResponse,
     RequestHeader,
 )
+from kafka08.runtime import Runtime
+from kafka08.server.apis.failures import Failures
+from kafka08.server.long_work import in_turns, partitions_of
 from kafka08.server.rebuild import ConsumerView
 from kafka08.server.replica_manager import ReplicaManager
 
@@ -32,38 +35,53 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 class FetchApi:
     key = 1
 
-    def __init__(self, replicas: ReplicaManager, view: ConsumerView) -> None:
+    def __init__(self, runtime: Runtime, replicas: ReplicaManager, view: ConsumerView) -> None:
+        self._runtime = runtime
         self._replicas = replicas
         self._view = view
 
     def handle(self, header: RequestHeader, request: FetchRequest) -> FetchResponse:
-        fetch = _Fetch(self._replicas, header, request)
+        fetch = _Fetch(self._runtime, self._replicas, request)
         fetch.read(fetch.wanted)
         if request.max_wait_ms > 0 and not fetch.is_complete():
             fetch.wait()
+        if fetch.failures:
+            fetch.failures.tell(
+                logger,
+                f"Fetch request with correlation id {header.correlation_id} "
+                f"from client {header.client_id}",
+            )
         if request.replica_id < 0:
-            for key, answer in fetch.answers.items():
+            for key, answer in in_turns(self._runtime, fetch.answers.items()):
                 if len(answer.message_set):
                     data = self._view.of(answer.message_set, fetch.wanted[key].max_bytes)
                     fetch.answers[key] = answer._replace(message_set=data)
-        return _response(fetch.answers)
+        return self._response(fetch.answers)
 
     def failure(self, header: RequestHeader, request: FetchRequest, code: int) -> FetchResponse:
-        return _response({key: _failed(asked, code) for key, asked in _wanted(request).items()})
+        wanted = _wanted(self._runtime, request)
+        return self._response({key: _failed(asked, code) for key, asked in wanted.items()})
+
+    def _response(self, answers: dict[TopicPartition, FetchPartitionResponse]) -> FetchResponse:
+        topics: dict[str, list[FetchPartitionResponse]] = {}
+        for key, answer in in_turns(self._runtime, answers.items()):
+            topics.setdefault(key.topic, []).append(answer)
+        return FetchResponse([FetchTopicResponse(*item) for item in topics.items()])
 
 
 class _Fetch:
     """One request under way: what it wants and what has been read for it so far."""
 
-    __slots__ = ("_header", "_no_more", "_replicas", "_request", "answers", "wanted")
+    __slots__ = (
+        "_no_more", "_replicas", "_request", "_runtime", "answers", "failures", "wanted",
+    )  # fmt: skip
 
-    def __init__(
-        self, replicas: ReplicaManager, header: RequestHeader, request: FetchRequest
-    ) -> None:
-        self.wanted = _wanted(request)
+    def __init__(self, runtime: Runtime, replicas: ReplicaManager, request: FetchRequest) -> None:
+        self.wanted = _wanted(runtime, request)
         self.answers: dict[TopicPartition, FetchPartitionResponse] = {}
+        self.failures = Failures()
+        self._runtime = runtime
         self._replicas = replicas
-        self._header = header
         self._request = request
         # Waiting cannot add to a partition that failed or whose bytes end with an old segment.
         self._no_more = not self.wanted
@@ -87,23 +105,16 @@ class _Fetch:
                     return
                 self.read(moved)
 
-    def read(self, keys: Iterable[TopicPartition]) -> None:
-        for key in keys:
+    def read(self, keys: Collection[TopicPartition]) -> None:
+        for key in in_turns(self._runtime, keys):
             self.answers[key] = self._read(key, self.wanted[key])
 
     def _read(self, key: TopicPartition, asked: FetchPartition) -> FetchPartitionResponse:
-        replica_id, header = self._request.replica_id, self._header
+        replica_id = self._request.replica_id
         try:
             result = self._replicas.read(key, asked.offset, asked.max_bytes, replica_id)
-        except KafkaError as error:
-            logger.warning(
-                "Fetch request with correlation id %d from client %s on partition %s "
-                "failed due to %s", header.correlation_id, header.client_id, key, error,
-            )  # fmt: skip
-            code = error.code
         except Exception as error:
-            logger.exception("Error when processing fetch request for partition %s", key)
-            code = code_of(error)
+            code = self.failures.add(key, error)
         else:
             if result.in_older_segment and len(result.data):
                 self._no_more = True
@@ -114,20 +125,12 @@ class _Fetch:
         return _failed(asked, code)
 
 
-def _wanted(request: FetchRequest) -> dict[TopicPartition, FetchPartition]:
+def _wanted(runtime: Runtime, request: FetchRequest) -> dict[TopicPartition, FetchPartition]:
     return {
-        TopicPartition(topic.topic, partition.partition): partition
-        for topic in request.topics
-        for partition in topic.partitions
+        TopicPartition(topic, partition.partition): partition
+        for topic, partition in partitions_of(runtime, request)
     }
 
 
 def _failed(asked: FetchPartition, code: int) -> FetchPartitionResponse:
     return FetchPartitionResponse(asked.partition, code, -1, b"")
-
-
-def _response(answers: dict[TopicPartition, FetchPartitionResponse]) -> FetchResponse:
-    topics: dict[str, list[FetchPartitionResponse]] = {}
-    for key, answer in answers.items():
-        topics.setdefault(key.topic, []).append(answer)
-    return FetchResponse([FetchTopicResponse(*item) for item in topics.items()])

@@ -7,7 +7,7 @@ Version 0 of OffsetCommit and OffsetFetch is about ZooKeeper and answered by any
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kafka08.cluster.metadata_cache import MetadataCache
@@ -39,7 +39,9 @@ from kafka08.protocol.schemas import (
     OffsetFetchTopicResponse,
     RequestHeader,
 )
+from kafka08.runtime import Runtime
 from kafka08.server.apis.metadata import TopicCreator
+from kafka08.server.long_work import in_turns, partitions_of
 from kafka08.server.offset_manager import Committed, GroupPartition, OffsetManager
 from kafka08.server.zk_offsets import ZkOffsets
 
@@ -58,6 +60,7 @@ class OffsetCommitApi:
 
     def __init__(
         self,
+        runtime: Runtime,
         cache: MetadataCache,
         offsets: OffsetManager,
         zk_offsets: ZkOffsets,
@@ -68,6 +71,7 @@ class OffsetCommitApi:
         self._offsets = offsets
         self._zk_offsets = zk_offsets
         self._max_metadata = max_metadata
+        self._runtime = runtime
         self._now_ms = now_ms
 
     def handle(self, header: RequestHeader, request: Any) -> OffsetCommitResponse:
@@ -77,7 +81,7 @@ class OffsetCommitApi:
 
     def failure(self, header: RequestHeader, request: Any, code: int) -> OffsetCommitResponse:
         code = _AS_COORDINATOR.get(code, code)
-        return _commit_response(
+        return self._response(
             {
                 TopicPartition(topic.topic, partition.partition): code
                 for topic in request.topics
@@ -91,58 +95,75 @@ class OffsetCommitApi:
 
     def _commit_to_zookeeper(self, request: OffsetCommitRequestV0) -> OffsetCommitResponse:
         codes: dict[TopicPartition, int] = {}
-        for topic in request.topics:
-            for partition, offset, metadata in topic.partitions:
-                key = TopicPartition(topic.topic, partition)
-                if topic.topic not in self._cache:
-                    codes[key] = UnknownTopicOrPartitionError.code
-                elif self._too_long(metadata):
-                    codes[key] = OffsetMetadataTooLargeError.code
-                else:
-                    codes[key] = self._zk_offsets.commit(request.group, key, offset)
-        return _commit_response(codes)
+        for topic, (partition, offset, metadata) in partitions_of(self._runtime, request):
+            key = TopicPartition(topic, partition)
+            if topic not in self._cache:
+                codes[key] = UnknownTopicOrPartitionError.code
+            elif self._too_long(metadata):
+                codes[key] = OffsetMetadataTooLargeError.code
+            else:
+                codes[key] = self._zk_offsets.commit(request.group, key, offset)
+        return self._response(codes)
 
     def _commit_to_kafka(self, request: OffsetCommitRequestV1) -> OffsetCommitResponse:
         codes: dict[TopicPartition, int] = {}
         entries: dict[GroupPartition, Committed] = {}
         now = self._now_ms()
-        for topic in request.topics:
-            for partition, offset, timestamp, metadata in topic.partitions:
-                key = TopicPartition(topic.topic, partition)
-                if self._too_long(metadata):
-                    codes[key] = OffsetMetadataTooLargeError.code
-                    continue
-                codes[key] = NO_ERROR
-                entries[GroupPartition(request.group, *key)] = Committed(
-                    offset, metadata or "", now if timestamp == -1 else timestamp
-                )
+        for topic, commit in partitions_of(self._runtime, request):
+            partition, offset, timestamp, metadata = commit
+            key = TopicPartition(topic, partition)
+            if self._too_long(metadata):
+                codes[key] = OffsetMetadataTooLargeError.code
+                continue
+            codes[key] = NO_ERROR
+            entries[GroupPartition(request.group, *key)] = Committed(
+                offset, metadata or "", now if timestamp == -1 else timestamp
+            )
         if entries:
             code = self._offsets.commit(request.group, entries)
             code = _AS_COORDINATOR.get(code, code)
             for entry in entries:
                 codes[TopicPartition(entry.topic, entry.partition)] = code
-        return _commit_response(codes)
+        return self._response(codes)
+
+    def _response(self, codes: dict[TopicPartition, int]) -> OffsetCommitResponse:
+        topics: dict[str, list[OffsetCommitPartitionResponse]] = {}
+        for key, code in in_turns(self._runtime, codes.items()):
+            answer = OffsetCommitPartitionResponse(key.partition, code)
+            topics.setdefault(key.topic, []).append(answer)
+        return OffsetCommitResponse([OffsetCommitTopicResponse(*item) for item in topics.items()])
 
 
 class OffsetFetchApi:
     key = 9
 
-    def __init__(self, cache: MetadataCache, offsets: OffsetManager, zk_offsets: ZkOffsets) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        cache: MetadataCache,
+        offsets: OffsetManager,
+        zk_offsets: ZkOffsets,
+    ) -> None:
+        self._runtime = runtime
         self._cache = cache
         self._offsets = offsets
         self._zk_offsets = zk_offsets
 
     def handle(self, header: RequestHeader, request: OffsetFetchRequest) -> OffsetFetchResponse:
-        keys = _asked(request)
+        keys = self._asked(request)
+        group = request.group
         if header.api_version == 0:
-            return _fetch_response({key: self._from_zookeeper(request.group, key) for key in keys})
-        code = self._offsets.check_coordinator(request.group)
-        return _fetch_response({key: self._from_kafka(request.group, key, code) for key in keys})
+            return self._response({key: self._from_zookeeper(group, key) for key in keys})
+        code = self._offsets.check_coordinator(group)
+        return self._response({key: self._from_kafka(group, key, code) for key in keys})
 
     def failure(
         self, header: RequestHeader, request: OffsetFetchRequest, code: int
     ) -> OffsetFetchResponse:
-        return _fetch_response(dict.fromkeys(_asked(request), (NO_OFFSET, "", code)))
+        return self._response(dict.fromkeys(self._asked(request), (NO_OFFSET, "", code)))
+
+    def _asked(self, request: OffsetFetchRequest) -> Iterator[TopicPartition]:
+        return (TopicPartition(*named) for named in partitions_of(self._runtime, request))
 
     def _from_zookeeper(self, group: str, key: TopicPartition) -> tuple[int, str, int]:
         if key.topic not in self._cache:
@@ -159,6 +180,13 @@ class OffsetFetchApi:
         if committed is None:
             return NO_OFFSET, "", NO_ERROR
         return committed.offset, committed.metadata, NO_ERROR
+
+    def _response(self, found: dict[TopicPartition, tuple[int, str, int]]) -> OffsetFetchResponse:
+        topics: dict[str, list[OffsetFetchPartitionResponse]] = {}
+        for key, answer in in_turns(self._runtime, found.items()):
+            named = OffsetFetchPartitionResponse(key.partition, *answer)
+            topics.setdefault(key.topic, []).append(named)
+        return OffsetFetchResponse([OffsetFetchTopicResponse(*item) for item in topics.items()])
 
 
 class ConsumerMetadataApi:
@@ -214,29 +242,3 @@ class HeartbeatApi:
         self, header: RequestHeader, request: HeartbeatRequest, code: int
     ) -> HeartbeatResponse:
         return HeartbeatResponse(UnknownError.code)
-
-
-def _asked(request: OffsetFetchRequest) -> list[TopicPartition]:
-    return [
-        TopicPartition(topic.topic, partition)
-        for topic in request.topics
-        for partition in topic.partitions
-    ]
-
-
-def _commit_response(codes: dict[TopicPartition, int]) -> OffsetCommitResponse:
-    topics: dict[str, list[OffsetCommitPartitionResponse]] = {}
-    for key, code in codes.items():
-        topics.setdefault(key.topic, []).append(OffsetCommitPartitionResponse(key.partition, code))
-    return OffsetCommitResponse([OffsetCommitTopicResponse(*item) for item in topics.items()])
-
-
-def _fetch_response(
-    found: dict[TopicPartition, tuple[int, str, int]],
-) -> OffsetFetchResponse:
-    topics: dict[str, list[OffsetFetchPartitionResponse]] = {}
-    for key, answer in found.items():
-        topics.setdefault(key.topic, []).append(
-            OffsetFetchPartitionResponse(key.partition, *answer)
-        )
-    return OffsetFetchResponse([OffsetFetchTopicResponse(*item) for item in topics.items()])

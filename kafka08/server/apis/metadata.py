@@ -18,12 +18,7 @@ import logging
 from typing import Protocol
 
 from kafka08.cluster.metadata_cache import MetadataCache
-from kafka08.errors import (
-    KafkaError,
-    LeaderNotAvailableError,
-    UnknownTopicOrPartitionError,
-    code_of,
-)
+from kafka08.errors import LeaderNotAvailableError, UnknownTopicOrPartitionError
 from kafka08.protocol.schemas import (
     BrokerEndpoint,
     MetadataRequest,
@@ -32,6 +27,9 @@ from kafka08.protocol.schemas import (
     RequestHeader,
     TopicMetadata,
 )
+from kafka08.runtime import Runtime
+from kafka08.server.apis.failures import Failures
+from kafka08.server.long_work import in_turns
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
@@ -51,7 +49,8 @@ class TopicCreator(Protocol):
 class MetadataApi:
     key = 3
 
-    def __init__(self, cache: MetadataCache, creator: TopicCreator) -> None:
+    def __init__(self, runtime: Runtime, cache: MetadataCache, creator: TopicCreator) -> None:
+        self._runtime = runtime
         self._cache = cache
         self._creator = creator
 
@@ -59,10 +58,14 @@ class MetadataApi:
         self, header: RequestHeader, request: MetadataRequest
     ) -> MetadataResponse | PaddedMetadataResponse:
         cache = self._cache
-        names = dict.fromkeys(request.topics) if request.topics else cache.topics()
+        names = list(dict.fromkeys(request.topics)) if request.topics else list(cache.topics())
+        failures = Failures()
         topics = [
-            cache.topic_metadata(name) if name in cache else self._missing(name) for name in names
+            cache.topic_metadata(name) if name in cache else self._missing(name, failures)
+            for name in in_turns(self._runtime, names)
         ]
+        if failures:
+            failures.tell(logger, "Could not create all topics asked for")
         return self._response(header, topics)
 
     def failure(
@@ -84,15 +87,11 @@ class MetadataApi:
     def _brokers(self) -> list[BrokerEndpoint]:
         return [BrokerEndpoint(*broker) for broker in self._cache.brokers.values()]
 
-    def _missing(self, topic: str) -> TopicMetadata:
+    def _missing(self, topic: str, failures: Failures) -> TopicMetadata:
         try:
             created = self._creator.create_on_demand(topic)
-        except KafkaError as error:
-            logger.warning("Could not create topic %s: %s", topic, error)
-            return TopicMetadata(error.code, topic, [])
         except Exception as error:
-            logger.exception("Could not create topic %s", topic)
-            return TopicMetadata(code_of(error), topic, [])
+            return TopicMetadata(failures.add(topic, error), topic, [])
         if topic in self._cache:
             return self._cache.topic_metadata(topic)
         code = (LeaderNotAvailableError if created else UnknownTopicOrPartitionError).code

@@ -12,11 +12,9 @@ import logging
 from kafka08.common import TopicPartition
 from kafka08.errors import (
     NO_ERROR,
-    KafkaError,
     ReplicaNotAvailableError,
     UnknownError,
     UnknownTopicOrPartitionError,
-    code_of,
 )
 from kafka08.log.log import EARLIEST_TIME, LATEST_TIME
 from kafka08.protocol.schemas import (
@@ -29,6 +27,9 @@ from kafka08.protocol.schemas import (
     OffsetsTopicResponse,
     RequestHeader,
 )
+from kafka08.runtime import Runtime
+from kafka08.server.apis.failures import Failures
+from kafka08.server.long_work import in_turns, partitions_of
 from kafka08.server.replica_manager import ReplicaManager
 
 logger = logging.getLogger("kafka.server.KafkaApis")
@@ -37,18 +38,26 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 class OffsetsApi:
     key = 2
 
-    def __init__(self, replicas: ReplicaManager) -> None:
+    def __init__(self, runtime: Runtime, replicas: ReplicaManager) -> None:
+        self._runtime = runtime
         self._replicas = replicas
 
     def handle(self, header: RequestHeader, request: OffsetsRequest) -> OffsetsResponse:
         wanted = {
-            TopicPartition(topic.topic, partition.partition): partition
-            for topic in request.topics
-            for partition in topic.partitions
+            TopicPartition(topic, partition.partition): partition
+            for topic, partition in partitions_of(self._runtime, request)
         }
         topics: dict[str, list[OffsetsPartitionResponse]] = {}
-        for key, asked in wanted.items():
-            topics.setdefault(key.topic, []).append(self._answer(key, asked, request.replica_id))
+        failures = Failures()
+        for key, asked in in_turns(self._runtime, wanted.items()):
+            answer = self._answer(key, asked, request.replica_id, failures)
+            topics.setdefault(key.topic, []).append(answer)
+        if failures:
+            failures.tell(
+                logger,
+                f"Offset request with correlation id {header.correlation_id} "
+                f"from client {header.client_id}",
+            )
         return OffsetsResponse([OffsetsTopicResponse(*item) for item in topics.items()])
 
     def failure(self, header: RequestHeader, request: OffsetsRequest, code: int) -> OffsetsResponse:
@@ -66,18 +75,14 @@ class OffsetsApi:
         )
 
     def _answer(
-        self, key: TopicPartition, asked: OffsetsPartition, replica_id: int
+        self, key: TopicPartition, asked: OffsetsPartition, replica_id: int, failures: Failures
     ) -> OffsetsPartitionResponse:
         try:
             if asked.time not in (LATEST_TIME, EARLIEST_TIME):
                 self._replicas.stat_files(key)  # may wait; nothing below does
             offsets = self._offsets(key, asked, replica_id)
-        except KafkaError as error:
-            logger.warning("Offset request on partition %s failed due to %s", key, error)
-            return OffsetsPartitionResponse(asked.partition, error.code, [])
         except Exception as error:
-            logger.exception("Error while responding to offset request on %s", key)
-            return OffsetsPartitionResponse(asked.partition, code_of(error), [])
+            return OffsetsPartitionResponse(asked.partition, failures.add(key, error), [])
         return OffsetsPartitionResponse(asked.partition, NO_ERROR, offsets)
 
     def _offsets(self, key: TopicPartition, asked: OffsetsPartition, replica_id: int) -> list[int]:

@@ -12,12 +12,7 @@ from __future__ import annotations
 import logging
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
-from kafka08.errors import (
-    NO_ERROR,
-    InvalidTopicError,
-    KafkaError,
-    code_of,
-)
+from kafka08.errors import NO_ERROR, InvalidTopicError
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.schemas import (
     ProducePartitionResponse,
@@ -26,7 +21,11 @@ from kafka08.protocol.schemas import (
     ProduceTopicResponse,
     RequestHeader,
 )
+from kafka08.runtime import Runtime
 from kafka08.server.acks import await_acks
+from kafka08.server.apis.failures import Failures
+from kafka08.server.appends import Appends, Room
+from kafka08.server.long_work import in_turns, partitions_of
 from kafka08.server.rebuild import ConsumerView
 from kafka08.server.replica_manager import ReplicaManager
 
@@ -40,44 +39,52 @@ _new = tuple.__new__
 class ProduceApi:
     key = 0
 
-    def __init__(self, replicas: ReplicaManager, view: ConsumerView) -> None:
+    def __init__(self, runtime: Runtime, replicas: ReplicaManager, view: ConsumerView) -> None:
+        self._runtime = runtime
         self._replicas = replicas
         self._view = view
+        self._appends = Appends(runtime, replicas, view.long_work)
 
     def handle(self, header: RequestHeader, request: ProduceRequest) -> ProduceResponse | None:
         acks = request.acks
         # A partition named twice counts once, as in the original's map: the last one.
         sets = {
-            _new(TopicPartition, (topic.topic, partition.partition)): partition.message_set
-            for topic in request.topics
-            for partition in topic.partitions
+            _new(TopicPartition, (topic, partition.partition)): partition.message_set
+            for topic, partition in partitions_of(self._runtime, request)
         }
         required: dict[TopicPartition, int] = {}
+        failures = Failures()
+        room = Room(sum(map(len, sets.values())))
         answers = {
-            key: self._append(key, data, header, acks, required) for key, data in sets.items()
+            key: self._append(key, data, room, acks, required, failures)
+            for key, data in in_turns(self._runtime, sets.items())
         }
+        if failures:
+            failures.tell(
+                logger,
+                f"Produce request with correlation id {header.correlation_id} "
+                f"from client {header.client_id}",
+            )
         if acks == 0:
-            failed = [str(key) for key, answer in answers.items() if answer.error]
-            if failed:
-                raise ConnectionClosed(f"produce with acks 0 failed for {', '.join(failed)}")
+            if failures:
+                raise ConnectionClosed(f"produce with acks 0 failed for {failures}")
             return None
         if acks != 1:
             for key, code in await_acks(self._replicas, required, acks, request.timeout_ms).items():
                 answers[key] = answers[key]._replace(error=code)
-        return _response(answers)
+        return self._response(answers)
 
     def failure(
         self, header: RequestHeader, request: ProduceRequest, code: int
     ) -> ProduceResponse | None:
         if request.acks == 0:
             raise ConnectionClosed("produce with acks 0 failed")
-        return _response(
+        return self._response(
             {
-                TopicPartition(topic.topic, partition.partition): ProducePartitionResponse(
+                TopicPartition(topic, partition.partition): ProducePartitionResponse(
                     partition.partition, code, -1
                 )
-                for topic in request.topics
-                for partition in topic.partitions
+                for topic, partition in partitions_of(self._runtime, request)
             }
         )
 
@@ -85,36 +92,29 @@ class ProduceApi:
         self,
         key: TopicPartition,
         data: memoryview,
-        header: RequestHeader,
+        room: Room,
         acks: int,
         required: dict[TopicPartition, int],
+        failures: Failures,
     ) -> ProducePartitionResponse:
         """Append one set; where its end is to be acknowledged goes into ``required``."""
         code, base_offset = NO_ERROR, -1
         try:
             if key.topic == OFFSETS_TOPIC:
                 raise InvalidTopicError(f"Cannot append to internal topic {key.topic}")
-            appended = self._replicas.append(key, data, acks)
+            appended = self._appends.append(key, data, acks, room)
             if appended.count:
                 base_offset = appended.first_offset
                 required[key] = appended.last_offset + 1
             if appended.prepared is not None:
                 self._view.remember(appended.prepared)
-        except KafkaError as error:
-            if not isinstance(error.__cause__, OSError):  # disks are spoken of elsewhere, once
-                logger.warning(
-                    "Produce request with correlation id %d from client %s on partition %s "
-                    "failed due to %s", header.correlation_id, header.client_id, key, error,
-                )  # fmt: skip
-            code = error.code
         except Exception as error:
-            logger.exception("Error processing produce request on partition %s", key)
-            code = code_of(error)
+            code = failures.add(key, error)
         return _new(ProducePartitionResponse, (key.partition, code, base_offset))
 
-
-def _response(answers: dict[TopicPartition, ProducePartitionResponse]) -> ProduceResponse:
-    topics: dict[str, list[ProducePartitionResponse]] = {}
-    for key, answer in answers.items():
-        topics.setdefault(key.topic, []).append(answer)
-    return _new(ProduceResponse, ([_new(ProduceTopicResponse, item) for item in topics.items()],))
+    def _response(self, answers: dict[TopicPartition, ProducePartitionResponse]) -> ProduceResponse:
+        topics: dict[str, list[ProducePartitionResponse]] = {}
+        for key, answer in in_turns(self._runtime, answers.items()):
+            topics.setdefault(key.topic, []).append(answer)
+        named = [_new(ProduceTopicResponse, item) for item in topics.items()]
+        return _new(ProduceResponse, (named,))

@@ -1,0 +1,46 @@
+"""What goes wrong with the topics or partitions of one request, told in one line."""
+
+from __future__ import annotations
+
+import logging
+
+from kafka08.common import TopicPartition
+from kafka08.errors import KafkaError, code_of
+
+_SHOWN = 3
+
+
+class Failures:
+    """``add`` gives the wire code; ``tell`` logs a line, unless all are of a disk: those are spoken
+    of elsewhere, once."""
+
+    __slots__ = ("_count", "_is_news", "_shown", "_unexpected")
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._is_news = False
+        self._shown: list[str] = []
+        self._unexpected: Exception | None = None
+
+    def add(self, key: TopicPartition | str, error: Exception) -> int:
+        self._count += 1
+        self._is_news = self._is_news or not isinstance(error.__cause__, OSError)
+        if len(self._shown) < _SHOWN:
+            self._shown.append(f"{key} failed due to {error}")
+        if self._unexpected is None and not isinstance(error, KafkaError):
+            self._unexpected = error
+        return code_of(error)
+
+    def __bool__(self) -> bool:
+        return self._count > 0
+
+    def __str__(self) -> str:
+        more = self._count - len(self._shown)
+        return "; ".join(self._shown) + (f"; and {more} more" if more else "")
+
+    def tell(self, logger: logging.Logger, request: str) -> None:
+        """A warning, or an error with the first traceback if one was not a KafkaError."""
+        if not self._is_news:
+            return
+        level = logging.WARNING if self._unexpected is None else logging.ERROR
+        logger.log(level, "%s: %s", request, self, exc_info=self._unexpected)

@@ -1,0 +1,101 @@
+"""Producers' sets on their way into the log: short ones at once, long ones checked elsewhere.
+
+What takes long about a set is to open its wrappers and to check its crcs. Another thread does
+that and numbers the set from where the log ends at that moment. Back on the loop the partition is
+looked at again: what was appended meanwhile only moves the set's offsets, and the write itself is
+one step as ever. Nothing of a set is written before all of it was checked.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from kafka08.common import TopicPartition
+from kafka08.errors import RequestTimedOutError
+from kafka08.log.log import Log, LogAppendInfo, Numbered
+from kafka08.message.compression import InflatesTooFarError
+from kafka08.message.message_set import Opened
+from kafka08.runtime import Lock, Runtime
+from kafka08.server.long_work import LOOP_BYTES, LOOP_STORED_BYTES, SMALL_BYTES, LongWork
+from kafka08.server.replica_manager import ReplicaManager
+
+# What the sets of one request may inflate to: so much, or so many times the request's bytes.
+REQUEST_BYTES = 128 << 20
+REQUEST_RATIO = 16
+# Moving more entries than that takes a while too: then the set is numbered again elsewhere.
+_MOVED_ENTRIES = 20_000
+_TRIES = 8
+
+
+class Room:
+    """What a request with so many bytes of sets may still inflate."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, stored_bytes: int) -> None:
+        self.left = max(REQUEST_BYTES, REQUEST_RATIO * stored_bytes)
+
+
+class Appends:
+    """Appends one set at a time."""
+
+    def __init__(self, runtime: Runtime, replicas: ReplicaManager, long_work: LongWork) -> None:
+        self._runtime = runtime
+        self._replicas = replicas
+        self._long_work = long_work
+        self._locks: dict[TopicPartition, tuple[Lock, list[None]]] = {}
+
+    def append(self, key: TopicPartition, data: memoryview, acks: int, room: Room) -> LogAppendInfo:
+        """Append a set as leader; may wait if it is long.
+
+        Raises as ReplicaManager.append does, InflatesTooFarError also when the request has no
+        room left, and RequestTimedOutError for a long set that others keep overtaking: nothing of
+        it was written.
+        """
+        if len(data) <= LOOP_STORED_BYTES:
+            try:
+                opened = Opened(min(room.left, LOOP_BYTES))
+                appended = self._replicas.append(key, data, acks, opened)
+                room.left -= min(room.left, LOOP_BYTES) - opened.room
+                return appended
+            except InflatesTooFarError:
+                if room.left <= LOOP_BYTES:
+                    raise
+        lock, users = self._locks.setdefault(key, (self._runtime.lock(), []))
+        users.append(None)
+        try:
+            with lock:  # long sets would overtake each other without an end
+                return self._append_long(key, data, acks, room)
+        finally:
+            users.pop()
+            if not users:
+                del self._locks[key]
+
+    def _append_long(
+        self, key: TopicPartition, data: memoryview, acks: int, room: Room
+    ) -> LogAppendInfo:
+        replicas = self._replicas
+        for _ in range(_TRIES):
+            log = replicas.writable(key, acks).leader_log()
+            config, base = log.config, log.log_end_offset
+
+            number = partial(_number, log, data, base)
+            try:
+                numbered, inflated = self._long_work.run(number, room.left, len(data))
+            except InflatesTooFarError:
+                room.left = 0
+                raise
+            data = data[: numbered.found.valid_bytes]  # numbering may have moved bytes up
+            if replicas.writable(key, acks).leader_log() is log and log.config is config:
+                movable = numbered.movable and numbered.found.entries <= _MOVED_ENTRIES
+                if log.log_end_offset == base or movable:
+                    room.left -= inflated
+                    return replicas.append(key, data, acks, numbered=numbered)
+        raise RequestTimedOutError(f"{key} is too busy for a set of {len(data)} bytes")
+
+
+def _number(log: Log, data: memoryview, base: int, room: int) -> tuple[Numbered, int]:
+    """The set, and how many bytes its wrappers inflated to. To be called on any thread."""
+    opened = Opened(room)
+    numbered = log.number(data, base, opened=opened, rebuild=room <= SMALL_BYTES)
+    return numbered, room - opened.room

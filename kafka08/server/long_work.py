@@ -1,0 +1,122 @@
+"""Work whose length a client chooses, kept away from the event loop.
+
+One thread runs the loop, so what takes more than a few milliseconds makes everybody wait. How
+long a compressed set takes shows only when it is opened. It is tried with little room first:
+``LOOP_BYTES`` on the loop, then ``SMALL_BYTES`` in one of the few places on other threads, and
+what does not fit there waits for the one place for large ones. So a client's ordinary sets never
+queue behind another's huge ones, and not many threads compete with the loop for the interpreter.
+Long lists of short work are done ``in_turns``.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, TypeVar
+
+from kafka08.message.compression import InflatesTooFarError
+from kafka08.runtime import Queue, Runtime
+
+T = TypeVar("T")
+
+# What is checked on the loop: stored bytes of a set, and what its wrappers inflate to.
+LOOP_STORED_BYTES = 256 << 10
+LOOP_BYTES = 256 << 10
+# What one of the small places may inflate or walk through.
+SMALL_BYTES = 8 << 20
+_SMALL_PLACES = 3
+
+# Requests of so many partitions are gone through in turns, and decoded by another thread if they
+# have so many bytes.
+MANY_PARTITIONS = 500
+MANY_BYTES = 64 << 10
+MANY_PRODUCE_BYTES = 1 << 20
+
+_TURN_SECONDS = 0.005
+# Greenlets that wait for a socket are only looked at when there is a moment without work.
+_PAUSE_SECONDS = 0.001
+
+
+class LongWork:
+    """The places for long work on other threads. Who waits for one is served in order."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._small = runtime.queue()
+        self._large = runtime.queue()
+        for _ in range(_SMALL_PLACES):
+            self._small.put(None)
+        self._large.put(None)
+
+    def run(self, work: Callable[[int], T], room: int, size: int = 0) -> T:
+        """``work(bytes it may inflate)`` on another thread; the greenlet waits meanwhile.
+
+        ``work`` raises InflatesTooFarError if that is not enough and is then called once more,
+        with ``room`` bytes. ``size`` bytes it walks through in any case.
+        """
+        if size <= SMALL_BYTES:
+            try:
+                return self._at(self._small, work, min(room, SMALL_BYTES))
+            except InflatesTooFarError:
+                if room <= SMALL_BYTES:
+                    raise
+        return self._at(self._large, work, room)
+
+    def _at(self, places: Queue, work: Callable[[int], T], room: int) -> T:
+        places.get()
+        try:
+            return self._runtime.blocking(work, room)
+        finally:
+            places.put(None)
+
+
+class _Collector:
+    """Keeps the garbage collector, which stops everybody, from going through long lists."""
+
+    def __init__(self) -> None:
+        self._users = 0
+        self._has_set_aside = False
+
+    def __enter__(self) -> None:
+        self._users += 1
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._users -= 1
+        if not self._users and self._has_set_aside:
+            self._has_set_aside = False
+            gc.unfreeze()
+
+    def set_aside(self) -> None:
+        """What there is now is left alone until nobody uses this any more."""
+        if self._users:
+            self._has_set_aside = True
+            gc.freeze()
+
+
+# There is one collector in a process.
+collector = _Collector()
+
+
+def in_turns(runtime: Runtime, items: Collection[T]) -> Iterable[T]:
+    """The items; after every few milliseconds of work on them everybody else gets a turn."""
+    return items if len(items) < 2 else _turns(runtime, items)
+
+
+def partitions_of(runtime: Runtime, request: Any) -> Iterable[tuple[str, Any]]:
+    """(topic, partition) of each partition that a request names, in turns if they are many."""
+    topics = request.topics
+    pairs = ((topic.topic, partition) for topic in topics for partition in topic.partitions)
+    if len(topics) + sum([len(topic.partitions) for topic in topics]) < MANY_PARTITIONS:
+        return pairs
+    return _turns(runtime, pairs)
+
+
+def _turns(runtime: Runtime, items: Iterable[T]) -> Iterator[T]:
+    now = runtime.clock.monotonic
+    until = now() + _TURN_SECONDS
+    for item in items:
+        yield item
+        if now() > until:
+            collector.set_aside()
+            runtime.sleep(_PAUSE_SECONDS)
+            until = now() + _TURN_SECONDS
