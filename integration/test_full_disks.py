@@ -12,6 +12,8 @@ import os
 import random
 import re
 import shutil
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from typing import Any
 import pytest
 
 from integration import harness
+from integration.clients import KAFKA_08
 from integration.harness import Broker, Process, ZooKeeper, zookeeper_text
 from integration.test_disks import WAIT_S, Disk, Load
 from integration.wire import Wire, WireError, entry, wait_until
@@ -210,6 +213,34 @@ def state(broker: Broker) -> dict[str, Any]:
     return found
 
 
+@contextlib.contextmanager
+def librdkafka_load(brokers: list[Broker]) -> Iterator[Counter[str]]:
+    """What became of the messages that librdkafka sent meanwhile."""
+    from confluent_kafka import Producer
+
+    outcomes: Counter[str] = Counter()
+    settings = {"bootstrap.servers": ",".join(each.address for each in brokers), **KAFKA_08}
+    producer = Producer({**settings, "request.required.acks": -1})
+    end = threading.Event()
+
+    def told(error: object, message: object) -> None:
+        outcomes["sent" if error is None else str(error)] += 1
+
+    def send() -> None:
+        while not end.wait(0.01):
+            producer.produce(TOPIC, b"by librdkafka", partition=0, on_delivery=told)
+            producer.poll(0)
+
+    thread = threading.Thread(target=send, daemon=True)
+    thread.start()
+    try:
+        yield outcomes
+    finally:
+        end.set()
+        thread.join(WAIT_S)
+        producer.flush(WAIT_S)
+
+
 def test_others_lead_while_a_disk_is_full(
     start: Callable[..., Broker], disk: SmallDisk, tmp_path: Path
 ) -> None:
@@ -228,8 +259,11 @@ def test_others_lead_while_a_disk_is_full(
     wait_until("full isr", WAIT_S, lambda: isr(first) == [1, 2, 3])
     load = Load([first, second, third], TOPIC, 1)
     load.start()
-    try:
+    with contextlib.ExitStack() as stack:
+        stack.callback(load.stop)
+        outcomes = stack.enter_context(librdkafka_load([first, second, third]))
         wait_until("load", WAIT_S, lambda: len(load.acknowledged) > 100)
+        wait_until("librdkafka", WAIT_S, lambda: outcomes["sent"] > 100)
         disk.fill()
         wait_until("another leader", WAIT_S, lambda: state(first)["leader"] in (2, 3))
         count = len(load.acknowledged)
@@ -239,9 +273,8 @@ def test_others_lead_while_a_disk_is_full(
         wait_until("leader again", WAIT_S, lambda: state(first)["leader"] == 1)
         count = len(load.acknowledged)
         wait_until("more records", WAIT_S, lambda: len(load.acknowledged) > count + 100)
-    finally:
-        load.stop()
     assert load.failed == []
+    assert outcomes.keys() == {"sent"}
     with first.wire() as wire:
         found = {each.offset: each.value for each in wire.read_all(TOPIC, 0)}
     assert all(found.get(offset) == value for _, offset, value in load.acknowledged)
