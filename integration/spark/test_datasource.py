@@ -98,14 +98,17 @@ def test_columns_of_a_batch(spark: SparkSession, either: Broker) -> None:
     topic = new_topic(either, 2)
     produce(either, topic, 0, [(b"k", b"v"), (None, b"w"), (b"gone", None)])
     produce(either, topic, 1, [(b"", b"")])
+    before = int(time.time())
     rows = load(spark, either, subscribe=topic).orderBy("partition", "offset").collect()
-    cells = [tuple(row)[:6] for row in rows]
+    cells = [tuple(row)[:5] for row in rows]
     assert cells == [
-        (b"k", b"v", topic, 0, 0, None),
-        (None, b"w", topic, 0, 1, None),
-        (b"gone", None, topic, 0, 2, None),
-        (b"", b"", topic, 1, 0, None),
+        (b"k", b"v", topic, 0, 0),
+        (None, b"w", topic, 0, 1),
+        (b"gone", None, topic, 0, 2),
+        (b"", b"", topic, 1, 0),
     ]
+    (planned,) = {row["timestamp"] for row in rows}
+    assert before <= planned.timestamp() <= time.time()
     assert {row["timestampType"] for row in rows} == {-1}
 
 
@@ -418,6 +421,116 @@ def test_a_restart_replays_the_batch_that_was_under_way(
     assert min(again.batches) == 1
     assert again.batches[1] == seen.batches[1]
     assert len(seen.batches[0]) + len(again.values) == 400
+
+
+def test_a_watermark_on_the_time_of_reading(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    """In append mode: a window's row comes when the watermark has passed it."""
+    topic = new_topic(broker)
+    send(broker, topic, 0, range(10))
+    frame = load(spark, broker, True, subscribe=topic, startingOffsets="earliest")
+    windows = frame.withWatermark("timestamp", "0 seconds").groupBy(
+        F.window("timestamp", "1 second")
+    )
+    rows: list[int] = []
+
+    def take(batch: DataFrame, number: int) -> None:
+        rows.extend(row["count"] for row in batch.collect())
+
+    writer = windows.count().writeStream.outputMode("append").foreachBatch(take)
+    query = writer.option("checkpointLocation", str(tmp_path / "c")).start()
+
+    def counted() -> bool:
+        send(broker, topic, 0, [10])
+        return sum(rows) >= 10 or not query.isActive
+
+    try:
+        wait_until("the first window", DEADLINE_S, counted)
+        assert query.exception() is None
+        assert rows[0] >= 10
+    finally:
+        query.stop()
+
+
+def test_output_modes_and_save_modes_of_the_sink(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    topic = new_topic(broker)
+    target = {"kafka.bootstrap.servers": broker.address, "topic": topic}
+    for mode in ("error", "ignore"):
+        writer = spark.createDataFrame([("a",)], "value string").write.format("kafka08")
+        with pytest.raises(PySparkException, match="UNSUPPORTED_DATA_SOURCE_SAVE_MODE"):
+            writer.options(**target).mode(mode).save()
+    send(broker, topic, 0, range(5))
+    frame = load(spark, broker, True, subscribe=topic, startingOffsets="earliest")
+    counts = frame.groupBy().count().selectExpr("cast(count as string) value")
+
+    def run(mode: str) -> None:
+        stream = counts.writeStream.format("kafka08").options(**target).outputMode(mode)
+        stream = stream.option("checkpointLocation", str(tmp_path / mode))
+        assert stream.trigger(availableNow=True).start().awaitTermination(DEADLINE_S)
+
+    with pytest.raises(PySparkException, match="kafka08 does not support Update mode"):
+        run("update")
+    run("complete")
+    assert numbers(load(spark, broker, subscribe=topic)) == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_checkpoint_of_sparks_own_connector_is_continued(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    """Its files as Spark 4 writes them for ``format("kafka")``, after a batch of 3 and 4."""
+    topic = new_topic(broker, 2)
+    for partition in range(2):
+        send(broker, topic, partition, range(10 * partition, 10 * partition + 10))
+    checkpoint = tmp_path / "c"
+    batch = {"batchWatermarkMs": 0, "batchTimestampMs": 1, "conf": {}}
+    files = {
+        "metadata": json.dumps({"id": str(uuid.uuid4())}),
+        "sources/0/0": f'v1\n{{"{topic}":{{"1":0,"0":0}}}}',
+        "offsets/0": f'v1\n{json.dumps(batch)}\n{{"{topic}":{{"1":4,"0":3}}}}',
+        "commits/0": 'v1\n{"nextBatchWatermarkMs":0}',
+    }
+    for name, text in files.items():
+        (checkpoint / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkpoint / name).write_text(text)
+    out = Sums()
+    query = start(load(spark, broker, True, subscribe=topic), out, checkpoint, availableNow=True)
+    assert query.awaitTermination(DEADLINE_S)
+    assert out.batches == {1: [*range(3, 10), *range(14, 20)]}
+
+
+def test_offsets_stay_when_the_last_topic_of_a_pattern_goes(
+    spark: SparkSession, broker: Broker, tmp_path: Path, triggers: Triggers
+) -> None:
+    new_topic(broker)  # who knows this one is believed
+    topic = f"last-{uuid.uuid4().hex[:8]}"
+    broker.create_topic(topic)
+    send(broker, topic, 0, range(10))
+    lenient = {"subscribePattern": "last-.*", "failOnDataLoss": "false"}
+    out = Sums()
+    frame = load(spark, broker, True, startingOffsets="earliest", **lenient)
+    query = start(frame, out, tmp_path / "c", processingTime="100 milliseconds")
+
+    def offsets() -> dict[str, str]:
+        return {p.name: p.read_text() for p in (tmp_path / "c" / "offsets").glob("[0-9]*")}
+
+    def gone() -> bool:
+        with OffsetReader([("127.0.0.1", broker.port)]) as reader:
+            return TopicPartition(topic, 0) not in reader.find([], lambda there: ())
+
+    try:
+        wait_until("all", DEADLINE_S, lambda: len(out.values) == 10 or not query.isActive)
+        broker.delete_topic(topic)
+        wait_until("its end", DEADLINE_S, gone)
+        idle = triggers.idle
+        wait_until("triggers", DEADLINE_S, lambda: triggers.idle >= idle + 5 or not query.isActive)
+        assert query.exception() is None
+        assert set(offsets()) == {"0"}
+        assert json.loads(offsets()["0"].splitlines()[-1]) == {topic: {"0": 10}}
+    finally:
+        query.stop()
 
 
 # --- the sink

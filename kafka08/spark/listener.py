@@ -35,6 +35,25 @@ logger = logging.getLogger("kafka08.spark.listener")
 Commit = Callable[[Mapping[TopicPartition, int]], object]
 
 
+def offsets_behind_latest(source: Any) -> dict[str, str]:
+    """How many messages a query has still to read, from a source of its progress
+    (``query.lastProgress.sources[0]``).
+
+    Names and values are those of the metrics of Spark's own Kafka source:
+    ``minOffsetsBehindLatest``, ``maxOffsetsBehindLatest``, ``avgOffsetsBehindLatest``, each over
+    the partitions that were read. Empty for sources of other kinds.
+    """
+    end, latest = _offsets(source.endOffset), _offsets(source.latestOffset)
+    behind = [max(latest.get(tp, 0) - offset, 0) for tp, offset in end.items()]
+    if not behind or not latest:
+        return {}
+    return {
+        "minOffsetsBehindLatest": str(min(behind)),
+        "maxOffsetsBehindLatest": str(max(behind)),
+        "avgOffsetsBehindLatest": str(sum(behind) / len(behind)),
+    }
+
+
 class GroupOffsetsListener(StreamingQueryListener):
     """Stores the ends of batches as offsets of ``group``; ``spark.streams.addListener`` it.
 

@@ -28,16 +28,18 @@ from kafka08.spark.source_read import read_range
 
 
 class Task(NamedTuple):
-    """A range, and who led its partition when it was planned."""
+    """A range, who led its partition when it was planned, and when that was (ms of the epoch)."""
 
     wanted: Range
     leader: Broker | None
+    planned_ms: int
 
 
 def tasks(planner: SourcePlanner, start: Offsets, end: Offsets) -> list[InputPartition]:
     ranges = planner.ranges(start, end)
     leaders = planner.leaders(ranges)
-    return [InputPartition(Task(each, leaders.get(each.topic_partition))) for each in ranges]
+    now = planner.now_ms()
+    return [InputPartition(Task(each, leaders.get(each.topic_partition), now)) for each in ranges]
 
 
 def run(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -47,7 +49,20 @@ def run(options: SourceOptions, partition: InputPartition) -> Iterator[pa.Record
     task: Task = partition.value
     context = TaskContext.get()
     first = context is None or context.attemptNumber() == 0
-    yield from read_range(options, task.wanted, task.leader if first else None)
+    for batch in read_range(options, task.wanted, task.leader if first else None):
+        yield timed(batch, task.planned_ms)
+
+
+def timed(batch: pa.RecordBatch, planned_ms: int) -> pa.RecordBatch:
+    """With the moment of planning in the column ``timestamp``.
+
+    Messages have no time of their own. Were the column null, ``withWatermark("timestamp")`` would
+    drop all rows without a word.
+    """
+    place = batch.schema.get_field_index("timestamp")
+    field = batch.schema.field(place)
+    moment = pa.scalar(planned_ms * 1000, pa.int64()).cast(field.type)
+    return batch.set_column(place, field, pa.repeat(moment, batch.num_rows))
 
 
 class BatchReader(DataSourceReader):

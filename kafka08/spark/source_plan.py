@@ -56,6 +56,7 @@ class SourcePlanner:
             runtime=self._runtime,
         )
         self._last_trigger: float | None = None
+        self._now_ms = 0
 
     # --- partitions
 
@@ -212,6 +213,11 @@ class SourcePlanner:
     def leaders(self, ranges: Iterable[Range]) -> dict[TopicPartition, Broker]:
         """Hints for executors."""
         return self._reader.leaders({each.topic_partition for each in ranges})
+
+    def now_ms(self) -> int:
+        """The time, in ms of the epoch; it never goes back."""
+        self._now_ms = max(self._now_ms, self._runtime.clock.millis())
+        return self._now_ms
 
     def _loss(self, text: str) -> None:
         report_loss(self._options, text)

@@ -177,3 +177,26 @@ def test_serialisation_errors() -> None:
     rig = Rig(producer_type="async")
     rig.send(KeyedMessage("t", "text"), KeyedMessage("t", b"bytes"))
     assert sum(rig.counts()) == 1
+
+
+def test_a_broker_that_has_just_started_costs_no_try() -> None:
+    """The controller has told it of no topic yet: the other listed broker is asked."""
+    for seed in range(4):
+        rig = Rig(message_send_max_retries=0)
+        endpoints = [(broker.host, broker.port) for broker in BROKERS]
+        client = ClusterClient(
+            endpoints,
+            runtime=rig.runtime,
+            channel=rig.cluster.channel,
+            rng=random.Random(seed),
+        )
+        config = ProducerConfig(metadata_broker_list=("b0:9090",), message_send_max_retries=0)
+        handler = EventHandler(
+            config, client, byte_array_partitioner, identity, identity, rig.runtime
+        )
+        untold = schemas.MetadataResponse([], [schemas.TopicMetadata(3, "t", [])])
+        rig.cluster.script = lambda port, request, untold=untold: (
+            untold if port == 9090 and isinstance(request, schemas.MetadataRequest) else None
+        )
+        handler.handle(plain(b"a"))
+        assert sum(rig.counts()) == 1

@@ -11,7 +11,7 @@ pytest.importorskip("pyspark")
 
 from kafka08.common import TopicPartition
 from kafka08.errors import ConfigError
-from kafka08.spark.listener import GroupOffsetsListener
+from kafka08.spark.listener import GroupOffsetsListener, offsets_behind_latest
 
 PROPERTIES = {"zookeeper.connect": "nowhere:1"}
 
@@ -49,3 +49,17 @@ def test_a_failure_does_not_reach_the_query() -> None:
 def test_a_group_is_needed() -> None:
     with pytest.raises(ConfigError, match=r"group\.id"):
         GroupOffsetsListener(PROPERTIES)
+
+
+def test_offsets_behind_latest() -> None:
+    source = SimpleNamespace(
+        endOffset='{"t": {"0": 5, "1": 7, "2": 9}}',
+        latestOffset='{"t": {"0": 15, "1": 7, "2": 8, "3": 100}}',
+    )
+    assert offsets_behind_latest(source) == {
+        "minOffsetsBehindLatest": "0",
+        "maxOffsetsBehindLatest": "10",
+        "avgOffsetsBehindLatest": str(10 / 3),
+    }
+    for end, latest in (("5", "6"), (None, None), ('{"t": {"0": 5}}', None)):
+        assert offsets_behind_latest(SimpleNamespace(endOffset=end, latestOffset=latest)) == {}

@@ -10,11 +10,13 @@ import pytest
 pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")
 
+import pyarrow as pa
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
 from kafka08.common import TopicPartition
 from kafka08.errors import ConfigError, UnknownTopicOrPartitionError
 from kafka08.message.message_set import encode_set
+from kafka08.spark.columns import record_batch
 from kafka08.spark.errors import (
     DataLossError,
     EndedEarlyError,
@@ -24,7 +26,7 @@ from kafka08.spark.errors import (
 from kafka08.spark.offsets import OffsetReader
 from kafka08.spark.planner import Range
 from kafka08.spark.reader import RangeReader
-from kafka08.spark.source import StreamReader
+from kafka08.spark.source import StreamReader, timed
 from kafka08.spark.source_options import SourceOptions
 from kafka08.spark.source_plan import SourcePlanner, from_json, to_json
 from kafka08.spark.source_read import read_range
@@ -229,6 +231,24 @@ def test_a_reader_travels_without_its_connections(cluster: FakeCluster) -> None:
     copy = pickle.loads(pickle.dumps(stream_of(cluster)))
     assert copy._options == OPTIONS
     assert copy._made is None
+
+
+def test_rows_have_the_time_of_their_planning(cluster: FakeCluster) -> None:
+    stream = stream_of(cluster)
+    clock = stream._planner._runtime.clock
+    (task,) = stream.partitions({"t": {"0": 0, "1": 30}}, {"t": {"0": 10, "1": 30}})
+    planned = clock.millis()
+    assert task.value.planned_ms == planned
+    batch, _ = record_batch(cluster.logs[T], task.value.wanted)
+    assert batch is not None
+    found = timed(batch, planned)
+    assert found.schema.equals(batch.schema)
+    moments = found.column("timestamp").cast(pa.int64()).to_pylist()
+    assert moments == [planned * 1000] * 10
+    assert found.drop_columns("timestamp").equals(batch.drop_columns("timestamp"))
+    clock.now -= 60  # type: ignore[attr-defined]
+    (later,) = stream.partitions({"t": {"0": 0, "1": 30}}, {"t": {"0": 10, "1": 30}})
+    assert later.value.planned_ms == planned, "or a watermark would drop the rows as late"
 
 
 # --- on executors
