@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from socket import MSG_MORE
 from typing import Any
 
@@ -42,6 +43,26 @@ _PLAIN = (bytes, bytearray, memoryview)
 _READ = 1
 
 
+class Peer:
+    """Who sent the request in work. ``has_ended`` once it sends no more: it has closed its
+    connection, or its half of it. Who waits in its name sets ``wake``, to hear of that."""
+
+    __slots__ = ("has_ended", "wake")
+
+    def __init__(self) -> None:
+        self.has_ended = False
+        self.wake: Callable[[], object] | None = None
+
+    def end(self) -> None:
+        self.has_ended = True
+        if self.wake is not None:
+            self.wake()
+
+
+# Of the greenlet's connection; nobody outside of connections.
+current_peer: ContextVar[Peer | None] = ContextVar("current_peer", default=None)
+
+
 class Connection:
     """A socket, its frames and replies, and when it was last heard (monotonic seconds).
 
@@ -50,13 +71,14 @@ class Connection:
 
     __slots__ = (
         "_callback", "_decoder", "_held", "_held_bytes", "_hub", "_lock", "_readable", "_sock",
-        "_writing", "address", "last_active", "serving",
+        "_writing", "address", "last_active", "peer", "serving",
     )  # fmt: skip
 
     def __init__(self, sock: Any, address: str, max_bytes: int) -> None:
         self.address = address
         self.last_active = time.monotonic()
         self.serving = False
+        self.peer = Peer()
         self._sock = sock
         self._decoder = FrameDecoder(max_bytes)
         self._hub = gevent.get_hub()
@@ -67,11 +89,16 @@ class Connection:
         self._callback: Any = None
         self._writing = False  # a greenlet of its own sends what was held
 
+    def fileno(self) -> int:
+        descriptor: int = self._sock.fileno()
+        return descriptor
+
     def run(self, handle: Handle) -> None:
         """Serve until the peer closes, the protocol is broken or ``handle`` raises.
 
         Replies to requests served before that are sent all the same.
         """
+        current_peer.set(self.peer)
         try:
             self._serve(handle)
         finally:

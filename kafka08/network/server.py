@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import select
 import socket as stdlib_socket
 import time
 from collections import Counter
@@ -26,6 +27,10 @@ from kafka08.network.hosts import bare, first_address
 logger = logging.getLogger("kafka.network.Acceptor")
 processor_logger = logging.getLogger("kafka.network.Processor")
 
+# How often those who wait are asked whether they are still there.
+_LOOK_SECONDS = 1
+# Of other systems than Linux only those that closed both halves are noticed.
+_HUNG_UP = getattr(select, "POLLRDHUP", 0)
 # How long a request in work may take at the end before its greenlet is killed.
 _STOP_SECONDS = 2
 _ALL = "0.0.0.0"
@@ -75,6 +80,7 @@ class Server:
         # A pool, so that stop() can wait for the connections' greenlets.
         self._server = StreamServer(self._listen(port), self._serve, spawn=Pool())
         self._reaper: Any = None
+        self._watcher: Any = None
 
     def _listen(self, port: int) -> Any:
         """Bind before anything is announced, so that a taken port fails the start."""
@@ -124,14 +130,16 @@ class Server:
 
     def start(self) -> None:
         self._server.start()
+        self._watcher = gevent.spawn(self._notice_ends)
         if self._idle > 0:
             self._reaper = gevent.spawn(self._reap)
         logger.info("Awaiting socket connections on %s:%d.", self._host or _ALL, self.port)
 
     def stop(self) -> None:
         """Accept no more, end every connection, wait for their greenlets."""
-        if self._reaper is not None:
-            self._reaper.kill()
+        for task in (self._reaper, self._watcher):
+            if task is not None:
+                task.kill()
         self._server.close()
         for connection in list(self._connections):
             connection.shutdown()
@@ -163,6 +171,17 @@ class Server:
             if not self._per_ip[host]:
                 del self._per_ip[host]
             sock.close()
+
+    def _notice_ends(self) -> None:
+        """A connection whose request waits is not read from, so nobody else sees its peer leave."""
+        while True:
+            gevent.sleep(_LOOK_SECONDS)
+            waiting = {each.fileno(): each for each in self._connections if each.peer.wake}
+            poll = select.poll()
+            for descriptor in waiting:
+                poll.register(descriptor, _HUNG_UP)
+            for descriptor, _ in poll.poll(0):
+                waiting[descriptor].peer.end()
 
     def _reap(self) -> None:
         while True:

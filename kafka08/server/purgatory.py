@@ -11,7 +11,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from kafka08.common import TopicPartition
+from kafka08.network.connection import Peer, current_peer
 from kafka08.runtime import Runtime
+
+# Nobody waits for longer, whatever the request says: 5 minutes. Clients ask for seconds.
+MAX_WAIT_MS = 300_000
 
 
 class Watch:
@@ -21,27 +25,39 @@ class Watch:
     """
 
     def __init__(
-        self, purgatory: Purgatory, runtime: Runtime, keys: Iterable[TopicPartition], wait_ms: int
+        self,
+        purgatory: Purgatory,
+        runtime: Runtime,
+        keys: Iterable[TopicPartition],
+        wait_ms: int,
+        peer: Peer | None,
     ) -> None:
         self._purgatory = purgatory
         self._clock = runtime.clock
-        self._deadline = runtime.clock.monotonic() + wait_ms / 1000
+        self._deadline = runtime.clock.monotonic() + min(wait_ms, MAX_WAIT_MS) / 1000
+        self._peer = peer
         self._event = runtime.event()
         self._keys = tuple(keys)
         self._moved: set[TopicPartition] = set()
 
     def __enter__(self) -> Watch:
         self._purgatory._add(self, self._keys)
+        if self._peer is not None:
+            self._peer.wake = self._event.set
         return self
 
     def __exit__(self, *exc_info: Any) -> None:
+        if self._peer is not None:
+            self._peer.wake = None
         self._purgatory._remove(self, self._keys)
 
     def wait(self) -> set[TopicPartition]:
-        """The partitions that moved since the last call; empty once the time is up."""
+        """The partitions that moved since the last call; empty once there is no use in waiting."""
         while not self._moved:
             left = self._deadline - self._clock.monotonic()
             if left <= 0 or self._purgatory.closed:
+                return set()
+            if self._peer is not None and self._peer.has_ended:
                 return set()
             self._event.wait(left)
         moved, self._moved = self._moved, set()
@@ -54,16 +70,18 @@ class Watch:
 
 
 class Purgatory:
-    """Watches by partition."""
+    """Watches by partition. If ``for_peers``, a watch ends when the request's sender has left."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, *, for_peers: bool = False) -> None:
         self._runtime = runtime
+        self._for_peers = for_peers
         self._watches: dict[TopicPartition, set[Watch]] = {}
         self.closed = False
 
     def watch(self, keys: Iterable[TopicPartition], wait_ms: int) -> Watch:
-        """A watch on ``keys`` that gives up ``wait_ms`` from now."""
-        return Watch(self, self._runtime, keys, wait_ms)
+        """A watch on ``keys`` that gives up ``wait_ms`` from now, or after MAX_WAIT_MS."""
+        peer = current_peer.get() if self._for_peers else None
+        return Watch(self, self._runtime, keys, wait_ms, peer)
 
     def notify(self, key: TopicPartition) -> None:
         """``key`` moved: wake every request that waits for it."""

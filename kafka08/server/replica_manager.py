@@ -102,8 +102,10 @@ class ReplicaManager:
         self.metadata_cache = MetadataCache()
         self.partitions: dict[TopicPartition, Partition] = {}
         self.produce_purgatory = Purgatory(runtime)
-        self.fetch_purgatory = Purgatory(runtime)
-        self.follower_purgatory = Purgatory(runtime)
+        # A produce waits on without its sender, who may have closed only its half: a fetch can be
+        # answered early, with what there is.
+        self.fetch_purgatory = Purgatory(runtime, for_peers=True)
+        self.follower_purgatory = Purgatory(runtime, for_peers=True)
         self.controller_epoch = 0
         # Set while ZooKeeper may have given our leaderships away: see ``fence``.
         self.fenced = False

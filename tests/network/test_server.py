@@ -17,6 +17,8 @@ from gevent import socket
 from gevent.event import Event
 
 from kafka08.errors import KafkaError
+from kafka08.network import server as server_module
+from kafka08.network.connection import current_peer
 from kafka08.network.server import ConnectionClosed, Server
 
 PATIENCE = 5.0
@@ -61,6 +63,14 @@ class Service:
             raise ConnectionClosed("as told")
         if body == b"fail":
             raise ValueError("as told")
+        if body == b"until the peer ends":
+            ended = Event()
+            peer = current_peer.get()
+            assert peer is not None
+            peer.wake = ended.set
+            self.waiting.set()
+            ended.wait()
+            peer.wake = None
         if body == b"wait":
             self.waiting.set()
             self.gate.wait()
@@ -519,6 +529,43 @@ def test_a_peer_that_never_reads_idles_out(
     deaf.send(b"s")
     broken.send(b"s", b"fail")  # the connection is over but for the reply nobody takes
     until(lambda: service.frames.count(b"s") == 2)
+    until(lambda: server.connections == 0)
+
+
+@pytest.mark.parametrize("half", [True, False])
+@pytest.mark.parametrize("next_request", [b"", b"and more"])
+def test_a_peer_that_leaves_while_its_request_waits_is_noticed(
+    start: Start, connect: Connect, service: Service, half: bool, next_request: bytes
+) -> None:
+    """Even behind bytes that nobody has read yet. Who closed only its half gets the answers."""
+    server = start()
+    client = connect(server)
+    client.send(b"until the peer ends", *filter(None, [next_request]))
+    until(service.waiting.is_set)
+    if half:
+        client.sock.shutdown(socket.SHUT_WR)
+        assert client.reply() == b"until the peer ends"
+        assert not next_request or client.reply() == next_request
+        assert client.is_closed()
+    else:
+        client.sock.close()
+    until(lambda: server.connections == 0)
+
+
+def test_a_peer_that_stays_is_not_taken_for_gone(
+    start: Start, connect: Connect, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "_LOOK_SECONDS", 0.01)
+    server = start()
+    client = connect(server)
+    client.send(b"until the peer ends", b"next")
+    until(service.waiting.is_set)
+    looks = gevent.get_hub().loop.iteration + 50
+    until(lambda: gevent.get_hub().loop.iteration > looks)
+    gevent.sleep(0.05)
+    assert server.connections == 1
+    assert service.frames == [b"until the peer ends"]
+    client.sock.close()
     until(lambda: server.connections == 0)
 
 

@@ -1,7 +1,10 @@
 """Requests wait for moves, miss none, and give up in time."""
 
+import pytest
+
 from kafka08.common import TopicPartition
-from kafka08.server.purgatory import Purgatory
+from kafka08.network.connection import Peer, current_peer
+from kafka08.server.purgatory import MAX_WAIT_MS, Purgatory
 from tests.fakes import FakeRuntime
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -56,3 +59,29 @@ def test_closing_releases_who_waits() -> None:
     with purgatory.watch([A], 60_000) as watch:
         runtime.while_waiting = [purgatory.close]
         assert watch.wait() == set()
+
+
+def test_nobody_waits_for_days() -> None:
+    runtime = FakeRuntime()
+    began = runtime.clock.now
+    with Purgatory(runtime).watch([A], 2**31 - 1) as watch:
+        assert watch.wait() == set()
+    assert runtime.clock.now == began + MAX_WAIT_MS / 1000
+
+
+@pytest.mark.parametrize("for_peers", [True, False])
+def test_a_sender_who_leaves(for_peers: bool) -> None:
+    """Only where its absence matters: for fetches, not for acks."""
+    runtime = FakeRuntime()
+    purgatory = Purgatory(runtime, for_peers=for_peers)
+    peer = Peer()
+    token = current_peer.set(peer)
+    try:
+        began = runtime.clock.now
+        with purgatory.watch([A], 1000) as watch:
+            runtime.while_waiting = [peer.end]
+            assert watch.wait() == set()
+        assert runtime.clock.now == began + (0 if for_peers else 1)
+        assert peer.wake is None
+    finally:
+        current_peer.reset(token)
