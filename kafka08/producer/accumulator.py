@@ -12,7 +12,7 @@ refuses for its size is then sent again batch by batch.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from kafka08.common import TopicPartition
@@ -152,11 +152,7 @@ class Accumulator:
         batch = queue.open
         news = False
         if batch is None or batch.size + size > self._batch_size:
-            self._number += 1
-            batch = Batch(queue.tp, self._number, now(), self.lock, self._make_event)
-            queue.batches.append(batch)
-            queue.open = batch
-            self.unfinished[batch] = None
+            batch = self._begin(queue, now)
             news = True
         values = batch.values
         index = len(values)
@@ -174,6 +170,51 @@ class Accumulator:
             queue.open = None
             news = True
         return RecordFuture(batch, index), news
+
+    def room(self, queue: PartitionQueue, first: int) -> int:
+        """How many bytes the batch can take that a record of ``first`` bytes would go to."""
+        left = self._batch_size - (0 if queue.open is None else queue.open.size)
+        return min(left if left >= first else max(self._batch_size, first), self.buffer_memory)
+
+    def append_all(
+        self,
+        queue: PartitionQueue,
+        keys: Sequence[bytes | None] | None,
+        values: Sequence[bytes | None],
+        size: int,
+        callback: Callback | None,
+        now: Callable[[], float],
+    ) -> bool:
+        """As ``append`` for records of ``size`` bytes together that ``room`` has room for; the
+        callback is that of the last one."""
+        self.used += size
+        batch = queue.open
+        news = False
+        if batch is None or batch.size + size > self._batch_size:
+            batch = self._begin(queue, now)
+            news = True
+        index = len(batch.values)
+        batch.values += values
+        if keys is not None:
+            batch.keys = [None] * index if batch.keys is None else batch.keys
+            batch.keys += keys
+        elif batch.keys is not None:
+            batch.keys += [None] * len(values)
+        batch.size += size
+        if callback is not None:
+            batch.callbacks.append((len(batch.values) - 1, callback))
+        if batch.size + RECORD_OVERHEAD > self._batch_size and queue.open is batch:
+            queue.open = None
+            news = True
+        return news
+
+    def _begin(self, queue: PartitionQueue, now: Callable[[], float]) -> Batch:
+        self._number += 1
+        batch = Batch(queue.tp, self._number, now(), self.lock, self._make_event)
+        queue.batches.append(batch)
+        queue.open = batch
+        self.unfinished[batch] = None
+        return batch
 
     # --- out
 

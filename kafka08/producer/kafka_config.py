@@ -7,12 +7,15 @@ Names, defaults and ranges are those of 0.8.2.2. Beyond them: ``request.timeout.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kafka08.errors import ConfigError
 from kafka08.settings import INT, INT_MAX, LIST, LONG, LONG_MAX, Settings, setting
+
+logger = logging.getLogger("org.apache.kafka.clients.producer.ProducerConfig")
 
 ACKS_ALL = -1
 UNSET = -1
@@ -164,3 +167,17 @@ def _text(value: Any) -> str:
     if isinstance(value, Iterable) and not isinstance(value, str):
         return ",".join(map(str, value))
     return str(value)
+
+
+def warn_of(given: Mapping[str, Any], config: KafkaProducerConfig) -> None:
+    """Log which of the ``given`` settings have no effect."""
+    known = config.keys()
+    for name, value in given.items():
+        if "." in name and name not in known:
+            logger.warning(
+                "The configuration %s = %s was supplied but isn't a known config.", name, value
+            )
+    if config.metric_reporters:
+        logger.warning(
+            "metric.reporters names JVM classes, which are not run: ask metrics() for the numbers"
+        )

@@ -11,15 +11,17 @@ import itertools
 import logging
 import os
 import weakref
-from collections.abc import Callable, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kafka08.client.cluster import ClusterClient, parse_broker_list
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
-from kafka08.producer.accumulator import Accumulator
+from kafka08.producer.accumulator import Accumulator, PartitionQueue
 from kafka08.producer.batch import Batch, Callback, RecordFuture, RecordMetadata, call, in_callback
 from kafka08.producer.connection import Connection
+from kafka08.producer.dealing import Share, dealt
 from kafka08.producer.encoding import RECORD_OVERHEAD
 from kafka08.producer.errors import (
     BufferExhaustedError,
@@ -27,15 +29,14 @@ from kafka08.producer.errors import (
     ForkedProducerError,
     ProducerClosedError,
     RecordTooLargeError,
-    SerializationError,
     WaitTimeoutError,
 )
-from kafka08.producer.kafka_config import KafkaProducerConfig, parse_acks
+from kafka08.producer.kafka_config import KafkaProducerConfig, parse_acks, warn_of
 from kafka08.producer.metadata import MetadataKeeper, Topic
 from kafka08.producer.metrics import ProducerMetrics
 from kafka08.producer.partitioners import Partitioner, RoundRobin, Unkeyed, murmur2_partitioner
 from kafka08.producer.sender import Sender
-from kafka08.producer.serializers import Encoder, encoder_named
+from kafka08.producer.serializers import Encoder, serialized, serializer_of
 from kafka08.protocol.schemas import PartitionMetadata
 from kafka08.runtime import Runtime, ThreadRuntime
 from kafka08.settings import COMPRESSION_CODECS
@@ -43,7 +44,6 @@ from kafka08.settings import COMPRESSION_CODECS
 __all__ = ["KafkaProducer", "RecordFuture", "RecordMetadata"]
 
 logger = logging.getLogger("org.apache.kafka.clients.producer.KafkaProducer")
-config_logger = logging.getLogger("org.apache.kafka.clients.producer.ProducerConfig")
 
 # How long the interpreter's end may wait for a producer that nobody closed.
 AT_EXIT_S = 5.0
@@ -85,13 +85,13 @@ class KafkaProducer:
         key_serializer = key_serializer or given.pop("key.serializer", None)
         value_serializer = value_serializer or given.pop("value.serializer", None)
         self.config = config = KafkaProducerConfig.of(given)
-        _warn_of(given, config)
+        warn_of(given, config)
         self.client_id = config.client_id or f"producer-{next(_numbers)}"
         self._runtime = runtime or ThreadRuntime()
         self._clock = self._runtime.clock
         self._now = self._clock.monotonic
-        self._serialize_key = _serializer(key_serializer)
-        self._serialize_value = _serializer(value_serializer)
+        self._serialize_key = serializer_of(key_serializer)
+        self._serialize_value = serializer_of(value_serializer)
         self._partitioner = partitioner
         self._partition_on_raw_key = partition_on_raw_key
         self._refusal: type[ProducerClosedError] | None = None
@@ -209,10 +209,10 @@ class KafkaProducer:
         if self._serialize_value is not None or (
             value.__class__ is not bytes and value is not None
         ):
-            value = _serialized("value", value, self._serialize_value)
+            value = serialized("value", value, self._serialize_value)
         if key is not None:
             if self._serialize_key is not None or key.__class__ is not bytes:
-                key = _serialized("key", key, self._serialize_key)
+                key = serialized("key", key, self._serialize_key)
             if partition is None and key is not None:
                 hashed = raw_key if self._partition_on_raw_key else key
                 partition = self._partitioner(hashed, len(found.queues))
@@ -220,10 +220,7 @@ class KafkaProducer:
             partition = found.unkeyed.choose(found.available)
         queue = found.queues.get(partition)
         if queue is None:
-            raise ValueError(
-                f"Invalid partition given with record: {partition} is not in the range "
-                f"[0...{len(found.queues)}]."
-            )
+            raise _no_partition(found, partition)
         size = RECORD_OVERHEAD
         if value is not None:
             size += len(value)
@@ -241,6 +238,63 @@ class KafkaProducer:
         if news:
             self._sender.wake(queue.leader)
         return future
+
+    def send_many(
+        self,
+        topic: str,
+        values: Sequence[bytes | None],
+        keys: Sequence[bytes | None] | None = None,
+        partitions: Sequence[int | None] | None = None,
+        callback: Callback | None = None,
+    ) -> None:
+        """Queue records of bytes, each for the partition that ``send`` would take, in order.
+
+        Nothing is serialised, and there are no futures: ``callback(metadata, error)`` is called for
+        the last record of each stretch that travels together. Raises as ``send``, and what the
+        future of a record that is too large, or of an unknown topic, would raise.
+        """
+        if self._refusal is not None:
+            raise self._refusal()
+        found = self._topics.get(topic) or self._learn(topic)
+        for share in dealt(
+            values,
+            keys,
+            partitions,
+            found.unkeyed,
+            found.available,
+            len(found.queues),
+            self._partitioner,
+        ):
+            queue = found.queues.get(share.partition)
+            if queue is None:
+                raise _no_partition(found, share.partition)
+            self._queue_all(queue, share, callback)
+
+    def _queue_all(self, queue: PartitionQueue, share: Share, callback: Callback | None) -> None:
+        """Stretch by stretch: what fits into a batch is queued at once."""
+        sizes = share.sizes()
+        if max(sizes) > self._max_record:
+            self._metrics.refused(self._now())
+            raise self._too_large(max(sizes))
+        ends = list(itertools.accumulate(sizes))
+        accumulator = self._accumulator
+        start = queued = 0
+        while start < len(sizes):
+            with self._lock:
+                stop = bisect_right(ends, queued + accumulator.room(queue, sizes[start]), start)
+                size = ends[stop - 1] - queued
+                if accumulator.used + size > accumulator.buffer_memory:
+                    self._await_room(size)
+                    continue  # the batch may have been filled or sent meanwhile
+                if self._refusal is not None:
+                    raise self._refusal()
+                some = share.keys and share.keys[start:stop]
+                news = accumulator.append_all(
+                    queue, some, share.values[start:stop], size, callback, self._now
+                )
+            if news:
+                self._sender.wake(queue.leader)
+            start, queued = stop, queued + size
 
     def _learn(self, topic: str) -> Topic:
         config = self.config
@@ -401,46 +455,15 @@ class KafkaProducer:
         self.close()
 
 
+def _no_partition(found: Topic, partition: int) -> ValueError:
+    return ValueError(
+        f"Invalid partition given with record: {partition} is not in the range "
+        f"[0...{len(found.queues)}]."
+    )
+
+
 def _seconds(ms: int) -> float:
     return min(ms / 1000, _FOREVER_S)
-
-
-def _warn_of(given: Mapping[str, Any], config: KafkaProducerConfig) -> None:
-    known = config.keys()
-    for name, value in given.items():
-        if "." in name and name not in known:
-            config_logger.warning(
-                "The configuration %s = %s was supplied but isn't a known config.", name, value
-            )
-    if config.metric_reporters:
-        config_logger.warning(
-            "metric.reporters names JVM classes, which are not run: ask metrics() for the numbers"
-        )
-
-
-def _serializer(given: Encoder | str | None) -> Encoder | None:
-    if isinstance(given, str):
-        encoder = encoder_named(given)
-        return None if encoder is encoder_named("kafka.serializer.DefaultEncoder") else encoder
-    return given
-
-
-def _serialized(what: str, data: Any, serializer: Encoder | None) -> bytes | None:
-    if serializer is not None:
-        try:
-            data = serializer(data)
-        except Exception as error:
-            raise SerializationError(
-                f"Can't convert {what} of class {type(data).__name__} with {serializer!r}: {error}"
-            ) from error
-    if data is None or data.__class__ is bytes:
-        return data
-    if isinstance(data, bytes | bytearray | memoryview):
-        return bytes(data)
-    raise SerializationError(
-        f"A {what} of class {type(data).__name__} is not bytes: give {what}_serializer, such as "
-        "str.encode"
-    )
 
 
 def _close_all() -> None:

@@ -8,7 +8,7 @@ here knows which partitions have a leader.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -81,6 +81,10 @@ class Unkeyed(Protocol):
 
     def choose(self, available: Sequence[int]) -> int: ...
 
+    def deal(self, available: Sequence[int], count: int) -> Iterator[tuple[int, slice]]:
+        """As ``count`` calls of ``choose``: which of the records go to a partition."""
+        ...
+
     def refreshed(self) -> None:
         """Metadata is new."""
 
@@ -94,6 +98,12 @@ class RoundRobin:
     def choose(self, available: Sequence[int]) -> int:
         self._next = number = self._next + 1
         return available[number % len(available)]
+
+    def deal(self, available: Sequence[int], count: int) -> Iterator[tuple[int, slice]]:
+        first, self._next = self._next + 1, self._next + count
+        for index in range(min(count, len(available))):
+            number = (first + index) % len(available)
+            yield available[number], slice(index, None, len(available))
 
     def refreshed(self) -> None:
         """Changes nothing."""
@@ -111,6 +121,10 @@ class StickyRandom:
         if chosen is None or chosen not in available:
             chosen = self._chosen = self._random.choice(available)
         return chosen
+
+    def deal(self, available: Sequence[int], count: int) -> Iterator[tuple[int, slice]]:
+        if count:
+            yield self.choose(available), slice(None)
 
     def refreshed(self) -> None:
         self._chosen = None

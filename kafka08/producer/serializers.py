@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafka08.errors import ConfigError
+from kafka08.producer.errors import SerializationError
 from kafka08.producer.partitioners import (
     Partitioner,
     byte_array_partitioner,
@@ -79,3 +80,30 @@ def load(name: str) -> Any:
         return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError):
         raise ConfigError(f"java.lang.ClassNotFoundException: {name}") from None
+
+
+def serializer_of(given: Encoder | str | None) -> Encoder | None:
+    """None where bytes are taken as they are."""
+    if isinstance(given, str):
+        encoder = encoder_named(given)
+        return None if encoder is encoder_named("kafka.serializer.DefaultEncoder") else encoder
+    return given
+
+
+def serialized(what: str, data: Any, serializer: Encoder | None) -> bytes | None:
+    """What ``serializer`` makes of a key or value. Raises SerializationError."""
+    if serializer is not None:
+        try:
+            data = serializer(data)
+        except Exception as error:
+            raise SerializationError(
+                f"Can't convert {what} of class {type(data).__name__} with {serializer!r}: {error}"
+            ) from error
+    if data is None or data.__class__ is bytes:
+        return data
+    if isinstance(data, bytes | bytearray | memoryview):
+        return bytes(data)
+    raise SerializationError(
+        f"A {what} of class {type(data).__name__} is not bytes: give {what}_serializer, such as "
+        "str.encode"
+    )

@@ -42,11 +42,14 @@ def send_all(options: SinkOptions, batches: Iterator[pa.RecordBatch]) -> Written
 
     rows = 0
     with KafkaProducer(options.producer) as producer:
-        for row in _rows(options, batches):
-            producer.send(*row, ended)
-            rows += 1
-            if failures:
-                break  # each further row might wait for what failed
+        try:
+            for topic, values, keys, partitions in _records(options, batches):
+                producer.send_many(topic, values, keys, partitions, ended)
+                rows += len(values)
+                if failures:
+                    break  # what follows might wait for what failed
+        except KafkaError as error:
+            failures.append(error)
         producer.flush()
     if failures:
         raise _named(failures[0], options)
@@ -60,46 +63,42 @@ def _named(error: BaseException, options: SinkOptions) -> BaseException:
     return type(error)(f"{error}. {BOOTSTRAP} has value {options.producer['bootstrap.servers']}")
 
 
-def _rows(
+def _records(
     options: SinkOptions, batches: Iterator[pa.RecordBatch]
-) -> Iterator[tuple[str, bytes | None, bytes | None, int | None]]:
-    """Topic, value, key, partition."""
+) -> Iterator[tuple[str, list[Any], list[Any] | None, list[Any] | None]]:
+    """Topic, values, keys, partitions of rows; None where no row has a key or partition."""
     for batch in batches:
-        yield from zip(
-            _topics(options, batch),
-            _bytes(batch, "value"),
-            _bytes(batch, "key"),
-            _plain(batch, "partition"),
-            strict=True,
-        )
+        values = _cells(batch, "value") or [None] * batch.num_rows
+        keys, partitions = _cells(batch, "key"), _cells(batch, "partition")
+        if options.topic is not None:
+            yield options.topic, values, keys, partitions
+            continue
+        rows: dict[str | None, list[int]] = {}
+        for row, topic in enumerate(_cells(batch, "topic") or [None] * batch.num_rows):
+            rows.setdefault(topic, []).append(row)
+        if None in rows:
+            raise KafkaError(
+                "Column topic is null in a row: give each row a topic, or set option topic"
+            )
+        for topic, its in rows.items():
+            yield str(topic), [values[row] for row in its], _some(keys, its), _some(partitions, its)
 
 
-def _column(batch: pa.RecordBatch, name: str) -> pa.Array | None:
+def _some(cells: list[Any] | None, rows: list[int]) -> list[Any] | None:
+    return None if cells is None else [cells[row] for row in rows]
+
+
+def _cells(batch: pa.RecordBatch, name: str) -> list[Any] | None:
+    """None for a column that is not there or holds nothing but nulls."""
     number = batch.schema.get_field_index(name)
-    return None if number < 0 else batch.column(number)
-
-
-def _plain(batch: pa.RecordBatch, name: str) -> list[Any]:
-    column = _column(batch, name)
-    return [None] * batch.num_rows if column is None else column.to_pylist()
-
-
-def _bytes(batch: pa.RecordBatch, name: str) -> list[bytes | None]:
-    column = _column(batch, name)
-    if column is None:
-        return [None] * batch.num_rows
-    return column.cast(pa.binary()).to_pylist()  # type: ignore[no-any-return]
-
-
-def _topics(options: SinkOptions, batch: pa.RecordBatch) -> list[str]:
-    if options.topic is not None:
-        return [options.topic] * batch.num_rows
-    topics: list[str] = _plain(batch, "topic")
-    if None in topics:
-        raise KafkaError(
-            "Column topic is null in a row: give each row a topic, or set option topic"
-        )
-    return topics
+    if number < 0:
+        return None
+    column = batch.column(number)
+    if column.null_count == batch.num_rows:
+        return None
+    if name in ("key", "value"):
+        column = column.cast(pa.binary())
+    return column.to_pylist()  # type: ignore[no-any-return]
 
 
 class BatchWriter(DataSourceArrowWriter):

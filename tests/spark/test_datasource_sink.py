@@ -35,8 +35,10 @@ class Remembering:
     def __exit__(self, *exc_info: object) -> None:
         assert self.flushed or exc_info[0]
 
-    def send(self, topic: str, value: Any, key: Any, partition: Any, ended: Any) -> None:
-        Remembering.sent.append((topic, value, key, partition))
+    def send_many(self, topic: str, values: Any, keys: Any, partitions: Any, ended: Any) -> None:
+        Remembering.sent.append((topic, values, keys, partitions))
+        if topic == "unknown":
+            raise MetadataTimeoutError("nothing of unknown")
         ended(None, FAILURES.get(topic))
 
     def flush(self) -> None:
@@ -63,16 +65,24 @@ def test_columns_become_messages() -> None:
     only = batch(value=[b"c"], topic=["t"])
     assert send_all(SinkOptions({}, None), iter([rows, only])) == Written(3)
     assert Remembering.sent == [
-        ("t", b"a", b"k", None),
-        ("u", None, None, 3),
-        ("t", b"c", None, None),
+        ("t", [b"a"], [b"k"], [None]),
+        ("u", [None], [None], [3]),
+        ("t", [b"c"], None, None),
     ]
 
 
 def test_the_option_wins_over_the_column() -> None:
     rows = batch(value=["a", "b"], topic=["t", None])
     send_all(SinkOptions({}, "all"), iter([rows]))
-    assert [row[0] for row in Remembering.sent] == ["all", "all"]
+    assert Remembering.sent == [("all", [b"a", b"b"], None, None)]
+
+
+def test_columns_of_nulls_and_a_batch_without_rows() -> None:
+    """Rows without keys are cheaper to send."""
+    nulls = pa.array([None, None], pa.binary())
+    rows = batch(value=nulls, key=nulls, partition=pa.array([None, None], pa.int32()))
+    assert send_all(SinkOptions({}, "t"), iter([rows, rows.slice(0, 0)])) == Written(2)
+    assert Remembering.sent == [("t", [None, None], None, None), ("t", [], None, None)]
 
 
 def test_a_row_without_a_topic() -> None:
@@ -82,14 +92,15 @@ def test_a_row_without_a_topic() -> None:
 
 
 def test_nothing_is_sent_after_a_failure() -> None:
-    rows = batch(value=["a", "b", "c"], topic=["t", "bad", "bad"])
+    rows = batch(value=["a", "b", "c"], topic=["t", "bad", "u"])
     with pytest.raises(KafkaError, match="no topic bad"):
         send_all(SinkOptions({}, None), iter([rows]))
-    assert len(Remembering.sent) == 2
+    assert [sent[0] for sent in Remembering.sent] == ["t", "bad"]
 
 
-def test_brokers_that_do_not_answer_are_named() -> None:
+@pytest.mark.parametrize("topic", ["late", "unknown"])
+def test_brokers_that_do_not_answer_are_named(topic: str) -> None:
     options = SinkOptions({"bootstrap.servers": "one:9092"}, None)
-    text = r"nothing of late\. kafka\.bootstrap\.servers has value one:9092"
+    text = rf"nothing of {topic}\. kafka\.bootstrap\.servers has value one:9092"
     with pytest.raises(MetadataTimeoutError, match=text):
-        send_all(options, iter([batch(value=["a"], topic=["late"])]))
+        send_all(options, iter([batch(value=["a"], topic=[topic])]))

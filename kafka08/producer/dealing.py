@@ -1,0 +1,56 @@
+"""Many records at once: which of them go to a partition. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from kafka08.producer.encoding import RECORD_OVERHEAD
+from kafka08.producer.partitioners import Partitioner, Unkeyed
+
+Cells = Sequence["bytes | None"]
+
+
+class Share(NamedTuple):
+    """The records of one partition, in order; ``keys`` is None where no record has one."""
+
+    partition: int
+    values: Cells
+    keys: Cells | None
+
+    def sizes(self) -> list[int]:
+        """The bytes of each, uncompressed."""
+        found = [
+            RECORD_OVERHEAD if value is None else RECORD_OVERHEAD + len(value)
+            for value in self.values
+        ]
+        if self.keys is None:
+            return found
+        return [size + len(key or b"") for size, key in zip(found, self.keys, strict=True)]
+
+
+def dealt(
+    values: Cells,
+    keys: Cells | None,
+    partitions: Sequence[int | None] | None,
+    unkeyed: Unkeyed,
+    available: Sequence[int],
+    count: int,
+    partitioner: Partitioner,
+) -> Iterator[Share]:
+    """Each record goes to the partition it names, else to that of its key among ``count``, else
+    where ``unkeyed`` sends it."""
+    if keys is None and partitions is None:
+        for partition, which in unkeyed.deal(available, len(values)):
+            yield Share(partition, values[which], None)
+        return
+    rows: dict[int, list[int]] = {}
+    for row in range(len(values)):
+        asked = None if partitions is None else partitions[row]
+        if asked is None:
+            key = None if keys is None else keys[row]
+            asked = unkeyed.choose(available) if key is None else partitioner(key, count)
+        rows.setdefault(asked, []).append(row)
+    for partition, its in rows.items():
+        its_keys = None if keys is None else [keys[row] for row in its]
+        yield Share(partition, [values[row] for row in its], its_keys)
