@@ -111,6 +111,28 @@ def test_requests_of_a_stale_controller(cluster: Cluster) -> None:
     assert len(cluster.read(topic)) == 20
 
 
+def test_requests_of_a_controller_that_is_not_there(cluster: Cluster) -> None:
+    """No answer, the connection closes; the real controller is obeyed afterwards."""
+    topic = cluster.new_topic([1, 2, 3])
+    cluster.put_records(topic, 10)
+    before = current(cluster, topic)
+    gone = told(before, topic, [1, 2, 3], leader=-2)
+    for epoch in (cluster.controller_epoch() + 1, 2**31 - 1):
+        for broker_id in cluster.brokers:
+            for request in (
+                schemas.UpdateMetadataRequest(2, epoch, [gone], []),  # type: ignore[list-item]
+                schemas.LeaderAndIsrRequest(2, epoch, [gone], []),  # type: ignore[list-item]
+                schemas.StopReplicaRequest(
+                    2, epoch, True, [schemas.StopReplicaPartition(topic, 0)]
+                ),
+            ):
+                with pytest.raises(OSError, match=r"closed|reset"):
+                    cluster.call(broker_id, request)
+    works(cluster)
+    assert len(cluster.read(topic)) == 10
+    assert current(cluster, topic) == before
+
+
 def test_requests_with_a_stale_leader_epoch(cluster: Cluster) -> None:
     """Refused for that partition (13), the epoch of now as well as any before."""
     topic = cluster.new_topic([1, 2, 3])

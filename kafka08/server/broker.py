@@ -54,6 +54,7 @@ from kafka08.server.apis.replicas import (
 from kafka08.server.cleaner_tasks import CleanerTasks
 from kafka08.server.controlled_shutdown import controlled_shutdown
 from kafka08.server.dispatch import Dispatcher
+from kafka08.server.epochs import EpochCheck
 from kafka08.server.fetchers import FetcherManager
 from kafka08.server.isr import IsrMaintenance
 from kafka08.server.log_dirs import LogDirs
@@ -262,6 +263,7 @@ class KafkaServer:
     ) -> Dispatcher:
         config, cache, zk_offsets = self.config, replicas.metadata_cache, ZkOffsets(zk)
         view = ConsumerView(self._runtime)
+        epochs = EpochCheck(zk, self._runtime, replicas)
         return Dispatcher(
             self._runtime,
             [
@@ -269,9 +271,9 @@ class KafkaServer:
                 FetchApi(self._runtime, replicas, view),
                 OffsetsApi(self._runtime, replicas),
                 MetadataApi(self._runtime, cache, creator),
-                LeaderAndIsrApi(replicas, refused),
-                StopReplicaApi(replicas, refused),
-                UpdateMetadataApi(replicas),
+                LeaderAndIsrApi(replicas, refused, epochs),
+                StopReplicaApi(replicas, refused, epochs),
+                UpdateMetadataApi(replicas, epochs),
                 ControlledShutdownApi(controller),
                 OffsetCommitApi(
                     self._runtime,

@@ -58,6 +58,7 @@ from kafka08.server.apis.replicas import (
     UpdateMetadataApi,
 )
 from kafka08.server.dispatch import Dispatcher
+from kafka08.server.epochs import EpochCheck
 from kafka08.server.offset_manager import OffsetManager
 from kafka08.server.rebuild import ConsumerView
 from kafka08.server.refused import RefusedPartitions
@@ -66,10 +67,12 @@ from kafka08.server.topic_creator import TopicCreator
 from kafka08.server.zk_offsets import ZkOffsets
 from tests.controller.fakes import FakeZkClient, FakeZookeeper
 from tests.fakes import FakeRuntime
+from zk import znodes
 from zk.errors import BadVersionError, NoNodeError
 from zk.registry import ensure_common_paths, register_broker
 
 ME, PEER, THIRD = 1, 2, 3
+LATEST_CONTROLLER = 10
 BROKERS = [BrokerEndpoint(number, f"host{number}", 9090 + number) for number in (ME, PEER, THIRD)]
 
 
@@ -85,6 +88,9 @@ class Zk(FakeZkClient):
         if path in self.fails:
             raise self.fails.pop(path)
         super()._ready(path)
+
+    def sync(self, path: str) -> None:
+        self._ready(path)
 
     def children_if_exists(self, path: str) -> list[str]:
         try:
@@ -191,6 +197,8 @@ class Rig:
         self.creator = TopicCreator(zk, self.config)
         cache, zk_offsets = self.replicas.metadata_cache, ZkOffsets(zk)
         self.view = ConsumerView(self.runtime)
+        zk.create(znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(LATEST_CONTROLLER))
+        epochs = EpochCheck(zk, self.runtime, self.replicas)
         self.dispatcher = Dispatcher(
             self.runtime,
             [
@@ -198,9 +206,9 @@ class Rig:
                 FetchApi(self.runtime, self.replicas, self.view),
                 OffsetsApi(self.runtime, self.replicas),
                 MetadataApi(self.runtime, cache, self.creator),
-                LeaderAndIsrApi(self.replicas, self.refused),
-                StopReplicaApi(self.replicas, self.refused),
-                UpdateMetadataApi(self.replicas),
+                LeaderAndIsrApi(self.replicas, self.refused, epochs),
+                StopReplicaApi(self.replicas, self.refused, epochs),
+                UpdateMetadataApi(self.replicas, epochs),
                 ControlledShutdownApi(self.controller),
                 OffsetCommitApi(
                     self.runtime,

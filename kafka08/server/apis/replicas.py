@@ -1,7 +1,7 @@
 """APIs 4 to 7, between brokers: LeaderAndIsr, StopReplica, UpdateMetadata, ControlledShutdown.
 
-All are idempotent, because controllers resend: also a LeaderAndIsr that could not be carried out
-while ZooKeeper was away, whose connection is closed without an answer. A stale controller epoch
+All are idempotent, because controllers resend: also what could not be carried out while ZooKeeper
+was away, whose connection is closed without an answer. A stale controller epoch
 is answered 11 with an empty list on 4 and 5, -1 on 6. ControlledShutdown is answered by the
 controller only.
 """
@@ -26,6 +26,7 @@ from kafka08.protocol.schemas import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
+from kafka08.server.epochs import EpochCheck
 from kafka08.server.refused import RefusedPartitions
 from kafka08.server.replica_manager import ReplicaManager
 from zk.errors import ZkError
@@ -34,11 +35,17 @@ from zk.errors import ZkError
 class LeaderAndIsrApi:
     key = 4
 
-    def __init__(self, replicas: ReplicaManager, refused: RefusedPartitions) -> None:
+    def __init__(
+        self, replicas: ReplicaManager, refused: RefusedPartitions, epochs: EpochCheck
+    ) -> None:
         self._replicas = replicas
         self._refused = refused
+        self._epochs = epochs
 
     def handle(self, header: RequestHeader, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+        self._epochs.check_controller(request.controller_epoch)
+        if request.controller_epoch >= self._replicas.controller_epoch:
+            self._epochs.check_leaders(request)
         try:
             response = self._replicas.become_leader_or_follower(request)
         except ZkError as error:
@@ -59,11 +66,15 @@ class LeaderAndIsrApi:
 class StopReplicaApi:
     key = 5
 
-    def __init__(self, replicas: ReplicaManager, refused: RefusedPartitions) -> None:
+    def __init__(
+        self, replicas: ReplicaManager, refused: RefusedPartitions, epochs: EpochCheck
+    ) -> None:
         self._replicas = replicas
         self._refused = refused
+        self._epochs = epochs
 
     def handle(self, header: RequestHeader, request: StopReplicaRequest) -> StopReplicaResponse:
+        self._epochs.check_controller(request.controller_epoch)
         response = self._replicas.stop_replicas(request)
         self._refused.forget(TopicPartition(*each) for each in request.partitions)
         return response
@@ -79,12 +90,14 @@ class StopReplicaApi:
 class UpdateMetadataApi:
     key = 6
 
-    def __init__(self, replicas: ReplicaManager) -> None:
+    def __init__(self, replicas: ReplicaManager, epochs: EpochCheck) -> None:
         self._replicas = replicas
+        self._epochs = epochs
 
     def handle(
         self, header: RequestHeader, request: UpdateMetadataRequest
     ) -> UpdateMetadataResponse:
+        self._epochs.check_controller(request.controller_epoch)
         self._replicas.update_metadata(request)
         return UpdateMetadataResponse(NO_ERROR)
 
