@@ -22,6 +22,8 @@ from zk.registry import live_brokers
 
 logger = logging.getLogger("kafka.admin.AdminUtils$")
 
+_SHOWN_BYTES = 2000
+
 Assignment = Mapping[int, Sequence[int]]
 """Partition to replicas, the preferred leader first."""
 
@@ -203,9 +205,15 @@ def create_topic_with_assignment(
     config = config or {}
     check_new_topic(client, topic, assignment, config)
     data = znodes.encode_topic(assignment)
-    logger.info("Topic creation %s", data.decode())
+    logger.info("Topic creation %s", _shown(data))
     while not _create(client, topic, data, znodes.encode_topic_config(config)):
         pass
+
+
+def _shown(data: bytes) -> str:
+    """A node's text for the log: up to 2,000 bytes of it."""
+    text = data[:_SHOWN_BYTES].decode(errors="replace")
+    return text if len(data) <= _SHOWN_BYTES else f"{text}... ({len(data)} bytes)"
 
 
 def check_new_topic(
@@ -268,8 +276,8 @@ def add_partitions(
         if validate_only:
             return added
         data = znodes.encode_topic({**existing, **added})
-        logger.info("Add partition list for %s is %s", topic, added)
-        logger.info("Topic update %s", data.decode())
+        logger.info("Add partition list for %s is %s", topic, _shown(str(added).encode()))
+        logger.info("Topic update %s", _shown(data))
         try:
             client.set(path, data, found[1].version)
         except BadVersionError:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import enum
 import logging
+import os
+import re
 import select
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +25,7 @@ from kazoo.security import ACL, Id
 from kafka08.errors import ConfigError
 from zk.errors import (
     BadVersionError,
+    DataTooLargeError,
     EphemeralParentError,
     NodeExistsError,
     NoNodeError,
@@ -42,6 +45,11 @@ CHANGED, CHILD, or NONE when the connection that held the watch is gone. Must no
 
 NOTICE_S = 0.25
 """How soon a call under way notices ``hurry``."""
+
+# What servers take in one request unless they are told otherwise, and so what clients may send.
+_JUTE_MAXBUFFER = 0xFFFFF
+_JUTE_OPTION = re.compile(r"-Djute\.maxbuffer=(\d{1,10})(?!\S)")
+_OVERHEAD = 64  # the header, flags and access control list of a request or of one operation
 
 _RECONNECT = {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": 1.0}
 
@@ -114,6 +122,12 @@ class CheckOp(NamedTuple):
 Op = CreateOp | SetOp | DeleteOp | CheckOp
 
 
+def _largest_request() -> int:
+    """The bytes a request may have: jute.maxbuffer, from KAFKA_OPTS as the original's."""
+    found = _JUTE_OPTION.findall(os.environ.get("KAFKA_OPTS", ""))
+    return int(found[-1]) if found else _JUTE_MAXBUFFER
+
+
 def _handler(gevent: bool) -> Any:
     if gevent:
         from kazoo.handlers.gevent import SequentialGeventHandler
@@ -151,7 +165,8 @@ class ZkClient:
     default the session timeout. ``create_chroot``: make the chroot's nodes in ``start``.
 
     Every call may raise ZkConnectionError, ZkClosedError and SessionExpiredError. A call cut
-    off by a connection loss is repeated; of an error met then, ``after_loss`` is true.
+    off by a connection loss is repeated; of an error met then, ``after_loss`` is true. Writes
+    that servers would answer by closing the connection are not sent: DataTooLargeError.
     """
 
     def __init__(
@@ -170,6 +185,7 @@ class ZkClient:
         self._connection_timeout_ms = connection_timeout_ms or session_timeout_ms
         self._call_timeout = (call_timeout_ms or session_timeout_ms) / 1000
         self._create_chroot = create_chroot
+        self._largest_request = _largest_request()
         self._handler = _handler(gevent)
         try:
             self._zk = KazooClient(
@@ -368,6 +384,16 @@ class ZkClient:
 
     # --- writing
 
+    def _check_size(self, *written: tuple[str, bytes]) -> None:
+        size = sum(_OVERHEAD + len(path) + len(data) for path, data in written)
+        if size > self._largest_request:
+            path, data = max(written, key=lambda each: len(each[1]))
+            raise DataTooLargeError(
+                f"{len(data)} bytes for {path}: a request of {size} bytes is more than the "
+                f"{self._largest_request} that ZooKeeper takes (jute.maxbuffer)",
+                path=path,
+            )
+
     def create(
         self,
         path: str,
@@ -383,6 +409,7 @@ class ZkClient:
         after a connection loss that has our bytes (and, ephemeral, our session) is ours. A
         ``sequence`` node may come to exist twice.
         """
+        self._check_size((path, data))
         try:
             return str(
                 self._call(
@@ -422,6 +449,7 @@ class ZkClient:
     def set(self, path: str, data: bytes, version: int = -1) -> Stat:
         """Replace the data if the version matches (-1: any). Raises NoNodeError,
         BadVersionError."""
+        self._check_size((path, data))
         stat = self._call(path, lambda: self._zk.set_async(path, data, version))
         return Stat(*stat)
 
@@ -496,6 +524,7 @@ class ZkClient:
         Raises the error of the first op that failed, with that op's ``path``. With
         ``after_loss`` the whole transaction may have been carried out before.
         """
+        self._check_size(*((op.path, getattr(op, "data", b"")) for op in ops))
 
         def issue() -> Any:
             transaction = self._zk.transaction()

@@ -12,6 +12,7 @@ from zk.znodes import MalformedNodeError
 
 __all__ = [
     "BadVersionError",
+    "DataTooLargeError",
     "DuplicateBrokerError",
     "EphemeralParentError",
     "MalformedNodeError",
@@ -68,6 +69,12 @@ class NotEmptyError(ZkError):
     """The node has children."""
 
     keeper_code = "NotEmpty"
+
+
+class DataTooLargeError(ZkError):
+    """More bytes than a ZooKeeper server takes in a request; nothing was sent."""
+
+    keeper_code = "MarshallingError"
 
 
 class EphemeralParentError(ZkError):

@@ -80,14 +80,18 @@ class JsonConverter(Converter):
             return None
         if not self._schemas:
             return _json(value)
-        return _json({"schema": schema_of(value), "payload": value})
+        try:
+            schema = schema_of(value)
+        except RecursionError as error:
+            raise DataError(f"Converting to JSON failed: {error}") from None
+        return _json({"schema": schema, "payload": value})
 
     def from_bytes(self, data: bytes | None) -> Any:
         if data is None:
             return None
         try:
             found = json.loads(bytes(data))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"Converting bytes to JSON failed: {error}") from None
         if not self._schemas:
             return found
@@ -97,7 +101,10 @@ class JsonConverter(Converter):
                 "may not contain additional fields. If you are trying to deserialize plain JSON "
                 "data, set schemas.enable=false in your converter configuration."
             )
-        return with_schema(found["schema"], found["payload"])
+        try:
+            return with_schema(found["schema"], found["payload"])
+        except RecursionError as error:
+            raise DataError(f"Converting bytes to JSON failed: {error}") from None
 
 
 def schema_of(value: Any) -> dict[str, Any]:
@@ -137,7 +144,7 @@ def with_schema(schema: Any, payload: Any) -> Any:
 def _json(value: Any) -> bytes:
     try:
         return json.dumps(value, separators=(",", ":"), default=_plain).encode()
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise DataError(f"Converting to JSON failed: {error}") from None
 
 

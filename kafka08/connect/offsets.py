@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ OPTION = "offset.storage.file.filename"
 def replace_file(path: Path, data: bytes) -> None:
     """Durable and all or nothing when it returns. Raises OSError."""
     temporary = path.with_name(f"{path.name}.tmp")
-    with temporary.open("wb") as file:
+    temporary.unlink(missing_ok=True)  # never written through: it may be somebody's link
+    with temporary.open("xb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -60,7 +62,9 @@ class OffsetFile:
     def _open(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         guard = self._path.with_name(f"{self._path.name}.lock")
-        self._guard = os.open(guard, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        _refuse_foreign(self._path, guard)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        self._guard = os.open(guard, flags, 0o644)
         try:
             fcntl.flock(self._guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -88,3 +92,16 @@ class OffsetFile:
         if self._guard >= 0:
             os.close(self._guard)
             self._guard = -1
+
+
+def _refuse_foreign(*paths: Path) -> None:
+    """Raise OSError for a file of somebody else in a directory where everybody may put one."""
+    for path in paths:
+        if not path.parent.stat().st_mode & stat.S_IWOTH or not os.path.lexists(path):
+            continue
+        found = path.lstat()
+        if stat.S_ISLNK(found.st_mode) or found.st_uid != os.geteuid():
+            raise OSError(
+                f"{path} is a link or belongs to another user, and everybody may write "
+                f"to {path.parent}"
+            )

@@ -7,6 +7,7 @@ directory gives the ticks, and a planner, called by the JVM once a batch, gives 
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 from pyspark.streaming import DStream, StreamingContext, util
 from pyspark.streaming.dstream import TransformedDStream
 
+from kafka08.errors import ConfigError
 from kafka08.spark.rdd import planned_rdd
 
 TransformFunction: Any = util.TransformFunction
@@ -71,7 +73,15 @@ def planned_stream(ssc: StreamingContext, planner: Any) -> KafkaDStream:
 
 
 def tick_directory() -> Path:
-    """A directory without files, of this user alone."""
+    """A directory without files, of this user alone. Raises ConfigError for that of another.
+
+    Its path is in checkpoints, so it has to be the same each time.
+    """
     path = Path(tempfile.gettempdir(), f"kafka08-tick-{os.getuid()}")
     path.mkdir(mode=0o700, exist_ok=True)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise ConfigError(f"{path} belongs to somebody else. Remove it, or set TMPDIR.")
+    if found.st_mode & 0o077:
+        raise ConfigError(f"Others may write to or read {path}: chmod 700, or remove it.")
     return path

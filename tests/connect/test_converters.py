@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -80,3 +81,30 @@ def test_bytes_only() -> None:
 def test_schemas_enable_is_a_boolean() -> None:
     with pytest.raises(ConfigError, match=r"key\.converter\.schemas\.enable has value maybe"):
         JsonConverter({"schemas.enable": "maybe"}, "key.converter")
+
+
+@pytest.mark.parametrize("converter", [JSON, ENVELOPE])
+@pytest.mark.parametrize("depth", [2_000, 100_000])
+def test_json_nested_too_deep_is_bad_data(converter: JsonConverter, depth: int) -> None:
+    nested = b"[" * depth + b"]" * depth
+    for data in (nested, b'{"schema":null,"payload":%b}' % nested):
+        with pytest.raises(DataError, match=r"Converting bytes to JSON failed|schemas\.enable"):
+            converter.from_bytes(data)
+    value: list[object] = []
+    for _ in range(depth):
+        value = [value]
+    with pytest.raises(DataError, match="Converting to JSON failed"):
+        converter.to_bytes(value)
+
+
+def test_a_schema_nested_too_deep_is_bad_data() -> None:
+    depth = 400  # JSON itself takes this much
+    schema = b'{"type":"array","items":' * depth + b"null" + b"}" * depth
+    payload = b"[" * depth + b"]" * depth
+    data = b'{"schema":%b,"payload":%b}' % (schema, payload)
+
+    def below(frames: int) -> object:
+        return below(frames - 1) if frames else ENVELOPE.from_bytes(data)
+
+    with pytest.raises(DataError, match="Converting bytes to JSON failed"):
+        below(sys.getrecursionlimit() - 500)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from kafka08.protocol import admin_schemas as a
 from tests.server.support import ME, Rig, partition_state
 from zk import znodes
+from zk.errors import DataTooLargeError
 
 ILLEGAL = ["", ".", "..", "../x", "t/partitions", "a/b", "a\0b", "x" * 256]
 
@@ -60,6 +62,50 @@ def test_numbers_that_would_hold_the_broker_up(rig_with_topic: Rig, count: int) 
     rig = rig_with_topic
     assert create(rig, "u", count) == {"u": a.INVALID_PARTITIONS}
     assert more(rig, "t", count) == [a.INVALID_PARTITIONS]
+
+
+def by_hand(rig: Rig, *replicas: list[int]) -> tuple[int, str]:
+    assignment = [a.ReplicaAssignment(number, each) for number, each in enumerate(replicas)]
+    new = a.NewTopic("u", -1, -1, assignment, [])
+    ((_, error, message),) = rig.call(a.CreateTopicsRequest([new], 0, False)).topics
+    return error, message
+
+
+def test_assignments_by_hand_that_would_hold_the_broker_up(rig_with_topic: Rig) -> None:
+    rig = rig_with_topic
+    assert by_hand(rig, *[[ME]] * 50_001)[0] == a.INVALID_PARTITIONS
+    assert by_hand(rig, list(range(200_001)))[0] == a.INVALID_REPLICA_ASSIGNMENT
+    asked = a.MorePartitions("t", 2, [list(range(200_001))])
+    answer = rig.call(a.CreatePartitionsRequest([asked], 0, False))
+    assert [error for _, error, _ in answer.topics] == [a.INVALID_REPLICA_ASSIGNMENT]
+    assert znodes.topic_path("u") not in rig.zookeeper.nodes
+
+
+def test_what_zookeeper_would_not_take(
+    rig_with_topic: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = rig_with_topic
+
+    def refuse(ops: Any) -> None:
+        raise DataTooLargeError("too much")
+
+    monkeypatch.setattr(rig.zk, "multi", refuse)
+    assert create(rig, "u", 1) == {"u": a.INVALID_REQUEST}
+
+
+def test_log_lines_and_messages_stay_short(
+    rig_with_topic: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig = rig_with_topic
+    caplog.set_level(logging.INFO)
+    rig.know(partition_state("u"))
+    assert by_hand(rig, *[[ME]] * 5_000)[0] == 0
+    asked = a.MorePartitions("t", 10_001, [[ME]] * 10_000)
+    rig.call(a.CreatePartitionsRequest([asked], 0, False))
+    asked = a.MorePartitions("t", 10_002, [list(range(10_000))])
+    ((_, _, message),) = rig.call(a.CreatePartitionsRequest([asked], 0, False)).topics
+    assert len(message) == 1000
+    assert max(len(record.getMessage()) for record in caplog.records) < 3000
 
 
 @pytest.mark.parametrize("count", [0, -2, -(2**15)])

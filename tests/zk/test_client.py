@@ -25,6 +25,7 @@ from zk.client import (
 )
 from zk.errors import (
     BadVersionError,
+    DataTooLargeError,
     EphemeralParentError,
     NodeExistsError,
     NoNodeError,
@@ -123,6 +124,37 @@ def test_refusals_name_the_node_in_the_originals_words(client: ZkClient) -> None
             f"KeeperException${name}Exception: KeeperErrorCode = {name} for {caught.value.path}"
             in str(caught.value)
         )
+
+
+class TestSize:
+    """A server closes the connection over a request that is too large, and every retry as well."""
+
+    @staticmethod
+    def writes(client: ZkClient, size: int) -> list[Callable[[], Any]]:
+        data = bytes(size)
+        return [
+            lambda: client.create("/large", data),
+            lambda: client.set("/large", data),
+            lambda: client.create_or_set("/large", data),
+            lambda: client.multi([SetOp("/a", data[: size // 2]), SetOp("/b", data[size // 2 :])]),
+        ]
+
+    def test_what_is_too_large_is_not_sent(self) -> None:
+        client = ZkClient("localhost:1")  # never started: what is to be sent would wait
+        for write in self.writes(client, 1 << 20):
+            with pytest.raises(DataTooLargeError, match=r"jute\.maxbuffer"):
+                write()
+
+    def test_what_a_server_takes_is(self, client: ZkClient) -> None:
+        for write in self.writes(client, 1_048_300)[:2]:
+            write()
+        assert client.get("/large")[1].data_length == 1_048_300
+
+    def test_the_limit_is_that_of_the_original(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("KAFKA_OPTS", "-Dx=y -Djute.maxbuffer=2000 -Dz")
+        client = ZkClient("localhost:1")
+        with pytest.raises(DataTooLargeError, match="more than the 2000 that"):
+            client.create("/large", bytes(2000))
 
 
 def test_transactions_are_all_or_nothing(client: ZkClient) -> None:

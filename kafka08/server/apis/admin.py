@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafka08 import admin
@@ -33,7 +33,7 @@ from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime
 from zk.client import ZkClient
-from zk.errors import NodeExistsError
+from zk.errors import DataTooLargeError, NodeExistsError
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
@@ -41,6 +41,8 @@ _POLL_SECONDS = 0.05
 # Beyond some such number a topic's node is larger than ZooKeeper takes; placing the partitions
 # of a larger one would hold this broker up, for ever or until its memory is gone.
 _MAX_PARTITIONS = 50_000
+_MAX_REPLICAS = 200_000  # of all partitions that are placed by hand
+_MAX_MESSAGE = 1000  # characters; an error may repeat what it was given
 
 
 class InvalidRequestError(AdminOperationError):
@@ -55,6 +57,7 @@ _CODES: tuple[tuple[type[KafkaError], int], ...] = (
     (admin.InvalidReplicationFactorError, a.INVALID_REPLICATION_FACTOR),
     (admin.InvalidAssignmentError, a.INVALID_REPLICA_ASSIGNMENT),
     (ConfigError, a.INVALID_CONFIG),
+    (DataTooLargeError, a.INVALID_REQUEST),
     (AdminOperationError, a.INVALID_REQUEST),
 )
 
@@ -78,7 +81,7 @@ def _outcome(name: str, act: Callable[..., object], *args: Any) -> Outcome:
         code = next((code for kind, code in _CODES if isinstance(error, kind)), code_of(error))
         if not isinstance(error, KafkaError):
             logger.exception("Administrative request for %s failed", name)
-        return Outcome(code, str(error))
+        return Outcome(code, str(error)[:_MAX_MESSAGE])
     return Outcome()
 
 
@@ -302,7 +305,7 @@ class CreatePartitionsApi:
             raise admin.InvalidPartitionsError(
                 "The number of partitions for the offsets topic cannot be changed."
             )
-        _refuse_too_many(more.total_count)
+        _refuse_too_many(more.total_count, more.assignment)
         admin.add_partitions(
             self._zk,
             more.topic,
@@ -322,6 +325,7 @@ class CreatePartitionsApi:
 def _by_hand(new: a.NewTopic) -> dict[int, list[int]]:
     if (new.num_partitions, new.replication_factor) != (a.BROKER_DEFAULT, a.BROKER_DEFAULT):
         raise InvalidRequestError("Either an assignment or the counts, not both")
+    _refuse_too_many(len(new.assignment), [entry.replicas for entry in new.assignment])
     assignment = {entry.partition: entry.replicas for entry in new.assignment}
     if sorted(entry.partition for entry in new.assignment) != list(range(len(new.assignment))):
         raise admin.InvalidAssignmentError("Partitions must be numbered from 0, without gaps")
@@ -345,10 +349,15 @@ def _refuse_repeated(topic: str, repeated: set[str]) -> None:
         raise InvalidRequestError(f"Topic {topic} is named more than once")
 
 
-def _refuse_too_many(partitions: int) -> None:
+def _refuse_too_many(partitions: int, by_hand: Sequence[Sequence[int]] = ()) -> None:
     if partitions > _MAX_PARTITIONS:
         raise admin.InvalidPartitionsError(
             f"{partitions} partitions are more than the {_MAX_PARTITIONS} a topic may have"
+        )
+    replicas = sum(map(len, by_hand))
+    if replicas > _MAX_REPLICAS:
+        raise admin.InvalidAssignmentError(
+            f"{replicas} replicas are more than the {_MAX_REPLICAS} a topic may have"
         )
 
 
