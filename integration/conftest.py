@@ -135,6 +135,10 @@ NOT_QUICK = (
     "test_mixed_groups::test_members_come_and_go*",
     "test_producer::test_kill_9_under_load_loses_nothing?False?",
     "test_producer_scenarios::test_39_*",
+    "test_signals::test_a_consumer_ends_soon_*killed long ago*",
+    "test_signals::test_a_member_*?consumer-perf*",
+    "test_signals::test_a_member_*?mirror*",
+    "test_signals::test_a_termination_*",
 )
 
 

@@ -99,6 +99,7 @@ def place(
     broker = Broker("ours", directory / "broker", f"{zookeeper.connect}/signals").start()
     topic = unique("signals")
     broker.create_topic(topic)
+    broker.create_topic("wide", WIDE)
     with broker.wire() as wire:
         wire.produce(topic, 0, b"".join(entry(None, b"message") for _ in range(100)))
     consumer = {"group.id": "mirror", "zookeeper.connect": broker.zookeeper}
@@ -197,13 +198,14 @@ def test_a_termination_is_143(
         assert (running.end(), "Traceback" in running.err) == (143, False), running.err
 
 
+WIDE = 60
 MEMBERS = {
-    "console-consumer": f"{CONSOLE_CONSUMER} --zookeeper {{zookeeper}} --topic {{topic}} "
+    "console-consumer": f"{CONSOLE_CONSUMER} --zookeeper {{zookeeper}} --topic wide "
+    "--consumer.config {config}",
+    "consumer-perf-test": "kafka.tools.ConsumerPerformance --zookeeper {zookeeper} --topic wide "
     "--group {group}",
-    "consumer-perf-test": "kafka.tools.ConsumerPerformance --zookeeper {zookeeper} --topic {topic}"
-    " --group {group}",
     "mirror-maker": "kafka.tools.MirrorMaker --consumer.config {config} "
-    "--producer.config {producer} --whitelist {topic}",
+    "--producer.config {producer} --whitelist wide",
 }
 
 
@@ -212,33 +214,33 @@ MEMBERS = {
 def test_a_member_that_is_ended_early_leaves_nothing(
     name: str, number: int, place: dict[str, str], ours: Tools, tmp_path: Path, zookeeper: ZooKeeper
 ) -> None:
-    """A long session timeout: what is left would stay for the whole test."""
+    """The signal comes while the member takes its partitions, a little later each time.
+
+    With a long session timeout: what is left would stay for the whole test.
+    """
     consumer = {"zookeeper.connect": place["zookeeper"], "zookeeper.session.timeout.ms": 20000}
     client = zookeeper.client("/signals")
-    joined = 0
+
+    def below(path: str) -> list[str]:
+        return client.get_children(path) if client.exists(path) else []
+
     try:
-        for step in range(14):
-            delay = 0.3 + 0.1 * step
+        for owned in range(0, WIDE, 5):
             group = unique("early")
+            ids, owners = f"/consumers/{group}/ids", f"/consumers/{group}/owners/wide"
             config = config_file(tmp_path, f"{group}.properties", {"group.id": group, **consumer})
             arguments = MEMBERS[name].format(**place, group=group, config=config).split()
-            if name == "console-consumer":
-                arguments += ["--consumer.config", str(config)]
             running = Running(tmp_path / group, ours.command(*arguments))
-            running.wait_until_age(delay)
+            deadline = time.monotonic() + END_S
+            while not below(ids) or len(below(owners)) < owned:
+                assert time.monotonic() < deadline, running.err
             running.send(number)
             assert running.end() == 128 + number, running.err
             assert "Traceback" not in running.err, running.err
-            path = f"/consumers/{group}"
-            if client.exists(f"{path}/ids"):
-                joined += 1
-                assert client.get_children(f"{path}/ids") == [], (delay, running.err)
-            if client.exists(f"{path}/owners/{place['topic']}"):
-                assert client.get_children(f"{path}/owners/{place['topic']}") == [], delay
+            assert (below(ids), below(owners)) == ([], []), (owned, running.err)
     finally:
         client.stop()
         client.close()
-    assert joined, "no signal came late enough to matter"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -166,6 +166,20 @@ with at_end(leave):
     assert (done.returncode, done.stdout, done.stderr) == (130, "left\n", "")
 
 
+def test_a_library_that_catches_everything_swallows_no_signal() -> None:
+    """As kazoo does around its socket: a member of a group ran on, and its nodes stayed."""
+    done = run("""
+with at_end(lambda: print("left")):
+    try:
+        send(signal.SIGTERM)
+        threading.Event().wait(1)
+    except:
+        pass
+    time.sleep(60)
+""")
+    assert (done.returncode, done.stdout, done.stderr) == (143, "left\n", "")
+
+
 def test_errors_that_the_end_causes_are_not_shown() -> None:
     """Neither the main thread's nor another thread's."""
     done = run("""
