@@ -61,6 +61,10 @@ BROKER_KEYS = {
 }
 
 
+def _queued_max_request_bytes(config: BrokerConfig) -> int:
+    return max(256 << 20, 2 * config.socket_request_max_bytes)
+
+
 def _log_dirs(config: BrokerConfig) -> tuple[str, ...]:
     return parse_list(config.log_dir)
 
@@ -120,6 +124,14 @@ class BrokerConfig(Settings):
         500,
         low=1,
         doc="Requests that may wait to be served before no more are read.",
+    )
+    queued_max_request_bytes: int = setting(
+        "queued.max.request.bytes",
+        kind=LONG,
+        derive=_queued_max_request_bytes,
+        default_text="268435456, or twice `socket.request.max.bytes`",
+        doc="Most that requests take in memory before they are whole or served, those that fit a "
+        "buffer of 256 KiB not counted; beyond it sockets are not read. -1: no limit.",
     )
 
     port: int = setting("port", 9092, doc="Port to listen on.")
@@ -614,6 +626,14 @@ class BrokerConfig(Settings):
             self.replica_lag_time_max_ms,
             "the high end is replica.lag.time.max.ms: followers would leave the isr while waiting",
         )
+        if self.queued_max_request_bytes != -1:
+            _check_range(
+                "queued.max.request.bytes",
+                self.queued_max_request_bytes,
+                self.socket_request_max_bytes,
+                LONG_MAX,
+                "the low end is socket.request.max.bytes; -1 stands for no limit",
+            )
         _check_range(
             "offsets.commit.required.acks",
             self.offsets_commit_required_acks,

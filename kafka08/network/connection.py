@@ -23,7 +23,8 @@ import gevent
 from gevent import socket
 from gevent.lock import RLock
 
-from kafka08.protocol.framing import FrameDecoder
+from kafka08.network.memory import RequestMemory
+from kafka08.protocol.framing import LARGEST_BUFFER, FrameDecoder
 
 Handle = Callable[[memoryview, str], "list[Any] | None"]
 
@@ -70,15 +71,17 @@ class Connection:
     """
 
     __slots__ = (
-        "_callback", "_decoder", "_held", "_held_bytes", "_hub", "_lock", "_readable", "_sock",
-        "_writing", "address", "last_active", "peer", "serving",
+        "_callback", "_decoder", "_held", "_held_bytes", "_holds", "_hub", "_lock", "_memory",
+        "_readable", "_sock", "_writing", "address", "last_active", "peer", "serving",
     )  # fmt: skip
 
-    def __init__(self, sock: Any, address: str, max_bytes: int) -> None:
+    def __init__(self, sock: Any, address: str, max_bytes: int, memory: RequestMemory) -> None:
         self.address = address
         self.last_active = time.monotonic()
         self.serving = False
         self.peer = Peer()
+        self._memory = memory
+        self._holds = False  # memory for a large request
         self._sock = sock
         self._decoder = FrameDecoder(max_bytes)
         self._hub = gevent.get_hub()
@@ -103,6 +106,7 @@ class Connection:
             self._serve(handle)
         finally:
             self.serving = False  # what is left may idle out like anything else
+            self._memory.release(self)
             self._readable.close()
             self.flush()
 
@@ -112,6 +116,13 @@ class Connection:
         drained = True
         looked = 0.0  # when all sockets were last looked at
         while True:
+            size = decoder.next_size
+            if size > LARGEST_BUFFER:
+                self._holds = True
+                self._memory.hold(self, size)
+            elif self._holds:
+                self._holds = False
+                self._memory.release(self)
             buffer = decoder.get_buffer()
             if drained:  # a read would most likely find nothing
                 self._hub.wait(self._readable)

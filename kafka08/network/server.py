@@ -23,6 +23,7 @@ from gevent.server import StreamServer
 from kafka08.errors import KafkaError, ProtocolError
 from kafka08.network.connection import Connection, Handle
 from kafka08.network.hosts import bare, first_address
+from kafka08.network.memory import UNBOUNDED, RequestMemory
 
 logger = logging.getLogger("kafka.network.Acceptor")
 processor_logger = logging.getLogger("kafka.network.Processor")
@@ -47,6 +48,7 @@ class Server:
     ``max_connections_per_ip`` closes further connections of an address as soon as they are
     accepted; ``idle_ms`` closes connections not heard of for that long, unless a request of
     theirs is in work. (0.8.2.2 never closes one that has sent nothing; here it is idle too.)
+    ``queued_max_bytes`` is for large requests in memory, see ``memory``.
     """
 
     def __init__(
@@ -61,8 +63,10 @@ class Server:
         max_connections_per_ip: int = 2**31 - 1,
         max_connections_per_ip_overrides: Mapping[str, int] | None = None,
         idle_ms: int = 600_000,
+        queued_max_bytes: int = UNBOUNDED,
     ) -> None:
         self._handle = handle
+        self.memory = RequestMemory(queued_max_bytes)
         self._max_request_bytes = max_request_bytes
         self._buffers = (
             (stdlib_socket.SO_SNDBUF, send_buffer_bytes),
@@ -152,7 +156,7 @@ class Server:
             sock.close()
             return
         self._per_ip[host] += 1
-        connection = Connection(sock, host, self._max_request_bytes)
+        connection = Connection(sock, host, self._max_request_bytes, self.memory)
         self._connections.add(connection)
         try:
             sock.setsockopt(stdlib_socket.IPPROTO_TCP, stdlib_socket.TCP_NODELAY, 1)

@@ -49,16 +49,22 @@ class FrameDecoder:
         """How many bytes wait for the rest of their frame."""
         return self._end - self._start
 
+    @property
+    def next_size(self) -> int:
+        """How large the next buffer is."""
+        if self._needed <= self._capacity:
+            return self._capacity
+        # By doubling a full one: a size word alone must not take the memory it announces.
+        pending = self._end - self._start
+        room = len(self._view) if pending < len(self._view) else 2 * pending
+        return min(self._needed, max(LARGEST_BUFFER, room))
+
     def get_buffer(self) -> memoryview:
         """Where to read to, never empty. Frames given out before are no longer valid."""
         if self._error is not None:
             raise self._error
         pending = self._end - self._start
-        size = self._capacity
-        if self._needed > size:
-            # By doubling a full one: a size word alone must not take the memory it announces.
-            room = len(self._view) if pending < len(self._view) else 2 * pending
-            size = min(self._needed, max(LARGEST_BUFFER, room))
+        size = self.next_size
         if len(self._view) != size and (pending == 0 or len(self._view) < size):
             # A new buffer, not a resize: frames still held by someone pin the old one.
             view = memoryview(bytearray(size))

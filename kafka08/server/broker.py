@@ -250,6 +250,7 @@ class KafkaServer:
             max_connections_per_ip=config.max_connections_per_ip,
             max_connections_per_ip_overrides=config.max_connections_per_ip_overrides,
             idle_ms=config.connections_max_idle_ms,
+            queued_max_bytes=config.queued_max_request_bytes,
         )
 
     def _dispatcher(

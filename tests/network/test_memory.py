@@ -1,0 +1,194 @@
+"""Large requests that do not come to an end: how much memory they get, and who has to go."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import gevent
+import pytest
+from gevent import socket
+
+from kafka08.network import memory as memory_module
+from kafka08.network.memory import UNBOUNDED, EvictedError, RequestMemory
+from kafka08.network.server import Server
+from kafka08.protocol.framing import LARGEST_BUFFER
+from tests.network.test_server import Client, Service, framed, until
+
+LARGE = 4 * LARGEST_BUFFER
+LIMIT = 10 * LARGEST_BUFFER
+
+
+class Holder:
+    def __init__(self, name: str = "") -> None:
+        self.address = name
+        self.serving = False
+        self.is_shut = False
+
+    def shutdown(self) -> None:
+        self.is_shut = True
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time; each look at it takes a moment."""
+    time = [1000.0]
+
+    class Clock:
+        @staticmethod
+        def monotonic() -> float:
+            time[0] += 0.01
+            return time[0]
+
+    monkeypatch.setattr(memory_module, "time", Clock)
+    return time
+
+
+def test_room_is_given_and_taken_back(now: list[float]) -> None:
+    memory, one, other = RequestMemory(100), Holder(), Holder()
+    memory.hold(one, 40)
+    memory.hold(one, 60)
+    memory.hold(other, 40)
+    assert memory.used == 100
+    memory.release(one)
+    memory.release(one)
+    memory.hold(other, 100)
+    assert memory.used == 100
+    memory.release(other)
+    assert memory.used == 0
+
+
+def test_a_single_request_always_has_room(now: list[float]) -> None:
+    memory, one = RequestMemory(100), Holder()
+    memory.hold(one, 90)
+    memory.hold(one, 200)
+    assert memory.used == 200
+
+
+def test_without_a_bound_nobody_waits(now: list[float]) -> None:
+    memory = RequestMemory(UNBOUNDED)
+    for _ in range(10):
+        memory.hold(Holder(), 1 << 40)
+
+
+def test_who_has_held_the_most_for_the_longest_goes(now: list[float]) -> None:
+    memory = RequestMemory(100)
+    small, idle, late, serving = Holder("small"), Holder("idle"), Holder("late"), Holder("serving")
+    memory.hold(serving, 30)
+    serving.serving = True
+    memory.hold(small, 10)
+    memory.hold(idle, 30)
+    now[0] += 5
+    memory.hold(late, 30)
+    memory.hold(Holder(), 20)
+    assert [each.is_shut for each in (small, idle, late, serving)] == [False, True, False, False]
+    assert memory.used == 90
+
+
+def test_who_asks_may_be_the_one_to_go(now: list[float]) -> None:
+    memory, idle, other = RequestMemory(100), Holder(), Holder()
+    memory.hold(idle, 50)
+    now[0] += 60
+    memory.hold(other, 50)
+    with pytest.raises(EvictedError):
+        memory.hold(idle, 60)
+    assert memory.used == 50
+    assert not other.is_shut
+
+
+def test_young_requests_are_waited_for(now: list[float]) -> None:
+    """A burst of large requests that do come in costs nobody the connection."""
+    memory, one = RequestMemory(100), Holder()
+    memory.hold(one, 90)
+    waiting = gevent.spawn(memory.hold, Holder(), 50)
+    gevent.sleep(0)
+    assert not waiting.ready()
+    memory.release(one)
+    waiting.join(5)
+    assert waiting.successful()
+    assert not one.is_shut
+    assert memory.used == 50
+
+
+# The server
+
+Start = Callable[..., Server]
+
+
+@pytest.fixture
+def service() -> Service:
+    return Service()
+
+
+@pytest.fixture
+def start(service: Service) -> Iterator[Start]:
+    with ExitStack() as stack:
+
+        def start(**settings: Any) -> Server:
+            settings = {"max_request_bytes": 1 << 30, "queued_max_bytes": LIMIT, **settings}
+            server = Server("127.0.0.1", 0, service.handle, **settings)
+            server.start()
+            stack.callback(server.stop)
+            stack.callback(service.gate.set)
+            return server
+
+        yield start
+
+
+def begin(server: Server, size: int, sent: int) -> socket.socket:
+    """A connection that sends a part of a frame, as far as it is taken."""
+    sock = socket.create_connection(("127.0.0.1", server.port), 5)
+    data = struct.pack(">i", size) + bytes(sent)
+    gevent.spawn(_send_quietly, sock, data)
+    return sock
+
+
+def _send_quietly(sock: socket.socket, data: bytes) -> None:
+    try:
+        sock.sendall(data)
+    except OSError:
+        pass
+
+
+def test_unfinished_requests_are_read_only_so_far(start: Start) -> None:
+    server = start()
+    socks = [begin(server, 2 * LARGE, 2 * LARGE - 1) for _ in range(8)]
+    until(lambda: server.memory.used > LIMIT - LARGE)
+    for _ in range(1000):
+        gevent.sleep(0)
+        assert server.memory.used <= LIMIT
+    for sock in socks:
+        sock.close()
+    until(lambda: server.connections == 0)
+    assert server.memory.used == 0
+
+
+def test_others_are_served_meanwhile(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short requests at once; a large one as soon as an unfinished one had to make room."""
+    monkeypatch.setattr(memory_module, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(memory_module, "GRACE_SECONDS", 0.0)
+    server = start()
+    socks = [begin(server, 2 * LARGE, 2 * LARGE - 1) for _ in range(3)]
+    until(lambda: server.memory.used > LARGE)
+    client = Client(server.port)
+    assert client.call(b"short") == b"short"
+    large = bytes(LARGE)
+    client.sock.sendall(framed(large))
+    assert client.reply() == large
+    assert client.call(b"short") == b"short"
+    for sock in socks:
+        sock.close()
+    client.sock.close()
+
+
+def test_a_served_request_gives_its_room_back(start: Start, service: Service) -> None:
+    server = start()
+    client = Client(server.port)
+    large = bytes(LARGE)
+    gevent.spawn(client.sock.sendall, framed(large))
+    assert client.reply() == large
+    assert client.call(b"short") == b"short"
+    until(lambda: server.memory.used == 0)
+    client.sock.close()
