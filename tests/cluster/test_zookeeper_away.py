@@ -36,7 +36,7 @@ class Records:
     def log_end_offset(self) -> int:
         return len(self.names)
 
-    def append(self, name: Any, *_: object) -> None:
+    def append(self, name: Any, **_: object) -> None:
         self.names.append(name)
 
 
