@@ -23,7 +23,8 @@ JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /de
 setup: $(SETUP) $(COMPILED)
 
 # What servers and scripts need: enough for the quick start.
-$(SETUP): setup.cfg pyproject.toml
+# A C compiler is used where there is one, for the modules of kafka08/_native.
+$(SETUP): setup.cfg pyproject.toml $(wildcard kafka08/_native/*.pyx kafka08/_native/*.h)
 	@echo "Installing into $(VENV); this takes some minutes"
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@$(INSTALL) -e '.[zookeeper$(JAVA)]'
@@ -46,7 +47,7 @@ $(SETUP_INTEGRATION): $(SETUP_TEST)
 $(SETUP_COMPILE): $(SETUP)
 	@if $(BIN)/python -m kafka08.compiled --ready; then $(INSTALL) -e '.[compile]' && touch $@; fi
 
-$(COMPILED): $(SETUP_COMPILE) $(shell find kafka08 -name '*.py' -o -name '*.pyx')
+$(COMPILED): $(SETUP_COMPILE) $(shell find kafka08 -name '*.py')
 	@if $(BIN)/python -m kafka08.compiled; then touch $@; fi
 
 # The published quick start, from empty directories to a killed broker.
@@ -113,5 +114,5 @@ format: $(SETUP_DEV)
 	$(BIN)/ruff format
 
 clean:
-	rm -rf $(VENV) build dist logs .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf kafka08/_native/*.c kafka08/_native/*.so $(VENV) build dist logs .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

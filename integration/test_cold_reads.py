@@ -16,7 +16,8 @@ import pytest
 from integration.bench.load import xerial
 from integration.harness import Broker, Process, ZooKeeper
 from integration.wire import Wire, entry, fetch_frame, gzip_set
-from kafka08.message.message_set import iter_entries, iter_messages
+from kafka08.message.scan import iter_entries
+from kafka08.message.sets import iter_messages
 
 SETS, RECORDS, VALUE_BYTES = 120, 40, 5000
 SEGMENT_BYTES = 5 << 20

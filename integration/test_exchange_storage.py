@@ -28,8 +28,9 @@ from kafka08.common import TopicPartition
 from kafka08.config import BrokerConfig
 from kafka08.log.manager import LogManager
 from kafka08.message.compression import compress, decompress
-from kafka08.message.message import encode_entry, key_and_value
-from kafka08.message.message_set import encode_set, iter_entries
+from kafka08.message.entry import encode_entry, key_and_value
+from kafka08.message.scan import iter_entries
+from kafka08.message.sets import encode_set
 from kafka08.runtime import SystemClock
 
 TOPICS = {

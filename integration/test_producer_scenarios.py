@@ -21,7 +21,7 @@ from integration.proxy import Proxy
 from integration.wire import Entry, entry, wait_until
 from kafka08.errors import NotLeaderForPartitionError
 from kafka08.message.compression import GZIP, NONE
-from kafka08.message.message_set import iter_entries
+from kafka08.message.scan import iter_entries
 from kafka08.producer.config import ProducerConfig
 from kafka08.producer.errors import (
     BufferExhaustedError,

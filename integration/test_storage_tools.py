@@ -18,7 +18,8 @@ from integration.harness import HOME, Broker, Process, Result, Tools, ZooKeeper,
 from integration.wire import wait_until
 from kafka08.config import LogConfig
 from kafka08.log.log import Log
-from kafka08.message.message_set import encode_set, iter_entries, iter_messages
+from kafka08.message.scan import iter_entries
+from kafka08.message.sets import encode_set, iter_messages
 from kafka08.runtime import SystemClock
 
 DUMP = "kafka.tools.DumpLogSegments"

@@ -1,5 +1,4 @@
-"""The hot modules as machine code, where a C compiler is found: the same sources through mypyc,
-and with Cython, if it is there too, ``message.rows`` and ``protocol.layout``.
+"""The hot modules as machine code, where a C compiler is found: the same sources through mypyc.
 
 ``python -m kafka08.compiled`` builds them into ``_compiled`` beside this file, ``activate`` lets
 imports find them there. What was built from other sources than those on disk is never loaded, so
@@ -31,12 +30,9 @@ MODULES = (
     "kafka08.log.log",
     "kafka08.log.segment",
     "kafka08.message.compression",
-    "kafka08.message.inner",
-    "kafka08.message.message",
-    "kafka08.message.message_set",
-    "kafka08.message.renumber",
-    "kafka08.message.runs",
-    "kafka08.message.wrapped",
+    "kafka08.message.entry",
+    "kafka08.message.sets",
+    "kafka08.message.wrappers",
     "kafka08.network.connection",
     "kafka08.protocol.framing",
     "kafka08.protocol.registry",
@@ -48,7 +44,6 @@ MODULES = (
     "kafka08.server.purgatory",
     "kafka08.server.replica_manager",
 )
-CYTHON_MODULES = ("kafka08.message.rows", "kafka08.protocol.layout")
 SWITCH = "KAFKA08_INTERPRETED"
 
 _HERE = Path(__file__).resolve().parent
@@ -121,12 +116,7 @@ from setuptools import Distribution
 from setuptools.command.build_ext import build_ext
 scratch, *sources = sys.argv[1:]
 c = os.path.join(scratch, "c")
-python = [source for source in sources if source.endswith(".py")]
-extensions = mypycify(python, opt_level="3", target_dir=c)
-cython = [source for source in sources if source.endswith(".pyx")]
-if cython:
-    from Cython.Build import cythonize
-    extensions += cythonize(cython, build_dir=c, quiet=True)
+extensions = mypycify(sources, opt_level="3", target_dir=c)
 command = build_ext(Distribution({"name": "kafka08", "ext_modules": extensions}))
 command.build_temp = os.path.join(scratch, "objects")
 command.build_lib = os.path.join(scratch, "made")
@@ -136,17 +126,14 @@ command.run()
 
 
 def _sources() -> list[str]:
-    sources = [module.replace(".", os.sep) + ".py" for module in MODULES]
-    if importlib.util.find_spec("Cython") is not None:
-        sources += [module.replace(".", os.sep) + ".pyx" for module in CYTHON_MODULES]
-    return sources
+    return [module.replace(".", os.sep) + ".py" for module in MODULES]
 
 
 def _directory() -> Path:
     """Named after what went into it: a build of other sources has another name. All sources
     count, as compiled code relies on the types in the modules it imports."""
     digest = hashlib.sha256(_SUFFIX.encode())
-    for source in sorted((*_HERE.rglob("*.py"), *_HERE.rglob("*.pyx"))):
+    for source in sorted(_HERE.rglob("*.py")):
         digest.update(source.read_bytes())
     return _BUILDS / digest.hexdigest()[:20]
 

@@ -29,21 +29,18 @@ from kafka08.log.log import Log
 from kafka08.log.recovery import SWAP_SUFFIX
 from kafka08.log.segment import INDEX_SUFFIX, LOG_SUFFIX
 from kafka08.message.compression import LZ4, compress
-from kafka08.message.crc import crc32
-from kafka08.message.inner import leaves, numbered_from
-from kafka08.message.message import (
-    CODEC_MASK,
-    CRC_START,
-    ENTRY_OVERHEAD,
-    HEADER,
-    MIN_MESSAGE_SIZE,
+from kafka08.message.entry import (
     OFFSET,
     BytesLike,
+    Entry,
+    codec_of,
     encode_entry,
+    has_right_crc,
     key_and_value,
 )
-from kafka08.message.message_set import iter_entries, iter_messages
-from kafka08.message.renumber import number
+from kafka08.message.scan import iter_entries
+from kafka08.message.sets import iter_messages
+from kafka08.message.wrappers import leaves, number, numbered_from
 from kafka08.runtime import SystemClock
 
 CONVERTED_SUFFIX = ".converted"
@@ -84,13 +81,6 @@ class NotWalkableError(KafkaError):
     """Something in a log file is no entry: what follows it cannot be found."""
 
 
-class Entry(NamedTuple):
-    position: int
-    stop: int
-    offset: int
-    codec: int
-
-
 def index_path(log_path: str) -> str:
     return log_path[: -len(LOG_SUFFIX)] + INDEX_SUFFIX
 
@@ -107,10 +97,9 @@ def right_wrappers(entry: BytesLike, limits: Limits) -> list[bytes] | None:
 
     Raises KafkaError when it fails its crc, cannot be inflated or holds nothing.
     """
-    offset, _, crc, attributes = HEADER.unpack_from(entry)
-    if crc32(memoryview(entry)[CRC_START:]) != crc:
+    if not has_right_crc(entry, 0, len(entry)):
         raise InvalidMessageError("wrong crc")
-    codec = attributes & CODEC_MASK
+    offset, codec = OFFSET.unpack_from(entry)[0], codec_of(entry)
     found = leaves(entry, 0, len(entry), codec)
     if not found.count:
         raise InvalidMessageError("a wrapper without messages")
@@ -200,16 +189,17 @@ def mapped(path: str) -> Iterator[memoryview]:
 
 def walk(view: memoryview) -> Iterator[Entry]:
     """The entries by their headers. Raises NotWalkableError."""
-    position, last, end = 0, -1, len(view)
-    while position < end:
-        if end - position < ENTRY_OVERHEAD + MIN_MESSAGE_SIZE:
-            raise NotWalkableError(f"position {position}: cut short")
-        offset, size, _, attributes = HEADER.unpack_from(view, position)
-        stop = position + ENTRY_OVERHEAD + size
-        if size < MIN_MESSAGE_SIZE or stop > end or offset <= last:
-            raise NotWalkableError(f"position {position}: offset {offset}, size {size}")
-        yield Entry(position, stop, offset, attributes & CODEC_MASK)
-        position, last = stop, offset
+    position, last = 0, -1
+    try:
+        for entry in iter_entries(view):
+            if entry.offset <= last:
+                raise NotWalkableError(f"position {position}: offset {entry.offset} after {last}")
+            yield entry
+            position, last = entry.stop, entry.offset
+    except InvalidMessageError as error:
+        raise NotWalkableError(f"position {position}: {error}") from error
+    if position < len(view):
+        raise NotWalkableError(f"position {position}: cut short")
 
 
 def _survey(view: memoryview, limits: Limits) -> Generator[int, None, tuple[int, list[str]]]:

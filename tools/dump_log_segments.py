@@ -16,16 +16,16 @@ from typing import BinaryIO, NamedTuple
 from kafka08.errors import ConfigError, InvalidMessageError, KafkaError
 from kafka08.log import integrity
 from kafka08.message.crc import crc32
-from kafka08.message.message import (
+from kafka08.message.entry import (
     CODEC_MASK,
-    CRC_START,
-    ENTRY_OVERHEAD,
-    FIELDS,
+    HEADER,
+    LOG_OVERHEAD,
+    MAGIC_AT,
     MIN_MESSAGE_SIZE,
     OFFSET_AND_SIZE,
     key_and_value,
 )
-from kafka08.message.message_set import iter_messages
+from kafka08.message.sets import iter_messages
 from kafka08.producer.serializers import load
 from tools.options import OptionParser, run_tool
 from tools.scala_order import hash_map_order
@@ -203,7 +203,7 @@ def _entries(file: BinaryIO, max_message_bytes: int) -> Iterator[tuple[int, byte
     Raises InvalidMessageError for one above ``max_message_bytes`` (without its 12-byte header).
     """
     position = file.tell()
-    while len(header := file.read(ENTRY_OVERHEAD)) == ENTRY_OVERHEAD:
+    while len(header := file.read(LOG_OVERHEAD)) == LOG_OVERHEAD:
         _, size = OFFSET_AND_SIZE.unpack(header)
         if size < MIN_MESSAGE_SIZE:
             return
@@ -212,7 +212,7 @@ def _entries(file: BinaryIO, max_message_bytes: int) -> Iterator[tuple[int, byte
                 f"Message size exceeds the largest allowable message size ({max_message_bytes})."
             )
         entry = header + file.read(size)
-        if len(entry) < ENTRY_OVERHEAD + size:
+        if len(entry) < LOG_OVERHEAD + size:
             return
         yield position, entry
         position += len(entry)
@@ -220,7 +220,7 @@ def _entries(file: BinaryIO, max_message_bytes: int) -> Iterator[tuple[int, byte
 
 def _messages(entry: bytes, deep: bool) -> Iterator[Shown]:
     """The entry itself, or with ``deep`` the messages inside if it is a wrapper."""
-    offset, _, crc, magic, attributes, _ = FIELDS.unpack_from(entry)
+    offset, _, crc, magic, attributes = HEADER.unpack_from(entry)
     codec = attributes & CODEC_MASK
     if codec not in CODECS:
         raise KafkaError(f"{codec} is an unknown compression codec")
@@ -235,7 +235,7 @@ def _messages(entry: bytes, deep: bool) -> Iterator[Shown]:
         None if span is None else entry[slice(*span)]
         for span in key_and_value(entry, 0, len(entry))
     )
-    yield Shown(offset, key, value, codec, crc, magic, crc32(entry[CRC_START:]) == crc)
+    yield Shown(offset, key, value, codec, crc, magic, crc32(entry[MAGIC_AT:]) == crc)
 
 
 def _body_crc(key: bytes | None, value: bytes | None, magic: int, attributes: int) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, BinaryIO, Protocol
 
 from kafka08.errors import ProtocolError
-from kafka08.message.message import encode_entry
+from kafka08.message.entry import encode_entry
 from kafka08.producer.serializers import load
 from kafka08.protocol.codec import decode
 from kafka08.protocol.schemas import OffsetKey, OffsetValue

@@ -24,7 +24,7 @@ from kafka08.errors import (
     for_code,
     raise_for_code,
 )
-from kafka08.message.message_set import iter_messages
+from kafka08.message.sets import iter_messages
 from kafka08.protocol import schemas
 from kafka08.protocol.codec import decode
 from kafka08.runtime import Runtime, ThreadRuntime

@@ -29,7 +29,9 @@ from kafka08.log import integrity
 from kafka08.log.directory import sync_directory
 from kafka08.log.index import OffsetIndex
 from kafka08.log.integrity import Seal
-from kafka08.message.message_set import Entry, has_right_crc, iter_entries, iter_messages
+from kafka08.message.entry import Entry, has_right_crc
+from kafka08.message.scan import iter_entries
+from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import DEBUG_REPLICA_ID
 from tools.conversion import Limits, index_path, rebuild_index
 from tools.shutdown import at_end
@@ -157,7 +159,7 @@ def _checked(data: Any, position: int, segment: Segment) -> list[Entry]:
     found: list[Entry] = []
     try:
         for entry in iter_entries(data):
-            if entry.offset < position or not has_right_crc(data, entry):
+            if entry.offset < position or not has_right_crc(data, entry.position, entry.stop):
                 raise NotRepairableError(f"the leader's copy is damaged at offset {entry.offset}")
             found.append(entry)
             position = entry.offset + 1

@@ -20,7 +20,7 @@ from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.filters import Whitelist
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError, LeaderNotAvailableError, UnknownError, raise_for_code
-from kafka08.message.message_set import iter_entries
+from kafka08.message.scan import iter_entries
 from kafka08.protocol import schemas
 from kafka08.runtime import Clock, SystemClock
 from tools.broker_list import broker_list

@@ -14,7 +14,7 @@ from kafka08.client.shapes import EARLIEST_TIME, LATEST_TIME
 from kafka08.common import TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import raise_for_code
-from kafka08.message.message_set import iter_messages
+from kafka08.message.sets import iter_messages
 from tools.options import OptionParser, run_tool
 from tools.perf_options import (
     MEGABYTE,

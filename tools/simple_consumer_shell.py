@@ -14,8 +14,8 @@ from kafka08.client.cluster import ClusterClient
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import raise_for_code
-from kafka08.message.message import Message
-from kafka08.message.message_set import iter_messages
+from kafka08.message.entry import Message
+from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import DEBUG_REPLICA_ID
 from tools.broker_list import broker_list
 from tools.formatters import DEFAULT_FORMATTER, MessageFormatter, formatter_named

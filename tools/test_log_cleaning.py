@@ -23,7 +23,7 @@ from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.errors import ConsumerTimeoutError
 from kafka08.errors import KafkaError
-from kafka08.message.message_set import iter_messages
+from kafka08.message.sets import iter_messages
 from kafka08.producer.kafka_producer import KafkaProducer
 from tools.options import LONG, OptionParser, run_tool
 from tools.shutdown import at_end

@@ -38,7 +38,7 @@ from integration.cluster.hosts import Loopback
 from integration.harness import kill_everything
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
-from kafka08.message.message_set import encode_set, iter_messages
+from kafka08.message.sets import encode_set, iter_messages
 from kafka08.network.channel import Channel
 from kafka08.producer.config import ProducerConfig
 from kafka08.producer.errors import FailedToSendMessageError

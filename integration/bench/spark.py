@@ -31,7 +31,7 @@ from typing import Any
 from integration.bench.table import Row, markdown
 from integration.harness import Broker, ZooKeeper, kill_everything
 from integration.spark.support import missing, spark_conf
-from kafka08.message.message_set import encode_set
+from kafka08.message.sets import encode_set
 
 VALUE_BYTES = 100
 SET_ROWS = 5000

@@ -23,7 +23,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from integration.cluster.hosts import Host, Hosts
 from integration.cluster.nodes import TIMEOUT_S, BrokerNode, ZooKeeperNode
 from kafka08.errors import KafkaError
-from kafka08.message.message_set import encode_set, iter_messages
+from kafka08.message.sets import encode_set, iter_messages
 from kafka08.network.channel import Channel
 from kafka08.protocol import schemas
 

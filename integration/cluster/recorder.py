@@ -16,7 +16,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 
 from integration.cluster.cluster import Cluster, eventually
 from kafka08.errors import KafkaError
-from kafka08.message.message_set import encode_set
+from kafka08.message.sets import encode_set
 from kafka08.network.channel import Channel
 from kafka08.protocol import schemas
 

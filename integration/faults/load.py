@@ -17,7 +17,7 @@ from integration.faults import values
 from integration.faults.history import History
 from integration.faults.values import Value
 from kafka08.errors import KafkaError, ProtocolError
-from kafka08.message.message_set import encode_set, iter_messages
+from kafka08.message.sets import encode_set, iter_messages
 from kafka08.network.channel import Channel
 from kafka08.protocol import schemas
 

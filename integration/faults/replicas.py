@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafka08.message.message_set import iter_entries
+from kafka08.message.scan import iter_entries
 
 
 def difference(logs: Mapping[int, bytes]) -> str:

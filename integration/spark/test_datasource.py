@@ -15,7 +15,7 @@ from integration.harness import HOME, Broker, Process, Tools
 from integration.spark.scene import DEADLINE_S, SPARK_WARNINGS, grow, new_topic, send
 from integration.spark.support import driver, missing, produce, spark_conf
 from integration.wire import wait_until
-from kafka08.message.message_set import encode_set
+from kafka08.message.sets import encode_set
 
 if missing():
     pytest.skip(missing(), allow_module_level=True)

@@ -28,7 +28,7 @@ from integration.spark.scene import (
 )
 from integration.spark.support import driver, missing, produce, spark_conf
 from integration.wire import entry, wait_until
-from kafka08.message.message_set import encode_set
+from kafka08.message.sets import encode_set
 
 if missing():
     pytest.skip(missing(), allow_module_level=True)

@@ -18,7 +18,7 @@ import pytest
 from integration.harness import Broker, Process, ZooKeeper, free_port
 from integration.spark.support import missing, produce
 from integration.wire import gzip_set
-from kafka08.message.message_set import encode_set
+from kafka08.message.sets import encode_set
 
 if missing():
     pytest.skip(missing(), allow_module_level=True)

@@ -28,7 +28,7 @@ from kafka08.errors import (
 )
 from kafka08.log.log import Log, LogAppendInfo, Numbered
 from kafka08.log.segment import FileSlice
-from kafka08.message.message_set import Opened
+from kafka08.message.sets import Opened
 
 NO_EPOCH = -1
 NO_LEADER = -1

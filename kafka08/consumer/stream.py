@@ -20,8 +20,8 @@ from kafka08.common import TopicPartition
 from kafka08.consumer.decoders import Decoder
 from kafka08.consumer.errors import ConsumerTimeoutError, StreamFailedError
 from kafka08.errors import MessageSizeTooLargeError
-from kafka08.message import message as raw
-from kafka08.message.message_set import iter_messages, next_offset
+from kafka08.message import entry as raw
+from kafka08.message.sets import iter_messages, next_offset
 from kafka08.runtime import Empty, Queue
 
 logger = logging.getLogger("kafka.consumer.ConsumerIterator")

@@ -23,31 +23,21 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kafka08.errors import InvalidMessageError, KafkaError
-from kafka08.log.key_map import (
-    DIGEST_BYTES,
-    KEY_AT,
-    MIN_ENTRY,
-    KeyMap,
-    fields_at,
-    leaves_of,
-    out_of_order,
-    short_entry,
-    wrapper_leaves,
-    wrong_crc,
-)
+from kafka08.log.key_map import DIGEST_BYTES, KeyMap, leaves_of, refuse, wrapper_leaves
 from kafka08.log.throttler import Throttler
 from kafka08.message.compression import compress
-from kafka08.message.crc import crc32
-from kafka08.message.message import (
-    CODEC_MASK,
-    CRC_START,
-    ENTRY_OVERHEAD,
-    MIN_MESSAGE_SIZE,
+from kafka08.message.entry import (
+    KEY_AT,
     OFFSET,
+    PAUSED,
+    WRAPPER,
+    Walked,
+    codec_of,
     encode_entry,
-    impossible_lengths,
     key_and_value,
+    offset_and_stop,
 )
+from kafka08.message.scan import iter_fields, walk
 
 CLEANED_SUFFIX = ".cleaned"
 MAX_RELATIVE_OFFSET = (1 << 31) - 1
@@ -56,7 +46,7 @@ NICENESS = 10
 
 _MIN_BUFFER = 4096
 _INDEX_ENTRY_BYTES = 8
-_PLAIN_KEY_LENGTH_AT = 18
+_STRETCH = 256 * 1024  # bytes of messages looked at at a time
 
 
 class Source(NamedTuple):
@@ -317,63 +307,76 @@ class Writer:
         Raises InvalidMessageError (crc, sizes, order) and what ``inner.leaves`` raises.
         """
         view = memoryview(data)
-        end = len(data)
-        parts: list[bytes | memoryview] = []
-        position = start = 0  # start: of the stretch that survives so far
-        read = lost = 0
-        shift = self.size  # where the byte at position would go, less position
-        last, last_kept, indexed = self._last, self._last_kept, self._indexed
-        latest, digest, crc_of = self._key_map.latest, self._key_map.digest, crc32
-        interval, tombstones_below = self._job.index_interval_bytes, self.tombstones_below
-        while position + MIN_ENTRY <= end:
-            offset, size, crc, _, attributes, key_length = fields_at(data, position)
-            stop = position + ENTRY_OVERHEAD + size
-            if size < MIN_MESSAGE_SIZE:
-                raise short_entry(offset, size)
-            if stop > end:
+        position, end = 0, len(data)
+        while True:
+            walked = walk(
+                data, position, end, check_crc=True, last=self._last, until=position + _STRETCH
+            )
+            if walked.count:
+                self._take_plain(data, view, position, walked)
+            position = walked.stop
+            if walked.ended == WRAPPER:
+                position = self._take_wrapper(data, view, position)
+            elif walked.ended != PAUSED:
+                refuse(data, walked, self._last)
                 break
-            if crc_of(view[position + CRC_START : stop]) != crc:
-                raise wrong_crc(offset)
-            if offset <= last:
-                raise out_of_order(offset, last)
-            last = offset
-            read += 1
-            instead = None
-            if attributes & CODEC_MASK:
-                instead = self._wrapper(data, position, stop, offset)
-            elif key_length >= 0:
-                key_end = position + KEY_AT + key_length
-                if key_end + 4 > stop:
-                    raise impossible_lengths(position)
-                key = data[position + KEY_AT : key_end]
-                if latest(key if key_length <= DIGEST_BYTES else digest(key), -1) > offset or (
-                    offset < tombstones_below and data[key_end] >= 0x80
-                ):
-                    instead = b""
-            if instead is not None:
-                parts += (view[start:position], instead)
-                shift += len(instead) - (stop - position)
-                start = stop
-                if not instead:
-                    lost += 1
-                    position = stop
-                    continue
-                place = stop + shift - len(instead)
-                offset = OFFSET.unpack_from(instead)[0]
-            else:
-                place = position + shift
-            if place - indexed > interval:
-                self._add_index_entry(last_kept + 1, place)
-                indexed = place
-            last_kept = offset
-            position = stop
-        self.dropped = self.dropped or bool(parts)
-        self._last, self._last_kept, self._indexed = last, last_kept, indexed
-        self.messages_read += read
-        self.messages_written += read - lost
-        parts.append(view[start:position])
-        self._write(parts[0] if len(parts) == 1 else b"".join(parts))
         return position
+
+    def _take_plain(self, data: bytes, view: memoryview, position: int, walked: Walked) -> None:
+        """Write what survives of a stretch of plain messages."""
+        latest, digest = self._key_map.latest, self._key_map.digest
+        tombstones_below = self.tombstones_below
+        start, lost = position, -1  # where what survives so far begins, and the entry before it
+        kept = walked.count
+        shift = self.size - position
+        last_kept, indexed, interval = (
+            self._last_kept,
+            self._indexed,
+            self._job.index_interval_bytes,
+        )
+        parts: list[memoryview] = []
+        for offset, key_at, key_end, _, value_end in iter_fields(data, position, walked.stop):
+            at = key_at - KEY_AT
+            if lost >= 0:  # the entry before this one is dropped
+                shift -= at - lost
+                start, lost = at, -1
+            if key_end >= 0:
+                key = data[key_at:key_end]
+                if latest(key if len(key) <= DIGEST_BYTES else digest(key), -1) > offset or (
+                    value_end < 0 and offset < tombstones_below
+                ):
+                    parts.append(view[start:at])
+                    kept -= 1
+                    lost = at
+                    continue
+            if at + shift - indexed > interval:
+                indexed = at + shift
+                self._add_index_entry(last_kept + 1, indexed)
+            last_kept = offset
+        if lost < 0:
+            parts.append(view[start : walked.stop])
+        self.dropped = self.dropped or kept < walked.count
+        self._last, self._last_kept, self._indexed = walked.last, last_kept, indexed
+        self.messages_read += walked.count
+        self.messages_written += kept
+        self._write(parts[0] if len(parts) == 1 else b"".join(parts))
+
+    def _take_wrapper(self, data: bytes, view: memoryview, position: int) -> int:
+        """Write what survives of a wrapper; returns where it ends."""
+        offset, stop = offset_and_stop(data, position)
+        instead = self._wrapper(data, position, stop, offset)
+        self._last = offset
+        self.messages_read += 1
+        self.dropped = self.dropped or instead is not None
+        if instead == b"":
+            return stop
+        self.messages_written += 1
+        if self.size - self._indexed > self._job.index_interval_bytes:
+            self._indexed = self.size
+            self._add_index_entry(self._last_kept + 1, self.size)
+        self._last_kept = offset if instead is None else OFFSET.unpack_from(instead)[0]
+        self._write(view[position:stop] if instead is None else instead)
+        return stop
 
     def _add_index_entry(self, offset: int, position: int) -> None:
         """One above the previous entry's offset is right for plain entries and wrappers alike."""
@@ -404,7 +407,7 @@ class Writer:
             return None
         span, _ = key_and_value(data, position, stop)
         key = None if span is None else data[span[0] : span[1]]
-        codec = data[position + 17] & CODEC_MASK
+        codec = codec_of(data, position)
         instead = encode_entry(key, compress(codec, table), last, codec)
         # What got larger than a message may be would hang consumers; duplicates do no harm.
         limit = max(stop - position, self._job.max_message_bytes)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kafka08.errors import KafkaError
-from kafka08.message.message_set import Entry, iter_entries, iter_messages
+from kafka08.message.entry import Entry
+from kafka08.message.scan import iter_entries
+from kafka08.message.sets import iter_messages
 
 
 class Agreement(NamedTuple):

@@ -19,8 +19,16 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from kafka08.message.crc import crc32
-from kafka08.message.message import CRC_START, ENTRY_OVERHEAD, HEADER, MIN_MESSAGE_SIZE
+from kafka08.message.entry import (
+    BAD_CRC,
+    CUT,
+    DISORDER,
+    END,
+    LOG_OVERHEAD,
+    OFFSET_AND_SIZE,
+    SHORT,
+)
+from kafka08.message.scan import FileWalk
 
 SEAL_SUFFIX = ".crc32c"
 LOG_SUFFIX = ".log"
@@ -142,23 +150,22 @@ def summed(log_path: str) -> Seal:
 def find_damage(log_path: str) -> Damage | None:
     """The first entry that is not whole, fails its crc or is out of order; None if all are
     right. Decodes nothing: messages inside a wrapper are covered by the wrapper's crc."""
-    with open(log_path, "rb") as file:
-        position, last = 0, int(os.path.basename(log_path)[: -len(LOG_SUFFIX)]) - 1
-        while True:
-            header = file.read(HEADER.size)
-            if not header:
-                return None
-            if len(header) < HEADER.size:
-                return Damage(position, last + 1, "cut short")
-            offset, size, crc, _ = HEADER.unpack(header)
-            if size < MIN_MESSAGE_SIZE:
-                return Damage(position, last + 1, f"size {size} is no message's")
-            if offset <= last:
-                return Damage(position, last + 1, f"offset {offset} does not rise")
-            body = header[CRC_START:] + file.read(size + ENTRY_OVERHEAD - HEADER.size)
-            if len(body) + CRC_START < size + ENTRY_OVERHEAD:
-                return Damage(position, offset, f"size {size} goes past the end")
-            if crc32(body) != crc:
-                return Damage(position, offset, "wrong crc")
-            position += ENTRY_OVERHEAD + size
-            last = offset
+    before = int(os.path.basename(log_path)[: -len(LOG_SUFFIX)]) - 1
+    with open(log_path, "rb", buffering=0) as file:
+        end = os.fstat(file.fileno()).st_size
+        walked = FileWalk(file.fileno(), 0, end, check_crc=True, last=before).step()
+        if walked.ended == END:
+            return None
+        last = walked.last if walked.count else before
+        header = os.pread(file.fileno(), LOG_OVERHEAD, walked.stop)
+    if len(header) < LOG_OVERHEAD:
+        return Damage(walked.stop, last + 1, "cut short")
+    offset, size = OFFSET_AND_SIZE.unpack(header)
+    reasons = {
+        SHORT: f"size {size} is no message's",
+        DISORDER: f"offset {offset} does not rise",
+        CUT: f"size {size} goes past the end",
+        BAD_CRC: "wrong crc",
+    }
+    damaged = offset if walked.ended in (CUT, BAD_CRC) else last + 1
+    return Damage(walked.stop, damaged, reasons[walked.ended])

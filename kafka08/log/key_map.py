@@ -12,27 +12,32 @@ from collections.abc import Callable, Iterator
 from hashlib import blake2b
 
 from kafka08.errors import InvalidMessageError
-from kafka08.message.crc import crc32
-from kafka08.message.inner import Leaves, leaves, numbered_from
-from kafka08.message.message import (
-    CODEC_MASK,
-    CRC_START,
-    ENTRY_OVERHEAD,
-    FIELDS,
-    MIN_MESSAGE_SIZE,
+from kafka08.message.entry import (
+    ABOVE,
+    BAD_CRC,
+    CUT,
+    DISORDER,
+    END,
+    KEY_AT,
+    OFFSET_AND_SIZE,
+    PAUSED,
+    SHORT,
+    WRAPPER,
     BytesLike,
-    impossible_lengths,
+    Walked,
+    codec_of,
+    offset_and_stop,
 )
+from kafka08.message.scan import iter_fields, walk
+from kafka08.message.wrappers import Leaves, leaves, numbered_from
 
-MIN_ENTRY = ENTRY_OVERHEAD + MIN_MESSAGE_SIZE
-KEY_AT = FIELDS.size
 DIGEST_BYTES = 16
 
 # What one key costs, as measured: 64 bytes for its bytes object, 32 for the offset, its share of a
 # dict that has just grown, with the old table still there, and what the allocator wastes.
 ENTRY_BYTES = 208
 
-fields_at = FIELDS.unpack_from
+_STRETCH = 64 * 1024  # bytes of messages looked at at a time
 
 # (position in the leaves' bytes, end, true offset, key, is the value null)
 Leaf = tuple[int, int, int, "bytes | None", bool]
@@ -79,78 +84,87 @@ class KeyMap:
         """Take in the whole entries of ``data`` from ``first_offset`` on, as far as there is
         room; bytes walked over. A wrapper is taken as a whole even if it is the one too many.
 
-        Raises InvalidMessageError (crc, sizes, order) and what ``inner.leaves`` raises.
+        Raises InvalidMessageError (crc, sizes, order) and what ``wrappers.leaves`` raises.
         """
-        view = memoryview(data)
-        end = len(data)
-        position = count = 0
-        last = self.last_offset
-        offsets, room, crc_of, digest = self._offsets, self.room, crc32, self.digest
-        while position + MIN_ENTRY <= end:
-            offset, size, crc, _, attributes, key_length = fields_at(data, position)
-            stop = position + ENTRY_OVERHEAD + size
-            if size < MIN_MESSAGE_SIZE:
-                raise short_entry(offset, size)
-            if stop > end or len(offsets) >= room:
+        known = walk(data, 0, len(data), check_crc=True, up_to=first_offset - 1, wrappers=True)
+        if known.ended != ABOVE:
+            refuse(data, known, first_offset)
+            return known.stop
+        position, end = known.stop, len(data)
+        while len(self._offsets) < self.room:
+            walked = walk(
+                data,
+                position,
+                end,
+                check_crc=True,
+                last=self.last_offset,
+                until=position + _STRETCH,
+            )
+            position = self._add_plain(data, position, walked.stop)
+            if len(self._offsets) >= self.room:
                 break
-            if crc_of(view[position + CRC_START : stop]) != crc:
-                raise wrong_crc(offset)
-            if offset >= first_offset:
-                if offset <= last:
-                    raise out_of_order(offset, last)
-                if attributes & CODEC_MASK:
-                    for _, _, at, key, _ in leaves_of(wrapper_leaves(data, position, stop), offset):
-                        count += 1
-                        if key is not None and at >= first_offset:
-                            offsets[key if len(key) <= DIGEST_BYTES else digest(key)] = at
-                elif key_length >= 0:
-                    key_end = position + KEY_AT + key_length
-                    if key_end + 4 > stop:
-                        raise impossible_lengths(position)
-                    key = data[position + KEY_AT : key_end]
-                    offsets[key if key_length <= DIGEST_BYTES else digest(key)] = offset
-                    count += 1
-                else:
-                    count += 1
-                last = offset
-            position = stop
-        self.last_offset = last
-        self.messages += count
+            if walked.ended == WRAPPER:
+                offset, position = self._add_wrapper(data, position, first_offset)
+                self.last_offset = offset
+            elif walked.ended != PAUSED:
+                refuse(data, walked, self.last_offset)
+                break
         return position
+
+    def _add_plain(self, data: bytes, position: int, stop: int) -> int:
+        """Take in a stretch of plain messages; returns where the room ended."""
+        offsets, room, digest = self._offsets, self.room, self.digest
+        count, last = 0, self.last_offset
+        for offset, start, key_end, _, _ in iter_fields(data, position, stop):
+            if len(offsets) >= room:
+                stop = start - KEY_AT
+                break
+            if key_end >= 0:
+                key = data[start:key_end]
+                offsets[key if len(key) <= DIGEST_BYTES else digest(key)] = offset
+            count += 1
+            last = offset
+        self.messages += count
+        self.last_offset = last
+        return stop
+
+    def _add_wrapper(self, data: bytes, position: int, first_offset: int) -> tuple[int, int]:
+        """Take in what a wrapper holds; returns its offset and where it ends."""
+        offset, stop = offset_and_stop(data, position)
+        for _, _, at, key, _ in leaves_of(wrapper_leaves(data, position, stop), offset):
+            self.messages += 1
+            if key is not None and at >= first_offset:
+                self._offsets[key if len(key) <= DIGEST_BYTES else self.digest(key)] = at
+        return offset, stop
 
 
 def wrapper_leaves(data: BytesLike, position: int, stop: int) -> Leaves:
-    """What the wrapper entry holds, crcs checked. Raises as ``inner.leaves``."""
-    return leaves(data, position, stop, data[position + 17] & CODEC_MASK, check_crc=True)
+    """What the wrapper entry holds, crcs checked. Raises as ``wrappers.leaves``."""
+    return leaves(data, position, stop, codec_of(data, position), check_crc=True)
 
 
 def leaves_of(found: Leaves, wrapper_offset: int) -> Iterator[Leaf]:
     """The messages of a wrapper, with their true offsets."""
     data = found.data
-    number = numbered_from(found, wrapper_offset)
-    position = 0
-    while position < len(data):
-        offset, size, _, _, _, key_length = fields_at(data, position)
-        stop = position + ENTRY_OVERHEAD + size
-        value_at = position + KEY_AT + max(key_length, 0)
-        if value_at + 4 > stop:
-            raise impossible_lengths(position)
-        key = data[position + KEY_AT : value_at] if key_length >= 0 else None
-        if number is not None:
-            offset = number
-            number += 1
-        # the sign bit of a length tells null from the rest
-        yield position, stop, offset, key, data[value_at] >= 0x80
-        position = stop
+    rows = list(iter_fields(data, 0, len(data), numbered_from(found, wrapper_offset)))
+    ends = [row[1] - KEY_AT for row in rows[1:]] + [len(data)]
+    for (offset, start, key_end, _, value_end), end in zip(rows, ends, strict=True):
+        key = data[start:key_end] if key_end >= 0 else None
+        yield start - KEY_AT, end, offset, key, value_end < 0
 
 
-def short_entry(offset: int, size: int) -> InvalidMessageError:
-    return InvalidMessageError(f"The entry at offset {offset} has the impossible size {size}")
+def refuse(data: bytes, walked: Walked, last: int) -> None:
+    """Raise InvalidMessageError if the walk ended at an entry that cannot be right.
 
-
-def wrong_crc(offset: int) -> InvalidMessageError:
-    return InvalidMessageError(f"The entry at offset {offset} fails its crc")
-
-
-def out_of_order(offset: int, last: int) -> InvalidMessageError:
-    return InvalidMessageError(f"Offset {offset} follows {last}: offsets must rise")
+    ``last`` is the offset that the entry should follow.
+    """
+    if walked.ended in (END, CUT):
+        return
+    offset, size = OFFSET_AND_SIZE.unpack_from(data, walked.stop)
+    raise InvalidMessageError(
+        {
+            SHORT: f"The entry at offset {offset} has the impossible size {size}",
+            BAD_CRC: f"The entry at offset {offset} fails its crc",
+            DISORDER: f"Offset {offset} follows {last}: offsets must rise",
+        }[walked.ended]
+    )

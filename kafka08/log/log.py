@@ -38,10 +38,9 @@ from kafka08.log.directory import parse_log_name, sync_directory
 from kafka08.log.disk import SyncError
 from kafka08.log.recovery import CLEANED_SUFFIX, SWAP_SUFFIX
 from kafka08.log.segment import FileSlice, LogSegment
-from kafka08.message import message_set, wrapped
-from kafka08.message.keys import holds_null_key
-from kafka08.message.message_set import Opened
-from kafka08.message.renumber import Rebuilt
+from kafka08.message import sets, wrappers
+from kafka08.message.sets import Opened
+from kafka08.message.wrappers import Rebuilt
 
 LATEST_TIME = -1
 EARLIEST_TIME = -2
@@ -71,7 +70,7 @@ class Numbered(NamedTuple):
     is in it. ``movable``: it can be given other offsets, without opening its wrappers again."""
 
     base: int
-    found: message_set.Appended
+    found: sets.Appended
     data: memoryview
     movable: bool
     rebuilt: list[Rebuilt] | None
@@ -215,14 +214,9 @@ class Log:
         config = self.config
         normalised = config.compressed_sets == "normalised"
         rebuilt: list[Rebuilt] | None = None
-        if (
-            rebuild
-            and not normalised
-            and message_set.begins_compressed(buffer)
-            and self.demand.is_there
-        ):
+        if rebuild and not normalised and sets.begins_compressed(buffer) and self.demand.is_there:
             rebuilt = []
-        found = message_set.assign_offsets(
+        found = sets.assign_offsets(
             buffer,
             base,
             config.max_message_bytes,
@@ -230,7 +224,7 @@ class Log:
             rebuilt=rebuilt,
         )
         data = buffer[: found.valid_bytes]
-        if config.compact and holds_null_key(data):
+        if config.compact and sets.holds_null_key(data):
             raise InvalidMessageError(
                 f"{self.topic_partition} is compacted and takes no message without a key"
             )
@@ -277,7 +271,7 @@ class Log:
             _, info, data, _, rebuilt, _ = numbered
             right = not info.codec or config.compressed_sets == "normalised"
         else:
-            info = message_set.check_follower_set(buffer, config.max_message_bytes)
+            info = sets.check_follower_set(buffer, config.max_message_bytes)
             data = buffer[: info.valid_bytes]
             right = not info.codec
             if info.entries and info.first_offset < leo:
@@ -714,7 +708,7 @@ def _moved(numbered: Numbered, base: int) -> Numbered:
     found = numbered.found
     if not found.entries:
         return numbered
-    distance = message_set.move_offsets(numbered.data, base - numbered.base, numbered.last_stored)
+    distance = sets.move_offsets(numbered.data, base - numbered.base, numbered.last_stored)
     found = found._replace(
         first_offset=found.first_offset + distance, last_offset=found.last_offset + distance
     )
@@ -723,8 +717,8 @@ def _moved(numbered: Numbered, base: int) -> Numbered:
 
 def _normalise(data: memoryview, base_offset: int, max_message_bytes: int) -> memoryview:
     """The set as 0.8.2.2 would store it: one wrapper. Raises MessageSizeTooLargeError."""
-    stored = memoryview(wrapped.normalise(data, base_offset))
-    message_set.check_follower_set(stored, max_message_bytes)
+    stored = memoryview(wrappers.normalise(data, base_offset))
+    sets.check_follower_set(stored, max_message_bytes)
     return stored
 
 

@@ -16,7 +16,6 @@ import logging
 import os
 from collections.abc import Callable
 from itertools import pairwise
-from struct import Struct
 from typing import NamedTuple
 
 from kafka08.config import LogConfig
@@ -25,14 +24,12 @@ from kafka08.log.directory import put_aside, sync_directory
 from kafka08.log.index import ENTRY, ENTRY_SIZE, MAX_RELATIVE_OFFSET
 from kafka08.log.segment import (
     DELETED_SUFFIX,
-    HEADER,
-    HEADER_SIZE,
     INDEX_SUFFIX,
     LOG_SUFFIX,
-    MIN_MESSAGE_SIZE,
     LogSegment,
 )
-from kafka08.message.crc import crc32
+from kafka08.message.entry import PAUSED
+from kafka08.message.scan import FileWalk
 
 CLEANED_SUFFIX = ".cleaned"
 SWAP_SUFFIX = ".swap"
@@ -47,12 +44,6 @@ _OUR_SUFFIXES = (
 )
 
 logger = logging.getLogger("kafka.log.Log")
-
-_CHECKED_HEADER = Struct(">qiI")
-_checked_header_at = _CHECKED_HEADER.unpack_from
-_CRC_END = _CHECKED_HEADER.size
-_CHUNK = 4 << 20
-_HEADERS = 64 << 10
 
 
 class Loaded(NamedTuple):
@@ -119,37 +110,20 @@ def recover(
     room = max(max_index_bytes // ENTRY_SIZE, 1) * ENTRY_SIZE
     base = segment.base_offset
     fd = segment.file.fd
-    buffer = memoryview(bytearray(min(_CHUNK, segment.size) or 1))
-    indexed = position = 0
-    last = base - 1
-    limit = base + MAX_RELATIVE_OFFSET
-    while position < segment.size:
-        filled = os.preadv(fd, [buffer[: segment.size - position]], position)
-        at = 0
-        while filled - at >= _CRC_END:
-            offset, size, crc = _checked_header_at(buffer, at)
-            end = at + HEADER_SIZE + size
-            if size < MIN_MESSAGE_SIZE or not last < offset <= limit:
-                break
-            if end <= filled:
-                good = crc32(buffer[at + _CRC_END : end]) == crc
-            elif at:
-                break  # read again, with this entry at the front of the buffer
-            else:
-                end_position = position + HEADER_SIZE + size
-                good = end_position <= segment.size and crc == _crc_of(
-                    fd, position + _CRC_END, end_position
-                )
-            if not good:
-                break
-            if position + at - indexed > index_interval_bytes and len(entries) < room:
-                indexed = position + at
-                entries += ENTRY.pack(last + 1 - base, indexed)
-            last = offset
-            at = end
-        if not at:
+    walk = FileWalk(
+        fd, 0, segment.size, check_crc=True, last=base - 1, up_to=base + MAX_RELATIVE_OFFSET
+    )
+    position, last = 0, base - 1
+    is_due = False  # whether the entry at position is to be indexed, if it is good
+    while True:
+        walked = walk.step(until=position + index_interval_bytes + 1)
+        if is_due and walked.count and len(entries) < room:
+            entries += ENTRY.pack(last + 1 - base, position)
+        last = walked.last if walked.count else last
+        position = walked.stop
+        is_due = walked.ended == PAUSED
+        if not is_due:
             break
-        position += at
     cut = segment.size - position
     if cut:
         logger.warning(
@@ -177,18 +151,6 @@ def _write_index(segment: LogSegment, entries: bytes | bytearray) -> None:
         sparser = b"".join(entries[at + ENTRY_SIZE : at + 2 * ENTRY_SIZE] for at in pairs)
         logger.warning("No room for the index of %s: leaving out entries", segment.path)
         _write_index(segment, sparser)
-
-
-def _crc_of(fd: int, position: int, end: int) -> int:
-    """CRC of a stretch of the file, for an entry larger than the buffer."""
-    crc = 0
-    while position < end:
-        data = os.pread(fd, min(_CHUNK, end - position), position)
-        if not data:
-            return -1
-        crc = crc32(data, crc)
-        position += len(data)
-    return crc
 
 
 def _put_directories_aside(directory: str) -> None:
@@ -239,18 +201,10 @@ def _complete_swap(directory: str, name: str) -> None:
 
 def _end_of(path: str, base: int) -> int:
     """The offset after the last entry of a log file that may have no index."""
-    following, position = base, 0
     with open(path, "rb", buffering=0) as file:
-        while len(chunk := os.pread(file.fileno(), _HEADERS, position)) >= HEADER_SIZE:
-            at = 0
-            while at <= len(chunk) - HEADER_SIZE:
-                offset, size = HEADER.unpack_from(chunk, at)
-                if size < MIN_MESSAGE_SIZE or offset < following:
-                    return following
-                following = offset + 1
-                at += HEADER_SIZE + size
-            position += at
-    return following
+        end = os.fstat(file.fileno()).st_size
+        walked = FileWalk(file.fileno(), 0, end, headers_only=True, last=base - 1).step()
+    return walked.last + 1 if walked.count else base
 
 
 def _remove_side_files(path: str) -> None:

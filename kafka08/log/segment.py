@@ -9,21 +9,17 @@ from __future__ import annotations
 
 import itertools
 import os
-from struct import Struct
 
 from kafka08.errors import KafkaError
 from kafka08.log import integrity
 from kafka08.log.index import MAX_RELATIVE_OFFSET, OffsetIndex
+from kafka08.message.entry import ABOVE, LOG_OVERHEAD, MIN_MESSAGE_SIZE, OFFSET_AND_SIZE, SHORT
+from kafka08.message.scan import FileWalk, walk
 
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
 DELETED_SUFFIX = ".deleted"
 
-HEADER = Struct(">qi")
-HEADER_SIZE = HEADER.size
-MIN_MESSAGE_SIZE = 14
-
-_header_at = HEADER.unpack_from
 # Not an attribute of the class: compiled, each file would get a counter of its own.
 _serials = itertools.count()
 _FIRST_READ = 8 << 10
@@ -195,27 +191,21 @@ class LogSegment:
         """
         if offset == self._last_set_from and lower_bound <= self._last_set_at:
             return self._last_set_at
-        end = self.size
-        position = max(self.index.lookup(offset), lower_bound)
-        if position + HEADER_SIZE > end:
-            return None
+        position, end = max(self.index.lookup(offset), lower_bound), self.size
         fd = self.file.fd
         want = _FIRST_READ
-        while position + HEADER_SIZE <= end:
+        while position + LOG_OVERHEAD <= end:
             chunk = os.pread(fd, min(want, end - position), position)
-            last_header = len(chunk) - HEADER_SIZE
-            at = 0
-            while at <= last_header:
-                found, size = _header_at(chunk, at)
-                if found >= offset:
-                    return position + at
-                if size < MIN_MESSAGE_SIZE:
-                    raise KafkaError(f"Invalid message size: {size} in {self.path}")
-                at += HEADER_SIZE + size
-            if not at:
+            walked = walk(chunk, 0, len(chunk), up_to=offset - 1, reach=1 << 62)
+            position += walked.stop
+            if walked.ended == ABOVE:
+                return position
+            if walked.ended == SHORT:
+                size = OFFSET_AND_SIZE.unpack_from(chunk, walked.stop)[1]
+                raise KafkaError(f"Invalid message size: {size} in {self.path}")
+            if not walked.count:
                 raise KafkaError(f"{self.path} ends at {position + len(chunk)}, not at {end}")
-            position += at
-            want = _LONG_READ if at < _LONG_READ else _FIRST_READ
+            want = _LONG_READ if walked.stop < _LONG_READ else _FIRST_READ
         return None
 
     def read(self, offset: int, max_bytes: int, max_offset: int | None) -> FileSlice | None:
@@ -236,32 +226,24 @@ class LogSegment:
     def next_offset(self) -> tuple[int, int]:
         """(offset after the last whole entry, position after it), walking from the last index
         entry. The position is below ``size`` if something follows that is no entry."""
-        fd = self.file.fd
-        position, end = self.index.last_position, self.size
-        following = self.base_offset
-        while position + HEADER_SIZE + MIN_MESSAGE_SIZE <= end:
-            chunk = os.pread(fd, min(_LONG_READ, end - position), position)
-            last_header = len(chunk) - HEADER_SIZE
-            at = 0
-            while at <= last_header:
-                offset, size = _header_at(chunk, at)
-                after = at + HEADER_SIZE + size
-                if offset < following or size < MIN_MESSAGE_SIZE or position + after > end:
-                    return following, position + at
-                following = offset + 1
-                at = after
-            if not at:
-                break
-            position += at
-        return following, position
+        position = self.index.last_position
+        walked = FileWalk(
+            self.file.fd,
+            position,
+            self.size,
+            headers_only=True,
+            last=self.base_offset - 1,
+            chunk=_LONG_READ,
+        ).step()
+        return (walked.last + 1 if walked.count else self.base_offset), walked.stop
 
     def header_at(self, position: int) -> tuple[int, int] | None:
         """(offset, end position) of the entry at ``position``; None if that is no entry."""
-        header = os.pread(self.file.fd, HEADER_SIZE, position)
-        if len(header) < HEADER_SIZE:
+        header = os.pread(self.file.fd, LOG_OVERHEAD, position)
+        if len(header) < LOG_OVERHEAD:
             return None
-        offset, size = HEADER.unpack(header)
-        end = position + HEADER_SIZE + size
+        offset, size = OFFSET_AND_SIZE.unpack(header)
+        end = position + LOG_OVERHEAD + size
         return (offset, end) if size >= MIN_MESSAGE_SIZE and end <= self.size else None
 
     @property

@@ -18,7 +18,7 @@ import zlib
 from typing import Any
 
 from kafka08.errors import KafkaError, MessageSizeTooLargeError, UnknownError
-from kafka08.message.message import BytesLike
+from kafka08.message.entry import BytesLike
 
 # Inflating is on the broker's produce path: isal does it in a third of zlib's time. Where it has
 # no wheel, zlib stands in, level 1 for its fastest.

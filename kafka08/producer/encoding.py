@@ -1,4 +1,4 @@
-"""A batch of records as a message set: the same bytes as ``message_set.encode_set``, sooner.
+"""A batch of records as a message set: the same bytes as ``sets.encode_set``, sooner.
 
 Records of one size without keys, which is what fast producers send, are laid out by one join and
 get their crcs column by column; others take one call per field. Knows no batch and no broker.
@@ -13,7 +13,7 @@ from struct import Struct, pack
 
 from kafka08.message.compression import NONE, compress
 from kafka08.message.crc import crc32
-from kafka08.message.message import CRC_START, encode_entry
+from kafka08.message.entry import MAGIC_AT, encode_entry
 
 RECORD_OVERHEAD = 26  # of an entry: all but key and value
 
@@ -53,7 +53,7 @@ def _table(values: Sequence[bytes], numbered: bool) -> bytearray:
     head = _UNKEYED.pack(0, RECORD_OVERHEAD - 12 + size, 0, 0, -1, size)
     table = bytearray(head).join(chain((b"",), values))
     width = RECORD_OVERHEAD + size
-    crcs = pack(f">{count}I", *map(crc32, values, repeat(crc32(head[CRC_START:]))))
+    crcs = pack(f">{count}I", *map(crc32, values, repeat(crc32(head[MAGIC_AT:]))))
     for index in range(4):
         table[12 + index :: width] = crcs[index::4]
     if numbered:

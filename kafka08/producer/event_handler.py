@@ -21,7 +21,7 @@ from kafka08.errors import (
     UnknownTopicOrPartitionError,
     for_code,
 )
-from kafka08.message.message_set import encode_set
+from kafka08.message.sets import encode_set
 from kafka08.producer.config import SYNC, ProducerConfig
 from kafka08.producer.errors import FailedToSendMessageError
 from kafka08.producer.partitioners import Partitioner

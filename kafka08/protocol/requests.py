@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from kafka08.errors import ProtocolError
-from kafka08.protocol.codec import Buffer, decoders, encode_parts, encoders
+from kafka08.protocol.codec import Buffer, decoder, encode_parts, encoder
 from kafka08.protocol.registry import api_of, request_schema
 from kafka08.protocol.schemas import (
     AnonymousHeader,
@@ -47,7 +47,7 @@ def _decoder(key_and_version: bytes) -> Callable[..., Any]:
     """What reads header and body of such requests."""
     schema = request_schema(*_KEY_AND_VERSION.unpack(key_and_version))
     anonymous = schema is ControlledShutdownRequest
-    return decoders[AnonymousHeader if anonymous else RequestHeader, schema]
+    return decoder(AnonymousHeader if anonymous else RequestHeader, schema)
 
 
 def encode_request(
@@ -60,7 +60,7 @@ def encode_request(
         header = AnonymousHeader(key, version, correlation_id)
     else:
         header = RequestHeader(key, version, correlation_id, client_id)
-    parts: list[Any] = encoders[type(header), type(request)](header, request)
+    parts: list[Any] = encoder(type(header), type(request))(header, request)
     return _put_in_front(_SIZE.pack(_length(parts)), parts)
 
 
@@ -75,7 +75,7 @@ def decode_response(schema: type[Response], frame: Buffer) -> tuple[int, Respons
     view = memoryview(frame)
     if len(view) < _CORRELATION_ID.size:
         raise ProtocolError("a response without a correlation id")
-    response, _ = decoders[schema,](view, _CORRELATION_ID.size)
+    response, _ = decoder(schema)(view, _CORRELATION_ID.size)
     return _CORRELATION_ID.unpack_from(view)[0], response
 
 

@@ -14,7 +14,7 @@ from kafka08.common import TopicPartition
 from kafka08.errors import RequestTimedOutError
 from kafka08.log.log import Log, LogAppendInfo, Numbered
 from kafka08.message.compression import InflatesTooFarError
-from kafka08.message.message_set import Opened
+from kafka08.message.sets import Opened
 from kafka08.runtime import Lock, Runtime
 from kafka08.server.long_work import LOOP_BYTES, LOOP_STORED_BYTES, SMALL_BYTES, LongWork
 from kafka08.server.replica_manager import ReplicaManager

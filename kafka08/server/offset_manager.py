@@ -23,7 +23,7 @@ from kafka08.errors import (
     code_of,
 )
 from kafka08.log.disk import is_shortage
-from kafka08.message.message_set import encode_set, iter_messages
+from kafka08.message.sets import encode_set, iter_messages
 from kafka08.protocol.codec import decode, encode
 from kafka08.protocol.schemas import OffsetKey, OffsetValue
 from kafka08.runtime import Runtime

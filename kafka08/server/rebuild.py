@@ -13,9 +13,8 @@ from __future__ import annotations
 from kafka08.log.log import Prepared
 from kafka08.log.segment import FileSlice
 from kafka08.message.compression import MAX_INFLATED, InflatesTooFarError
-from kafka08.message.message import ENTRY_OVERHEAD
-from kafka08.message.renumber import Rebuilt
-from kafka08.message.wrapped import absolute_slice, whole_bytes
+from kafka08.message.entry import LOG_OVERHEAD
+from kafka08.message.wrappers import Rebuilt, absolute_slice, whole_bytes
 from kafka08.protocol.schemas import Sized
 from kafka08.runtime import Lock, Runtime
 from kafka08.server.long_work import LOOP_BYTES, LongWork
@@ -109,7 +108,7 @@ def _first_part(stored: FileSlice) -> FileSlice:
     size = int.from_bytes(
         FileSlice(stored.file, stored.position + 8, 4, stored.base_offset).read(), "big"
     )
-    return part if size + ENTRY_OVERHEAD <= READ_BYTES else stored
+    return part if size + LOG_OVERHEAD <= READ_BYTES else stored
 
 
 def _rebuilt(

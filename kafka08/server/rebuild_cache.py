@@ -15,7 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 
 from kafka08.log.segment import FileSlice, SegmentFile
-from kafka08.message.message import BytesLike
+from kafka08.message.entry import BytesLike
 
 # A file this large is followed by another; the oldest is what goes when there is no more room.
 STRIP_BYTES = 4 << 20

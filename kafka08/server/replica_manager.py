@@ -33,7 +33,7 @@ from kafka08.log.disk import DiskFailure
 from kafka08.log.log import Log, LogAppendInfo, Numbered
 from kafka08.log.manager import LogManager
 from kafka08.log.segment import FileSlice
-from kafka08.message.message_set import Opened
+from kafka08.message.sets import Opened
 from kafka08.protocol.schemas import (
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,

@@ -16,7 +16,7 @@ from pyspark import RDD, SparkContext, TaskContext
 from pyspark.core.rdd import PipelinedRDD
 
 from kafka08.common import Broker, TopicPartition
-from kafka08.message.message import Message
+from kafka08.message.entry import Message
 from kafka08.spark.errors import naming
 from kafka08.spark.params import SourceParams
 from kafka08.spark.planner import Range

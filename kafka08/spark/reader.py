@@ -16,8 +16,8 @@ from kafka08.client.cluster import ClusterClient, Endpoint
 from kafka08.client.shapes import EARLIEST_TIME, LATEST_TIME
 from kafka08.common import Broker
 from kafka08.errors import KafkaError, OffsetOutOfRangeError, ProtocolError, raise_for_code
-from kafka08.message.message import Message
-from kafka08.message.message_set import iter_messages
+from kafka08.message.entry import Message
+from kafka08.message.sets import iter_messages
 from kafka08.runtime import Runtime, ThreadRuntime
 from kafka08.spark.errors import (
     EndedEarlyError,

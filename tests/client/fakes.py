@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kafka08.common import Broker, TopicPartition
-from kafka08.message.message_set import encode_set, iter_messages
+from kafka08.message.sets import encode_set, iter_messages
 from kafka08.protocol import schemas
 from kafka08.runtime import Empty, Full
 from zk.client import SessionState, Stat

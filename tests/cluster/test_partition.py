@@ -18,7 +18,7 @@ from kafka08.errors import (
     ReplicaNotAvailableError,
     UnknownError,
 )
-from kafka08.message.message_set import encode_set, iter_messages
+from kafka08.message.sets import encode_set, iter_messages
 from tests.log.support import open_log
 
 NOW = 1000.0

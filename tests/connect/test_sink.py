@@ -22,8 +22,8 @@ from kafka08.connect.sink import SinkRunner, Supply, is_mine
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.errors import ConsumerTimeoutError
 from kafka08.consumer.stream import Message, Source
-from kafka08.message.message import encode_entry
-from kafka08.message.message_set import iter_messages
+from kafka08.message.entry import encode_entry
+from kafka08.message.sets import iter_messages
 from kafka08.protocol import schemas
 from tests.fakes import FakeRuntime
 

@@ -7,7 +7,7 @@ import pytest
 from kafka08.common import TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError, NotLeaderForPartitionError
-from kafka08.message.message_set import iter_messages
+from kafka08.message.sets import iter_messages
 from kafka08.protocol import schemas
 from tests.client.fakes import FakeCluster
 

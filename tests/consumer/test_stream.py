@@ -8,7 +8,7 @@ from kafka08.common import TopicPartition
 from kafka08.consumer.errors import ConsumerTimeoutError, StreamFailedError
 from kafka08.consumer.stream import Chunk, KafkaStream, PartitionPosition, chunk_of
 from kafka08.errors import InvalidMessageError, MessageSizeTooLargeError
-from kafka08.message.message_set import encode_set
+from kafka08.message.sets import encode_set
 from tests.client.fakes import FakeQueue, FakeRuntime
 
 TP = TopicPartition("t", 0)

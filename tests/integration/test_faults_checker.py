@@ -10,7 +10,7 @@ from integration.faults.history import Event
 from integration.faults.replicas import difference
 from integration.faults.stalls import longest
 from integration.faults.values import Value
-from kafka08.message.message_set import encode_set
+from kafka08.message.sets import encode_set
 
 
 def send(first: int, count: int = 1, what: str = "send", **more: int) -> Event:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kafka08 import admin
 from kafka08.errors import KafkaError, raise_for_code
-from kafka08.message.message_set import encode_set, iter_messages
+from kafka08.message.sets import encode_set, iter_messages
 from kafka08.network.channel import Channel
 from kafka08.protocol.schemas import (
     ConsumerMetadataRequest,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kafka08.message.compression import compress
-from kafka08.message.message import encode_entry
-from kafka08.message.message_set import encode_set
+from kafka08.message.entry import encode_entry
+from kafka08.message.sets import encode_set
 from tests.live.broker import LiveBroker
 from tests.message.sets import set_byte
 

@@ -28,7 +28,8 @@ from kafka08.common import TopicPartition
 from kafka08.config import BrokerConfig
 from kafka08.errors import ProtocolError
 from kafka08.log.manager import LogManager
-from kafka08.message.message_set import encode_set, iter_entries, iter_messages
+from kafka08.message.scan import iter_entries
+from kafka08.message.sets import encode_set, iter_messages
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol import schemas as s
 from kafka08.protocol.registry import APIS, api_of

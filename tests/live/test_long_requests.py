@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from kafka08.message.compression import compress
-from kafka08.message.message import encode_entry
-from kafka08.message.message_set import encode_set
+from kafka08.message.entry import encode_entry
+from kafka08.message.sets import encode_set
 from kafka08.protocol.registry import api_of
 from kafka08.protocol.requests import decode_response, encode_request
 from kafka08.protocol.schemas import (

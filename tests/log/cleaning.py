@@ -12,7 +12,7 @@ from kafka08.log.cleaner import LogCleaner
 from kafka08.log.compaction import Job, events
 from kafka08.log.log import Log
 from kafka08.log.throttler import Throttler
-from kafka08.message.message_set import encode_set, iter_messages
+from kafka08.message.sets import encode_set, iter_messages
 from tests.log.support import ManualClock, open_log, writable
 
 KEY = TopicPartition("t", 0)

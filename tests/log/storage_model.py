@@ -37,8 +37,8 @@ from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from kafka08.log.throttler import Throttler
 from kafka08.message.compression import compress
-from kafka08.message.message import encode_entry
-from kafka08.message.message_set import iter_messages
+from kafka08.message.entry import encode_entry
+from kafka08.message.sets import iter_messages
 from tests.log.faulty_files import Crash, FaultyFiles
 from tests.log.support import ManualClock, writable
 

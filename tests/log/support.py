@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka08.config import LogConfig
 from kafka08.log.log import Log
-from kafka08.message.message_set import encode_set, iter_messages
+from kafka08.message.sets import encode_set, iter_messages
 
 
 class ManualClock:

@@ -18,9 +18,10 @@ from kafka08.log.key_map import KeyMap, max_entries
 from kafka08.log.log import Log
 from kafka08.log.throttler import SharedTime, Throttler
 from kafka08.message.compression import compress
-from kafka08.message.message import encode_entry
-from kafka08.message.message_set import encode_set, iter_entries, iter_messages
-from kafka08.message.wrapped import has_absolute_offsets
+from kafka08.message.entry import encode_entry
+from kafka08.message.scan import iter_entries
+from kafka08.message.sets import encode_set, iter_messages
+from kafka08.message.wrappers import has_absolute_offsets
 from tests.log.cleaning import (
     Found,
     clean_once,

@@ -6,7 +6,7 @@ import pytest
 
 from kafka08.log.divergence import Agreement, compare
 from kafka08.message.compression import compress
-from kafka08.message.message import encode_entry
+from kafka08.message.entry import encode_entry
 
 
 def entries(*items: tuple[int, str]) -> bytes:

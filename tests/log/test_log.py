@@ -21,7 +21,8 @@ from kafka08.errors import (
 )
 from kafka08.log import log as log_module
 from kafka08.log.log import FRESH_MS, NOTHING_APPENDED, Log
-from kafka08.message.message_set import encode_set, iter_entries, iter_messages
+from kafka08.message.scan import iter_entries
+from kafka08.message.sets import encode_set, iter_messages
 from tests.log.support import (
     ManualClock,
     append,

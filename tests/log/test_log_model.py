@@ -20,7 +20,8 @@ from hypothesis.stateful import (
 
 from kafka08.errors import MessageSetSizeTooLargeError, OffsetOutOfRangeError
 from kafka08.log.log import Log
-from kafka08.message.message_set import encode_set, iter_entries, iter_messages
+from kafka08.message.scan import iter_entries
+from kafka08.message.sets import encode_set, iter_messages
 from tests.log.support import ManualClock, config, writable
 
 SEGMENT_BYTES = 600

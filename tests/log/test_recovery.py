@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka08.log import recovery
-from kafka08.message.message_set import encode_set
+from kafka08.message import scan
+from kafka08.message.sets import encode_set
 from tests.log.support import (
     append,
     crash_copy,
@@ -79,7 +79,7 @@ def test_an_entry_larger_than_the_limit_is_no_damage(tmp_path: Path) -> None:
 def test_entries_larger_than_the_buffer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, garbled: bool
 ) -> None:
-    monkeypatch.setattr(recovery, "_CHUNK", 100)
+    monkeypatch.setattr(scan, "CHUNK", 100)
     log = open_log(tmp_path / "first")
     append(log, "a" * 60)
     append(log, "b" * 1000)

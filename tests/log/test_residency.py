@@ -22,7 +22,7 @@ from kafka08.log.residency import (
     read_in_index,
 )
 from kafka08.log.segment import FileSlice, LogSegment, SegmentFile
-from kafka08.message.message_set import encode_set
+from kafka08.message.sets import encode_set
 
 SIZE = 16 << 20
 

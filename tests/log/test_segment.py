@@ -13,7 +13,7 @@ import pytest
 
 from kafka08.errors import KafkaError
 from kafka08.log.segment import FileSlice, LogSegment
-from kafka08.message.message_set import encode_set, iter_messages
+from kafka08.message.sets import encode_set, iter_messages
 from tests.log.support import values
 
 

@@ -13,8 +13,8 @@ from kafka08.log.compaction import Job, Source
 from kafka08.log.log import Log
 from kafka08.log.throttler import Throttler
 from kafka08.message.compression import compress
-from kafka08.message.message import encode_entry
-from kafka08.message.message_set import iter_messages
+from kafka08.message.entry import encode_entry
+from kafka08.message.sets import iter_messages
 from tests.log.support import ManualClock, append, everything, open_log, segment_paths, writable
 
 GZIP, SNAPPY, LZ4 = 1, 2, 3

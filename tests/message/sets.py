@@ -8,7 +8,7 @@ from zlib import crc32
 from hypothesis import strategies as st
 
 from kafka08.message.compression import compress
-from kafka08.message.message import encode_entry
+from kafka08.message.entry import encode_entry
 
 CODECS = (1, 2, 3)
 LIMIT = 1_000_012

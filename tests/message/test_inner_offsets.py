@@ -7,10 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka08.log.log import Log
-from kafka08.message.inner import leaves, looks_true_with_gaps, numbered_from
-from kafka08.message.message import encode_entry
-from kafka08.message.message_set import assign_offsets, iter_messages
-from kafka08.message.wrapped import has_absolute_offsets, rebuild
+from kafka08.message.entry import encode_entry
+from kafka08.message.sets import assign_offsets, iter_messages
+from kafka08.message.wrappers import (
+    has_absolute_offsets,
+    leaves,
+    looks_true_with_gaps,
+    numbered_from,
+    rebuild,
+)
 from tests.log.support import ManualClock, config
 from tests.message.sets import CODECS, LIMIT, wrapper
 

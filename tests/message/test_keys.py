@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka08.message.keys import holds_null_key
-from kafka08.message.message_set import iter_messages
+from kafka08.message.sets import holds_null_key, iter_messages
 from tests.message.sets import CODECS, entries, plain, wrapper
 
 

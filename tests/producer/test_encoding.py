@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka08.message.message_set import assign_offsets, encode_set, iter_messages
+from kafka08.message.sets import assign_offsets, encode_set, iter_messages
 from kafka08.producer.encoding import encode_batch
 
 data = st.none() | st.binary(max_size=40)

@@ -7,7 +7,8 @@ import pytest
 
 from kafka08.client.cluster import ClusterClient
 from kafka08.common import Broker, TopicPartition
-from kafka08.message.message_set import iter_entries, iter_messages
+from kafka08.message.scan import iter_entries
+from kafka08.message.sets import iter_messages
 from kafka08.producer.config import ProducerConfig
 from kafka08.producer.errors import FailedToSendMessageError
 from kafka08.producer.event_handler import EventHandler, KeyedMessage

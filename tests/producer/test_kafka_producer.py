@@ -15,7 +15,7 @@ from kafka08.errors import (
     NotLeaderForPartitionError,
     ProtocolError,
 )
-from kafka08.message.message_set import iter_entries
+from kafka08.message.scan import iter_entries
 from kafka08.producer import kafka_producer
 from kafka08.producer.errors import (
     BufferExhaustedError,

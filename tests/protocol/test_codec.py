@@ -123,7 +123,7 @@ def test_booleans(byte: int, expected: bool) -> None:
 
 @pytest.mark.parametrize("byte", [2, 0x7F, 0xFF])
 def test_booleans_are_0_or_1(byte: int) -> None:
-    with pytest.raises(ProtocolError, match="no boolean"):
+    with pytest.raises(ProtocolError, match="not a boolean"):
         decode(s.StopReplicaRequest, bytes(8) + bytes([byte]) + bytes(4))
 
 

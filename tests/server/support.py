@@ -17,7 +17,7 @@ from kafka08.common import Broker, TopicPartition
 from kafka08.config import BrokerConfig, LogConfig
 from kafka08.log.disk import DiskFailure
 from kafka08.log.manager import LogManager
-from kafka08.message.message_set import encode_set, iter_messages
+from kafka08.message.sets import encode_set, iter_messages
 from kafka08.protocol.registry import api_of
 from kafka08.protocol.requests import decode_response, encode_request
 from kafka08.protocol.schemas import (

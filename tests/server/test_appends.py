@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kafka08.message.compression import compress
-from kafka08.message.message import encode_entry
-from kafka08.message.message_set import encode_set, iter_messages
+from kafka08.message.entry import encode_entry
+from kafka08.message.sets import encode_set, iter_messages
 from kafka08.protocol.schemas import ProducePartition, ProduceRequest, ProduceTopic
 from kafka08.server import appends
 from kafka08.server.long_work import LOOP_BYTES, LOOP_STORED_BYTES, SMALL_BYTES

@@ -19,7 +19,7 @@ from kafka08.log import residency
 from kafka08.log.log import FRESH_MS, Log
 from kafka08.log.residency import is_resident
 from kafka08.log.segment import FileSlice
-from kafka08.message.message_set import iter_messages
+from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import OffsetsPartition, OffsetsRequest, OffsetsTopic
 from kafka08.server.offset_manager import Committed, GroupPartition
 from tests.server.support import ME, PEER, Rig, by_key, message_set

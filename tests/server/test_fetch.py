@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from kafka08.common import TopicPartition
-from kafka08.message.message import encode_entry
-from kafka08.message.message_set import iter_entries, iter_messages
-from kafka08.message.wrapped import has_absolute_offsets
+from kafka08.message.entry import encode_entry
+from kafka08.message.scan import iter_entries
+from kafka08.message.sets import iter_messages
+from kafka08.message.wrappers import has_absolute_offsets
 from kafka08.protocol.schemas import (
     FetchPartition,
     FetchRequest,

@@ -8,7 +8,7 @@ import pytest
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition, offsets_partition_for
 from kafka08.errors import ProtocolError
-from kafka08.message.message_set import encode_set, iter_messages
+from kafka08.message.sets import encode_set, iter_messages
 from kafka08.server import offset_manager
 from kafka08.server.offset_manager import (
     Committed,

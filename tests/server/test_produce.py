@@ -10,8 +10,8 @@ import pytest
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.message.compression import compress
-from kafka08.message.message import encode_entry
-from kafka08.message.message_set import encode_set
+from kafka08.message.entry import encode_entry
+from kafka08.message.sets import encode_set
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.schemas import (
     ProducePartition,

@@ -15,9 +15,10 @@ from kafka08.errors import KafkaError
 from kafka08.log.demand import AHEAD_BYTES
 from kafka08.log.log import Log, Prepared
 from kafka08.log.segment import FileSlice
-from kafka08.message.message import encode_entry
-from kafka08.message.message_set import encode_set, iter_entries, iter_messages, next_offset
-from kafka08.message.wrapped import absolute_slice, has_absolute_offsets, rebuild
+from kafka08.message.entry import encode_entry
+from kafka08.message.scan import iter_entries
+from kafka08.message.sets import encode_set, iter_messages, next_offset
+from kafka08.message.wrappers import absolute_slice, has_absolute_offsets, rebuild
 from kafka08.runtime import ThreadRuntime
 from kafka08.server.rebuild import READY_BYTES, ConsumerView
 from kafka08.server.rebuild_cache import STRIP_OVERHEAD

@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka08.log.segment import FileSlice
-from kafka08.message import wrapped
-from kafka08.message.inner import leaves
-from kafka08.message.message_set import assign_offsets, encode_set, iter_entries
-from kafka08.message.renumber import Rebuilt
-from kafka08.message.wrapped import absolute_slice, has_absolute_offsets, rebuild
+from kafka08.message import wrappers
+from kafka08.message.scan import iter_entries
+from kafka08.message.sets import assign_offsets, encode_set
+from kafka08.message.wrappers import Rebuilt, absolute_slice, has_absolute_offsets, leaves, rebuild
 from kafka08.server import rebuild_cache
 from kafka08.server.rebuild_cache import STRIP_OVERHEAD, WRAPPER_OVERHEAD, RebuildCache
 from tests.message.sets import LIMIT, entries, plain, wrapper
@@ -209,7 +208,7 @@ def test_it_never_sends_anything_else(
 @pytest.mark.interpreted
 def test_it_saves_the_second_rebuild(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
-    monkeypatch.setattr(wrapped, "leaves", lambda *a, **k: calls.append(a) or leaves(*a, **k))
+    monkeypatch.setattr(wrappers, "leaves", lambda *a, **k: calls.append(a) or leaves(*a, **k))
     view: dict[int, bytes] = {}
     right = encode_set([(None, b"x")] * 3, 2, 500)
     wrong = wrapper(plain([(None, b"text")] * 3), 2)

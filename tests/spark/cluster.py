@@ -12,7 +12,7 @@ from kafka08.errors import (
     OffsetOutOfRangeError,
     UnknownTopicOrPartitionError,
 )
-from kafka08.message.message_set import iter_entries
+from kafka08.message.scan import iter_entries
 from kafka08.protocol import schemas
 
 T = TopicPartition("t", 0)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 pytest.importorskip("pyarrow")
 
 from kafka08.errors import InvalidMessageError
-from kafka08.message.message_set import encode_set, iter_messages
+from kafka08.message.sets import encode_set, iter_messages
 from kafka08.spark.columns import SCHEMA, record_batch
 from kafka08.spark.planner import Range
 

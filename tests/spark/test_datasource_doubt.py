@@ -13,7 +13,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from kafka08.common import TopicPartition
 from kafka08.errors import ConfigError, UnknownTopicOrPartitionError
-from kafka08.message.message_set import encode_set
+from kafka08.message.sets import encode_set
 from kafka08.spark.errors import DataLossError, UnreachableError
 from kafka08.spark.source import StreamReader
 from kafka08.spark.source_options import SourceOptions

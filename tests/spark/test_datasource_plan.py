@@ -15,7 +15,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, Read
 
 from kafka08.common import TopicPartition
 from kafka08.errors import ConfigError, UnknownTopicOrPartitionError
-from kafka08.message.message_set import encode_set
+from kafka08.message.sets import encode_set
 from kafka08.spark.columns import record_batch
 from kafka08.spark.errors import (
     DataLossError,

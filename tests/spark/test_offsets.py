@@ -8,7 +8,7 @@ import pytest
 
 from kafka08.common import TopicPartition
 from kafka08.errors import LeaderNotAvailableError, UnknownTopicOrPartitionError
-from kafka08.message.message_set import encode_set
+from kafka08.message.sets import encode_set
 from kafka08.protocol import schemas
 from kafka08.spark.errors import UnreachableError, naming
 from kafka08.spark.offsets import OffsetReader, behind, resolve

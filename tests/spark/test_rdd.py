@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from kafka08.common import Broker
-from kafka08.message.message import Message
+from kafka08.message.entry import Message
 from kafka08.spark import rdd
 from kafka08.spark.errors import UnreachableError
 from kafka08.spark.params import BOOTSTRAP, SourceParams

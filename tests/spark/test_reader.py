@@ -6,7 +6,7 @@ import pytest
 
 from kafka08.errors import LeaderNotAvailableError
 from kafka08.message.compression import GZIP
-from kafka08.message.message_set import encode_set
+from kafka08.message.sets import encode_set
 from kafka08.spark.errors import (
     EndedEarlyError,
     MessageTooLargeForFetchError,

@@ -10,7 +10,7 @@ from kafka08.client.cluster import NoBrokerError
 from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
 from kafka08.consumer.assignors import thread_ids
 from kafka08.errors import ProtocolError
-from kafka08.message.message_set import encode_set
+from kafka08.message.sets import encode_set
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol import schemas
 from kafka08.protocol.codec import encode

@@ -18,9 +18,10 @@ from kafka08.config import LogConfig
 from kafka08.log import integrity
 from kafka08.log.index import OffsetIndex
 from kafka08.log.log import Log
-from kafka08.message import wrapped
-from kafka08.message.message import encode_entry
-from kafka08.message.message_set import assign_offsets, encode_set, iter_entries, iter_messages
+from kafka08.message import wrappers
+from kafka08.message.entry import encode_entry
+from kafka08.message.scan import iter_entries
+from kafka08.message.sets import assign_offsets, encode_set, iter_messages
 from tests.log.support import ManualClock
 from tools import conversion
 from tools.conversion import Done, Limits, NotWalkableError
@@ -75,7 +76,7 @@ def contents(data: bytes) -> list[tuple[Any, ...]]:
 def is_fit(data: bytes) -> bool:
     return all(
         not entry.codec
-        or wrapped.has_absolute_offsets(data[entry.position : entry.position + entry.size_total])
+        or wrappers.has_absolute_offsets(data[entry.position : entry.position + entry.size_total])
         for entry in iter_entries(data)
     )
 
@@ -152,7 +153,7 @@ def test_nesting_is_flattened(tmp_path: Path) -> None:
 def test_lz4_frames_of_later_clients_are_replaced(tmp_path: Path) -> None:
     inner = encode_set(some(3))
     foreign = encode_entry(None, lz4.frame.compress(inner), 2, 3)
-    assert wrapped.has_absolute_offsets(foreign)
+    assert wrappers.has_absolute_offsets(foreign)
     path = put(tmp_path, foreign)
     assert convert(path).wrappers == 1
     made = Path(path).read_bytes()

@@ -9,7 +9,7 @@ import pytest
 
 from kafka08.errors import InvalidMessageError, KafkaError
 from kafka08.log import integrity
-from kafka08.message.message_set import encode_set
+from kafka08.message.sets import encode_set
 from tools.dump_log_segments import NoDecoderError, main
 from tools.options import UsageError
 

@@ -6,7 +6,7 @@ from zlib import crc32
 import pytest
 
 from kafka08.errors import ConfigError, ProtocolError
-from kafka08.message.message import encode_entry
+from kafka08.message.entry import encode_entry
 from kafka08.protocol.codec import encode
 from kafka08.protocol.schemas import OffsetKey, OffsetValue
 from tools.formatters import DEFAULT_FORMATTER, formatter_named

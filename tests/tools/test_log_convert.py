@@ -16,7 +16,7 @@ from kafka08.log import integrity
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.directory import LogDirectory
 from kafka08.log.manager import LogManager
-from kafka08.message.message_set import encode_set
+from kafka08.message.sets import encode_set
 from tests.log.support import ManualClock, everything, values
 from tools import log_convert
 from tools.options import UsageError

@@ -22,8 +22,9 @@ from kafka08.log import integrity
 from kafka08.log.directory import LogDirectory
 from kafka08.log.index import OffsetIndex
 from kafka08.log.manager import LogManager
-from kafka08.message.message_set import encode_set, iter_entries, iter_messages
-from kafka08.message.wrapped import absolute_slice
+from kafka08.message.scan import iter_entries
+from kafka08.message.sets import encode_set, iter_messages
+from kafka08.message.wrappers import absolute_slice
 from kafka08.protocol import schemas
 from tests.client.fakes import FakeCluster
 from tests.log.support import ManualClock, values

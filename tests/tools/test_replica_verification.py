@@ -8,7 +8,7 @@ import pytest
 from kafka08.client import shapes
 from kafka08.common import TopicPartition
 from kafka08.errors import ConfigError, LeaderNotAvailableError
-from kafka08.message.message_set import encode_set
+from kafka08.message.sets import encode_set
 from kafka08.protocol import schemas
 from tests.client.fakes import FakeClock
 from tools import replica_verification

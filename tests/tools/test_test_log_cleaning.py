@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafka08.consumer.errors import ConsumerTimeoutError
-from kafka08.message.message import encode_entry
+from kafka08.message.entry import encode_entry
 from tools import test_log_cleaning as tool
 from tools.options import UsageError
 

@@ -4,7 +4,7 @@ Answers at once when max_wait <= 0, nothing is asked, enough bytes are there or 
 errs; else waits for the partitions to move until min_bytes or the time is up. Consumers
 (replica -1, -2) read below the high watermark, followers to the log end. Plain bytes are not
 looked at: slices of the log file travel to the socket. Wrapped sets leave for consumers with
-absolute inner offsets (see message.wrapped); followers get the stored bytes. What is not in the
+absolute inner offsets (see message.wrappers); followers get the stored bytes. What is not in the
 page cache is read by another thread first, for the event loop must not wait for a disk.
 """
 

@@ -1,4 +1,4 @@
-"""The leader's and the follower's pass, reading, writing; the fast path against the plain loop."""
+"""The leader's and the follower's pass, reading and writing."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ from kafka08.errors import (
     MessageSizeTooLargeError,
     UnknownError,
 )
-from kafka08.message import message_set, runs
+from kafka08.message import scan, sets, wrappers
 from kafka08.message.compression import CorruptCompressionError
-from kafka08.message.message import encode_entry
-from kafka08.message.message_set import (
+from kafka08.message.entry import encode_entry, has_right_crc
+from kafka08.message.scan import iter_entries
+from kafka08.message.sets import (
     Appended,
     assign_offsets,
     check_follower_set,
     encode_set,
-    has_right_crc,
-    iter_entries,
     iter_messages,
 )
 from tests.message.sets import CODECS, LIMIT, cut, entries, pairs, plain, set_byte, uniform_runs
@@ -92,7 +91,9 @@ def test_golden(vector):
     assert [(e.offset, e.size_total - 12, e.crc, e.codec) for e in shallow] == [
         (e["offset"], e["size"], e["crc"], NAMES[e["codec"]]) for e in shown
     ]
-    assert [has_right_crc(data, e) for e in shallow] == [e["crc_ok"] for e in shown]
+    assert [has_right_crc(data, e.position, e.stop) for e in shallow] == [
+        e["crc_ok"] for e in shown
+    ]
     if not all(e["crc_ok"] for e in shown):
         with pytest.raises(InvalidMessageError):
             list(iter_messages(data))
@@ -172,7 +173,7 @@ def test_leader_numbers_all_messages(found, tail, base):
     change=st.none() | st.tuples(st.integers(0, 10**6), st.integers(0, 255)),
     end=st.none() | st.integers(0, 10**6),
 )
-def test_fast_path_and_loop_agree(call, messages, change, end):
+def test_machine_code_and_loop_agree(call, messages, change, end):
     data = bytearray(plain(messages, 17))
     if change:
         data[change[0] % len(data)] = change[1]
@@ -180,21 +181,14 @@ def test_fast_path_and_loop_agree(call, messages, change, end):
         data = data[: end % len(data)]
     fast = outcome(call, data)
     with (
-        mock.patch.object(message_set, "plain_run", lambda *args, **named: None),
-        mock.patch.object(message_set, "stamp_run", lambda *args: 0),
+        mock.patch.object(sets, "walk", scan.plain_walk),
+        mock.patch.object(wrappers, "walk", scan.plain_walk),
     ):
         assert outcome(call, data) == fast
 
 
-def test_fast_path_is_taken():
-    data = bytearray(plain([(None, b"abc")] * 130))
-    with mock.patch.object(message_set, "HEADER", wraps=message_set.HEADER) as header:
-        assert assign_offsets(data, 5, LIMIT).count == 130
-        assert header.unpack_from.call_count == 1
-
-
-def test_long_runs_go_in_groups():
-    rows = runs._GROUP_ROWS * 2 + 11
+def test_long_sets():
+    rows = 2059
     data = bytearray(plain([(None, b"abc")] * rows))
     appended = assign_offsets(data, 2**32 - 5, LIMIT)
     assert appended == (rows, len(data), 2**32 - 5, 2**32 - 6 + rows, rows, 0)

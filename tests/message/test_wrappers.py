@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from kafka08.errors import InvalidMessageError, KafkaError
 from kafka08.message.compression import CorruptCompressionError, decompress
-from kafka08.message.message import encode_entry, key_and_value
-from kafka08.message.message_set import assign_offsets, iter_entries, iter_messages
-from kafka08.message.wrapped import (
+from kafka08.message.entry import encode_entry, key_and_value
+from kafka08.message.scan import iter_entries
+from kafka08.message.sets import assign_offsets, iter_messages
+from kafka08.message.wrappers import (
     absolute_slice,
     has_absolute_offsets,
     holds_wrappers,

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""What ``codec`` writes functions for, done by walking the schema's tree as machine code; it is
+"""``plain_decoder`` and ``plain_encoder`` of ``protocol.codec`` as machine code; it is
 complete without this.
 
 Bytes are never read or copied past what is left: ``_need`` stands before each step.
@@ -101,7 +101,7 @@ cdef object _read(_Node node, Cursor *c, frame):
     if node.kind == BOOLEAN:
         size = _integer(c, 1)
         if size != 0 and size != 1:
-            raise ProtocolError(f"{size} is no boolean")
+            raise ProtocolError(f"{size} is not a boolean")
         return size == 1
     size = _integer(c, node.minimum)
     if node.kind == ARRAY:
@@ -222,7 +222,7 @@ cdef int _write(_Node node, value, _Sink sink) except -1:
         return _put_integer(sink, node.minimum, PyLong_AsLongLong(value))
     if node.kind == STRUCT:
         if not PyTuple_Check(value) or len(<tuple>value) != len(node.nodes):
-            raise ProtocolError(f"{value!r} is no {node.schema.__name__}")
+            raise ProtocolError(f"{value!r} is not a {node.schema.__name__}")
         for index in range(len(node.nodes)):
             _write(<_Node>node.nodes[index], (<tuple>value)[index], sink)
         return 0

@@ -1,0 +1,288 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""``walk``, ``fields`` and ``messages`` of ``message.scan`` as machine code; scan.py describes them.
+
+No byte outside ``buffer`` is read: ``end`` and ``stop`` are checked against its length first.
+"""
+
+from array import array
+
+from cpython cimport array as c_array
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memcpy
+
+from kafka08.message.entry import (
+    ABOVE, BAD_CRC, CUT, DISORDER, END, KEYLESS, PAUSED, SHORT, TOO_LARGE, WRAPPER,
+    Message, Walked, impossible_lengths,
+)
+
+cdef extern from "crc32.h" nogil:
+    void crc32_setup()
+    uint32_t crc32_of(const uint8_t *, size_t)
+
+cdef extern from *:
+    """
+    #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    #define from_big_64(x) __builtin_bswap64((uint64_t)(x))
+    #define from_big_32(x) __builtin_bswap32((uint32_t)(x))
+    #else
+    #define from_big_64(x) (x)
+    #define from_big_32(x) (x)
+    #endif
+    """
+    int64_t from_big_64(int64_t) nogil
+    uint32_t from_big_32(uint32_t) nogil
+
+crc32_setup()
+
+cdef enum:
+    SIZE_AT = 8
+    CRC_AT = 12
+    MAGIC_AT = 16
+    ATTRIBUTES_AT = 17
+    KEY_LENGTH_AT = 18
+    KEY_AT = 22
+    LOG_OVERHEAD = 12
+    MIN_MESSAGE_SIZE = 14
+    CODEC_MASK = 7
+    FIELDS = 5  # numbers a row
+    LITTLE = 1048576
+
+cdef int at_end = END
+cdef int at_cut = CUT
+cdef int at_short = SHORT
+cdef int at_large = TOO_LARGE
+cdef int at_bad_crc = BAD_CRC
+cdef int at_wrapper = WRAPPER
+cdef int at_disorder = DISORDER
+cdef int at_above = ABOVE
+cdef int at_pause = PAUSED
+cdef int at_keyless = KEYLESS
+cdef object new = tuple.__new__
+cdef object numbers = array("q")
+
+
+cdef inline int64_t int64_at(const uint8_t *at) noexcept nogil:
+    cdef int64_t value
+    memcpy(&value, at, 8)
+    return from_big_64(value)
+
+
+cdef inline int32_t int32_at(const uint8_t *at) noexcept nogil:
+    cdef uint32_t value
+    memcpy(&value, at, 4)
+    return <int32_t>from_big_32(value)
+
+
+cdef int64_t or_none(value, int64_t default):
+    return default if value is None else value
+
+
+cdef struct Walk:
+    # what to look at
+    const uint8_t *data
+    int64_t position, end, reach, number, max_size, last, up_to, until
+    bint stamps, check_crc, rising, whole, wrappers, keyed
+    # what was found
+    int64_t count, first, newest
+    int codec, ended
+
+
+cdef void advance(Walk *w) noexcept nogil:
+    cdef int64_t offset, stop, stamped
+    cdef int32_t size
+    cdef int codec
+    cdef const uint8_t *at
+    while True:
+        if w.end - w.position < LOG_OVERHEAD:
+            w.ended = at_end if w.position >= w.end else at_cut
+            return
+        if w.position >= w.until:
+            w.ended = at_pause
+            return
+        at = w.data + w.position
+        offset = int64_at(at)
+        if offset > w.up_to:
+            w.ended = at_above
+            return
+        size = int32_at(at + SIZE_AT)
+        if size < MIN_MESSAGE_SIZE:
+            w.ended = at_short
+            return
+        stop = w.position + LOG_OVERHEAD + size
+        if stop > w.reach:
+            w.ended = at_cut
+            return
+        if size > w.max_size:
+            w.ended = at_large
+            return
+        if w.check_crc and crc32_of(at + MAGIC_AT, size - 4) != <uint32_t>int32_at(at + CRC_AT):
+            w.ended = at_bad_crc
+            return
+        if w.rising:
+            if offset <= w.last:
+                w.ended = at_disorder
+                return
+            w.last = offset
+        if w.whole:
+            codec = at[ATTRIBUTES_AT] & CODEC_MASK
+            if codec:
+                if not w.wrappers:
+                    w.ended = at_wrapper
+                    return
+                w.codec = codec
+            elif w.keyed and int32_at(at + KEY_LENGTH_AT) < 0:
+                w.ended = at_keyless
+                return
+        if w.stamps:
+            offset = w.number + w.count
+            stamped = from_big_64(offset)
+            memcpy(<void *>at, &stamped, 8)
+        if not w.count:
+            w.first = offset
+        w.newest = offset
+        w.count += 1
+        w.position = stop
+
+
+def walk(
+    buffer,
+    int64_t position,
+    int64_t end,
+    *,
+    number=None,
+    bint check_crc=False,
+    int64_t max_size=INT64_MAX,
+    last=None,
+    up_to=None,
+    until=None,
+    bint wrappers=False,
+    bint keyed=False,
+    reach=None,
+):
+    cdef Py_buffer view
+    cdef Walk w
+    w.position, w.end, w.max_size = position, end, max_size
+    w.stamps, w.number = number is not None, or_none(number, 0)
+    w.rising, w.last = last is not None, or_none(last, 0)
+    w.whole, w.reach = reach is None, or_none(reach, end)
+    w.up_to, w.until = or_none(up_to, INT64_MAX), or_none(until, INT64_MAX)
+    w.check_crc, w.wrappers, w.keyed = check_crc, wrappers, keyed
+    w.count, w.first, w.newest, w.codec = 0, -1, -1, 0
+    PyObject_GetBuffer(buffer, &view, PyBUF_WRITABLE if w.stamps else PyBUF_SIMPLE)
+    if position < 0 or end > view.len:
+        PyBuffer_Release(&view)
+        raise IndexError(f"{position} to {end} of {view.len} bytes")
+    w.data = <const uint8_t *>view.buf
+    # For little, other threads are not let in: they could keep this one waiting for long.
+    if end - position < LITTLE:
+        advance(&w)
+    else:
+        with nogil:
+            advance(&w)
+    PyBuffer_Release(&view)
+    return new(Walked, (w.position, w.count, w.first, w.newest, w.codec, w.ended))
+
+
+def fields(buffer, int64_t position, int64_t stop, number=None):
+    cdef bint numbered = number is not None
+    cdef int64_t first = or_none(number, 0)
+    cdef Py_buffer view
+    cdef c_array.array rows
+    cdef Py_ssize_t used = 0, room = 0
+    cdef long long *row
+    cdef int64_t end, key_end, value
+    cdef int32_t size, length
+    cdef const uint8_t *data
+    PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+    try:
+        if position < 0 or stop > view.len:
+            raise IndexError(f"{position} to {stop} of {view.len} bytes")
+        data = <const uint8_t *>view.buf
+        room = max(<Py_ssize_t>(stop - position) // 64, 8)
+        rows = c_array.clone(numbers, room * FIELDS, False)
+        while position < stop:
+            size = int32_at(data + position + SIZE_AT)
+            end = position + LOG_OVERHEAD + size
+            if size < MIN_MESSAGE_SIZE or end > stop:
+                raise IndexError(f"no whole entry at {position}")
+            length = int32_at(data + position + KEY_LENGTH_AT)
+            key_end = position + KEY_AT + (length if length > 0 else 0)
+            value = key_end + 4
+            if value > end:
+                raise impossible_lengths(position)
+            if used == room:
+                room *= 2
+                c_array.resize(rows, room * FIELDS)
+            row = rows.data.as_longlongs + used * FIELDS
+            row[0] = first + used if numbered else int64_at(data + position)
+            row[1] = position + KEY_AT
+            row[2] = key_end if length >= 0 else -1
+            row[3] = value
+            length = int32_at(data + key_end)
+            if length < 0:
+                row[4] = -1
+            else:
+                row[4] = value + length
+                if value + length > end:
+                    raise impossible_lengths(position)
+            used += 1
+            position = end
+        c_array.resize(rows, used * FIELDS)
+        return rows
+    finally:
+        PyBuffer_Release(&view)
+
+
+def messages(buffer, int64_t position, int64_t stop, int codec=0, number=None):
+    cdef bint numbered = number is not None
+    cdef int64_t following = or_none(number, 0)
+    cdef Py_buffer view
+    cdef int64_t end, value, offset
+    cdef int32_t size, length
+    cdef const uint8_t *data
+    cdef const uint8_t *at
+    cdef list found = []
+    PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+    try:
+        if position < 0 or stop > view.len:
+            raise IndexError(f"{position} to {stop} of {view.len} bytes")
+        data = <const uint8_t *>view.buf
+        while position < stop:
+            at = data + position
+            size = int32_at(at + SIZE_AT)
+            end = position + LOG_OVERHEAD + size
+            if size < MIN_MESSAGE_SIZE or end > stop:
+                raise IndexError(f"no whole entry at {position}")
+            length = int32_at(at + KEY_LENGTH_AT)
+            value = position + KEY_AT + (length if length > 0 else 0) + 4
+            if value > end:
+                raise impossible_lengths(position)
+            key = None
+            if length >= 0:
+                key = PyBytes_FromStringAndSize(<const char *>at + KEY_AT, length)
+            length = int32_at(data + value - 4)
+            content = None
+            if length >= 0:
+                if value + length > end:
+                    raise impossible_lengths(position)
+                content = PyBytes_FromStringAndSize(<const char *>data + value, length)
+            if numbered:
+                offset = following
+                following += 1
+            else:
+                offset = int64_at(at)
+            found.append(
+                new(
+                    Message,
+                    (
+                        offset, key, content, codec, <uint32_t>int32_at(at + CRC_AT),
+                        at[MAGIC_AT], at[ATTRIBUTES_AT],
+                    ),
+                )
+            )
+            position = end
+        return found
+    finally:
+        PyBuffer_Release(&view)

@@ -1,0 +1,351 @@
+"""The walk over log entries: every other module that reads entries calls this one.
+
+``walk`` passes over a stretch of entries, checks what it is asked to check, may number them, and
+says where and why it stopped. ``fields`` and ``messages`` read what lies in a stretch that a walk
+has passed. ``entries`` yields top-level entries one at a time, ``FileWalk`` walks over a file.
+
+The three functions over stretches have a twin in machine code, ``kafka08._native.scan``, which
+replaces them where it was built. It makes no Python object per entry. Knows no codecs.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+from kafka08.errors import InvalidMessageError, MessageSizeTooLargeError, UnknownError
+from kafka08.message.crc import crc32
+from kafka08.message.entry import (
+    ABOVE,
+    ATTRIBUTES_AT,
+    BAD_CRC,
+    CODEC_MASK,
+    CUT,
+    DISORDER,
+    END,
+    HEADER,
+    KEY_AT,
+    KEY_LENGTH_AT,
+    KEYLESS,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+    MIN_ENTRY,
+    MIN_MESSAGE_SIZE,
+    OFFSET,
+    OFFSET_AND_SIZE,
+    PAUSED,
+    SHORT,
+    SIZE,
+    SIZE_AT,
+    TOO_LARGE,
+    WRAPPER,
+    BytesLike,
+    Entry,
+    Message,
+    Walked,
+    codec_of,
+    has_right_crc,
+    impossible_lengths,
+)
+
+ANY_SIZE = (1 << 31) - 1
+FIELDS = 5  # numbers that ``fields`` gives for each entry
+
+CHUNK = 1 << 20  # bytes of a file read at once
+
+
+def walk(
+    buffer: BytesLike,
+    position: int,
+    end: int,
+    *,
+    number: int | None = None,
+    check_crc: bool = False,
+    max_size: int = ANY_SIZE,
+    last: int | None = None,
+    up_to: int | None = None,
+    until: int | None = None,
+    wrappers: bool = False,
+    keyed: bool = False,
+    reach: int | None = None,
+) -> Walked:
+    """Pass over the entries from ``position`` to ``end`` while they are as they should be.
+
+    Sizes are always checked, crcs with ``check_crc``. ``number`` writes offsets from that one on
+    into the buffer, which must be writable. With ``last`` offsets must rise, from above it on.
+    The walk stops at an entry above ``max_size`` (without its header), at an offset above
+    ``up_to``, at the first entry that begins at ``until`` or behind it, with ``keyed`` at a plain
+    message without a key, and without ``wrappers`` at a compressed entry.
+
+    With ``reach`` only headers (offset and size) need be in the buffer: entries may end as far
+    out as ``reach``, and codecs, keys and crcs are not looked at.
+    """
+    view = memoryview(buffer)
+    if position < 0 or end > len(view):
+        raise IndexError(f"{position} to {end} of {len(view)} bytes")
+    count = codec = 0
+    first = newest = -1
+    bound = end if reach is None else reach
+    while True:
+        if end - position < LOG_OVERHEAD:
+            ended = END if position >= end else CUT
+            break
+        if until is not None and position >= until:
+            ended = PAUSED
+            break
+        offset, size = OFFSET_AND_SIZE.unpack_from(view, position)
+        if up_to is not None and offset > up_to:
+            ended = ABOVE
+            break
+        if size < MIN_MESSAGE_SIZE:
+            ended = SHORT
+            break
+        stop = position + LOG_OVERHEAD + size
+        if stop > bound:
+            ended = CUT
+            break
+        if size > max_size:
+            ended = TOO_LARGE
+            break
+        if check_crc and not has_right_crc(view, position, stop):
+            ended = BAD_CRC
+            break
+        if last is not None:
+            if offset <= last:
+                ended = DISORDER
+                break
+            last = offset
+        if reach is None:
+            found = view[position + ATTRIBUTES_AT] & CODEC_MASK
+            if found:
+                if not wrappers:
+                    ended = WRAPPER
+                    break
+                codec = found
+            elif keyed and SIZE.unpack_from(view, position + KEY_LENGTH_AT)[0] < 0:
+                ended = KEYLESS
+                break
+        if number is not None:
+            offset = number + count
+            OFFSET.pack_into(view, position, offset)
+        if not count:
+            first = offset
+        newest = offset
+        count += 1
+        position = stop
+    return Walked(position, count, first, newest, codec, ended)
+
+
+def fields(buffer: BytesLike, position: int, stop: int, number: int | None = None) -> array[int]:
+    """Where the messages of a stretch of whole plain entries have their parts.
+
+    Five numbers for each: its offset (counted from ``number`` if that is given), start and end of
+    the key, start and end of the value, as positions in ``buffer``. The end of a null is -1. An
+    entry begins ``KEY_AT`` before its key. Raises InvalidMessageError for impossible lengths.
+    """
+    rows = array("q")
+    view = memoryview(buffer)
+    while position < stop:
+        offset, size = OFFSET_AND_SIZE.unpack_from(view, position)
+        end = position + LOG_OVERHEAD + size
+        start = position + KEY_AT
+        length = SIZE.unpack_from(view, position + KEY_LENGTH_AT)[0]
+        value = start + max(length, 0) + SIZE.size
+        if value > end:
+            raise impossible_lengths(position)
+        key_end = start + length if length >= 0 else -1
+        length = SIZE.unpack_from(view, value - SIZE.size)[0]
+        if value + length > end:
+            raise impossible_lengths(position)
+        if number is not None:
+            offset = number
+            number += 1
+        rows.extend((offset, start, key_end, value, value + length if length >= 0 else -1))
+        position = end
+    return rows
+
+
+def messages(
+    buffer: BytesLike, position: int, stop: int, codec: int = 0, number: int | None = None
+) -> list[Message]:
+    """The messages of a stretch of whole plain entries, as members of an entry with ``codec``.
+
+    They have their own offsets or are counted from ``number``. Raises as ``fields`` does.
+    """
+    found = []
+    data = bytes(memoryview(buffer)[position:stop])
+    for offset, start, key_end, value, end in iter_fields(data, 0, len(data), number):
+        _, _, crc, magic, attributes = HEADER.unpack_from(data, start - KEY_AT)
+        key = data[start:key_end] if key_end >= 0 else None
+        content = data[value:end] if end >= 0 else None
+        found.append(Message(offset, key, content, codec, crc, magic, attributes))
+    return found
+
+
+plain_walk, plain_fields, plain_messages = walk, fields, messages
+try:
+    native: Any = import_module("kafka08._native.scan")
+except ImportError:
+    native = None
+else:
+    walk, fields, messages = native.walk, native.fields, native.messages
+
+
+def iter_fields(
+    buffer: BytesLike, position: int, stop: int, number: int | None = None
+) -> Iterator[tuple[int, int, int, int, int]]:
+    """The rows of ``fields`` one at a time."""
+    numbers = iter(fields(buffer, position, stop, number))
+    return zip(*[numbers] * FIELDS, strict=True)
+
+
+def iter_entries(buffer: BytesLike, start: int = 0) -> Iterator[Entry]:
+    """The whole top-level entries from position ``start``; nothing but sizes is checked.
+
+    Raises InvalidMessageError at an entry shorter than a message can be.
+    """
+    end = len(buffer)
+    position = start
+    while end - position >= LOG_OVERHEAD:
+        size = SIZE.unpack_from(buffer, position + SIZE_AT)[0]
+        stop = position + LOG_OVERHEAD + size
+        if size < MIN_MESSAGE_SIZE:
+            raise short(size)
+        if stop > end:
+            break
+        offset, _, crc, _, attributes = HEADER.unpack_from(buffer, position)
+        yield Entry(position, offset, stop - position, attributes & CODEC_MASK, crc)
+        position = stop
+
+
+def refuse(buffer: BytesLike, walked: Walked, max_size: int = ANY_SIZE) -> None:
+    """Raise the error that a walk ended with, if it was one.
+
+    InvalidMessageError (impossible size, wrong crc), MessageSizeTooLargeError, UnknownError
+    (offsets do not rise).
+    """
+    position = walked.stop
+    if walked.ended == SHORT:
+        raise short(SIZE.unpack_from(buffer, position + SIZE_AT)[0])
+    if walked.ended == TOO_LARGE:
+        size = SIZE.unpack_from(buffer, position + SIZE_AT)[0]
+        raise MessageSizeTooLargeError(
+            f"Message size is {size + LOG_OVERHEAD} bytes which exceeds the maximum configured "
+            f"message size of {max_size + LOG_OVERHEAD}"
+        )
+    if walked.ended == BAD_CRC:
+        raise wrong_crc(buffer, position)
+    if walked.ended == DISORDER:
+        raise UnknownError("Out of order offsets found in a message set")
+
+
+def short(size: int) -> InvalidMessageError:
+    """The error of an entry that claims a size no message can have."""
+    return InvalidMessageError(f"Message found with corrupt size ({size})")
+
+
+def wrong_crc(buffer: BytesLike, position: int) -> InvalidMessageError:
+    """The error of an entry that fails its crc."""
+    stored = HEADER.unpack_from(buffer, position)[2]
+    return InvalidMessageError(f"Message at position {position} is corrupt (stored crc = {stored})")
+
+
+class FileWalk:
+    """A walk over the entries of an open file from ``position`` to ``end``, wrappers included.
+
+    ``checks`` are those of ``walk``; with ``headers_only`` only offsets and sizes are read. An
+    entry larger than a chunk is checked piece by piece: ``chunk`` (default CHUNK) bounds the
+    memory.
+    """
+
+    def __init__(
+        self,
+        fd: int,
+        position: int,
+        end: int,
+        *,
+        headers_only: bool = False,
+        check_crc: bool = False,
+        last: int | None = None,
+        up_to: int | None = None,
+        chunk: int | None = None,
+    ) -> None:
+        self._fd = fd
+        self._position = position
+        self._end = end
+        self._headers_only = headers_only
+        self._check_crc = check_crc
+        self._last = last
+        self._up_to = up_to
+        self._chunk = chunk or CHUNK
+        self._data = b""
+        self._start = position  # of the chunk
+
+    def step(self, until: int | None = None) -> Walked:
+        """Walk on to the first entry at ``until`` or behind it, the end, or what fails a check.
+
+        ``stop`` and ``until`` are positions in the file; ``count``, ``first`` and ``last`` are
+        those of this step. Raises OSError.
+        """
+        count, first, last, codec = 0, -1, -1, 0
+        while True:
+            is_fresh = bool(self._data) and self._position == self._start
+            walked = self._walk(until)
+            ended = walked.ended
+            self._position = self._start + walked.stop
+            if walked.count:
+                first = first if count else walked.first
+                count += walked.count
+                last = walked.last
+                codec = walked.codec or codec
+                if self._last is not None:
+                    self._last = last
+            if ended not in (END, CUT):
+                break
+            ended = END if self._position >= self._end else CUT
+            if ended == END or (is_fresh and not walked.count) or not self._read():
+                break
+        return Walked(self._position, count, first, last, codec, ended)
+
+    def _read(self) -> bool:
+        """Take in the chunk that begins here; False if no entry can begin in it."""
+        self._start = self._position
+        self._data = os.pread(self._fd, min(self._chunk, self._end - self._start), self._start)
+        return len(self._data) >= LOG_OVERHEAD
+
+    def _walk(self, until: int | None) -> Walked:
+        """Over the rest of the chunk, or the one entry that goes on behind it."""
+        at, end = self._position - self._start, self._end - self._start
+        walked = walk(
+            self._data,
+            at,
+            len(self._data),
+            check_crc=self._check_crc,
+            last=self._last,
+            up_to=self._up_to,
+            until=None if until is None else until - self._start,
+            wrappers=True,
+            reach=end if self._headers_only else None,
+        )
+        is_larger = walked.ended == CUT and walked.stop == 0 and len(self._data) < end
+        if not is_larger or self._headers_only or len(self._data) < MIN_ENTRY:
+            return walked
+        walked = walk(self._data, 0, LOG_OVERHEAD, last=self._last, up_to=self._up_to, reach=end)
+        if walked.count and self._check_crc and not self._large_crc_is_right(walked.stop):
+            return Walked(0, 0, -1, -1, 0, BAD_CRC)
+        return walked._replace(codec=codec_of(self._data))
+
+    def _large_crc_is_right(self, size: int) -> bool:
+        crc = crc32(self._data[MAGIC_AT:])
+        position, end = self._start + len(self._data), self._start + size
+        while position < end:
+            piece = os.pread(self._fd, min(self._chunk, end - position), position)
+            if not piece:
+                return False
+            crc = crc32(piece, crc)
+            position += len(piece)
+        stored: int = HEADER.unpack_from(self._data)[2]
+        return crc == stored

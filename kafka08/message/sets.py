@@ -1,0 +1,275 @@
+"""Message sets: entries back to back, as produced, stored, replicated and fetched.
+
+``assign_offsets`` is the leader's pass over what a producer sent, ``check_follower_set`` the
+follower's over what a leader sent; ``iter_messages`` reads, ``encode_set`` writes. Sets are stored
+as they came: a wrapper gets the offset of its last message, and only these 8 bytes change
+(0.8.2.2 re-packs the set instead, see ``wrappers.normalise``). Mirrors
+kafka.message.ByteBufferMessageSet and Log.analyzeAndValidateMessageSet. Knows no log.
+
+Two deviations from 0.8.2.2: the crcs of messages inside a wrapper are checked (a consumer could
+not read past a wrong one), and the inflated size of a wrapper is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from kafka08.errors import UnknownError
+from kafka08.message.compression import MAX_INFLATED, NAMES, NONE, compress
+from kafka08.message.entry import (
+    KEYLESS,
+    LOG_OVERHEAD,
+    MIN_ENTRY,
+    OFFSET,
+    PAUSED,
+    WRAPPER,
+    BytesLike,
+    Message,
+    codec_of,
+    encode_entry,
+    offset_and_stop,
+)
+from kafka08.message.scan import iter_entries, messages, refuse, walk
+from kafka08.message.wrappers import (
+    Leaves,
+    Rebuilt,
+    is_right,
+    leaves,
+    looks_true_with_gaps,
+    numbered_from,
+    rebuilt_entry,
+)
+
+# Readers make Message objects for so many bytes at a time.
+_STRETCH = 64 * 1024
+
+
+class Appended(NamedTuple):
+    """What a pass over a set found.
+
+    ``count`` messages (a follower does not look into wrappers: there it equals ``entries``) in
+    ``entries`` top-level entries, which are the first ``valid_bytes`` of the buffer. ``codec`` is
+    the last one seen. Without any whole entry both offsets are -1.
+    """
+
+    count: int  # type: ignore[assignment]  # hides tuple.count
+    valid_bytes: int
+    first_offset: int
+    last_offset: int
+    entries: int
+    codec: int
+
+
+class Opened:
+    """How many bytes the wrappers of a pass may still inflate to, all together, and the last
+    offset that each of those that were kept holds."""
+
+    __slots__ = ("last_stored", "room")
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.last_stored: list[int] = []
+
+
+NOTHING = Appended(0, 0, -1, -1, 0, NONE)
+
+
+def assign_offsets(
+    buffer: BytesLike,
+    base_offset: int,
+    max_message_bytes: int,
+    *,
+    max_inflated: int = MAX_INFLATED,
+    opened: Opened | None = None,
+    rebuilt: list[Rebuilt] | None = None,
+) -> Appended:
+    """Check a produced set and number its messages from ``base_offset``, in place.
+
+    ``buffer`` must be writable. A cut last entry is left out of ``valid_bytes``. A wrapper that
+    holds no message has no legal offset: it is taken out, what follows moves up, and a set of
+    nothing else counts 0. If the inner offsets of a wrapper would pass for true ones with gaps,
+    its messages get offsets one higher: ``first_offset`` may then be above ``base_offset``. After
+    an error the offsets in the buffer are undefined. Each wrapper may inflate to ``max_inflated``
+    bytes; ``opened`` bounds all of them together. ``rebuilt`` gathers what consumers must get for
+    the wrappers, by their positions among the valid bytes.
+
+    Raises InvalidMessageError (wrong crc, impossible size, nested too deep),
+    MessageSizeTooLargeError (an entry above ``max_message_bytes``), InflatesTooFarError, which is
+    one too, CorruptCompressionError and UnknownError (codec 4 to 7), both -1.
+    """
+    view = memoryview(buffer)
+    end = len(view)
+    max_size = max_message_bytes - LOG_OVERHEAD
+    walked = walk(view, 0, end, number=base_offset, check_crc=True, max_size=max_size)
+    if walked.ended != WRAPPER:
+        refuse(view, walked, max_size)
+        if not walked.count:
+            return NOTHING
+        return Appended(walked.count, walked.stop, walked.first, walked.last, walked.count, NONE)
+    count = entry_count = walked.count
+    first, offset, last_codec = walked.first, base_offset + walked.count, NONE
+    empty: list[tuple[int, int]] = []  # the wrappers that are taken out
+    emptied = 0
+    while walked.ended == WRAPPER:
+        position = walked.stop
+        _, stop = offset_and_stop(view, position)
+        last_codec = codec_of(view, position)
+        most = max_inflated if opened is None else min(max_inflated, opened.room)
+        found = leaves(view, position, stop, last_codec, max_inflated=most, check_crc=True)
+        if opened is not None:
+            opened.room -= found.inflated
+            if found.count:
+                opened.last_stored.append(found.last_stored)
+        if found.count:
+            if looks_true_with_gaps(found, offset + found.count - 1):
+                offset += 1
+            first = first if entry_count else offset
+            entry_count += 1
+            count += found.count
+            offset += found.count
+            OFFSET.pack_into(view, position, offset - 1)
+            if rebuilt is not None:
+                entry = view[position:stop]
+                right = is_right(found, offset - 1)
+                data = bytes(entry) if right else rebuilt_entry(entry, found, offset - 1)
+                rebuilt.append(Rebuilt(position - emptied, stop - position, data))
+        else:
+            empty.append((position, stop))
+            emptied += stop - position
+        walked = walk(view, stop, end, number=offset, check_crc=True, max_size=max_size)
+        first = walked.first if walked.count and not entry_count else first
+        entry_count += walked.count
+        count += walked.count
+        offset += walked.count
+    refuse(view, walked, max_size)
+    if not entry_count:
+        return NOTHING._replace(codec=last_codec)
+    valid_bytes = _close_gaps(view, empty, walked.stop)
+    return Appended(count, valid_bytes, first, offset - 1, entry_count, last_codec)
+
+
+def move_offsets(buffer: memoryview, distance: int, last_stored: Sequence[int]) -> int:
+    """Add at least ``distance`` to the offsets of a set that ``assign_offsets`` numbered.
+
+    Returns what was added: more where a wrapper's inner offsets, whose last ones are
+    ``last_stored``, would otherwise end at the wrapper's own offset and pass for true ones.
+    """
+    entries = list(iter_entries(buffer))
+    wrappers = [entry.offset for entry in entries if entry.codec]
+    too_true = {stored - last for last, stored in zip(wrappers, last_stored, strict=True)}
+    while distance in too_true:
+        distance += 1
+    for entry in entries:
+        OFFSET.pack_into(buffer, entry.position, entry.offset + distance)
+    return distance
+
+
+def begins_compressed(buffer: memoryview) -> bool:
+    """Whether the first entry of a set is a wrapper."""
+    return len(buffer) >= MIN_ENTRY and codec_of(buffer) != NONE
+
+
+def check_follower_set(buffer: BytesLike, max_message_bytes: int) -> Appended:
+    """Check a set that a leader sent; its offsets stand, and wrappers are not opened.
+
+    Raises as ``assign_offsets`` does for entries, and UnknownError when offsets do not rise.
+    """
+    max_size = max_message_bytes - LOG_OVERHEAD
+    walked = walk(buffer, 0, len(buffer), check_crc=True, max_size=max_size, last=-1, wrappers=True)
+    refuse(buffer, walked, max_size)
+    if walked.codec:
+        for entry in iter_entries(buffer):
+            if entry.codec not in NAMES:
+                raise UnknownError(f"Unknown compression codec {entry.codec}")
+    count = walked.count
+    return Appended(count, walked.stop, walked.first, walked.last, count, walked.codec)
+
+
+def next_offset(buffer: BytesLike, default: int) -> int:
+    """What follows the offset of the last whole top-level entry; ``default`` without one.
+
+    Raises InvalidMessageError at an entry shorter than a message can be.
+    """
+    walked = walk(buffer, 0, len(buffer), wrappers=True)
+    refuse(buffer, walked)
+    return walked.last + 1 if walked.count else default
+
+
+def holds_null_key(buffer: BytesLike, *, max_inflated: int = MAX_INFLATED) -> bool:
+    """Whether a message of a checked set, or one inside its wrappers, does not have a key.
+
+    Raises as ``wrappers.leaves`` does.
+    """
+    position, end = 0, len(buffer)
+    while True:
+        walked = walk(buffer, position, end, keyed=True)
+        if walked.ended != WRAPPER:
+            return walked.ended == KEYLESS
+        _, position = offset_and_stop(buffer, walked.stop)
+        codec = codec_of(buffer, walked.stop)
+        inner = leaves(buffer, walked.stop, position, codec, max_inflated=max_inflated).data
+        if walk(inner, 0, len(inner), keyed=True).ended == KEYLESS:
+            return True
+
+
+def iter_messages(
+    buffer: BytesLike, *, max_inflated: int = MAX_INFLATED, check_crc: bool = True
+) -> Iterator[Message]:
+    """All whole messages, those inside wrappers included, with their true offsets.
+
+    Messages of a wrapper are numbered back from its offset unless those they carry are true
+    (``wrappers.numbered_from``). Raises as ``assign_offsets`` does, without a limit of size.
+    """
+    data = memoryview(bytes(buffer))
+    position, end = 0, len(data)
+    while True:
+        walked = walk(data, position, end, check_crc=check_crc, until=position + _STRETCH)
+        yield from messages(data, position, walked.stop)
+        position = walked.stop
+        if walked.ended == WRAPPER:
+            offset, stop = offset_and_stop(data, position)
+            codec = codec_of(data, position)
+            found = leaves(
+                data, position, stop, codec, max_inflated=max_inflated, check_crc=check_crc
+            )
+            yield from _leaf_messages(found, offset, codec)
+            position = stop
+        elif walked.ended != PAUSED:
+            refuse(data, walked)
+            return
+
+
+def _leaf_messages(found: Leaves, offset: int, codec: int) -> Iterator[Message]:
+    """The messages of a wrapper at ``offset``."""
+    number = numbered_from(found, offset)
+    position, end = 0, len(found.data)
+    while position < end:
+        walked = walk(found.data, position, end, until=position + _STRETCH)
+        yield from messages(found.data, position, walked.stop, codec, number)
+        number = None if number is None else number + walked.count
+        position = walked.stop
+
+
+def encode_set(
+    pairs: Iterable[tuple[bytes | None, bytes | None]], codec: int = NONE, base_offset: int = 0
+) -> bytes:
+    """The set of (key, value) pairs, numbered from ``base_offset``; with a codec, one wrapper.
+
+    Raises UnknownError for an unknown codec.
+    """
+    encoded = [
+        encode_entry(key, value, offset) for offset, (key, value) in enumerate(pairs, base_offset)
+    ]
+    inner = b"".join(encoded)
+    if codec == NONE or not encoded:
+        return inner
+    return encode_entry(None, compress(codec, inner), base_offset + len(encoded) - 1, codec)
+
+
+def _close_gaps(view: memoryview, gaps: list[tuple[int, int]], end: int) -> int:
+    """Move up what follows each gap; returns the new end."""
+    for start, stop in reversed(gaps):
+        view[start : start + end - stop] = view[stop:end]
+        end -= stop - start
+    return end

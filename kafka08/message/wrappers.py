@@ -1,0 +1,345 @@
+"""Wrappers: compressed entries, what is inside them, and how they are rebuilt.
+
+A wrapper is an entry with a codec whose value is a compressed message set. That set may hold
+wrappers again (0.8.2.2 flattens any depth, here one more level is followed). The plain messages
+inside are the leaves. Mirrors the deep half of kafka.message.ByteBufferMessageSet.
+
+Producers mostly number the leaves from 0 to n-1. Wrappers of 0.8.2.2 and of the cleaner carry true
+offsets, the latter possibly with gaps. ``numbered_from`` is the one place that distinguishes them:
+in a wrapper with offset W the stored offsets are true if and only if they rise strictly and the
+last equals W; otherwise leaf i of n has W - (n-1) + i. ``sets.assign_offsets`` makes sure that the
+offsets a producer sent cannot look true by accident.
+
+0.8.2.2 clients take stored inner offsets at face value, so consumers must be sent wrappers whose
+inner offsets are the true ones. ``rebuilt_entry`` makes them, at append or when a consumer asks
+(``absolute_slice``): from the same entry comes the same result. Replicas get what is stored.
+``normalise`` is what 0.8.2.2 does at append instead (ByteBufferMessageSet.assignOffsets). Knows
+no log: positions are the caller's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from kafka08.errors import InvalidMessageError, KafkaError
+from kafka08.message.compression import (
+    FASTEST,
+    MAX_INFLATED,
+    NONE,
+    CorruptCompressionError,
+    InflatesTooFarError,
+    compress,
+    decompress,
+)
+from kafka08.message.entry import (
+    BAD_CRC,
+    DISORDER,
+    OFFSET,
+    WRAPPER,
+    BytesLike,
+    Entry,
+    codec_of,
+    encode_entry,
+    has_right_crc,
+    key_and_value,
+    offset_and_stop,
+)
+from kafka08.message.scan import iter_entries, refuse, walk
+
+MAX_NESTING = 1
+_BEFORE_ALL = -(1 << 63)
+
+
+class Leaves(NamedTuple):
+    """The leaf entries of a wrapper as they came, offsets included.
+
+    ``exact`` says that ``data`` is the inflated value itself: no nested wrapper, no cut tail.
+    ``last_stored`` is the offset that the last leaf carries (-1 when there is none).
+    ``inflated`` counts every byte that was inflated on the way, those of nested wrappers too.
+    """
+
+    data: bytes
+    count: int  # type: ignore[assignment]  # hides tuple.count
+    exact: bool
+    last_stored: int
+    inflated: int
+
+
+class Rebuilt(NamedTuple):
+    """What consumers get for the wrapper whose ``stored_bytes`` lie at ``position``: the same bytes
+    if the wrapper is right as it is."""
+
+    position: int
+    stored_bytes: int
+    data: bytes
+
+
+def leaves(
+    buffer: BytesLike,
+    position: int,
+    stop: int,
+    codec: int,
+    *,
+    max_inflated: int = MAX_INFLATED,
+    check_crc: bool = False,
+) -> Leaves:
+    """Inflate the wrapper entry at ``position`` to ``stop``; all of it within ``max_inflated``.
+
+    Raises CorruptCompressionError (null or undecodable value), InflatesTooFarError (inflates
+    too far), UnknownError (codec 4 to 7), InvalidMessageError (an inner entry is shorter than a
+    message can be, has a wrong crc when these are checked, or is nested too deep).
+    """
+    return _leaves(buffer, position, stop, codec, max_inflated, check_crc, MAX_NESTING)
+
+
+def numbered_from(found: Leaves, wrapper_offset: int) -> int | None:
+    """The true offset of the first leaf when all are consecutive up to ``wrapper_offset``, or
+    None: the offsets that the leaves carry are the true ones."""
+    if found.last_stored == wrapper_offset and found.count and _rise(found.data):
+        return None
+    return wrapper_offset - found.count + 1
+
+
+def looks_true_with_gaps(found: Leaves, wrapper_offset: int) -> bool:
+    """Whether the leaves' own offsets would be taken for true ones without being consecutive."""
+    if found.last_stored != wrapper_offset or not found.count:
+        return False
+    first = OFFSET.unpack_from(found.data)[0]
+    return first != wrapper_offset - found.count + 1 and _rise(found.data)
+
+
+def is_right(found: Leaves, last: int) -> bool:
+    """Whether a wrapper with offset ``last`` may be sent as it is: plain messages only, all with
+    their true offsets."""
+    return found.exact and numbered_from(found, last) is None
+
+
+def rebuilt_entry(entry: BytesLike, found: Leaves, last: int) -> bytes:
+    """The wrapper ``entry``, whose leaves are ``found``, as one with offset ``last`` must be.
+
+    Raises InvalidMessageError for one without messages.
+    """
+    if not found.count:
+        raise InvalidMessageError("A compressed message holds no messages")
+    codec = codec_of(entry)
+    table = bytearray(found.data)
+    first = numbered_from(found, last)
+    if first is not None:
+        number(table, first)
+    span, _ = key_and_value(entry, 0, len(entry))
+    key = None if span is None else bytes(entry[span[0] : span[1]])
+    return encode_entry(key, compress(codec, table, level=FASTEST), last, codec)
+
+
+def number(table: bytearray, first: int) -> int:
+    """Write consecutive offsets into whole plain entries; returns how many there are."""
+    return walk(table, 0, len(table), number=first).count
+
+
+def holds_wrappers(buffer: BytesLike) -> bool:
+    """Whether any whole entry of a slice of the log is compressed."""
+    return walk(buffer, 0, len(buffer)).ended == WRAPPER
+
+
+def has_absolute_offsets(entry: BytesLike, *, max_inflated: int = MAX_INFLATED) -> bool:
+    """Whether a wrapper entry holds plain messages only, all with their true offsets.
+
+    Raises as ``inner.leaves`` does, and InvalidMessageError when the entry fails its crc.
+    """
+    return is_right(_leaves_of(entry, max_inflated), OFFSET.unpack_from(entry)[0])
+
+
+def rebuild(entry: BytesLike, *, max_inflated: int = MAX_INFLATED) -> bytes:
+    """The wrapper with true offsets inside: same offset, codec and key, nesting flattened.
+
+    Raises as ``inner.leaves`` does, and InvalidMessageError for a wrapper that fails its crc or
+    is without messages.
+    """
+    return rebuilt_entry(entry, _leaves_of(entry, max_inflated), OFFSET.unpack_from(entry)[0])
+
+
+def absolute_slice(
+    data: bytes,
+    *,
+    max_bytes: int,
+    known: Callable[[int], BytesLike | None] | None = None,
+    made: list[Rebuilt] | None = None,
+    max_inflated: int = MAX_INFLATED,
+    room: int | None = None,
+) -> bytes:
+    """What a consumer must get for the stored bytes of a fetch; ``data`` itself if all is right.
+
+    Wrappers with wrong inner offsets are rebuilt, which mostly makes them larger: the first
+    rebuilt one is never cut, but from the first later entry on that would go past ``max_bytes``
+    everything is left out. A cut last entry stays only if nothing was left out. A wrapper that
+    cannot be decoded is passed on as it is. ``known`` may tell what to send for the wrapper at a
+    position; what it does not know goes into ``made``, if anything is to be rebuilt at all.
+
+    With a ``room`` all wrappers together inflate to no more than that: from the first one that
+    would go past it everything is left out. Raises InflatesTooFarError if that is the first entry
+    (with a room of ``max_inflated`` or more it never is).
+    """
+    if not holds_wrappers(data):
+        return data
+    view = memoryview(data)
+    parts: list[BytesLike] = []
+    found: list[Rebuilt] = []
+    kept = done = grown = 0  # bytes of data in parts, bytes looked at, bytes gained by rebuilding
+    for entry in _whole_entries(data):
+        start, stop = entry.position, entry.stop
+        rebuilt: BytesLike | None = None
+        if entry.codec:
+            rebuilt = None if known is None else known(start)
+            if rebuilt is None:
+                most = max_inflated if room is None else min(max_inflated, room)
+                try:
+                    rebuilt, inflated = _rebuilt_or_none(view[start:stop], most)
+                except InflatesTooFarError:
+                    if most < max_inflated:
+                        if not start:
+                            raise
+                        parts.append(view[kept:start])
+                        kept = start
+                        break
+                    rebuilt, inflated = None, max_inflated
+                if room is not None:
+                    room = max(room - inflated, 0)
+                sent = data[start:stop] if rebuilt is None else bytes(rebuilt)
+                found.append(Rebuilt(start, stop - start, sent))
+        growth = len(rebuilt) - entry.size_total if rebuilt is not None else 0
+        # parts is empty until the first rebuilt entry, which may go past the limit
+        if parts and stop + grown + growth > max_bytes:
+            parts.append(view[kept:start])
+            break
+        if rebuilt is not None:
+            parts += (view[kept:start], rebuilt)
+            grown += growth
+            kept = stop
+        done = stop
+    else:
+        parts.append(view[kept : len(data) if len(data) + grown <= max_bytes else done])
+    if not kept:
+        return data
+    if made is not None:
+        made += found
+    return b"".join(parts)
+
+
+def whole_bytes(data: bytes) -> int:
+    """How many bytes of a slice of the log are whole entries."""
+    return walk(data, 0, len(data), wrappers=True).stop
+
+
+def normalise(buffer: BytesLike, base_offset: int, *, max_inflated: int = MAX_INFLATED) -> bytes:
+    """The whole set as 0.8.2.2 stores it: one wrapper of the last codec seen, offsets absolute.
+
+    A set without wrappers stays plain and is numbered; a cut last entry is left out; without any
+    message the result is empty. Crcs are not checked. Raises as ``inner.leaves`` does.
+    """
+    parts: list[BytesLike] = []
+    codec = NONE
+    for entry in iter_entries(buffer):
+        stop = entry.stop
+        if entry.codec:
+            codec = entry.codec
+            found = leaves(buffer, entry.position, stop, codec, max_inflated=max_inflated)
+            parts.append(found.data)
+        else:
+            parts.append(memoryview(buffer)[entry.position : stop])
+    table = bytearray().join(parts)
+    messages = number(table, base_offset)
+    if codec == NONE or not messages:
+        return bytes(table)
+    return encode_entry(None, compress(codec, table), base_offset + messages - 1, codec)
+
+
+def _whole_entries(data: bytes) -> Iterator[Entry]:
+    """The entries up to a cut or damaged one: damage is passed on, the client reports it."""
+    try:
+        yield from iter_entries(data)
+    except InvalidMessageError:
+        return
+
+
+def _rebuilt_or_none(entry: memoryview, max_inflated: int) -> tuple[bytes | None, int]:
+    """The rebuilt entry, None when the stored one is to be sent; and how much was inflated.
+
+    Raises InflatesTooFarError.
+    """
+    try:
+        found = _leaves_of(entry, max_inflated)
+        last = OFFSET.unpack_from(entry)[0]
+        if found.count and not is_right(found, last):
+            return rebuilt_entry(entry, found, last), found.inflated
+        return None, found.inflated
+    except InflatesTooFarError:
+        raise
+    except KafkaError:
+        return None, 0  # the client meets the same damage and reports it
+
+
+def _leaves_of(entry: BytesLike, max_inflated: int) -> Leaves:
+    """A damaged wrapper must not get a new crc: its reader could not tell any more."""
+    if not has_right_crc(entry, 0, len(entry)):
+        raise InvalidMessageError("A compressed message fails its crc")
+    return leaves(entry, 0, len(entry), codec_of(entry), max_inflated=max_inflated)
+
+
+def _rise(data: bytes) -> bool:
+    """Whether the offsets of whole plain entries rise strictly."""
+    return walk(data, 0, len(data), last=_BEFORE_ALL).ended != DISORDER
+
+
+def _leaves(
+    buffer: BytesLike,
+    position: int,
+    stop: int,
+    codec: int,
+    room: int,
+    check_crc: bool,
+    levels: int,
+) -> Leaves:
+    data = decompress(codec, _value(buffer, position, stop), room)
+    inflated = len(data)
+    room -= inflated
+    view = memoryview(data)
+    parts: list[BytesLike] = []
+    count, last = 0, -1
+    start = at = 0  # where the leaves not yet in parts begin, and where the walk stands
+    while True:
+        walked = walk(data, at, len(data), check_crc=check_crc)
+        at = walked.stop
+        if walked.count:
+            count += walked.count
+            last = walked.last
+        if walked.ended != WRAPPER:
+            break
+        if not levels:
+            raise InvalidMessageError("Compressed messages are nested too deep")
+        _, stop = offset_and_stop(data, at)
+        nested = _leaves(data, at, stop, codec_of(data, at), room, check_crc, levels - 1)
+        room -= nested.inflated
+        inflated += nested.inflated
+        parts += (view[start:at], nested.data)
+        if nested.count:
+            count += nested.count
+            last = nested.last_stored
+        start = at = stop
+    if walked.ended == BAD_CRC:
+        raise InvalidMessageError("A message inside a compressed one fails its crc")
+    refuse(data, walked)
+    if start == 0 and at == len(data):
+        return Leaves(data, count, True, last, inflated)
+    parts.append(view[start:at])
+    return Leaves(b"".join(parts), count, False, last, inflated)
+
+
+def _value(buffer: BytesLike, position: int, stop: int) -> BytesLike:
+    try:
+        _, value = key_and_value(buffer, position, stop)
+    except InvalidMessageError as error:
+        raise CorruptCompressionError(str(error)) from error
+    if value is None:
+        raise CorruptCompressionError("A compressed message has a null value")
+    return buffer[value[0] : value[1]]

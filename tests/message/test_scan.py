@@ -1,0 +1,261 @@
+"""The walk over entries: what it checks, where it stops, in memory and in files."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka08.errors import InvalidMessageError, MessageSizeTooLargeError, UnknownError
+from kafka08.message import scan
+from kafka08.message.entry import (
+    ABOVE,
+    BAD_CRC,
+    CUT,
+    DISORDER,
+    END,
+    KEYLESS,
+    PAUSED,
+    SHORT,
+    TOO_LARGE,
+    WRAPPER,
+    Walked,
+    encode_entry,
+)
+from kafka08.message.scan import FileWalk, iter_entries, refuse
+
+needs_native = pytest.mark.skipif(
+    scan.native is None, reason="kafka08._native is not built: there is no C compiler"
+)
+WALKS = [
+    pytest.param(scan.plain_walk, id="plain"),
+    pytest.param(scan.native and scan.native.walk, id="native", marks=needs_native),
+]
+every_walk = pytest.mark.parametrize("walk", WALKS)
+
+ONE = encode_entry(b"k", b"value", 10)
+THREE = ONE + encode_entry(None, b"x" * 50, 11) + encode_entry(b"key", None, 15)
+GZIP = encode_entry(None, b"not looked into", 12, 1)
+
+
+def ended(walk, data: bytes, **checks: object) -> tuple[int, int]:
+    found = walk(bytearray(data), 0, len(data), **checks)
+    return found.count, found.ended
+
+
+@every_walk
+def test_whole_plain_entries(walk):
+    assert walk(THREE, 0, len(THREE), check_crc=True) == (len(THREE), 3, 10, 15, 0, END)
+    assert walk(THREE, len(ONE), len(THREE)) == (len(THREE), 2, 11, 15, 0, END)
+    assert walk(b"", 0, 0) == Walked(0, 0, -1, -1, 0, END)
+
+
+@every_walk
+def test_numbering_changes_eight_bytes_of_each(walk):
+    data = bytearray(THREE)
+    assert walk(data, 0, len(data), number=2**40) == (len(data), 3, 2**40, 2**40 + 2, 0, END)
+    assert [entry.offset for entry in iter_entries(data)] == [2**40, 2**40 + 1, 2**40 + 2]
+    assert walk(data, 0, len(data), check_crc=True).count == 3
+
+
+@every_walk
+@pytest.mark.parametrize("size", [*range(130), 1000, 65536])
+def test_a_changed_byte_fails_the_crc(walk, size):
+    entry = bytearray(encode_entry(None, os.urandom(size)))
+    assert struct.unpack_from(">I", entry, 12)[0] == zlib.crc32(entry[16:])
+    assert ended(walk, entry, check_crc=True) == (1, END)
+    entry[16 + len(entry) // 2 % (len(entry) - 16)] ^= 1
+    assert ended(walk, entry, check_crc=True) == (0, BAD_CRC)
+    assert ended(walk, entry) in ((1, END), (0, WRAPPER))
+
+
+@every_walk
+def test_why_a_walk_stops(walk):
+    short = ONE + struct.pack(">qi", 11, 13) + bytes(13)
+    assert ended(walk, short) == (1, SHORT)
+    assert ended(walk, ONE + struct.pack(">qi", 11, -1)) == (1, SHORT)
+    assert ended(walk, ONE + struct.pack(">q", 11)) == (1, CUT)
+    assert ended(walk, THREE[:-1]) == (2, CUT)
+    assert ended(walk, THREE, max_size=63) == (1, TOO_LARGE)
+    assert ended(walk, THREE, max_size=64) == (3, END)
+    assert ended(walk, ONE + GZIP) == (1, WRAPPER)
+    assert ended(walk, ONE + GZIP, wrappers=True) == (2, END)
+    assert walk(ONE + GZIP, 0, len(ONE + GZIP), wrappers=True).codec == 1
+    assert ended(walk, THREE, last=9) == (3, END)
+    assert ended(walk, THREE, last=10) == (0, DISORDER)
+    assert ended(walk, ONE + ONE, last=-1) == (1, DISORDER)
+    assert ended(walk, THREE, up_to=11) == (2, ABOVE)
+    assert ended(walk, THREE, until=len(ONE)) == (1, PAUSED)
+    assert ended(walk, THREE, until=len(ONE) + 1) == (2, PAUSED)
+    assert ended(walk, THREE, until=0) == (0, PAUSED)
+    assert ended(walk, THREE, keyed=True) == (1, KEYLESS)
+    assert ended(walk, ONE + GZIP, keyed=True, wrappers=True) == (2, END)
+
+
+@every_walk
+def test_headers_are_enough_where_entries_reach_beyond_the_buffer(walk):
+    header = THREE[: len(ONE) + 12]
+    assert walk(header, 0, len(header), reach=len(THREE))[:2] == (len(ONE) + 76, 2)
+    assert walk(header, 0, len(header), reach=len(ONE) + 75)[:2] == (len(ONE), 1)
+
+
+@every_walk
+def test_positions_outside_the_buffer_are_refused(walk):
+    for position, end in ((-1, 5), (0, len(ONE) + 1)):
+        with pytest.raises(IndexError):
+            walk(ONE, position, end)
+
+
+@every_walk
+def test_a_buffer_that_cannot_be_written_is_not_numbered(walk):
+    with pytest.raises((TypeError, BufferError)):
+        walk(ONE, 0, len(ONE), number=1)
+
+
+@st.composite
+def damaged_sets(draw) -> bytes:
+    """Entries of any sizes, keys and codecs, with some bytes changed and the end cut off."""
+    rows = draw(
+        st.lists(
+            st.tuples(
+                st.none() | st.binary(max_size=20),
+                st.none() | st.binary(max_size=200),
+                st.integers(0, 40),
+                st.sampled_from([0, 0, 0, 0, 1, 5]),
+            ),
+            max_size=8,
+        )
+    )
+    data = bytearray(b"".join(encode_entry(*row) for row in rows))
+    for at, value in draw(
+        st.lists(st.tuples(st.integers(0, 2**16), st.integers(0, 255)), max_size=2)
+    ):
+        if data:
+            data[at % len(data)] = value
+    return bytes(data[: len(data) - draw(st.sampled_from([0, 0, 1, 30]))])
+
+
+@needs_native
+@settings(max_examples=400)
+@given(
+    data=damaged_sets(),
+    number=st.none() | st.integers(0, 2**62),
+    check_crc=st.booleans(),
+    max_size=st.sampled_from([30, 100, 2**31 - 1]),
+    last=st.none() | st.integers(-1, 20),
+    up_to=st.none() | st.integers(0, 40),
+    until=st.none() | st.integers(0, 500),
+    wrappers=st.booleans(),
+    keyed=st.booleans(),
+    reach=st.none() | st.integers(0, 2000),
+)
+def test_machine_code_does_what_the_plain_walk_does(data, **checks):
+    plain, native = bytearray(data), bytearray(data)
+    assert scan.native.walk(native, 0, len(data), **checks) == scan.plain_walk(
+        plain, 0, len(data), **checks
+    )
+    assert native == plain
+
+
+@needs_native
+@settings(max_examples=200)
+@given(data=damaged_sets(), number=st.none() | st.integers(-5, 2**62))
+def test_machine_code_finds_the_same_messages(data, number):
+    stop = scan.walk(data, 0, len(data)).stop
+    for one, other in (
+        (scan.native.fields, scan.plain_fields),
+        (lambda *args: scan.native.messages(*args[:3], 2, args[3]), None),
+    ):
+        twin = other or (lambda *args: scan.plain_messages(*args[:3], 2, args[3]))
+        try:
+            wanted = twin(data, 0, stop, number)
+        except InvalidMessageError as error:
+            with pytest.raises(InvalidMessageError) as found:
+                one(data, 0, stop, number)
+            assert str(found.value) == str(error)
+        else:
+            assert one(data, 0, stop, number) == wanted
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (struct.pack(">qi", 0, 13), InvalidMessageError),
+        (ONE[:-1] + b"!", InvalidMessageError),
+        (THREE, MessageSizeTooLargeError),
+        (ONE + ONE, UnknownError),
+    ],
+)
+def test_refusals(data, error):
+    walked = scan.walk(data, 0, len(data), check_crc=True, max_size=60, last=-1)
+    with pytest.raises(error):
+        refuse(data, walked, 60)
+
+
+@pytest.mark.parametrize("data", [b"", THREE, THREE[:-1]])
+def test_the_end_and_a_cut_entry_are_not_refused(data):
+    refuse(data, scan.walk(data, 0, len(data)))
+
+
+class TestFileWalk:
+    @pytest.fixture
+    def opened(self, tmp_path: Path):
+        files = []
+
+        def write(data: bytes) -> int:
+            path = tmp_path / f"{len(files)}.log"
+            path.write_bytes(data)
+            files.append(os.open(path, os.O_RDONLY))
+            return files[-1]
+
+        yield write
+        for fd in files:
+            os.close(fd)
+
+    @settings(max_examples=150, deadline=None)
+    @given(data=damaged_sets(), chunk=st.integers(26, 300), last=st.none() | st.just(-1))
+    def test_chunks_do_not_matter(self, data, chunk, last):
+        fd = os.memfd_create("entries")
+        try:
+            os.write(fd, data)
+            found = FileWalk(fd, 0, len(data), check_crc=True, last=last, chunk=chunk).step()
+        finally:
+            os.close(fd)
+        wanted = scan.walk(data, 0, len(data), check_crc=True, last=last, wrappers=True)
+        assert found == wanted
+
+    @pytest.mark.parametrize("chunk", [26, 40, 100, 1 << 20])
+    def test_pauses_and_goes_on(self, opened, chunk):
+        walk = FileWalk(opened(THREE), 0, len(THREE), last=-1, chunk=chunk)
+        assert walk.step(until=1) == (len(ONE), 1, 10, 10, 0, PAUSED)
+        assert walk.step(until=len(ONE)) == (len(ONE), 0, -1, -1, 0, PAUSED)
+        assert walk.step() == (len(THREE), 2, 11, 15, 0, END)
+        assert walk.step() == (len(THREE), 0, -1, -1, 0, END)
+
+    @pytest.mark.parametrize("chunk", [26, 100, 1 << 20])
+    def test_headers_only(self, opened, chunk):
+        fd = opened(THREE)
+        assert FileWalk(fd, 0, len(THREE), headers_only=True, chunk=chunk).step() == (
+            len(THREE), 3, 10, 15, 0, END,
+        )  # fmt: skip
+        cut = FileWalk(fd, 0, len(THREE) - 1, headers_only=True, chunk=chunk).step()
+        assert (cut.count, cut.ended) == (2, CUT)
+
+    def test_an_entry_larger_than_a_chunk_is_checked_in_pieces(self, opened):
+        big = encode_entry(None, os.urandom(5000), 7, 1)
+        fd = opened(ONE + big)
+        found = FileWalk(fd, 0, len(ONE + big), check_crc=True, chunk=64).step()
+        assert found == (len(ONE + big), 2, 10, 7, 1, END)
+        fd = opened(ONE + big[:-1] + bytes([big[-1] ^ 1]))
+        found = FileWalk(fd, 0, len(ONE + big), check_crc=True, chunk=64).step()
+        assert found == (len(ONE), 1, 10, 10, 0, BAD_CRC)
+
+    def test_a_file_that_became_shorter_ends_the_walk(self, opened):
+        fd = opened(THREE[: len(ONE) + 5])
+        found = FileWalk(fd, 0, len(THREE), chunk=64).step()
+        assert (found.count, found.stop, found.ended) == (1, len(ONE), CUT)
