@@ -96,7 +96,7 @@ def test_later_releases_need_a_library(files: list[str], monkeypatch: pytest.Mon
         raise ImportError(name)
 
     monkeypatch.setattr(mirror_modern.importlib, "import_module", missing)
-    with pytest.raises(MissingLibraryError, match="pip install confluent-kafka"):
+    with pytest.raises(MissingLibraryError, match="pip install 'confluent-kafka"):
         main([*files, "--whitelist", "t", "--modern.producer"])
 
 
