@@ -37,9 +37,12 @@ PROPS = {
     # Creating it on demand would hide that a broker does not know a topic.
     "auto.create.topics.enable": "false",
     "auto.leader.rebalance.enable": "false",
-    # The default. So long after a kill a broker may know nothing.
+    # The default. After a kill a broker may know nothing for so long.
     "zookeeper.session.timeout.ms": 6000,
 }
+# The default's patience, in smaller steps: some questions fall into the tenth of a second in which
+# the only broker serves, and is not controller yet.
+OFTEN = {"fetchOffset.numRetries": "3000", "fetchOffset.retryIntervalMs": "10"}
 # What a broker says that does not lead a partition, or does not know it yet.
 NOT_YET = (3, 5, 6)
 
@@ -162,7 +165,7 @@ def test_the_only_broker_is_killed(
     topic = new_topic(broker, 2)
     for partition in range(2):
         send(broker, topic, partition, range(200 * partition, 200 * partition + 100))
-    chosen = {"subscribe": topic, "failOnDataLoss": fail_on_data_loss}
+    chosen = {"subscribe": topic, "failOnDataLoss": fail_on_data_loss, **OFTEN}
     with reading(spark, [broker], tmp_path / "c", **chosen) as query:
         query.wait_for(200)
         broker.kill()
