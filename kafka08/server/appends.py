@@ -8,6 +8,7 @@ one step as ever. Nothing of a set is written before all of it was checked.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from kafka08.common import TopicPartition
@@ -28,12 +29,13 @@ _TRIES = 8
 
 
 class Room:
-    """What a request with so many bytes of sets may still inflate."""
+    """What a request with these sets may still inflate."""
 
     __slots__ = ("left",)
 
-    def __init__(self, stored_bytes: int) -> None:
-        self.left = max(REQUEST_BYTES, REQUEST_RATIO * stored_bytes)
+    def __init__(self, sets: Mapping[TopicPartition, memoryview]) -> None:
+        stored = sum([len(data) for data in sets.values()])
+        self.left = max(REQUEST_BYTES, REQUEST_RATIO * stored)
 
 
 class Appends:
@@ -54,9 +56,10 @@ class Appends:
         """
         if len(data) <= LOOP_STORED_BYTES:
             try:
-                opened = Opened(min(room.left, LOOP_BYTES))
+                at_once = min(room.left, LOOP_BYTES)
+                opened = Opened(at_once)
                 appended = self._replicas.append(key, data, acks, opened)
-                room.left -= min(room.left, LOOP_BYTES) - opened.room
+                room.left -= at_once - opened.room
                 return appended
             except InflatesTooFarError:
                 if room.left <= LOOP_BYTES:

@@ -37,6 +37,7 @@ from kafka08.protocol.schemas import (
 )
 from kafka08.runtime import Loop, Runtime
 from kafka08.server import cold_reads
+from kafka08.server.long_work import in_turns
 
 logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
@@ -141,14 +142,14 @@ class ReplicaFetcher:
                 logger.warning("Error in fetch from broker %s: %s", self.leader, error)
                 self._loop.stopping.wait(_BACKOFF_SECONDS)
             return
-        for topic in response.topics:
-            for answer in topic.partitions:
-                key = TopicPartition(topic.topic, answer.partition)
-                position = asked.get(key)
-                # Removed, or removed and added again, while the answer was on its way.
-                if position is None or self._positions.get(key) is not position:
-                    continue
-                self._take(key, position, answer)
+        answers = [(topic.topic, each) for topic in response.topics for each in topic.partitions]
+        for name, answer in in_turns(self._runtime, answers):
+            key = TopicPartition(name, answer.partition)
+            position = asked.get(key)
+            # Removed, or removed and added again, while the answer was on its way.
+            if position is None or self._positions.get(key) is not position:
+                continue
+            self._take(key, position, answer)
 
     def _read_in(self, position: _Position) -> None:
         """What will be compared with the answer is read by another thread first."""

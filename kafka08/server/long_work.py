@@ -11,7 +11,7 @@ Long lists of short work are done ``in_turns``.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from kafka08.message.compression import InflatesTooFarError
@@ -102,13 +102,18 @@ def in_turns(runtime: Runtime, items: Collection[T]) -> Iterable[T]:
     return items if len(items) < 2 else _turns(runtime, items)
 
 
+def are_many(topics: Sequence[Any]) -> bool:
+    """Whether these name more partitions than can be gone through without a pause."""
+    if len(topics) == 1:
+        return len(topics[0].partitions) >= MANY_PARTITIONS
+    return len(topics) + sum([len(topic.partitions) for topic in topics]) >= MANY_PARTITIONS
+
+
 def partitions_of(runtime: Runtime, request: Any) -> Iterable[tuple[str, Any]]:
     """(topic, partition) of each partition that a request names, in turns if they are many."""
     topics = request.topics
     pairs = ((topic.topic, partition) for topic in topics for partition in topic.partitions)
-    if len(topics) + sum([len(topic.partitions) for topic in topics]) < MANY_PARTITIONS:
-        return pairs
-    return _turns(runtime, pairs)
+    return _turns(runtime, pairs) if are_many(topics) else pairs
 
 
 def _turns(runtime: Runtime, items: Iterable[T]) -> Iterator[T]:

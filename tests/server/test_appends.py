@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafka08.common import TopicPartition
 from kafka08.message.compression import compress
 from kafka08.message.entry import encode_entry
 from kafka08.message.sets import encode_set, iter_messages
@@ -171,8 +172,10 @@ def test_a_request_inflates_only_so_far(rig: Rig, caplog: pytest.LogCaptureFixtu
 
 def test_more_bytes_give_more_room(rig: Rig) -> None:
     """What inflates as ordinary data does is taken, however much it is."""
-    assert appends.Room(1000).left == appends.REQUEST_BYTES
-    assert appends.Room(100 << 20).left == appends.REQUEST_RATIO * (100 << 20)
+    small, large = memoryview(bytes(1000)), memoryview(bytes(20 << 20))
+    key = TopicPartition(*T)
+    assert appends.Room({key: small}).left == appends.REQUEST_BYTES
+    assert appends.Room({key: large}).left == appends.REQUEST_RATIO * len(large)
 
 
 def test_many_partitions_are_gone_through_in_turns(

@@ -14,19 +14,17 @@ class Failures:
     """``add`` gives the wire code; ``tell`` logs a line, unless all are of a disk: those are spoken
     of elsewhere, once."""
 
-    __slots__ = ("_count", "_is_news", "_shown", "_unexpected")
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._is_news = False
-        self._shown: list[str] = []
-        self._unexpected: Exception | None = None
+    # Each request makes one, which mostly stays empty: nothing is set up for it.
+    _count: int = 0
+    _is_news: bool = False
+    _shown: tuple[str, ...] = ()
+    _unexpected: Exception | None = None
 
     def add(self, key: TopicPartition | str, error: Exception) -> int:
         self._count += 1
         self._is_news = self._is_news or not isinstance(error.__cause__, OSError)
         if len(self._shown) < _SHOWN:
-            self._shown.append(f"{key} failed due to {error}")
+            self._shown += (f"{key} failed due to {error}",)
         if self._unexpected is None and not isinstance(error, KafkaError):
             self._unexpected = error
         return code_of(error)

@@ -25,7 +25,7 @@ from kafka08.protocol.schemas import (
 )
 from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import Failures
-from kafka08.server.long_work import in_turns, partitions_of
+from kafka08.server.long_work import are_many, in_turns, partitions_of
 from kafka08.server.rebuild import ConsumerView
 from kafka08.server.replica_manager import ReplicaManager
 
@@ -126,9 +126,13 @@ class _Fetch:
 
 
 def _wanted(runtime: Runtime, request: FetchRequest) -> dict[TopicPartition, FetchPartition]:
+    if are_many(request.topics):
+        named = partitions_of(runtime, request)
+        return {TopicPartition(topic, each.partition): each for topic, each in named}
     return {
-        TopicPartition(topic, partition.partition): partition
-        for topic, partition in partitions_of(runtime, request)
+        TopicPartition(topic.topic, partition.partition): partition
+        for topic in request.topics
+        for partition in topic.partitions
     }
 
 

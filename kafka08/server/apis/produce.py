@@ -25,7 +25,7 @@ from kafka08.runtime import Runtime
 from kafka08.server.acks import await_acks
 from kafka08.server.apis.failures import Failures
 from kafka08.server.appends import Appends, Room
-from kafka08.server.long_work import in_turns, partitions_of
+from kafka08.server.long_work import are_many, in_turns, partitions_of
 from kafka08.server.rebuild import ConsumerView
 from kafka08.server.replica_manager import ReplicaManager
 
@@ -48,13 +48,18 @@ class ProduceApi:
     def handle(self, header: RequestHeader, request: ProduceRequest) -> ProduceResponse | None:
         acks = request.acks
         # A partition named twice counts once, as in the original's map: the last one.
-        sets = {
-            _new(TopicPartition, (topic, partition.partition)): partition.message_set
-            for topic, partition in partitions_of(self._runtime, request)
-        }
+        if are_many(request.topics):
+            named = partitions_of(self._runtime, request)
+            sets = {_new(TopicPartition, (t, p.partition)): p.message_set for t, p in named}
+        else:
+            sets = {
+                _new(TopicPartition, (topic.topic, partition.partition)): partition.message_set
+                for topic in request.topics
+                for partition in topic.partitions
+            }
         required: dict[TopicPartition, int] = {}
         failures = Failures()
-        room = Room(sum(map(len, sets.values())))
+        room = Room(sets)
         answers = {
             key: self._append(key, data, room, acks, required, failures)
             for key, data in in_turns(self._runtime, sets.items())
