@@ -21,7 +21,7 @@ import shutil
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from kafka08.common import TopicPartition
 from kafka08.config import LogConfig
@@ -71,7 +71,7 @@ class Numbered(NamedTuple):
 
     base: int
     found: sets.Appended
-    data: memoryview
+    data: Any  # a memoryview: mypyc knows no such field
     movable: bool
     rebuilt: list[Rebuilt] | None
     last_stored: list[int]
