@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent
 SOURCES = {
     "consumer": ["consumer"],
     "producer-scala": ["producer/producer.py", "producer/event_handler.py"],
-    "producer-java": ["producer/kafka_producer.py"],
+    "producer-java": ["producer/kafka_producer.py", "producer/kafka_config.py"],
 }
 CLASSES: dict[str, type[Settings]] = {
     "consumer": ConsumerConfig,
