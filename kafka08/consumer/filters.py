@@ -1,16 +1,15 @@
 """Which topics a filter subscription covers (kafka.consumer.TopicFilter).
 
 A filter is a Java regex that every member of the group evaluates for every other member; keep
-to what ``re`` and Java share, or assignments diverge.
+to what ``re`` and Java share, or assignments diverge. References back to a group are refused.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from kafka08.common import OFFSETS_TOPIC
-from kafka08.errors import ConfigError
+from kafka08.consumer.patterns import Pattern
 
 WHITE_LIST = "white_list"
 BLACK_LIST = "black_list"
@@ -23,10 +22,7 @@ def normalise(raw: str) -> str:
     Raises ConfigError for a regex that does not compile.
     """
     regex = raw.strip().replace(",", "|").replace(" ", "").strip("\"'")
-    try:
-        re.compile(regex)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise ConfigError(f"{regex} is an invalid regex.") from error
+    Pattern(regex)
     return regex
 
 
@@ -37,23 +33,25 @@ class TopicFilter:
 
     def __init__(self, regex: str) -> None:
         self.regex = normalise(regex)
-        self._compiled = re.compile(self.regex)
+        self._pattern = Pattern(self.regex)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.regex!r})"
 
-    def matches(self, topic: str) -> bool:
-        return self._compiled.fullmatch(topic) is not None
+    def _chosen(self, topics: set[str]) -> set[str]:
+        return self._pattern.covered(topics)
 
     def allows(self, topic: str, *, exclude_internal: bool = True) -> bool:
         """Whether a subscription by this filter takes in ``topic``."""
-        if exclude_internal and topic == OFFSETS_TOPIC:
-            return False
-        return self.matches(topic)
+        return bool(self.select([topic], exclude_internal=exclude_internal))
 
     def select(self, topics: Iterable[str], *, exclude_internal: bool = True) -> list[str]:
-        """The covered ones of ``topics``, sorted."""
-        return sorted(t for t in topics if self.allows(t, exclude_internal=exclude_internal))
+        """The covered ones of ``topics``, sorted.
+
+        Raises ConfigError if the regex takes too many steps to tell.
+        """
+        internal = {OFFSETS_TOPIC} if exclude_internal else set()
+        return sorted(self._chosen(set(topics) - internal))
 
 
 class Whitelist(TopicFilter):
@@ -67,8 +65,8 @@ class Blacklist(TopicFilter):
 
     pattern = BLACK_LIST
 
-    def matches(self, topic: str) -> bool:
-        return not super().matches(topic)
+    def _chosen(self, topics: set[str]) -> set[str]:
+        return topics - super()._chosen(topics)
 
 
 def filter_for(pattern: str, regex: str) -> TopicFilter:

@@ -22,6 +22,9 @@ from zk.errors import NodeExistsError, NoNodeError
 from zk.watches import WatchSet
 from zk.znodes import ConsumerRegistration, MalformedNodeError
 
+MAX_STREAMS = 100_000
+"""Of one member, over all its topics: each is a name that every member of the group makes."""
+
 logger = logging.getLogger("kafka.consumer.ZookeeperConsumerConnector")
 
 
@@ -41,14 +44,24 @@ class GroupView(NamedTuple):
 def topics_of(
     registration: ConsumerRegistration, topics: Iterable[str], *, exclude_internal: bool
 ) -> dict[str, int]:
-    """Topic -> streams a registration stands for; filters are expanded against ``topics``."""
+    """Topic -> streams a registration stands for; filters are expanded against ``topics``.
+
+    Raises ConfigError for a regex that cannot be evaluated, KafkaError for too many streams.
+    """
     if registration.pattern == STATIC or not registration.subscription:
-        return registration.subscription
+        return _bounded(registration.subscription)
     ((regex, streams),) = list(registration.subscription.items())[:1]
     selected = filter_for(registration.pattern, regex).select(
         topics, exclude_internal=exclude_internal
     )
-    return dict.fromkeys(selected, streams)
+    return _bounded(dict.fromkeys(selected, streams))
+
+
+def _bounded(subscribed: dict[str, int]) -> dict[str, int]:
+    streams = sum(max(count, 0) for count in subscribed.values())
+    if streams > MAX_STREAMS:
+        raise KafkaError(f"{streams} streams are more than the {MAX_STREAMS} of one member")
+    return subscribed
 
 
 class GroupNodes:
@@ -139,7 +152,7 @@ class GroupNodes:
         consumers: dict[str, list[str]] = {}
         mine: frozenset[str] = frozenset()
         for consumer, registration in sorted(registrations.items()):
-            subscribed = topics_of(registration, topics, exclude_internal=self._exclude_internal)
+            subscribed = self._subscribed(consumer, registration, topics)
             if consumer == self._consumer_id:
                 mine = frozenset(subscribed)
             for topic, streams in subscribed.items():
@@ -161,11 +174,16 @@ class GroupNodes:
         try:
             return znodes.decode_consumer(path, data)
         except MalformedNodeError as error:
-            raise MalformedNodeError(
-                path,
-                f"{error.reason}. No member of the group can tell its share while this "
-                "registration is there: stop the consumer that wrote it, or delete the node",
-            ) from None
+            raise _unusable(path, error.reason) from None
+
+    def _subscribed(
+        self, consumer: str, registration: ConsumerRegistration, topics: list[str]
+    ) -> dict[str, int]:
+        try:
+            return topics_of(registration, topics, exclude_internal=self._exclude_internal)
+        except KafkaError as error:
+            path = znodes.consumer_id_path(self._group, consumer)
+            raise _unusable(path, str(error).rstrip(".")) from None
 
     def _partitions(self, topic: str) -> list[int]:
         path = znodes.topic_path(topic)
@@ -243,6 +261,14 @@ class GroupNodes:
 
     def forget_watches(self) -> None:
         self._watches.clear()
+
+
+def _unusable(path: str, reason: str) -> MalformedNodeError:
+    return MalformedNodeError(
+        path,
+        f"{reason}. No member of the group can tell its share while this registration is there: "
+        "stop the consumer that wrote it, or delete the node",
+    )
 
 
 def share_of(consumer_threads: Mapping[str, Any], assignment: Assignment) -> Assignment:

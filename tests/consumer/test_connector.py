@@ -410,6 +410,31 @@ def test_handed_out_is_committed_when_told_so(world: World) -> None:
     assert world.offset("t", 0) == "1"
 
 
+@pytest.mark.parametrize(
+    ("subscription", "pattern", "reason"),
+    [
+        ({"t": 2**31 - 1}, "static", "2147483647 streams are more than the 100000"),
+        ({".*": 2**31 - 1}, "white_list", "2147483647 streams are more than the 100000"),
+        ({r"(t)\1": 1}, "white_list", "is an invalid regex"),
+    ],
+)
+def test_a_foreign_registration_that_would_take_everything(
+    world: World, subscription: dict[str, int], pattern: str, reason: str
+) -> None:
+    registration = {"version": 1, "subscription": subscription, "pattern": pattern}
+    world.ensemble.put("/consumers/g/ids/other", json.dumps(registration).encode())
+    with pytest.raises(ConsumerRebalanceFailedError, match=f"/ids/other: .*{reason}"):
+        Member(world, rebalance_max_retries=1).join()
+
+
+def test_a_foreign_filter_that_backtracks_is_evaluated(world: World) -> None:
+    world.topic("t" * 100, 1)
+    registration = {"version": 1, "subscription": {"(t+)+x": 1}, "pattern": "white_list"}
+    world.ensemble.put("/consumers/g/ids/other", json.dumps(registration).encode())
+    Member(world).join()
+    assert world.owners() == {0: "g_c-0", 1: "g_c-0"}
+
+
 def test_malformed_foreign_registration_fails_clearly(world: World) -> None:
     bad = b'{"version":1,"subscription":{"t":1},"pattern":"static","timestamp":1440000000000}'
     world.ensemble.put("/consumers/g/ids/g_bad", bad)
