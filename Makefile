@@ -93,9 +93,10 @@ bench-storage: $(SETUP_INTEGRATION) $(COMPILED)
 bench-steady: $(SETUP_INTEGRATION) $(COMPILED)
 	$(BIN)/python -m integration.bench.steady $(ARGS)
 
-# Spark's sources and sink against one broker on the same machine.
+# Spark's sources and sink against one broker on the same machine; then beside its own connector.
 bench-spark: $(SETUP_INTEGRATION) $(COMPILED)
 	$(BIN)/python -m integration.bench.spark $(ARGS)
+	$(BIN)/python -m integration.bench.spark_connector
 
 # Three brokers of each kind, one killed, all restarted: how long a thousand partitions wait.
 bench-failover: $(SETUP_INTEGRATION) $(COMPILED)

@@ -1,0 +1,187 @@
+"""``kafka08`` beside Spark's own Kafka connector: the second half of `make bench-spark`.
+
+Each runs on the PySpark and the broker that it is made for: ours on the installed PySpark and our
+broker, the connector on PySpark 4.0.0 and Kafka 3.9.1 with ZooKeeper. Values of 100 bytes, two
+partitions, local[2], alternating rounds. pip and Maven fetch the other side into a cache at the
+first use. What is missing is said, and nothing is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+from kafka08.message.message_set import encode_set
+
+from integration import modern
+from integration.bench.table import Row, markdown
+from integration.harness import (
+    BROKER_LOG4J,
+    HOME,
+    Broker,
+    Process,
+    ZooKeeper,
+    free_port,
+    kill_everything,
+    properties,
+)
+from integration.spark.support import missing
+from integration.wire import Wire, wait_until
+
+VERSION = "4.0.0"
+ARTIFACTS = (
+    f"org.apache.spark:spark-sql-kafka-0-10_2.13:{VERSION}",
+    f"org.apache.spark:spark-token-provider-kafka-0-10_2.13:{VERSION}",
+    "org.apache.kafka:kafka-clients:3.9.1",
+    "org.apache.commons:commons-pool2:2.12.0",
+)
+KINDS = ["kafka08", "connector"]
+TOPICS = ("filled", "written")
+SET_ROWS = 5000
+VALUE_BYTES = 100
+JOB = Path(__file__).with_name("spark_job.py")
+
+
+def directory() -> Path:
+    return Path.home() / ".cache" / "kafka08" / f"spark-connector-{VERSION}"
+
+
+def fetched() -> str:
+    """Why the connector cannot run here; empty when it can."""
+    reason = modern.missing()
+    if reason:
+        return reason
+    if shutil.which("mvn") is None and not (directory() / "jars").exists():
+        return f"the connector is not in {directory()} and there is no mvn to fetch it"
+    try:
+        if not (directory() / "venv").exists():
+            venv.create(directory() / "venv.tmp", with_pip=True)
+            pip = [directory() / "venv.tmp" / "bin" / "python", "-m", "pip", "install", "-q"]
+            subprocess.run([*pip, f"pyspark=={VERSION}"], check=True)
+            (directory() / "venv.tmp").rename(directory() / "venv")
+        if not (directory() / "jars").exists():
+            for artifact in ARTIFACTS:
+                command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}"]
+                command += [f"-DoutputDirectory={directory() / 'jars.tmp'}"]
+                subprocess.run(command, check=True, stdout=sys.stderr)
+            (directory() / "jars.tmp").rename(directory() / "jars")
+    except (OSError, subprocess.CalledProcessError) as error:
+        return f"Spark's connector was not fetched: {error}"
+    return ""
+
+
+def later_broker(directory_: Path, zookeeper: str) -> str:
+    """Start Kafka 3.9.1 in ZooKeeper mode; its address."""
+    port = free_port()
+    directory_.mkdir(parents=True)
+    (directory_ / "log4j.properties").write_text(BROKER_LOG4J)
+    config = directory_ / "server.properties"
+    values = {
+        "broker.id": 0,
+        "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "zookeeper.connect": zookeeper,
+        "log.dirs": directory_ / "data",
+        "num.partitions": 2,
+    }
+    config.write_text(properties(values))
+    java = ["java", "-Xms1G", "-Xmx1G", f"-Dlog4j.configuration=file:{directory_}/log4j.properties"]
+    java += ["-cp", f"{modern.directory()}/*", "kafka.Kafka", str(config)]
+    Process("later broker", java, directory_).spawn()
+
+    def listens() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    wait_until("a later release", 60, listens)
+    return f"127.0.0.1:{port}"
+
+
+def create_topics(zookeeper: ZooKeeper, chroot: str) -> None:
+    client = zookeeper.client(chroot)
+    try:
+        for topic in TOPICS:
+            for path, value in {
+                f"/config/topics/{topic}": {"version": 1, "config": {}},
+                f"/brokers/topics/{topic}": {"version": 1, "partitions": {"0": [0], "1": [0]}},
+            }.items():
+                client.create(path, json.dumps(value).encode(), makepath=True)
+    finally:
+        client.stop()
+        client.close()
+
+
+def fill(address: str, rows: int) -> None:
+    data = encode_set([(None, os.urandom(VALUE_BYTES)) for _ in range(SET_ROWS)])
+    with Wire(int(address.rpartition(":")[2])) as wire:
+        for topic in TOPICS:
+            wait_until(f"leaders of {topic}", 60, lambda: led(wire, topic))  # noqa: B023
+        for number in range(rows // SET_ROWS):
+            wire.produce("filled", number % 2, data)
+
+
+def led(wire: Wire, topic: str) -> bool:
+    try:
+        return all(wire.leader(topic, partition) >= 0 for partition in (0, 1))
+    except Exception:
+        return False  # the broker was not told of the topic yet
+
+
+def run(kind: str, address: str, rows: int, rounds: int) -> dict[str, list[float]]:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYSPARK"))}
+    environment |= {"SPARK_LOCAL_IP": "127.0.0.1"}
+    command = [str(JOB), "kafka" if kind == "connector" else kind, address, str(rows), str(rounds)]
+    if kind == "connector":
+        jars = ",".join(map(str, sorted((directory() / "jars").glob("*.jar"))))
+        command = [str(directory() / "venv" / "bin" / "python"), *command, jars]
+    else:
+        command = [sys.executable, *command]
+        environment["PYTHONPATH"] = str(HOME)
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    found: dict[str, list[float]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--pairs", type=int, default=3, help="each Spark is started so often")
+    parser.add_argument("--rounds", type=int, default=3, help="of each start")
+    args = parser.parse_args(argv)
+    reason = missing() or fetched()
+    if reason:
+        print(f"Not measured beside Spark's own connector: {reason}", file=sys.stderr)
+        return 0
+    scratch = Path(tempfile.mkdtemp(prefix="kafka08-bench-connector-"))
+    found: dict[str, dict[str, list[float]]] = {}
+    try:
+        zookeeper = ZooKeeper(scratch / "zookeeper").start()
+        ours = Broker("ours", scratch / "ours", f"{zookeeper.connect}/ours").start()
+        addresses = dict(zip(KINDS, (ours.address, ""), strict=True))
+        addresses["connector"] = later_broker(scratch / "later", f"{zookeeper.connect}/later")
+        for kind, chroot in zip(KINDS, ("/ours", "/later"), strict=True):
+            create_topics(zookeeper, chroot)
+            fill(addresses[kind], args.rows)
+        for _ in range(args.pairs):
+            for kind in KINDS:
+                for name, rates in run(kind, addresses[kind], args.rows, args.rounds).items():
+                    print(f"{kind} {name}: {rates}", file=sys.stderr, flush=True)
+                    values = found.setdefault(name, {}).setdefault(kind, [])
+                    values += [rate / 1000 for rate in rates]
+    finally:
+        kill_everything()
+        shutil.rmtree(scratch, ignore_errors=True)
+    rows = [Row(name, "k rows/s", True, values) for name, values in found.items()]
+    print(markdown(rows, KINDS))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

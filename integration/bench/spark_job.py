@@ -1,0 +1,85 @@
+"""What one Spark does with a Kafka format, in rows a second: a program, away from this project.
+
+    python spark_job.py FORMAT BROKERS ROWS ROUNDS [JAR,...]
+
+Reads the topic ``filled`` of ``ROWS`` rows, writes half as many to ``written``, in local[2]. Prints
+JSON: name -> a figure for each round. Run as a file by the interpreter whose PySpark is meant.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+BATCHES = 5
+
+
+def main(kind: str, brokers: str, rows: int, rounds: int, jars: str = "") -> None:
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", "1g")
+    for name, value in {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.jars": jars,
+    }.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    if kind == "kafka08":
+        from kafka08.spark.datasource import register
+
+        register(spark)
+    address = {"kafka.bootstrap.servers": brokers}
+
+    def load(reader: Any, **options: Any) -> Any:
+        return reader.format(kind).options(**address, subscribe="filled", **options).load()
+
+    half = spark.range(0, rows // 2, 1, 2)
+    half = half.selectExpr("cast(lpad(string(id), 100, 'x') as binary) as value").cache()
+
+    def batch() -> float:
+        return rows / timed(lambda: noop(load(spark.read)))
+
+    def stream() -> float:
+        options = {"startingOffsets": "earliest", "maxOffsetsPerTrigger": rows // BATCHES}
+        writer = load(spark.readStream, **options).writeStream.format("noop")
+        writer = writer.option("checkpointLocation", tempfile.mkdtemp())
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+        steady = [each for each in query.recentProgress if each["numInputRows"]][1:]
+        seconds = sum(each["durationMs"]["triggerExecution"] for each in steady) / 1000
+        return float(sum(each["numInputRows"] for each in steady) / seconds)
+
+    def sink() -> float:
+        writer = half.write.format(kind).options(**address, topic="written").mode("append")
+        return rows // 2 / timed(writer.save)
+
+    noop(half)
+    cases = {"batch": batch, "stream": stream, "sink": sink}
+    for case in cases.values():  # the first of each starts processes and warms the JVM
+        case()
+    found = {name: [case() for _ in range(rounds)] for name, case in cases.items()}
+    spark.stop()
+    print(json.dumps(found))
+
+
+def noop(frame: Any) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def timed(call: Callable[[], object]) -> float:
+    begin = time.monotonic()
+    call()
+    return time.monotonic() - begin
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), *sys.argv[5:])
