@@ -143,6 +143,7 @@ class Reign:
         logger.info(
             "%sBroker %d is ready to serve as the new controller with epoch %d",
             *(self._prefix, self._id, context.epoch),
+        self._replicas.dead_leave_isrs()
         )
         self._reassignment.resume()
         if preferred is not None:

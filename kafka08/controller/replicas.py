@@ -15,6 +15,7 @@ from kafka08.controller.context import ControllerContext, LeaderAndIsr, Partitio
 from kafka08.controller.partitions import check_epoch
 from kafka08.controller.states import (
     REPLICA_PREDECESSORS,
+    PartitionState,
     ReplicaState,
     StateChangeFailedError,
     check_transition,
@@ -55,6 +56,26 @@ class ReplicaStateMachine:
             state = ReplicaState.ONLINE if replica in alive else ReplicaState.DELETION_INELIGIBLE
             context.set_replica_state(replica, state)
         self.handle_state_changes([r for r in replicas if r in alive], ReplicaState.ONLINE)
+
+    def dead_leave_isrs(self) -> None:
+        """At failover, after the elections: who died with the last controller holds no write up.
+
+        0.8.2.2 leaves them to their leaders, which wait for replica.lag.time.max.ms. A partition
+        without a leader keeps its isr: only its members may lead once they are back.
+        """
+        context = self._context
+        self.handle_state_changes(
+            [
+                PartitionAndReplica(*partition, member)
+                for partition, state in context.leadership.items()
+                if context.partition_state(partition) is PartitionState.ONLINE
+                and not context.is_being_deleted(partition)
+                for member in state.isr
+                if member not in context.brokers
+                or PartitionAndReplica(*partition, member) in context.offline
+            ],
+            ReplicaState.OFFLINE,
+        )
 
     def handle_state_changes(
         self, replicas: Collection[PartitionAndReplica], target: ReplicaState

@@ -306,6 +306,26 @@ def test_controller_dies_that_also_leads() -> None:
     assert cluster.brokers[2].leads() == {T0}
 
 
+def test_who_dies_with_the_controller_leaves_every_isr() -> None:
+    cluster = three()
+    cluster.create_topic("t", [2, 1, 3], [1, 2, 3], [3, 2])
+    cluster.kill(1)
+    assert cluster.state(T0) == node(2, 1, 2, 2, 3)
+    assert cluster.brokers[2].states[T0].isr == [2, 3]
+    assert cluster.brokers[3].metadata.topic_metadata("t").partitions[0].isr == [2, 3]
+    # The election alone took it out of this one, and it was not in that one.
+    assert cluster.state(T1) == node(2, 1, 2, 2, 3)
+    assert cluster.state(T2) == node(3, 0, 1, 3, 2)
+
+
+def test_an_isr_of_dead_brokers_stays_at_failover() -> None:
+    cluster = three(unclean_leader_election_enable="false")
+    cluster.create_topic("t", [2, 1], [1, 2, 3])
+    cluster.kill(1, 2)
+    assert cluster.state(T0) == node(2, 0, 1, 2, 1)
+    assert cluster.state(T1) == node(3, 1, 2, 3)
+
+
 def test_controller_dies_between_writing_and_sending() -> None:
     cluster = three()
     cluster.create_topic("t", [2, 3])
