@@ -414,12 +414,12 @@ def fetch_preferred_elections(client: ZkClient) -> list[TopicPartition]:
     """Elections asked for and not yet held. Raises MalformedNodeError."""
     path = znodes.PREFERRED_REPLICA_ELECTION
     found = client.get_if_exists(path)
-    return [] if found is None else znodes.decode_preferred_election(path, found[0])
+    return [] if found is None else znodes.decode_partitions(path, found[0])
 
 
 def start_preferred_election(client: ZkClient, partitions: Iterable[TopicPartition]) -> None:
     """Ask the controller to let preferred replicas lead. Raises NodeExistsError while it does."""
-    data = znodes.encode_preferred_election(partitions)
+    data = znodes.encode_partitions(partitions)
     client.create(znodes.PREFERRED_REPLICA_ELECTION, data, makepath=True)
 
 

@@ -85,7 +85,7 @@ def parse_partitions(path: str, data: bytes) -> list[TopicPartition]:
         node = None
     if node is None or (isinstance(node, dict) and "partitions" not in node):
         raise AdminOperationError("Preferred replica election data is empty")
-    partitions = znodes.decode_preferred_election(path, data)
+    partitions = znodes.decode_partitions(path, data)
     if len(partitions) != len(node["partitions"]):
         listed = [TopicPartition(e["topic"], e["partition"]) for e in node["partitions"]]
         twice = [str(tp) for tp in partitions if listed.count(tp) > 1]

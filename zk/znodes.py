@@ -27,6 +27,8 @@ CONTROLLER_EPOCH = "/controller_epoch"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 DELETE_TOPICS = "/admin/delete_topics"
 PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
+DELETE_REPLICAS = "/admin/delete_replicas"
+ISR_CHANGES = "/isr_change_notification"
 CONFIG_CHANGE_PREFIX = "config_change_"
 
 COMMON_PATHS = (
@@ -100,6 +102,24 @@ def broker_path(broker_id: int) -> str:
 def offline_replicas_path(broker_id: int) -> str:
     """Ours alone: 0.8.2.2 brokers halt when a disk fails."""
     return f"{OFFLINE_REPLICAS}/{broker_id}"
+
+
+def isr_change_path_prefix() -> str:
+    """What a sequential create completes with ten digits. Of 0.9; 0.8.2.2 announces no isr."""
+    return f"{ISR_CHANGES}/isr_change_"
+
+
+def delete_replica_path(topic: str, partition: int, broker_id: int) -> str:
+    """Ours alone: the broker still has to delete what it held of the partition."""
+    return f"{DELETE_REPLICAS}/{topic}-{partition}-{broker_id}"
+
+
+def replica_to_delete(name: str) -> tuple[TopicPartition, int]:
+    """Partition and broker, from a child of /admin/delete_replicas. Raises MalformedNodeError."""
+    found = re.fullmatch(r"(.+)-([0-9]{1,10})-([0-9]{1,10})", name)
+    if found is None:
+        raise MalformedNodeError(f"{DELETE_REPLICAS}/{name}", "not a replica")
+    return TopicPartition(found[1], int(found[2])), int(found[3])
 
 
 def topic_path(topic: str) -> str:
@@ -407,12 +427,13 @@ def decode_reassignment(path: str, data: bytes) -> dict[TopicPartition, tuple[in
     return dict(_entries(path, data, entry))
 
 
-def encode_preferred_election(partitions: Iterable[TopicPartition]) -> bytes:
+def encode_partitions(partitions: Iterable[TopicPartition]) -> bytes:
+    """A preferred replica election, or an announcement of isrs that have changed."""
     entries = [{"topic": tp.topic, "partition": tp.partition} for tp in partitions]
     return encode_json({"version": 1, "partitions": entries})
 
 
-def decode_preferred_election(path: str, data: bytes) -> list[TopicPartition]:
+def decode_partitions(path: str, data: bytes) -> list[TopicPartition]:
     """The partitions in stored order, each once."""
     return list(dict.fromkeys(_entries(path, data, lambda node: _topic_partition(path, node))))
 

@@ -74,6 +74,44 @@ def test_10_and_11_frozen_follower(clusters: Clusters, kind: str) -> None:
     cluster.await_identical(topic)
 
 
+def test_every_broker_shows_the_isr_of_the_moment(clusters: Clusters) -> None:
+    cluster = clusters.get("ours", props=LONG_SESSION)
+    topic = cluster.new_topic([1, 2, 3])
+    for act, isr in ((cluster.pause, {1, 2}), (cluster.resume, {1, 2, 3})):
+        act(3)
+        cluster.await_isr(topic, isr)
+        for broker_id in (1, 2):
+            eventually(
+                f"isr {isr} shown by {broker_id}",
+                lambda b=broker_id, i=isr: set(cluster.shown(b, topic).isr) == i,
+            )
+    eventually("no notice", lambda: not cluster.zk.get_children("/isr_change_notification"))
+
+
+@pytest.mark.parametrize("kind", MIXED[1:])
+def test_an_original_controller_finds_one_notice_per_broker(clusters: Clusters, kind: str) -> None:
+    cluster = clusters.get(kind, props=LONG_SESSION)
+    topic = cluster.new_topic([1, 2, 3])
+    for act, isr in ((cluster.pause, {1, 2}), (cluster.resume, {1, 2, 3})):
+        act(3)
+        cluster.await_isr(topic, isr)
+        eventually("a notice", lambda: cluster.zk.exists("/isr_change_notification"))
+        eventually("one", lambda: len(cluster.zk.get_children("/isr_change_notification")) == 1)
+    cluster.kill(1)
+    cluster.await_leader(topic, 2)
+    eventually("none", lambda: not cluster.zk.get_children("/isr_change_notification"))
+
+
+def test_who_dies_with_the_controller_holds_up_no_write(clusters: Clusters) -> None:
+    cluster = clusters.get("ours", props={"replica.lag.time.max.ms": 600000})
+    topic = cluster.new_topic([1, 2, 3])
+    with Recorder(cluster, topic) as recorder:
+        cluster.kill(2)
+        cluster.await_isr(topic, {1, 3})
+        recorder.await_more()
+        recorder.verify()
+
+
 @pytest.mark.parametrize("kind", PURE + MIXED)
 def test_12_frozen_leader(clusters: Clusters, kind: str) -> None:
     cluster = clusters.get(kind)

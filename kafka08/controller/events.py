@@ -83,6 +83,13 @@ class IsrChanged:
 
 
 @dataclass(frozen=True)
+class IsrChangesAnnounced:
+    """A leader changed isrs itself and lists the partitions."""
+
+    reign: int
+
+
+@dataclass(frozen=True)
 class StopReplicaAnswered:
     """A broker answered a StopReplica request that deletes."""
 
@@ -116,6 +123,7 @@ ReignEvent = (
     | ReassignmentChanged
     | PreferredElectionChanged
     | IsrChanged
+    | IsrChangesAnnounced
     | StopReplicaAnswered
     | RebalanceDue
 )

@@ -79,6 +79,18 @@ class PartitionStateMachine:
         ]
         self.handle_state_changes(waiting, PartitionState.ONLINE)
 
+    def isrs_changed(self, partitions: Collection[TopicPartition]) -> None:
+        """Leaders wrote other isrs: tell every broker (0.8.2.2 waits for the next election)."""
+        context = self._context
+        led = sorted(tp for tp in partitions if tp in context.leadership)
+        for partition, state in self._store.states(led).items():
+            if state.controller_epoch <= context.epoch:
+                context.leadership[partition] = state
+        if led:
+            self._batch.clear()
+            self._batch.add_update_metadata(context.live_or_shutting_down, led)
+            self._send(self._batch.drain())
+
     def handle_state_changes(
         self,
         partitions: Collection[TopicPartition],

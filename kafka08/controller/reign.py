@@ -110,6 +110,9 @@ class Reign:
             events.ReassignmentChanged: lambda event: self._reassignment_changed(),
             events.PreferredElectionChanged: lambda event: self._preferred_changed(),
             events.IsrChanged: lambda event: self._reassignment.isr_changed(event.partition),
+            events.IsrChangesAnnounced: lambda event: self._partitions.isrs_changed(
+                store.take_isr_changes(event)
+            ),
             events.StopReplicaAnswered: self._stop_replica_answered,
             events.RebalanceDue: lambda event: self._rebalance(),
         }
@@ -130,6 +133,7 @@ class Reign:
             events.OfflineReplicasChanged(number)
         )
         self._load_topics(context.topics)
+        store.take_isr_changes(events.IsrChangesAnnounced(number))
         context.leadership = store.states(list(context.assignment))
         for live in context.brokers.values():
             self._channels.add_broker(live.broker)

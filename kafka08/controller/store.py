@@ -23,7 +23,13 @@ from kafka08.controller.context import (
 from kafka08.runtime import Runtime
 from zk import election, znodes
 from zk.client import CreateOp, DeleteOp, Op, SetOp, ZkClient
-from zk.errors import BadVersionError, NodeExistsError, NoNodeError, NotEmptyError
+from zk.errors import (
+    BadVersionError,
+    MalformedNodeError,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+)
 from zk.watches import WatchSet
 
 logger = logging.getLogger("kafka.controller.KafkaController")
@@ -135,13 +141,33 @@ class ControllerStore:
         found = self._watches.data(path, event)
         return {} if found is None else _decoded(znodes.decode_reassignment, path, found[0]) or {}
 
+    def take_isr_changes(self, event: Any) -> set[TopicPartition]:
+        """The partitions whose isr their leaders announce to have changed.
+
+        What announces them is deleted before this returns, so states read afterwards are those
+        announced, or newer.
+        """
+        changed: set[TopicPartition] = set()
+        for name in self._watches.children(znodes.ISR_CHANGES, event) or ():
+            path = f"{znodes.ISR_CHANGES}/{name}"
+            while found := self._zk.get_if_exists(path):
+                data, stat = found
+                changed.update(_decoded(znodes.decode_partitions, path, data) or ())
+                try:
+                    self._fenced([DeleteOp(path, stat.version)])
+                except BadVersionError:
+                    logger.debug("%s was added to while it was being read", path)
+                except (NoNodeError, NotEmptyError):
+                    break
+        return changed
+
     def preferred_elections(self, event: Any) -> list[TopicPartition] | None:
         """The partitions asked for; None without the node."""
         path = znodes.PREFERRED_REPLICA_ELECTION
         found = self._watches.data(path, event)
         if found is None:
             return None
-        return _decoded(znodes.decode_preferred_election, path, found[0]) or []
+        return _decoded(znodes.decode_partitions, path, found[0]) or []
 
     def topics_to_delete(self, event: Any) -> set[str]:
         return set(self._watches.children(znodes.DELETE_TOPICS, event) or ())
@@ -251,9 +277,9 @@ class ControllerStore:
             assigned = znodes.decode_topic(path, data)
             assigned[partition.partition] = tuple(replicas)
             try:
-                self._fenced([SetOp(path, znodes.encode_topic(assigned), stat.version)])
-                return
-            except BadVersionError:
+                self._fenced([SetOp(path, znodes.encode_topic(assigned), stat.version), *notes])
+                return before
+            except (BadVersionError, NodeExistsError):
                 logger.debug("%s changed while it was being updated", path)
 
     def delete_topic(self, topic: str) -> None:

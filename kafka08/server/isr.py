@@ -4,7 +4,8 @@ Requests never wait for it: they say that a follower has caught up, and a timer 
 may have fallen behind. Each change is proposed by the partition, written on condition that the
 state node is as the leader knows it, and only then committed; in between both the old and the
 new members hold the high watermark back. What a broken connection left open is resolved by
-reading the node again. Mirrors Partition.maybeExpandIsr and maybeShrinkIsr.
+reading the node again. What was written is announced (``isr_changes``). Mirrors
+Partition.maybeExpandIsr and maybeShrinkIsr.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterable
 from kafka08.cluster.partition import IsrChange, Partition
 from kafka08.config import BrokerConfig
 from kafka08.runtime import Empty, Loop, Runtime
+from kafka08.server.isr_changes import IsrChanges
 from zk import znodes
 from zk.client import ZkClient
 from zk.errors import NoNodeError, ZkClosedError, ZkError
@@ -47,6 +49,7 @@ class IsrMaintenance:
         self._zk = zk
         self._led = led
         self._hw_moved = hw_moved
+        self._changes = IsrChanges(zk)
         self._queue = runtime.queue()
         self._queued: set[Partition] = set()
         self._loop = Loop(runtime, "isr-maintenance", self.step)
@@ -72,14 +75,21 @@ class IsrMaintenance:
                 self.caught_up(partition)
 
     def step(self) -> None:
-        """Take one partition from the queue and change its isr if it still should."""
+        """Take one partition from the queue and change its isr if it still should; announce
+        what has changed when the queue is empty."""
         try:
             partition = self._queue.get(timeout=_WAKE_SECONDS)
         except Empty:
+            self._changes.announce()
             return
         if partition is None:
             return
         self._queued.discard(partition)
+        self._maintain(partition)
+        if self._queue.empty():
+            self._changes.announce()
+
+    def _maintain(self, partition: Partition) -> None:
         shrunk = self._shrinkage(partition)
         if shrunk:
             logger.info(
@@ -138,6 +148,8 @@ class IsrMaintenance:
             path, znodes.encode_partition_state(node), change.zk_version, same
         )
         if written:
+            if self._changes.add(partition.topic_partition):
+                self._changes.announce()
             return partition.commit_isr(change, version)
         return self._adopt(partition, change, path)
 

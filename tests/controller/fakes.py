@@ -590,8 +590,19 @@ class Cluster:
             self.settle()
 
     def elect_preferred(self, *partitions: TopicPartition) -> None:
-        data = znodes.encode_preferred_election(partitions)
+        data = znodes.encode_partitions(partitions)
         self.admin.create(znodes.PREFERRED_REPLICA_ELECTION, data)
+        self.settle()
+
+    def announce_isr(self, broker_id: int, *partitions: TopicPartition) -> None:
+        """What a leader of ours does after ``write_isr``."""
+        self.sessions[broker_id].create(
+            znodes.isr_change_path_prefix(),
+            znodes.encode_partitions(partitions),
+            ephemeral=True,
+            sequence=True,
+            makepath=True,
+        )
         self.settle()
 
     def write_isr(self, partition: TopicPartition, *isr: int, settle: bool = True) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kafka08.cluster.partition import Partition
+from kafka08.common import TopicPartition
 from kafka08.server.isr import IsrMaintenance
 from tests.server.support import ME, PEER, THIRD, Rig
 from zk import znodes
@@ -126,6 +127,31 @@ def test_one_step_may_shrink_and_grow(kept: Maintained) -> None:
     assert kept.stored() == partition.isr == (ME, THIRD)
     assert partition.high_watermark == 1
     assert partition.zk_version == 2
+
+
+def test_changes_are_announced_when_the_queue_is_empty(kept: Maintained) -> None:
+    partition = kept.lead(ALL)
+    kept.lag()
+    kept.task.check_lag()
+    kept.task.caught_up(Partition(TopicPartition("u", 0), ME))
+    kept.task.step()
+    assert kept.stored() == (ME, PEER)
+    assert not kept.rig.zookeeper.children(znodes.ISR_CHANGES)
+    kept.task.step()
+    path = f"{znodes.isr_change_path_prefix()}0000000000"
+    data = kept.rig.zk.get(path)[0]
+    assert znodes.decode_partitions(path, data) == [partition.topic_partition]
+
+
+def test_an_announcement_that_failed_is_made_later(kept: Maintained) -> None:
+    kept.lead(ALL)
+    kept.lag()
+    kept.rig.zk.fails[f"{znodes.isr_change_path_prefix()}0000000000"] = ZkConnectionError()
+    kept.task.check_lag()
+    kept.task.step()
+    assert kept.stored() == (ME, PEER)
+    kept.task.step()  # nothing queued
+    assert len(kept.rig.zookeeper.children(znodes.ISR_CHANGES)) == 1
 
 
 # Another version is stored

@@ -66,7 +66,7 @@ def test_small_nodes_bytes() -> None:
     assert znodes.encode_reassignment({TopicPartition("t", 0): [2, 3]}) == (
         b'{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[2,3]}]}'
     )
-    assert znodes.encode_preferred_election([TopicPartition("t", 0)]) == (
+    assert znodes.encode_partitions([TopicPartition("t", 0)]) == (
         b'{"version":1,"partitions":[{"topic":"t","partition":0}]}'
     )
     assert znodes.encode_config_change("t") == b'"t"'
@@ -103,7 +103,7 @@ def test_readers_tolerate_what_the_original_tolerates() -> None:
     }
     assert znodes.decode_config_change("/c", b"'t '") == "t "
     twice = b'{"partitions":[{"topic":"t","partition":0},{"topic":"t","partition":0}]}'
-    assert znodes.decode_preferred_election("/p", twice) == [TopicPartition("t", 0)]
+    assert znodes.decode_partitions("/p", twice) == [TopicPartition("t", 0)]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_readers_tolerate_what_the_original_tolerates() -> None:
         (znodes.decode_controller_epoch, b"x"),
         (znodes.decode_controller_epoch, b"2147483648"),
         (znodes.decode_reassignment, b'{"partitions":[{"topic":"t","partition":0}]}'),
-        (znodes.decode_preferred_election, b'{"partitions":{}}'),
+        (znodes.decode_partitions, b'{"partitions":{}}'),
         (znodes.decode_topic_config, b'{"config":{"a":null}}'),
         (znodes.decode_topic_config, b'{"version":2,"config":{}}'),
         (znodes.decode_config_change, b'""'),
