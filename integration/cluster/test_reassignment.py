@@ -98,3 +98,22 @@ def test_41_new_replica_dies_midway(clusters: Clusters, kind: str) -> None:
         recorder.await_more()
         recorder.verify()
     cluster.await_identical(topic)
+
+
+@pytest.mark.parametrize("kind", ["ours", MIXED[0]])
+def test_a_broker_that_was_away_deletes_what_it_left(clusters: Clusters, kind: str) -> None:
+    """Of either kind, on the word of a controller of ours."""
+    cluster = clusters.get(kind)
+    topic = cluster.new_topic([3, 1])
+    cluster.put_records(topic, 50)
+    directory = cluster.brokers[1].data / f"{topic}-0"
+    cluster.kill(1)
+    cluster.await_gone(1)
+    cluster.reassign(topic, [3, 2])
+    cluster.await_no_node(REASSIGN)
+    assert directory.exists()
+    cluster.brokers[1].start()
+    eventually(f"{directory} gone", lambda: not directory.exists())
+    cluster.await_no_node(f"/admin/delete_replicas/{topic}-0-1")
+    cluster.await_identical(topic)
+    assert len(cluster.read(topic)) == 50

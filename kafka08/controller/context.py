@@ -73,6 +73,7 @@ class ControllerContext:
         self.leadership: dict[TopicPartition, LeaderAndIsr] = {}
         self.partition_states: dict[TopicPartition, PartitionState] = {}
         self.reassigned: dict[TopicPartition, tuple[int, ...]] = {}
+        self.left: set[PartitionAndReplica] = set()  # their brokers still have to delete them
         self.electing_preferred: set[TopicPartition] = set()
         self.topics_to_delete: set[str] = set()
         self.topics_ineligible_for_deletion: set[str] = set()

@@ -3,7 +3,8 @@
 AR = replicas as assigned now, RAR = the new list asked for. Phase A: AR becomes both lists, and
 the new replicas start to follow. Once all of RAR are in the isr, phase B: RAR takes over, the
 rest stops and is deleted. ZooKeeper's AR becomes RAR last, so any controller can go on from
-where this one ends.
+where this one ends. With it goes a note of each replica that is left behind, until its broker
+has answered that it is deleted.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ class Reassignment:
 
     def load(self, listed: Mapping[TopicPartition, tuple[int, ...]]) -> None:
         """At failover: take up what is listed, drop what is finished or has vanished."""
+        self._context.left = self._store.replicas_to_delete()
         assignment = self._context.assignment
         over = [tp for tp, new in listed.items() if assignment.get(tp) in (None, new)]
         if over or not listed:
@@ -66,6 +68,7 @@ class Reassignment:
             # Once AR holds RAR, phase A had been: a dead new replica stalls it, no more.
             begun = set(new) <= set(self._context.replicas_of(partition))
             self._initiate(partition, new, resumed=begun)
+        self._delete_left(self._context.brokers)
 
     def request(self, listed: Mapping[TopicPartition, tuple[int, ...]]) -> None:
         """The node changed: begin what is not under way. A node that lists nothing is deleted:
@@ -107,6 +110,31 @@ class Reassignment:
         for partition, new in list(self._context.reassigned.items()):
             if back.intersection(new):
                 self._advance(partition)
+        self._delete_left(back)
+
+    def _delete_left(self, broker_ids: Collection[int]) -> None:
+        """Have brokers delete what they held of partitions that have moved to others meanwhile.
+
+        Only on the word of what is stored now: a replica that is assigned again, by whatever
+        controller, stays, and so does one whose assignment cannot be read.
+        """
+        noted = sorted(each for each in self._context.left if each.replica in broker_ids)
+        if not noted:
+            return
+        assigned = self._store.still_assigned(noted)
+        self.left_deleted(replica for replica in noted if assigned.get(replica))
+        self._batch.clear()
+        for replica in noted:
+            if assigned.get(replica) is False:
+                logger.info("Replica %s was left by a reassignment; deleting it", replica)
+                self._batch.add_stop_replica(replica, delete=True)
+        self._send(self._batch.drain())
+
+    def left_deleted(self, replicas: Iterable[PartitionAndReplica]) -> None:
+        """Nothing is to be deleted of ``replicas`` any more."""
+        done = self._context.left.intersection(replicas)
+        self._store.forget_replicas_to_delete(done)
+        self._context.left -= done
 
     def _initiate(
         self, partition: TopicPartition, new: tuple[int, ...], *, resumed: bool = False
@@ -259,7 +287,9 @@ class Reassignment:
 
     def _write_assignment(self, partition: TopicPartition, replicas: tuple[int, ...]) -> None:
         """Replace one partition's replicas in the topic's node, then in the context."""
-        self._store.write_assignment(partition, replicas)
+        before = self._store.write_assignment(partition, replicas)
+        self._context.left.update(_replicas(partition, set(before).difference(replicas)))
+        self._context.left.difference_update(_replicas(partition, replicas))
         logger.info(
             "Updated assigned replicas for partition %s being reassigned to %s",
             *(partition, _csv(replicas)),

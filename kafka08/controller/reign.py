@@ -143,11 +143,11 @@ class Reign:
         self._log_view()
         self._replicas.startup()
         self._partitions.startup()
+        self._replicas.dead_leave_isrs()
         self._hand_over_full()
         logger.info(
             "%sBroker %d is ready to serve as the new controller with epoch %d",
             *(self._prefix, self._id, context.epoch),
-        self._replicas.dead_leave_isrs()
         )
         self._reassignment.resume()
         if preferred is not None:
@@ -210,7 +210,9 @@ class Reign:
     def _stop_replica_answered(self, event: events.StopReplicaAnswered) -> None:
         replicas = {tp: PartitionAndReplica(*tp, event.broker_id) for tp in event.partitions}
         self._deletion.fail(replicas[tp] for tp in event.failed)
-        self._deletion.complete(replicas[tp] for tp in event.partitions if tp not in event.failed)
+        deleted = [replicas[tp] for tp in event.partitions if tp not in event.failed]
+        self._deletion.complete(deleted)
+        self._reassignment.left_deleted(deleted)
 
     # Brokers
 

@@ -266,21 +266,86 @@ class ControllerStore:
 
     # Topics
 
-    def write_assignment(self, partition: TopicPartition, replicas: Sequence[int]) -> None:
-        """Replace the replicas of one partition; those of others stay as they are stored.
+    def write_assignment(
+        self, partition: TopicPartition, replicas: Sequence[int]
+    ) -> tuple[int, ...]:
+        """Replace the replicas of one partition; the old ones. Other partitions keep theirs.
 
-        Raises NoNodeError if the topic is gone, MalformedNodeError.
+        In the same transaction those that leave are noted as to be deleted, and no note of those
+        that enter is left. Raises NoNodeError if the topic is gone, MalformedNodeError.
         """
         path = znodes.topic_path(partition.topic)
         while True:
             data, stat = self._zk.get(path)
             assigned = znodes.decode_topic(path, data)
+            before = assigned.get(partition.partition, ())
             assigned[partition.partition] = tuple(replicas)
+            notes = self._notes(partition, set(before), set(replicas))
             try:
                 self._fenced([SetOp(path, znodes.encode_topic(assigned), stat.version), *notes])
                 return before
             except (BadVersionError, NodeExistsError):
                 logger.debug("%s changed while it was being updated", path)
+
+    def _notes(self, partition: TopicPartition, before: set[int], after: set[int]) -> list[Op]:
+        """What keeps the notes of replicas to delete true when an assignment changes."""
+        notes: list[Op] = []
+        if before - after:
+            self._zk.ensure_path(znodes.DELETE_REPLICAS)
+        for broker_id in sorted(before ^ after):
+            path = znodes.delete_replica_path(*partition, broker_id)
+            noted = self._zk.exists(path) is not None
+            if broker_id in before and not noted:
+                notes.append(CreateOp(path))
+            elif broker_id in after and noted:
+                notes.append(DeleteOp(path))
+        return notes
+
+    def replicas_to_delete(self) -> set[PartitionAndReplica]:
+        """Replicas that no assignment lists any more and whose brokers have not deleted them."""
+        found: set[PartitionAndReplica] = set()
+        for name in self._children(znodes.DELETE_REPLICAS) or ():
+            try:
+                partition, broker_id = znodes.replica_to_delete(name)
+            except MalformedNodeError as error:
+                logger.error("Ignoring %s", error)
+                continue
+            found.add(PartitionAndReplica(*partition, broker_id))
+        return found
+
+    def forget_replicas_to_delete(self, replicas: Iterable[PartitionAndReplica]) -> None:
+        """They have been deleted, or are assigned again."""
+        for replica in replicas:
+            try:
+                self._fenced([DeleteOp(znodes.delete_replica_path(*replica))])
+            except NoNodeError:
+                logger.debug("%s was not noted as to be deleted", replica)
+
+    def still_assigned(
+        self, replicas: Collection[PartitionAndReplica]
+    ) -> dict[PartitionAndReplica, bool]:
+        """Whether the topics, as stored now, list ``replicas``.
+
+        Replicas whose partition is not listed, or whose topic cannot be read, are left out. A
+        topic that is gone lists none.
+        """
+        topics = sorted({replica.topic for replica in replicas})
+        paths = [znodes.topic_path(topic) for topic in topics]
+        assigned: dict[TopicPartition, tuple[int, ...]] = {}
+        gone: set[str] = set()
+        for topic, path, found in zip(
+            topics, paths, self._each(self._zk.get_if_exists, paths), strict=True
+        ):
+            if found is None:
+                gone.add(topic)
+                continue
+            for partition, ids in (_decoded(znodes.decode_topic, path, found[0]) or {}).items():
+                assigned[TopicPartition(topic, partition)] = ids
+        return {
+            replica: replica.replica in assigned.get(replica.topic_partition, ())
+            for replica in replicas
+            if replica.topic in gone or assigned.get(replica.topic_partition)
+        }
 
     def delete_topic(self, topic: str) -> None:
         """Delete a topic's nodes, its configuration, and last the request to delete it."""
