@@ -58,7 +58,8 @@ class Dispatcher:
 
     def _handle_long(self, frame: memoryview) -> list[Any] | None:
         with collector:
-            header, request = self._runtime.blocking(decode_request, frame)
+            with collector.at_rest():
+                header, request = self._runtime.blocking(decode_request, frame)
             response = self._answer(header, request)
             if response is None:
                 return None

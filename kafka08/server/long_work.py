@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from kafka08.message.compression import InflatesTooFarError
@@ -75,6 +76,7 @@ class _Collector:
 
     def __init__(self) -> None:
         self._users = 0
+        self._resting = 0
         self._has_set_aside = False
 
     def __enter__(self) -> None:
@@ -85,6 +87,19 @@ class _Collector:
         if not self._users and self._has_set_aside:
             self._has_set_aside = False
             gc.unfreeze()
+
+    @contextmanager
+    def at_rest(self) -> Iterator[None]:
+        """For work on another thread that makes a long list and waits for nobody."""
+        self._resting += 1
+        gc.disable()
+        try:
+            yield
+        finally:
+            self._resting -= 1
+            if not self._resting:
+                gc.enable()
+            self.set_aside()
 
     def set_aside(self) -> None:
         """What there is now is left alone until nobody uses this any more."""
