@@ -9,6 +9,9 @@ from array import array
 from cpython cimport array as c_array
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_SET_ITEM
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
@@ -16,6 +19,11 @@ from kafka08.message.entry import (
     ABOVE, BAD_CRC, CUT, DISORDER, END, KEYLESS, PAUSED, SHORT, TOO_LARGE, WRAPPER,
     Message, Walked, impossible_lengths,
 )
+
+cdef extern from "Python.h":
+    ctypedef object (*allocator)(type, Py_ssize_t)
+    ctypedef struct TypeSlots "PyTypeObject":
+        allocator tp_alloc
 
 cdef extern from "crc32.h" nogil:
     void crc32_setup()
@@ -60,6 +68,7 @@ cdef int at_above = ABOVE
 cdef int at_pause = PAUSED
 cdef int at_keyless = KEYLESS
 cdef object new = tuple.__new__
+cdef type message_type = Message
 cdef object numbers = array("q")
 
 
@@ -235,6 +244,11 @@ def fields(buffer, int64_t position, int64_t stop, number=None):
         PyBuffer_Release(&view)
 
 
+cdef inline void put(made, Py_ssize_t index, value):
+    Py_INCREF(value)
+    PyTuple_SET_ITEM(made, index, value)
+
+
 def messages(buffer, int64_t position, int64_t stop, int codec=0, number=None):
     cdef bint numbered = number is not None
     cdef int64_t following = or_none(number, 0)
@@ -273,15 +287,15 @@ def messages(buffer, int64_t position, int64_t stop, int codec=0, number=None):
                 following += 1
             else:
                 offset = int64_at(at)
-            found.append(
-                new(
-                    Message,
-                    (
-                        offset, key, content, codec, <uint32_t>int32_at(at + CRC_AT),
-                        at[MAGIC_AT], at[ATTRIBUTES_AT],
-                    ),
-                )
-            )
+            made = (<TypeSlots *><PyObject *>message_type).tp_alloc(message_type, 7)
+            put(made, 0, offset)
+            put(made, 1, key)
+            put(made, 2, content)
+            put(made, 3, codec)
+            put(made, 4, <uint32_t>int32_at(at + CRC_AT))
+            put(made, 5, at[MAGIC_AT])
+            put(made, 6, at[ATTRIBUTES_AT])
+            found.append(made)
             position = end
         return found
     finally:

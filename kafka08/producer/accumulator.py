@@ -21,8 +21,8 @@ from kafka08.errors import (
     MessageSetSizeTooLargeError,
     MessageSizeTooLargeError,
 )
+from kafka08.message.entry import MIN_ENTRY
 from kafka08.producer.batch import Batch, Callback, RecordFuture
-from kafka08.producer.encoding import RECORD_OVERHEAD
 from kafka08.producer.errors import DeliveryTimeoutError
 from kafka08.protocol.schemas import NO_LEADER
 from kafka08.runtime import Event, Lock
@@ -166,7 +166,7 @@ class Accumulator:
         batch.size += size
         if callback is not None:
             batch.callbacks.append((index, callback))
-        if batch.size + RECORD_OVERHEAD > self._batch_size and queue.open is batch:
+        if batch.size + MIN_ENTRY > self._batch_size and queue.open is batch:
             queue.open = None
             news = True
         return RecordFuture(batch, index), news
@@ -203,7 +203,7 @@ class Accumulator:
         batch.size += size
         if callback is not None:
             batch.callbacks.append((len(batch.values) - 1, callback))
-        if batch.size + RECORD_OVERHEAD > self._batch_size and queue.open is batch:
+        if batch.size + MIN_ENTRY > self._batch_size and queue.open is batch:
             queue.open = None
             news = True
         return news

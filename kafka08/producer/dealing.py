@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kafka08.producer.encoding import RECORD_OVERHEAD
+from kafka08.message.entry import MIN_ENTRY
 from kafka08.producer.partitioners import Partitioner, Unkeyed
 
 Cells = Sequence["bytes | None"]
@@ -20,10 +20,7 @@ class Share(NamedTuple):
 
     def sizes(self) -> list[int]:
         """The bytes of each, uncompressed."""
-        found = [
-            RECORD_OVERHEAD if value is None else RECORD_OVERHEAD + len(value)
-            for value in self.values
-        ]
+        found = [MIN_ENTRY if value is None else MIN_ENTRY + len(value) for value in self.values]
         if self.keys is None:
             return found
         return [size + len(key or b"") for size, key in zip(found, self.keys, strict=True)]

@@ -18,11 +18,11 @@ from typing import Any
 from kafka08.client.cluster import ClusterClient, parse_broker_list
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
+from kafka08.message.entry import MIN_ENTRY
 from kafka08.producer.accumulator import Accumulator, PartitionQueue
 from kafka08.producer.batch import Batch, Callback, RecordFuture, RecordMetadata, call, in_callback
 from kafka08.producer.connection import Connection
 from kafka08.producer.dealing import Share, dealt
-from kafka08.producer.encoding import RECORD_OVERHEAD
 from kafka08.producer.errors import (
     BufferExhaustedError,
     DeliveryTimeoutError,
@@ -221,7 +221,7 @@ class KafkaProducer:
         queue = found.queues.get(partition)
         if queue is None:
             raise _no_partition(found, partition)
-        size = RECORD_OVERHEAD
+        size = MIN_ENTRY
         if value is not None:
             size += len(value)
         if key is not None:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka08.message.sets import assign_offsets, encode_set, iter_messages
+from kafka08.producer import encoding
 from kafka08.producer.encoding import encode_batch
 
 data = st.none() | st.binary(max_size=40)
@@ -32,3 +33,14 @@ def test_records_of_one_size(count: int, size: int) -> None:
     assert [m.value for m in iter_messages(found)] == values
     wrapped = encode_batch(values, None, 2)
     assert [(m.offset, m.value) for m in iter_messages(wrapped)] == list(enumerate(values))
+
+
+@pytest.mark.skipif(encoding.native is None, reason="kafka08._native is not built")
+@given(st.lists(st.tuples(data, data), max_size=30), st.booleans(), st.booleans())
+def test_machine_code_writes_the_same_bytes(
+    records: list[tuple[bytes | None, bytes | None]], keyed: bool, numbered: bool
+) -> None:
+    keys = [key for key, _ in records] if keyed else None
+    values = [value and bytearray(value) for _, value in records]
+    wanted = encoding.plain_entries(values, keys, numbered)
+    assert encoding.native.entries(values, keys, numbered) == wanted
