@@ -9,6 +9,7 @@ from kafka08.errors import InvalidTopicError
 
 OFFSETS_TOPIC = "__consumer_offsets"
 MAX_TOPIC_LENGTH = 255
+TRACE = 5  # log4j's level, below logging.DEBUG
 _LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]+")
 
 

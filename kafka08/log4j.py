@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from kafka08 import properties
+from kafka08.common import TRACE
 
-TRACE = 5
 _OFF = logging.CRITICAL + 1
 _LEVELS = {
     "ALL": 1,

@@ -156,7 +156,8 @@ class Server:
             sock.close()
             return
         self._per_ip[host] += 1
-        connection = Connection(sock, host, self._max_request_bytes, self.memory)
+        peer = f"{host}:{address[1]}"
+        connection = Connection(sock, peer, self._max_request_bytes, self.memory)
         self._connections.add(connection)
         try:
             sock.setsockopt(stdlib_socket.IPPROTO_TCP, stdlib_socket.TCP_NODELAY, 1)

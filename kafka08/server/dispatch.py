@@ -16,10 +16,10 @@ from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.requests import decode_request, encode_response
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime
+from kafka08.server import request_log
 from kafka08.server.long_work import MANY_BYTES, MANY_PRODUCE_BYTES, collector
 
 logger = logging.getLogger("kafka.server.KafkaApis")
-request_logger = logging.getLogger("kafka.request.logger")
 
 _PRODUCE = b"\0\0"
 
@@ -42,6 +42,7 @@ class Dispatcher:
     def __init__(self, runtime: Runtime, handlers: Iterable[Handler]) -> None:
         self._runtime = runtime
         self._handlers = {handler.key: handler for handler in handlers}
+        self._is_logged = request_log.is_wanted()
 
     def handle(self, frame: memoryview, address: str) -> list[Any] | None:
         """Serve one request of the client at ``address``."""
@@ -49,18 +50,18 @@ class Dispatcher:
         # for its messages, which are not looked at here.
         size = len(frame)
         if size > MANY_BYTES and (size > MANY_PRODUCE_BYTES or bytes(frame[:2]) != _PRODUCE):
-            return self._handle_long(frame)
+            return self._handle_long(frame, address)
         header, request = decode_request(frame)
-        response = self._answer(header, request)
+        response = self._answer(header, request, address)
         if response is None:
             return None
         return encode_response(header.correlation_id, response)
 
-    def _handle_long(self, frame: memoryview) -> list[Any] | None:
+    def _handle_long(self, frame: memoryview, address: str) -> list[Any] | None:
         with collector:
             with collector.at_rest():
                 header, request = self._runtime.blocking(decode_request, frame)
-            response = self._answer(header, request)
+            response = self._answer(header, request, address)
             if response is None:
                 return None
             answered = header.correlation_id, response
@@ -68,7 +69,18 @@ class Dispatcher:
             del request, response, answered
             return parts
 
-    def _answer(self, header: RequestHeader, request: Any) -> Any:
+    def _answer(self, header: RequestHeader, request: Any, address: str) -> Any:
+        if not self._is_logged:
+            return self._serve(header, request)
+        clock = self._runtime.clock
+        started = clock.monotonic()
+        request_log.begun(header, request, address)
+        try:
+            return self._serve(header, request)
+        finally:
+            request_log.completed(header, request, address, clock.monotonic() - started)
+
+    def _serve(self, header: RequestHeader, request: Any) -> Any:
         handler = self._handlers[header.api_key]
         try:
             response = handler.handle(header, request)

@@ -50,6 +50,7 @@ class Service:
     def __init__(self) -> None:
         self.frames: list[bytes] = []
         self.addresses: list[str] = []
+        self.ports: list[int] = []
         self.gate = Event()
         self.waiting = Event()
         self.slices: dict[bytes, Slice] = {}
@@ -57,7 +58,9 @@ class Service:
     def handle(self, frame: memoryview, address: str) -> list[Any] | None:
         body = bytes(frame)
         self.frames.append(body)
-        self.addresses.append(address)
+        host, _, port = address.rpartition(":")
+        self.addresses.append(host)
+        self.ports.append(int(port))
         if body == b"silent":
             return None
         if body == b"close":
@@ -169,6 +172,7 @@ def test_a_request_is_answered(start: Start, connect: Connect, service: Service)
     client = connect(start())
     assert client.call(b"hello") == b"hello"
     assert service.addresses == ["127.0.0.1"]
+    assert service.ports == [client.sock.getsockname()[1]]
 
 
 def test_pipelined_requests_are_answered_in_order(start: Start, connect: Connect) -> None:

@@ -1,0 +1,240 @@
+"""Lines of kafka-request.log: every request as it begins (TRACE) and once it is answered (DEBUG).
+
+The texts are those of kafka.server.KafkaApis and of ``describe`` in kafka.api. At TRACE they name
+each partition. Knows nothing of how requests are served.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from kafka08.common import TRACE, TopicPartition
+from kafka08.protocol import schemas
+from kafka08.protocol.schemas import PartitionState, RequestHeader
+
+apis_logger = logging.getLogger("kafka.server.KafkaApis")
+request_logger = logging.getLogger("kafka.request.logger")
+
+Field = tuple[str, Any]
+
+
+def is_wanted() -> bool:
+    """Whether either logger would write a line; asked once, when a broker is built."""
+    return apis_logger.isEnabledFor(TRACE) or request_logger.isEnabledFor(logging.DEBUG)
+
+
+def begun(header: RequestHeader, request: Any, address: str) -> None:
+    """``request`` of the client at ``address`` is about to be served."""
+    if apis_logger.isEnabledFor(TRACE):
+        text = describe(header, request, details=True)
+        apis_logger.log(TRACE, "[KafkaApi] Handling request: %s from client: /%s", text, address)
+
+
+def completed(header: RequestHeader, request: Any, address: str, seconds: float) -> None:
+    """``request`` was served within ``seconds``, all of which count as local time."""
+    details = request_logger.isEnabledFor(TRACE)
+    if details or request_logger.isEnabledFor(logging.DEBUG):
+        millis = int(seconds * 1000)
+        request_logger.log(
+            TRACE if details else logging.DEBUG,
+            "Completed request:%s from client /%s;totalTime:%d,requestQueueTime:0,localTime:%d,"
+            "remoteTime:0,responseQueueTime:0,sendTime:0",
+            *(describe(header, request, details), address, millis, millis),
+        )
+
+
+def describe(header: RequestHeader, request: Any, details: bool) -> str:
+    """``request`` on one line; its partitions only with ``details``. Messages are never shown."""
+    kind = type(request)
+    of_controller = kind in (schemas.LeaderAndIsrRequest, schemas.UpdateMetadataRequest)
+    between, after = (";", ":") if of_controller else ("; ", ": ")
+    name = _NAMES.get(kind, kind.__name__)
+    fields = _FIELDS.get(kind)
+    if fields is None:
+        name = name.removesuffix("Request")
+        fields = _body
+    shown: list[Field] = [("Name", name), ("Version", header.api_version)]
+    if of_controller:
+        shown.append(("Controller", request.controller_id))
+        shown.append(("ControllerEpoch", request.controller_epoch))
+    shown.append(("CorrelationId", header.correlation_id))
+    if kind is not schemas.ControlledShutdownRequest:
+        shown.append(("ClientId", "null" if header.client_id is None else header.client_id))
+    shown += fields(request, details)
+    return between.join(f"{key}{after}{value}" for key, value in shown)
+
+
+def _body(request: Any, details: bool) -> Iterator[Field]:
+    fields = ",".join(f"{key}={value}" for key, value in request._asdict().items())
+    yield "Body", f"{{{fields}}}"
+
+
+def _partitions(topics: Iterable[Any]) -> Iterator[tuple[TopicPartition, Any]]:
+    for topic in topics:
+        for partition in topic.partitions:
+            yield TopicPartition(topic.topic, partition.partition), partition
+
+
+def _map(pairs: Iterable[tuple[Any, Any]]) -> str:
+    return ",".join(f"{key} -> {value}" for key, value in pairs)
+
+
+def _list(values: Iterable[Any]) -> str:
+    return ",".join(map(str, values))
+
+
+def _produce(request: schemas.ProduceRequest, details: bool) -> Iterator[Field]:
+    yield "RequiredAcks", request.acks
+    yield "AckTimeoutMs", f"{request.timeout_ms} ms"
+    if details:
+        sizes = ((key, len(each.message_set)) for key, each in _partitions(request.topics))
+        yield "TopicAndPartition", _map(sizes)
+
+
+def _fetch(request: schemas.FetchRequest, details: bool) -> Iterator[Field]:
+    yield "ReplicaId", request.replica_id
+    yield "MaxWait", f"{request.max_wait_ms} ms"
+    yield "MinBytes", f"{request.min_bytes} bytes"
+    if details:
+        yield (
+            "RequestInfo",
+            _map(
+                (key, f"PartitionFetchInfo({each.offset},{each.max_bytes})")
+                for key, each in _partitions(request.topics)
+            ),
+        )
+
+
+def _offsets(request: schemas.OffsetsRequest, details: bool) -> Iterator[Field]:
+    yield "ReplicaId", request.replica_id
+    if details:
+        yield (
+            "RequestInfo",
+            _map(
+                (key, f"PartitionOffsetRequestInfo({each.time},{each.max_num_offsets})")
+                for key, each in _partitions(request.topics)
+            ),
+        )
+
+
+def _metadata(request: schemas.MetadataRequest, details: bool) -> Iterator[Field]:
+    if details:
+        yield "Topics", _list(request.topics)
+
+
+def _leader_and_isr(request: schemas.LeaderAndIsrRequest, details: bool) -> Iterator[Field]:
+    yield "Leaders", _brokers(request.leaders)
+    if details:
+        yield (
+            "PartitionState",
+            _map((f"({each.topic},{each.partition})", _state(each)) for each in request.partitions),
+        )
+
+
+def _update_metadata(request: schemas.UpdateMetadataRequest, details: bool) -> Iterator[Field]:
+    yield "AliveBrokers", _brokers(request.live_brokers)
+    if details:
+        yield (
+            "PartitionState",
+            _map(
+                (TopicPartition(each.topic, each.partition), _state(each))
+                for each in request.partitions
+            ),
+        )
+
+
+def _brokers(brokers: Iterable[schemas.BrokerEndpoint]) -> str:
+    return _list(f"id:{each.node_id},host:{each.host},port:{each.port}" for each in brokers)
+
+
+def _state(state: PartitionState) -> str:
+    return (
+        f"(LeaderAndIsrInfo:(Leader:{state.leader},ISR:{_list(state.isr)},"
+        f"LeaderEpoch:{state.leader_epoch},ControllerEpoch:{state.controller_epoch}),"
+        f"ReplicationFactor:{len(state.replicas)}),AllReplicas:{_list(state.replicas)})"
+    )
+
+
+def _stop_replica(request: schemas.StopReplicaRequest, details: bool) -> Iterator[Field]:
+    yield "DeletePartitions", str(request.delete_partitions).lower()
+    yield "ControllerId", request.controller_id
+    yield "ControllerEpoch", request.controller_epoch
+    if details:
+        yield "Partitions", _list(TopicPartition(*each) for each in request.partitions)
+
+
+def _controlled_shutdown(
+    request: schemas.ControlledShutdownRequest, details: bool
+) -> Iterator[Field]:
+    yield "BrokerId", request.broker_id
+
+
+def _commit_v0(request: schemas.OffsetCommitRequestV0, details: bool) -> Iterator[Field]:
+    return _commit(request.group, -1, "", request.topics, details)
+
+
+def _commit_v1(request: schemas.OffsetCommitRequestV1, details: bool) -> Iterator[Field]:
+    group, generation, consumer_id, topics = request
+    return _commit(group, generation, consumer_id, topics, details)
+
+
+def _commit(
+    group: str, generation: int, consumer_id: str, topics: Iterable[Any], details: bool
+) -> Iterator[Field]:
+    yield "GroupId", group
+    yield "GroupGenerationId", generation
+    yield "ConsumerId", consumer_id
+    if details:
+        yield "RequestInfo", _map((key, _committed(each)) for key, each in _partitions(topics))
+
+
+def _committed(commit: Any) -> str:
+    timestamp = getattr(commit, "timestamp", -1)
+    time = "" if timestamp == -1 else f",{timestamp}"
+    return f"OffsetAndMetadata[{commit.offset},{commit.metadata or 'NO_METADATA'}{time}]"
+
+
+def _offset_fetch(request: schemas.OffsetFetchRequest, details: bool) -> Iterator[Field]:
+    yield "GroupId", request.group
+    if details:
+        yield (
+            "RequestInfo",
+            _list(
+                TopicPartition(each.topic, number)
+                for each in request.topics
+                for number in each.partitions
+            ),
+        )
+
+
+def _consumer_metadata(request: schemas.ConsumerMetadataRequest, details: bool) -> Iterator[Field]:
+    yield "Group", request.group
+
+
+_FIELDS: dict[type[Any], Callable[[Any, bool], Iterator[Field]]] = {
+    schemas.ProduceRequest: _produce,
+    schemas.FetchRequest: _fetch,
+    schemas.OffsetsRequest: _offsets,
+    schemas.MetadataRequest: _metadata,
+    schemas.LeaderAndIsrRequest: _leader_and_isr,
+    schemas.StopReplicaRequest: _stop_replica,
+    schemas.UpdateMetadataRequest: _update_metadata,
+    schemas.ControlledShutdownRequest: _controlled_shutdown,
+    schemas.OffsetCommitRequestV0: _commit_v0,
+    schemas.OffsetCommitRequestV1: _commit_v1,
+    schemas.OffsetFetchRequest: _offset_fetch,
+    schemas.OffsetFetchRequestV0: _offset_fetch,
+    schemas.ConsumerMetadataRequest: _consumer_metadata,
+}
+
+# The original's class names where they differ.
+_NAMES: dict[type[Any], str] = {
+    schemas.ProduceRequest: "ProducerRequest",
+    schemas.OffsetsRequest: "OffsetRequest",
+    schemas.MetadataRequest: "TopicMetadataRequest",
+    schemas.OffsetCommitRequestV0: "OffsetCommitRequest",
+    schemas.OffsetCommitRequestV1: "OffsetCommitRequest",
+    schemas.OffsetFetchRequestV0: "OffsetFetchRequest",
+}
