@@ -109,6 +109,8 @@ spark-zip: $(SETUP)
 # The pages that are made from the code.
 docs: $(SETUP)
 	$(BIN)/python -m kafka08.settings_docs docs/settings.md
+	$(BIN)/python -m kafka08.protocol.docs > docs/protocol.md
+	$(BIN)/python docs/make_files.py docs/files.md
 
 format: $(SETUP_DEV)
 	$(BIN)/ruff check --fix
