@@ -211,6 +211,14 @@ class Log:
         On any thread. ``opened`` bounds what its wrappers inflate to, all together. Without
         ``rebuild`` nothing is made ready for consumers. Raises as ``append`` does.
         """
+        found, data, movable, rebuilt = self._number(buffer, base, opened, rebuild)
+        last_stored = opened.last_stored if opened is not None else []
+        return Numbered(base, found, data, movable, rebuilt, last_stored)
+
+    def _number(
+        self, buffer: memoryview, base: int, opened: Opened | None, rebuild: bool
+    ) -> tuple[sets.Appended, memoryview, bool, list[Rebuilt] | None]:
+        """(what was found, the bytes to store, whether the set is movable, what was rebuilt)."""
         config = self.config
         normalised = config.compressed_sets == "normalised"
         rebuilt: list[Rebuilt] | None = None
@@ -228,14 +236,13 @@ class Log:
             raise InvalidMessageError(
                 f"{self.topic_partition} is compacted and takes no message without a key"
             )
-        last_stored = opened.last_stored if opened is not None else []
         movable = opened is not None or not found.codec
         if found.codec and normalised:
             movable = False
             first = found.last_offset - found.count + 1
             found = found._replace(first_offset=first)
             data = _normalise(data, first, config.max_message_bytes)
-        return _new(Numbered, (base, found, data, movable, rebuilt, last_stored))
+        return found, data, movable, rebuilt
 
     def append(
         self,
@@ -265,10 +272,11 @@ class Log:
         rebuilt: list[Rebuilt] | None = None
         if assign_offsets:
             if numbered is None:
-                numbered = self.number(buffer, leo, opened=opened)
-            elif numbered.base != leo:
-                numbered = _moved(numbered, leo)
-            _, info, data, _, rebuilt, _ = numbered
+                info, data, _, rebuilt = self._number(buffer, leo, opened, True)
+            else:
+                if numbered.base != leo:
+                    numbered = _moved(numbered, leo)
+                _, info, data, _, rebuilt, _ = numbered
             right = not info.codec or config.compressed_sets == "normalised"
         else:
             info = sets.check_follower_set(buffer, config.max_message_bytes)

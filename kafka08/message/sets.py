@@ -18,6 +18,8 @@ from typing import NamedTuple
 from kafka08.errors import UnknownError
 from kafka08.message.compression import MAX_INFLATED, NAMES, NONE, compress
 from kafka08.message.entry import (
+    CUT,
+    END,
     KEYLESS,
     LOG_OVERHEAD,
     MIN_ENTRY,
@@ -102,12 +104,13 @@ def assign_offsets(
     end = len(view)
     max_size = max_message_bytes - LOG_OVERHEAD
     walked = walk(view, 0, end, number=base_offset, check_crc=True, max_size=max_size)
-    if walked.ended != WRAPPER:
-        refuse(view, walked, max_size)
-        if not walked.count:
-            return NOTHING
-        return Appended(walked.count, walked.stop, walked.first, walked.last, walked.count, NONE)
-    count = entry_count = walked.count
+    stop, count, first, last, _, ended = walked
+    if ended != WRAPPER:
+        if ended not in (END, CUT):
+            refuse(view, walked, max_size)
+        # A constructor takes twice the time, and each produce comes by here.
+        return tuple.__new__(Appended, (count, stop if count else 0, first, last, count, NONE))
+    entry_count = count
     first, offset, last_codec = walked.first, base_offset + walked.count, NONE
     empty: list[tuple[int, int]] = []  # the wrappers that are taken out
     emptied = 0

@@ -29,13 +29,18 @@ _TRIES = 8
 
 
 class Room:
-    """What a request with these sets may still inflate."""
+    """What a request with these sets may inflate, and what it has inflated so far."""
 
-    __slots__ = ("left",)
+    __slots__ = ("inflated", "sets")
 
     def __init__(self, sets: Mapping[TopicPartition, memoryview]) -> None:
-        stored = sum([len(data) for data in sets.values()])
-        self.left = max(REQUEST_BYTES, REQUEST_RATIO * stored)
+        self.inflated = 0
+        self.sets = sets
+
+    @property
+    def left(self) -> int:
+        stored = sum([len(data) for data in self.sets.values()])
+        return max(REQUEST_BYTES, REQUEST_RATIO * stored) - self.inflated
 
 
 class Appends:
@@ -56,10 +61,11 @@ class Appends:
         """
         if len(data) <= LOOP_STORED_BYTES:
             try:
-                at_once = min(room.left, LOOP_BYTES)
+                # Nothing is left of few requests: the room is added up for those alone.
+                at_once = min(room.left, LOOP_BYTES) if room.inflated else LOOP_BYTES
                 opened = Opened(at_once)
                 appended = self._replicas.append(key, data, acks, opened)
-                room.left -= at_once - opened.room
+                room.inflated += at_once - opened.room
                 return appended
             except InflatesTooFarError:
                 if room.left <= LOOP_BYTES:
@@ -86,13 +92,13 @@ class Appends:
             try:
                 numbered, inflated = self._long_work.run(number, room.left, len(data))
             except InflatesTooFarError:
-                room.left = 0
+                room.inflated += room.left
                 raise
             data = data[: numbered.found.valid_bytes]  # numbering may have moved bytes up
             if replicas.writable(key, acks).leader_log() is log and log.config is config:
                 movable = numbered.movable and numbered.found.entries <= _MOVED_ENTRIES
                 if log.log_end_offset == base or movable:
-                    room.left -= inflated
+                    room.inflated += inflated
                     return replicas.append(key, data, acks, numbered=numbered)
         raise RequestTimedOutError(f"{key} is too busy for a set of {len(data)} bytes")
 

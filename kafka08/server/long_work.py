@@ -15,13 +15,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from kafka08.message import scan
 from kafka08.message.compression import InflatesTooFarError
 from kafka08.runtime import Queue, Runtime
 
 T = TypeVar("T")
 
-# What is checked on the loop: stored bytes of a set, and what its wrappers inflate to.
-LOOP_STORED_BYTES = 256 << 10
+# What is checked on the loop: stored bytes of a set, which take a few milliseconds if all messages
+# are as small as can be, and what its wrappers inflate to.
+LOOP_STORED_BYTES = 256 << 10 if scan.native is None else 2 << 20
 LOOP_BYTES = 256 << 10
 # What one of the small places may inflate or walk through.
 SMALL_BYTES = 8 << 20
