@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 # What is checked on the loop: stored bytes of a set, which take a few milliseconds if all messages
 # are as small as can be, and what its wrappers inflate to.
-LOOP_STORED_BYTES = 256 << 10 if scan.native is None else 2 << 20
+LOOP_STORED_BYTES = 256 << 10 if scan.native is None else 1 << 20
 LOOP_BYTES = 256 << 10
 # What one of the small places may inflate or walk through.
 SMALL_BYTES = 8 << 20

@@ -13,7 +13,7 @@ from kafka08.message.entry import encode_entry
 from kafka08.message.sets import encode_set, iter_messages
 from kafka08.protocol.schemas import ProducePartition, ProduceRequest, ProduceTopic
 from kafka08.server import appends
-from kafka08.server.long_work import LOOP_BYTES, LOOP_STORED_BYTES, SMALL_BYTES
+from kafka08.server.long_work import LOOP_BYTES, SMALL_BYTES
 from tests.message.sets import CODECS, plain
 from tests.server.support import ME, PEER, Rig, message_set
 
@@ -25,6 +25,9 @@ MESSAGE = b"x" * 1000
 @pytest.fixture
 def rig(make_rig: Callable[..., Rig]) -> Rig:
     return make_rig(message_max_bytes=LOTS, replica_fetch_max_bytes=LOTS)
+
+
+PLAIN_BYTES = 64 << 10  # of plain sets, checked on the loop in these tests
 
 
 def inflating(octets: int, codec: int = 1, first: int = 0) -> bytes:
@@ -85,10 +88,11 @@ def test_long_sets_are_checked_elsewhere(rig: Rig, codec: int, octets: int) -> N
     assert len(found) == octets // len(encode_entry(None, MESSAGE)) + 1
 
 
-def test_long_plain_sets_too(rig: Rig) -> None:
+def test_long_plain_sets_too(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(appends, "LOOP_STORED_BYTES", PLAIN_BYTES)
     rig.lead()
     elsewhere = Meanwhile(rig)
-    count = LOOP_STORED_BYTES // len(MESSAGE) + 1
+    count = PLAIN_BYTES // len(MESSAGE) + 1
     assert rig.produce((*T, encode_set([(None, MESSAGE)] * count))) == {T: (0, 0)}
     assert elsewhere.calls == 1
     assert values(rig) == [(number, len(MESSAGE)) for number in range(count)]
@@ -142,8 +146,9 @@ def test_a_set_that_is_always_overtaken_is_not_written(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(appends, "_MOVED_ENTRIES", 3)
+    monkeypatch.setattr(appends, "LOOP_STORED_BYTES", PLAIN_BYTES)
     partition = rig.lead()
-    count = LOOP_STORED_BYTES // len(MESSAGE) + 1
+    count = PLAIN_BYTES // len(MESSAGE) + 1
     data = encode_set([(None, MESSAGE)] * count)
     Meanwhile(rig, *[lambda: rig.append("quick")] * 3)
     assert rig.produce((*T, data)) == {T: (0, 3)}
