@@ -46,3 +46,70 @@ def test_the_readme_shows_rows_of_the_benchmark_table() -> None:
     shown = BENCH_ROW.findall(readme)
     assert len(shown) == 5
     assert set(shown) <= set(BENCH_ROW.findall(table))
+
+
+def test_every_decision_is_in_the_index_under_its_title() -> None:
+    pages = sorted((ROOT / "docs" / "adr").glob("0*.md"))
+    index = (ROOT / "docs" / "adr" / "README.md").read_text(encoding="utf-8")
+    titles = [path.read_text(encoding="utf-8").partition("\n")[0] for path in pages]
+    for path, title in zip(pages, titles, strict=True):
+        number = int(path.name[:4])
+        assert title.startswith(f"# {number}. "), path.name
+        assert f"| {number} | [{title.partition('. ')[2]}]({path.name}) |" in index, path.name
+    assert len(re.findall(r"^\| \d+ \|", index, re.MULTILINE)) == len(pages)
+
+
+def test_every_dependency_has_its_reason() -> None:
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    page = (ROOT / "docs" / "adr" / "0004-dependencies.md").read_text(encoding="utf-8")
+    needed = re.findall(r"^([\w-]+)", setup["options"]["install_requires"], re.MULTILINE)
+    first, second = page.split("\nExtras:\n")
+    assert sorted(re.findall(r"^\| ([a-z]\S*) \|", first, re.MULTILINE)) == sorted(needed)
+    extras = {
+        extra: sorted(re.findall(r"^([\w-]+)", packages, re.MULTILINE))
+        for extra, packages in setup["options.extras_require"].items()
+    }
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", second, re.MULTILINE)
+    assert {extra: sorted(packages.split(", ")) for extra, packages in rows} == extras
+
+
+def test_the_hooks_run_what_make_lint_runs() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    recipe = re.search(r"^lint:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    assert recipe is not None
+    commands = [line.strip().replace("$(BIN)", ".venv/bin") for line in recipe[1].splitlines()]
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    assert re.findall(r"^ +entry: (.*)$", hooks, re.MULTILINE) == commands
+    assert re.findall(r"repo: (\S+)", hooks) == ["local"]
+
+
+def test_the_changelog_names_the_version_below_what_is_not_released() -> None:
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    unreleased, released, *_ = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert unreleased == "[Unreleased]"
+    assert re.fullmatch(rf"\[{setup['metadata']['version']}\] - \d{{4}}-\d\d-\d\d", released)
+
+
+def test_links_lead_somewhere() -> None:
+    """Pages that are named exist, and so do their headings."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md")]
+    broken = []
+    for page in pages:
+        text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+        for link in re.findall(r"\]\(([^)\s]+)\)", text):
+            path, _, anchor = link.partition("#")
+            target = page.parent / path if path else page
+            if "://" in link:
+                continue
+            if not target.exists() or (anchor and anchor not in anchors(target)):
+                broken.append(f"{page.relative_to(ROOT)}: {link}")
+    assert broken == []
+
+
+def anchors(page: Path) -> set[str]:
+    """The names that GitHub gives headings."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
