@@ -9,6 +9,9 @@ from kafka08.errors import InvalidTopicError
 
 OFFSETS_TOPIC = "__consumer_offsets"
 MAX_TOPIC_LENGTH = 255
+# What a request for offsets gives in place of a time (kafka.api.OffsetRequest).
+LATEST_TIME = -1
+EARLIEST_TIME = -2
 TRACE = 5  # log4j's level, below logging.DEBUG
 _LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]+")
 
@@ -74,6 +77,12 @@ def java_bytes_hash(data: bytes) -> int:
 def scala_abs(number: int) -> int:
     """kafka.utils.Utils.abs: the absolute value, but 0 for -2^31."""
     return 0 if number == -(1 << 31) else abs(number)
+
+
+def fetcher_number(tp: TopicPartition, num_fetchers: int) -> int:
+    """Which of a broker's fetchers takes a partition (AbstractFetcherManager.getFetcherId)."""
+    mixed = (31 * java_string_hash(tp.topic) + tp.partition) & 0xFFFFFFFF
+    return scala_abs(mixed - (1 << 32) if mixed >= 1 << 31 else mixed) % num_fetchers
 
 
 def offsets_partition_for(group: str, num_partitions: int) -> int:

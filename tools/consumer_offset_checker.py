@@ -13,7 +13,7 @@ from typing import Any
 from kafka08 import admin
 from kafka08.client import shapes
 from kafka08.client.offsets import CoordinatorOffsets
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import LATEST_TIME, Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import NO_ERROR, BrokerNotAvailableError, KafkaError, for_code
 from kafka08.runtime import Runtime, ThreadRuntime
@@ -195,7 +195,7 @@ class OffsetChecker:
         consumer = self._consumer(state.leader)
         if consumer is None:
             return
-        size = consumer.earliest_or_latest(tp, shapes.LATEST_TIME)
+        size = consumer.earliest_or_latest(tp, LATEST_TIME)
         row = [self._group, *tp, "unknown" if offset is None else offset, size]
         row.append("unknown" if offset is None or offset < 0 else size - offset)
         row.append("none" if owner is None else owner[0].decode(errors="replace"))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from kafka08 import admin
 from kafka08.client import shapes
 from kafka08.client.cluster import ClusterClient
-from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
+from kafka08.common import EARLIEST_TIME, LATEST_TIME, OFFSETS_TOPIC, Broker, TopicPartition
 from kafka08.errors import (
     NO_ERROR,
     ConsumerCoordinatorNotAvailableError,
@@ -149,8 +149,8 @@ class GroupStorage:
         return groups
 
     def _read_offsets_log(self, tp: TopicPartition, live: dict[schemas.OffsetKey, bool]) -> None:
-        position = self._ask_leader(tp, shapes.EARLIEST_TIME)
-        end = self._ask_leader(tp, shapes.LATEST_TIME)
+        position = self._ask_leader(tp, EARLIEST_TIME)
+        end = self._ask_leader(tp, LATEST_TIME)
         while position is not None and end is not None and position < end:
             request = shapes.fetch_request({tp: position}, _FETCH_BYTES)
             entry = shapes.flatten(self._cluster.call_leader(tp, request).topics)[tp]
@@ -204,10 +204,10 @@ class GroupStorage:
     # --- logs
 
     def log_starts(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return self._log_offsets(partitions, shapes.EARLIEST_TIME)
+        return self._log_offsets(partitions, EARLIEST_TIME)
 
     def log_ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return self._log_offsets(partitions, shapes.LATEST_TIME)
+        return self._log_offsets(partitions, LATEST_TIME)
 
     def offsets_at(
         self, partitions: Iterable[TopicPartition], time_ms: int

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from kafka08.consumer.filters import TopicFilter
 from kafka08.errors import ConfigError, KafkaError
-from tools.mirror_pipeline import Target, Window
+from tools.mirror_pipeline import Window
 
 logger = logging.getLogger("kafka.tools.MirrorMaker$")
 
@@ -252,7 +252,3 @@ class ModernReader:
         self._left.wait(LEAVE_S)
         self._commit()
         self._consumer.close()
-
-
-def modern_target(settings: Mapping[str, str]) -> Target:
-    return ModernTarget(settings)

@@ -10,8 +10,7 @@ import time
 from typing import Any
 from urllib.parse import urlsplit
 
-from kafka08.client.shapes import EARLIEST_TIME, LATEST_TIME
-from kafka08.common import TopicPartition
+from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import raise_for_code
 from kafka08.message.sets import iter_messages

@@ -9,9 +9,8 @@ import logging
 import sys
 from typing import Any, NamedTuple
 
-from kafka08.client import shapes
 from kafka08.client.cluster import ClusterClient
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import EARLIEST_TIME, Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import raise_for_code
 from kafka08.message.entry import Message
@@ -111,7 +110,7 @@ def _parser() -> OptionParser:
         "Where to start; -2 is the earliest offset, -1 the latest.",
         arg="consume offset",
         kind=LONG,
-        default=shapes.EARLIEST_TIME,
+        default=EARLIEST_TIME,
     )
     parser.option(
         "clientId", "The name to give the broker.", arg="clientId", default="SimpleConsumerShell"
@@ -176,7 +175,7 @@ def _replica(parser: OptionParser, args: Arguments, tp: TopicPartition) -> Broke
 def _start(args: Arguments, broker: Broker, tp: TopicPartition) -> int:
     """The first offset to read."""
     offset: int = args.value("offset")
-    if offset < shapes.EARLIEST_TIME:
+    if offset < EARLIEST_TIME:
         raise Refused(f"Invalid starting offset: {offset}")
     if offset >= 0:
         return offset

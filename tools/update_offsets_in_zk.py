@@ -10,8 +10,7 @@ import sys
 from typing import Any
 
 from kafka08 import admin, properties
-from kafka08.client import shapes
-from kafka08.common import TopicPartition
+from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError
@@ -21,7 +20,7 @@ from zk import registry
 from zk.client import ZkClient
 
 _USAGE = "USAGE: kafka.tools.UpdateOffsetsInZK$ [earliest | latest] consumer.properties topic"
-_TIMES = {"earliest": shapes.EARLIEST_TIME, "latest": shapes.LATEST_TIME}
+_TIMES = {"earliest": EARLIEST_TIME, "latest": LATEST_TIME}
 
 
 class NoBrokerError(KafkaError):

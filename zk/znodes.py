@@ -40,7 +40,6 @@ COMMON_PATHS = (
     DELETE_TOPICS,
 )
 
-NO_LEADER = -1
 STATIC, WHITE_LIST, BLACK_LIST = "static", "white_list", "black_list"
 
 T = TypeVar("T")
@@ -550,11 +549,6 @@ def decode_consumer(path: str, data: bytes) -> ConsumerRegistration:
 
 def encode_owner(consumer_thread: str) -> bytes:
     return consumer_thread.encode()
-
-
-def decode_owner(path: str, data: bytes) -> str:
-    """Consumer id, "-", thread number."""
-    return _utf8(path, data)
 
 
 def encode_offset(offset: int) -> bytes:

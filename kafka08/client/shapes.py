@@ -12,8 +12,6 @@ from typing import Any, NamedTuple, TypeVar
 from kafka08.common import TopicPartition
 from kafka08.protocol import schemas
 
-LATEST_TIME = -1
-EARLIEST_TIME = -2
 NO_OFFSET = -1
 NOW = -1
 

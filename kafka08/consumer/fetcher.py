@@ -14,7 +14,7 @@ from typing import Any
 from kafka08.client import shapes
 from kafka08.client.cluster import ClusterClient, NoBrokerError, endpoints_of
 from kafka08.client.meters import Meter
-from kafka08.common import Broker, TopicPartition, java_string_hash, scala_abs
+from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition, fetcher_number
 from kafka08.consumer.config import SMALLEST, ConsumerConfig
 from kafka08.consumer.stream import Chunk, PartitionPosition, chunk_of
 from kafka08.errors import (
@@ -35,12 +35,6 @@ IDLE_S = 0.2
 PUT_S = 0.1
 JOIN_S = 5.0
 GiveBack = Callable[[Iterable[PartitionPosition]], None]
-
-
-def fetcher_number(tp: TopicPartition, num_fetchers: int) -> int:
-    """Which of a broker's fetchers takes a partition (AbstractFetcherManager.getFetcherId)."""
-    mixed = (31 * java_string_hash(tp.topic) + tp.partition) & 0xFFFFFFFF
-    return scala_abs(mixed - (1 << 32) if mixed >= 1 << 31 else mixed) % num_fetchers
 
 
 class Fetcher:
@@ -200,7 +194,7 @@ class Fetcher:
     def _reset(self, tp: TopicPartition, position: PartitionPosition) -> bool:
         """Go where auto.offset.reset says; False if the broker does not tell."""
         smallest = self._config.auto_offset_reset == SMALLEST
-        time = shapes.EARLIEST_TIME if smallest else shapes.LATEST_TIME
+        time = EARLIEST_TIME if smallest else LATEST_TIME
         try:
             response = self._channel.call(shapes.offsets_request({tp: time}))
             entry = shapes.flatten(response.topics)[tp]

@@ -93,7 +93,6 @@ class Stats(NamedTuple):
     """What a pass did (kafka.log.CleanerStats); times in seconds, messages are entries."""
 
     map_bytes_read: int = 0
-    map_messages_read: int = 0
     index_seconds: float = 0.0
     bytes_read: int = 0
     bytes_written: int = 0
@@ -136,7 +135,6 @@ def clean(job: Job, say: Say, done: Done, throttler: Throttler) -> tuple[int, St
     ]
     return end_offset, Stats(
         map_bytes,
-        key_map.messages,
         map_seconds,
         reader.bytes_read - map_bytes,
         sum([writer.size for writer in writers]),

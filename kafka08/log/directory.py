@@ -19,7 +19,6 @@ MAX_PARTITION = (1 << 31) - 1
 LOCK_FILE = ".lock"
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 RECOVERY_POINT_CHECKPOINT_FILE = "recovery-point-offset-checkpoint"
-HIGH_WATERMARK_CHECKPOINT_FILE = "replication-offset-checkpoint"
 CLEANER_CHECKPOINT_FILE = "cleaner-offset-checkpoint"
 LOG_DIRS_FILE = ".kafka_log_dirs"
 

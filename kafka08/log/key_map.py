@@ -58,7 +58,6 @@ class KeyMap:
     def __init__(self, room: int, secret: bytes | None = None) -> None:
         self.room = room
         self.last_offset = -1
-        self.messages = 0
         self._secret = os.urandom(16) if secret is None else secret
         self._offsets: dict[bytes, int] = {}
         self.latest: Callable[[bytes, int], int] = self._offsets.get
@@ -114,7 +113,7 @@ class KeyMap:
     def _add_plain(self, data: bytes, position: int, stop: int) -> int:
         """Take in a stretch of plain messages; returns where the room ended."""
         offsets, room, digest = self._offsets, self.room, self.digest
-        count, last = 0, self.last_offset
+        last = self.last_offset
         for offset, start, key_end, _, _ in iter_fields(data, position, stop):
             if len(offsets) >= room:
                 stop = start - KEY_AT
@@ -122,9 +121,7 @@ class KeyMap:
             if key_end >= 0:
                 key = data[start:key_end]
                 offsets[key if len(key) <= DIGEST_BYTES else digest(key)] = offset
-            count += 1
             last = offset
-        self.messages += count
         self.last_offset = last
         return stop
 
@@ -132,7 +129,6 @@ class KeyMap:
         """Take in what a wrapper holds; returns its offset and where it ends."""
         offset, stop = offset_and_stop(data, position)
         for _, _, at, key, _ in leaves_of(wrapper_leaves(data, position, stop), offset):
-            self.messages += 1
             if key is not None and at >= first_offset:
                 self._offsets[key if len(key) <= DIGEST_BYTES else self.digest(key)] = at
         return offset, stop

@@ -23,7 +23,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn, Protocol
 
-from kafka08.common import TopicPartition
+from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition
 from kafka08.config import LogConfig
 from kafka08.errors import (
     InvalidMessageError,
@@ -42,8 +42,6 @@ from kafka08.message import sets, wrappers
 from kafka08.message.sets import Opened
 from kafka08.message.wrappers import Rebuilt
 
-LATEST_TIME = -1
-EARLIEST_TIME = -2
 # What was appended within the last two or three such periods is taken to be in the page cache.
 FRESH_MS = 1000
 
@@ -191,10 +189,6 @@ class Log:
         with self._lock:
             lowest, self._lowest_truncation = self._lowest_truncation, None
             return lowest
-
-    @property
-    def unflushed_messages(self) -> int:
-        return self.log_end_offset - self.recovery_point
 
     # Append
 

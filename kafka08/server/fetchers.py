@@ -19,7 +19,7 @@ import os
 from collections.abc import Callable, Collection, Iterable
 
 from kafka08.cluster.partition import Partition
-from kafka08.common import Broker, TopicPartition, java_string_hash, scala_abs
+from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition, fetcher_number
 from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError, OffsetOutOfRangeError, for_code
 from kafka08.log.disk import DiskFailure, is_full
@@ -41,7 +41,6 @@ from kafka08.server.long_work import in_turns
 
 logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
-EARLIEST, LATEST = -2, -1
 _BACKOFF_SECONDS = 1.0
 _LAGS_WITHOUT_ROOM = 2.2
 
@@ -258,7 +257,7 @@ class ReplicaFetcher:
         """The leader has no such offset (ReplicaFetcherThread.handleOffsetOutOfRange)."""
         partition = position.partition
         log = partition.any_log()
-        latest = self._leader_offset(key, LATEST)
+        latest = self._leader_offset(key, LATEST_TIME)
         if self._positions.get(key) is not position:
             return  # we may lead it by now
         if latest < position.offset:
@@ -273,7 +272,7 @@ class ReplicaFetcher:
             logger.warning("Replica of %s truncates to its leader's end %d", key, latest)
             self._truncate(position, latest)
             return
-        earliest = self._leader_offset(key, EARLIEST)
+        earliest = self._leader_offset(key, EARLIEST_TIME)
         if self._positions.get(key) is not position:
             return
         if log.log_end_offset < earliest:
@@ -323,8 +322,7 @@ class FetcherManager:
         """Copy ``partition`` from ``leader`` from now on."""
         if self._leaving:
             return
-        topic, number = partition.topic_partition
-        lane = scala_abs(31 * java_string_hash(topic) + number) % self._config.num_replica_fetchers
+        lane = fetcher_number(partition.topic_partition, self._config.num_replica_fetchers)
         fetcher = self._fetchers.get((leader, lane))
         if fetcher is None:
             fetcher = self._fetchers[(leader, lane)] = self._fetcher(leader, lane)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import LATEST_TIME, Broker, TopicPartition
 from kafka08.errors import KafkaError
 from kafka08.network.channel import Channel
 from kafka08.protocol.schemas import (
@@ -13,14 +13,14 @@ from kafka08.protocol.schemas import (
 )
 from kafka08.runtime import Runtime
 
-_LATEST = -1
 _TIMEOUT_MS = 1000
 
 
 def fetch_log_end(runtime: Runtime, broker: Broker, key: TopicPartition) -> int | None:
     """The log end offset of ``broker``'s replica in whatever role; None if it does not tell."""
     request = OffsetsRequest(
-        DEBUG_REPLICA_ID, [OffsetsTopic(key.topic, [OffsetsPartition(key.partition, _LATEST, 1)])]
+        DEBUG_REPLICA_ID,
+        [OffsetsTopic(key.topic, [OffsetsPartition(key.partition, LATEST_TIME, 1)])],
     )
     try:
         with Channel(broker.host, broker.port, timeout_ms=_TIMEOUT_MS, runtime=runtime) as channel:

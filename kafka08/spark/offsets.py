@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 
 from kafka08.client import shapes
 from kafka08.client.cluster import ClusterClient, Endpoint
-from kafka08.client.shapes import EARLIEST_TIME, LATEST_TIME
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition
 from kafka08.errors import (
     KafkaError,
     ProtocolError,

@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 
 from kafka08.client import shapes
 from kafka08.client.cluster import ClusterClient, Endpoint
-from kafka08.client.shapes import EARLIEST_TIME, LATEST_TIME
-from kafka08.common import Broker
+from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker
 from kafka08.errors import KafkaError, OffsetOutOfRangeError, ProtocolError, raise_for_code
 from kafka08.message.entry import Message
 from kafka08.message.sets import iter_messages

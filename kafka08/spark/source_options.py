@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kafka08.client.cluster import Endpoint, parse_broker_list
-from kafka08.client.shapes import EARLIEST_TIME, LATEST_TIME
-from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.common import EARLIEST_TIME, LATEST_TIME, OFFSETS_TOPIC, TopicPartition
 from kafka08.errors import ConfigError
 
 logger = logging.getLogger("kafka08.spark.source_options")

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import Broker, TopicPartition, fetcher_number
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.errors import ConsumerTimeoutError
-from kafka08.consumer.fetcher import FetcherManager, fetcher_number
+from kafka08.consumer.fetcher import FetcherManager
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
 from kafka08.protocol import schemas
 from tests.client.fakes import FakeCluster, FakeRuntime

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafka08.client import shapes
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import EARLIEST_TIME, Broker, TopicPartition
 from kafka08.errors import (
     KafkaError,
     LeaderNotAvailableError,
@@ -88,7 +88,7 @@ class FakeCluster:
     def _offsets(self, request: schemas.OffsetsRequest) -> schemas.OffsetsResponse:
         answers: dict[str, list[schemas.OffsetsPartitionResponse]] = {}
         for tp, asked in shapes.flatten(request.topics).items():
-            first = asked.time == shapes.EARLIEST_TIME
+            first = asked.time == EARLIEST_TIME
             if tp in self.logs:
                 code, offsets = 0, [self.earliest.get(tp, 0) if first else self.end(tp)]
             else:

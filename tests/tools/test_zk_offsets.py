@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka08.client import shapes
-from kafka08.common import Broker
+from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker
 from kafka08.errors import KafkaError
 from tests.client.fakes import FakeCluster
 from tests.tools.zk_support import fake_zookeeper, put_topic
@@ -97,7 +96,7 @@ class TestUpdate:
         return cluster
 
     def test_latest_and_earliest(self, zk: Any, cluster: FakeCluster, capsys: Any) -> None:
-        for time, offset in ((shapes.LATEST_TIME, 2), (shapes.EARLIEST_TIME, 0)):
+        for time, offset in ((LATEST_TIME, 2), (EARLIEST_TIME, 0)):
             assert update_offsets_in_zk.update(zk, "g", "t", time, cluster.channel) == 2
             assert capsys.readouterr().out.splitlines() == [
                 f"updating partition 0 with new offset: {offset}",

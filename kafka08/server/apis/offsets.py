@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import logging
 
-from kafka08.common import TopicPartition
+from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition
 from kafka08.errors import (
     NO_ERROR,
     ReplicaNotAvailableError,
     UnknownError,
     UnknownTopicOrPartitionError,
 )
-from kafka08.log.log import EARLIEST_TIME, LATEST_TIME
 from kafka08.protocol.schemas import (
     CONSUMER_REPLICA_ID,
     DEBUG_REPLICA_ID,
