@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from integration.bench.load import xerial
 from integration.harness import Broker, Process, ZooKeeper
 from integration.wire import Wire, entry, fetch_frame, gzip_set
+from kafka08.message.compression import SNAPPY, compress
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
 
@@ -28,7 +28,7 @@ def plain_set(records: list[tuple[bytes | None, bytes | None]]) -> bytes:
 
 
 def snappy_set(records: list[tuple[bytes | None, bytes | None]]) -> bytes:
-    return entry(None, xerial(plain_set(records)), len(records) - 1, 2)
+    return entry(None, compress(SNAPPY, plain_set(records)), len(records) - 1, SNAPPY)
 
 
 MAKERS = {"plain": plain_set, "gzip": gzip_set, "snappy": snappy_set}

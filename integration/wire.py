@@ -75,8 +75,10 @@ def _blob_at(data: bytes, at: int) -> tuple[bytes | None, int]:
     return (None, at) if size < 0 else (data[at : at + size], at + size)
 
 
-def frame(key: int, body: bytes, correlation_id: int = 0, version: int = 0) -> bytes:
-    data = struct.pack(">hhi", key, version, correlation_id) + string("wire") + body
+def frame(
+    key: int, body: bytes, correlation_id: int = 0, version: int = 0, client_id: str = "wire"
+) -> bytes:
+    data = struct.pack(">hhi", key, version, correlation_id) + string(client_id) + body
     return struct.pack(">i", len(data)) + data
 
 

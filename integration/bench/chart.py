@@ -1,4 +1,4 @@
-"""Rate against record and batch size as an SVG of bars. Knows nothing of how it is measured."""
+"""Panels of bars as an SVG. Knows nothing of what they show or how it is measured."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ HEIGHT, LEFT, TOP, BOTTOM = 200, 56, 48, 56
 def svg(
     title: str,
     unit: str,
-    panels: Sequence[str],
-    groups: Sequence[str],
+    panels: Mapping[str, Sequence[str]],
     kinds: Sequence[str],
     values: Mapping[tuple[str, str, str], float],
 ) -> str:
-    """One panel per record size, one group of bars per batch size, one bar per kind.
+    """``panels``: the groups of bars of each; a group has one bar per kind.
 
     ``values`` by (panel, group, kind); what is missing is left out.
     """
     group_width = BAR * len(kinds) + GAP
-    panel_width = group_width * len(groups) + PANEL_GAP
-    width, top = LEFT + panel_width * len(panels), max(values.values(), default=1)
+    widths = [group_width * len(groups) + PANEL_GAP for groups in panels.values()]
+    width, top = LEFT + sum(widths), max(values.values(), default=1)
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" '
         f'height="{TOP + HEIGHT + BOTTOM}" font-family="sans-serif" font-size="11">',
@@ -35,10 +34,10 @@ def svg(
         x = LEFT + 110 * number
         out.append(f'<rect x="{x}" y="26" width="10" height="10" fill="{COLOURS[number]}"/>')
         out.append(_text(x + 14, 35, kind))
-    for panel_number, panel in enumerate(panels):
-        x = LEFT + panel_width * panel_number
+    x = LEFT
+    for panel_width, (panel, groups) in zip(widths, panels.items(), strict=True):
         middle = x + (panel_width - PANEL_GAP) / 2
-        out.append(_text(middle, TOP + HEIGHT + 40, f"{panel} records", anchor="middle", size=12))
+        out.append(_text(middle, TOP + HEIGHT + 40, panel, anchor="middle", size=12))
         for group_number, group in enumerate(groups):
             at = x + group_width * group_number
             centre = at + BAR * len(kinds) / 2
@@ -47,6 +46,7 @@ def svg(
                 value = values.get((panel, group, kind))
                 if value is not None:
                     out += _bar(at + BAR * number, value, top, COLOURS[number])
+        x += panel_width
     return "\n".join([*out, "</svg>"]) + "\n"
 
 

@@ -1,87 +1,134 @@
-"""The load: frames built once, pushed and pulled over raw sockets by one epoll loop.
+"""The producing load: requests built once, pushed over raw sockets by one epoll loop.
 
-Per round trip the generator does one recv and one send of a prebuilt slice, so that the broker is
-the limit. Knows nothing of brokers as processes, of rounds or of tables.
+Every connection has its own client id and its own ring of different sets. For each round trip the
+generator does one recv and one send of a prebuilt slice, and throws the reply away, so that the
+broker is the limit. Knows nothing of brokers as processes, of rounds or of tables.
 """
 
 from __future__ import annotations
 
-import gzip
-import random
+import itertools
 import select
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-import snappy
+from integration.bench.records import Batch
+from integration.wire import OFFSETS, PRODUCE, Wire, frame, string
 
-from integration.wire import Wire, entry, fetch_frame, produce_frame
-
-CODECS = {"none": 0, "gzip": 1, "snappy": 2}
-FRAMES_PER_PARTITION = 20
 RECEIVE_BYTES = 1 << 20
-SNAPPY_BLOCK = 32768
-FETCH_REPLY_HEAD = struct.Struct(">ii")
-
-
-class Batch(NamedTuple):
-    """A message set ready to send: `records` messages, `payload` bytes of values in all."""
-
-    message_set: bytes
-    records: int
-    payload: int
+# The rings of all connections together: they should not push the sockets' buffers out of the
+# processor's caches.
+RING_BYTES = 4 << 20
+MOST_IN_RING = 120
+UNANSWERED_BYTES = 256 << 10
+ASK_NOTHING = frame(OFFSETS, struct.pack(">ii", -1, 0))
 
 
 class Amount(NamedTuple):
-    """What one cell moved. `generator_cpu_s` tells whether the generator was the limit."""
+    """What one cell moved. `generator_cpu_s` tells whether the generator was the limit;
+    `broker_cpu_s` is what the cell's meter counted while the load ran."""
 
     records: int
     payload: int
     seconds: float
     generator_cpu_s: float
+    broker_cpu_s: float
 
 
-def words(size: int, seed: int) -> bytes:
-    """Text-like bytes: compress about as log lines do."""
-    noise = random.Random(seed)
-    vocabulary = [b"%x" % noise.getrandbits(28) for _ in range(400)]
-    text = b""
-    while len(text) < size:
-        text += noise.choice(vocabulary) + b" "
-    return text[:size]
+class Request(NamedTuple):
+    """A produce request as it goes over the wire, and what is in it."""
+
+    data: bytes
+    records: int
+    payload: int
 
 
-def batch(record_bytes: int, batch_bytes: int, codec: str = "none") -> Batch:
-    """Records of `record_bytes` until `batch_bytes` is full, at least one."""
-    count = max(1, batch_bytes // (26 + record_bytes))
-    values = [words(record_bytes, seed) for seed in range(min(count, 64))]
-    plain = b"".join(entry(None, values[i % len(values)], i) for i in range(count))
-    if codec == "gzip":
-        plain = entry(None, gzip.compress(plain, 6), count - 1, CODECS[codec])
-    elif codec == "snappy":
-        plain = entry(None, xerial(plain), count - 1, CODECS[codec])
-    return Batch(plain, count, count * record_bytes)
+def request(
+    topic: str, sets: Sequence[tuple[int, Batch]], acks: int, client_id: str = "bench"
+) -> Request:
+    """One request with a set for each of some partitions."""
+    body = struct.pack(">hii", acks, 10000, 1) + string(topic) + struct.pack(">i", len(sets))
+    for partition, each in sets:
+        body += struct.pack(">ii", partition, len(each.message_set)) + each.message_set
+    data = frame(PRODUCE, body, client_id=client_id)
+    batches = [each for _, each in sets]
+    return Request(data, sum(b.records for b in batches), sum(b.payload for b in batches))
 
 
-def xerial(data: bytes) -> bytes:
-    """Snappy in the framing of the Java clients."""
-    out = bytearray(b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1))
-    for start in range(0, len(data), SNAPPY_BLOCK):
-        block = bytes(snappy.compress(data[start : start + SNAPPY_BLOCK]))
-        out += struct.pack(">i", len(block)) + block
-    return bytes(out)
+def reply_bytes(topic: str, partitions: int = 1) -> int:
+    """Size of the answer to a request for so many partitions of one topic."""
+    return 4 + 4 + 4 + 2 + len(topic) + 4 + partitions * (4 + 2 + 8)
+
+
+class Ring:
+    """The requests of one connection, end to end, to be sent round and round."""
+
+    def __init__(self, requests: Sequence[Request]) -> None:
+        self.data = memoryview(b"".join(each.data for each in requests))
+        self.bounds = [0, *itertools.accumulate(len(each.data) for each in requests)]
+        self.count = len(requests)
+        self._records = [0, *itertools.accumulate(each.records for each in requests)]
+        self._payload = [0, *itertools.accumulate(each.payload for each in requests)]
+
+    def take(self, sent: int, number: int) -> tuple[int, memoryview]:
+        """What follows the first `sent` requests: at most `number` of them, less at the ring's
+        end; how many they are, and their bytes."""
+        first = sent % self.count
+        number = min(number, self.count - first)
+        return number, self.data[self.bounds[first] : self.bounds[first + number]]
+
+    def totals(self, sent: int) -> tuple[int, int]:
+        """Records and payload of the first `sent` requests."""
+        turns, rest = divmod(sent, self.count)
+        records = turns * self._records[-1] + self._records[rest]
+        return records, turns * self._payload[-1] + self._payload[rest]
+
+
+def rings(
+    topic: str,
+    partitions: int,
+    batches: Sequence[Batch],
+    *,
+    acks: int,
+    connections: int,
+    at_once: int = 1,
+) -> list[Ring]:
+    """For each connection a ring that goes over all partitions, `at_once` in each request."""
+    room = RING_BYTES // connections // (len(batches[0].message_set) * at_once)
+    count = max(1, min(MOST_IN_RING, room) // partitions) * partitions
+    each_batch = itertools.cycle(batches)
+    found = []
+    for number in range(connections):
+        numbers = itertools.cycle([(number + step) % partitions for step in range(partitions)])
+        requests = [
+            request(
+                topic,
+                [(next(numbers), next(each_batch)) for _ in range(at_once)],
+                acks,
+                f"bench-client-{number}",
+            )
+            for _ in range(count)
+        ]
+        found.append(Ring(requests))
+    return found
 
 
 class Connection:
-    """A nonblocking socket; `send` keeps what the kernel did not take."""
+    """A nonblocking socket and how far its ring has been sent; `send` keeps what the kernel did
+    not take."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, ring: Ring) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.setblocking(False)
         self.unsent = memoryview(b"")
+        self.ring = ring
+        self.sent = 0
+        self.pending = 0  # reply bytes still due
 
     def send(self, data: memoryview | bytes) -> int:
         """Bytes the kernel took; the rest waits in `unsent`."""
@@ -92,296 +139,172 @@ class Connection:
         self.unsent = memoryview(data)[taken:]
         return taken
 
+    def flush(self) -> bool:
+        """Whether something is still unsent afterwards."""
+        self.send(self.unsent)
+        return bool(self.unsent)
+
+    def push(self, number: int) -> int:
+        """Send at most so many requests; how many."""
+        number, data = self.ring.take(self.sent, number)
+        self.sent += number
+        self.send(data)
+        return number
+
+
+def no_meter() -> float:
+    return 0.0
+
 
 def produce(
     port: int,
     topic: str,
     partitions: int,
-    load: Batch,
+    batches: Sequence[Batch],
     *,
     acks: int,
     connections: int,
     in_flight: int,
     seconds: float,
     max_bytes: int,
+    at_once: int = 1,
+    cpu: Callable[[], float] = no_meter,
 ) -> Amount:
     """Produce for `seconds`, at most `max_bytes`; the end is when all of it is stored."""
-    frames = [produce_frame(topic, p, load.message_set, acks) for p in range(partitions)]
-    size = len(frames[0])
-    ring = memoryview(b"".join(frames) * FRAMES_PER_PARTITION)
-    count = partitions * FRAMES_PER_PARTITION
-    reply_size = 4 + 4 + 4 + 2 + len(topic) + 4 + 4 + 2 + 8
-    open_ = [Connection(port) for _ in range(connections)]
-    busy, begin = time.process_time(), time.perf_counter()
-    limit = max_bytes // size
-    if acks:
-        sent = _produce_answered(open_, ring, size, count, reply_size, in_flight, seconds, limit)
-    else:
-        sent = _produce_unanswered(open_, ring, size, count, seconds, limit)
-        _settle(open_, topic, load)
-        sent += len(open_)
-    took = time.perf_counter() - begin
-    busy = time.process_time() - busy
-    for connection in open_:
-        connection.socket.close()
-    return Amount(sent * load.records, sent * load.payload, took, busy)
+    found = rings(topic, partitions, batches, acks=acks, connections=connections, at_once=at_once)
+    return send_rings(
+        port,
+        found,
+        reply_size=reply_bytes(topic, at_once) if acks else 0,
+        in_flight=in_flight,
+        seconds=seconds,
+        max_bytes=max_bytes,
+        cpu=cpu,
+    )
 
 
-def _produce_answered(
-    open_: list[Connection],
-    ring: memoryview,
-    size: int,
-    count: int,
+def send_rings(
+    port: int,
+    rings_: Sequence[Ring],
+    *,
     reply_size: int,
     in_flight: int,
     seconds: float,
-    limit: int,
-) -> int:
-    """Requests sent, each answered. One epoll loop, `in_flight` requests per connection."""
+    max_bytes: int,
+    cpu: Callable[[], float] = no_meter,
+) -> Amount:
+    """A connection for each ring. `reply_size`: bytes of the answer to any request of the rings; 0
+    if there is none. Connecting is not measured."""
+    open_ = [Connection(port, ring) for ring in rings_]
+    total = sum(ring.bounds[-1] for ring in rings_)
+    limit = max(1, max_bytes * sum(ring.count for ring in rings_) // total)
+    used, busy, begin = cpu(), time.process_time(), time.perf_counter()
+    if reply_size:
+        _send_answered(open_, reply_size, in_flight, seconds, limit)
+    else:
+        _send_unanswered(open_, seconds, limit)
+        _settle(open_)
+    took = time.perf_counter() - begin
+    busy, used = time.process_time() - busy, cpu() - used
+    records = payload = 0
+    for connection in open_:
+        connection.socket.close()
+        totals = connection.ring.totals(connection.sent)
+        records, payload = records + totals[0], payload + totals[1]
+    return Amount(records, payload, took, busy, used)
+
+
+def _send_answered(
+    open_: list[Connection], reply_size: int, in_flight: int, seconds: float, limit: int
+) -> None:
+    """One epoll loop, `in_flight` requests per connection, until all are answered."""
     poll = select.epoll()
     by_fd = {c.socket.fileno(): c for c in open_}
-    at = dict.fromkeys(by_fd, 0)
-    pending = dict.fromkeys(by_fd, 0)  # reply bytes still due
     scratch = bytearray(RECEIVE_BYTES)
     sent = 0
+    busy = len(open_)  # connections with replies due
     deadline = time.perf_counter() + seconds
 
-    def push(fd: int, number: int) -> None:
+    def push(fd: int, connection: Connection, number: int) -> None:
         nonlocal sent
-        first = at[fd]
-        number = min(number, count - first)
-        at[fd] = (first + number) % count
+        number = connection.push(number)
         sent += number
-        pending[fd] += number * reply_size
-        data = ring[first * size : (first + number) * size]
-        if by_fd[fd].send(data) < len(data):
+        connection.pending += number * reply_size
+        if connection.unsent:
             poll.modify(fd, select.EPOLLIN | select.EPOLLOUT)
 
-    for fd in by_fd:
+    for fd, connection in by_fd.items():
         poll.register(fd, select.EPOLLIN)
-        push(fd, in_flight)
-    while any(pending.values()):
-        for fd, event in poll.poll(30):
+        push(fd, connection, in_flight)
+    while busy:
+        events = poll.poll(30)
+        if not events:
+            raise TimeoutError("the broker has not answered for 30 s")
+        for fd, event in events:
             connection = by_fd[fd]
-            if event & select.EPOLLOUT and not _flush(connection):
+            if event & select.EPOLLOUT and not connection.flush():
                 poll.modify(fd, select.EPOLLIN)
             if event & ~select.EPOLLOUT:
                 got = connection.socket.recv_into(scratch)
                 if not got:
                     raise ConnectionResetError("closed by the broker")
-                pending[fd] -= got
-            free = in_flight - -(-pending[fd] // reply_size)
-            more = time.perf_counter() < deadline and sent < limit
-            if free and more and not connection.unsent:
-                push(fd, free)
+                connection.pending -= got
+            free = in_flight - -(-connection.pending // reply_size)
+            if free and not connection.unsent and time.perf_counter() < deadline and sent < limit:
+                push(fd, connection, free)
+            if not connection.pending:
+                poll.unregister(fd)
+                busy -= 1
     poll.close()
-    return sent
 
 
-def _flush(connection: Connection) -> bool:
-    """Whether something is still unsent afterwards."""
-    connection.send(connection.unsent)
-    return bool(connection.unsent)
-
-
-def _produce_unanswered(
-    open_: list[Connection], ring: memoryview, size: int, count: int, seconds: float, limit: int
-) -> int:
-    """Requests sent with acks 0, as fast as the sockets take them."""
-    chunk = max(1, min(count, (256 << 10) // size)) * size
+def _send_unanswered(open_: list[Connection], seconds: float, limit: int) -> None:
+    """Requests with acks 0, as fast as the sockets take them."""
+    ring = open_[0].ring
+    chunk = max(1, UNANSWERED_BYTES * ring.count // ring.bounds[-1])
     poll = select.epoll()
     by_fd = {c.socket.fileno(): c for c in open_}
-    at = dict.fromkeys(by_fd, 0)
     for fd in by_fd:
         poll.register(fd, select.EPOLLOUT)
     sent = 0
     deadline = time.perf_counter() + seconds
-    while by_fd and ((time.perf_counter() < deadline and sent < limit) or _unsent(by_fd)):
+    while by_fd:
         over = time.perf_counter() >= deadline or sent >= limit
         for fd, _ in poll.poll(30):
             connection = by_fd[fd]
             if connection.unsent:
-                _flush(connection)
+                connection.flush()
             elif over:
                 poll.unregister(fd)
                 del by_fd[fd]
             else:
-                first = at[fd]
-                data = ring[first : first + chunk]
-                at[fd] = (first + len(data)) % (size * count)
-                sent += len(data) // size
-                connection.send(data)
+                sent += connection.push(chunk)
     poll.close()
-    return sent
 
 
-def _unsent(by_fd: dict[int, Connection]) -> bool:
-    return any(connection.unsent for connection in by_fd.values())
-
-
-def _settle(open_: list[Connection], topic: str, load: Batch) -> None:
-    """Requests are served in order per connection: one answered request ends the queue."""
-    last = produce_frame(topic, 0, load.message_set, 1)
+def _settle(open_: list[Connection]) -> None:
+    """Requests are served in order per connection: an answered request ends the queue."""
     for connection in open_:
         connection.socket.setblocking(True)
         connection.socket.settimeout(120)
-        connection.socket.sendall(last)
+        connection.socket.sendall(ASK_NOTHING)
     for connection in open_:
         wire = Wire.__new__(Wire)
         wire.socket = connection.socket
-        code = struct.unpack(">h", wire.receive()[-10:-8])[0]
-        if code:
-            raise RuntimeError(f"the broker refused with {code}")
+        wire.receive()
 
 
-class Reader:
-    """Fetches one partition round and round; offsets follow from the entries in each reply."""
-
-    def __init__(
-        self,
-        port: int,
-        topic: str,
-        partition: int,
-        max_bytes: int,
-        load: Batch,
-        first: int = 0,
-    ) -> None:
-        self.connection = socket.create_connection(("127.0.0.1", port), timeout=30)
-        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.offset = self._first = first
-        self.records = 0
-        self._topic = topic
-        self._partition = partition
-        self._max_bytes = max_bytes
-        self._plain = len(load.message_set) // load.records if not load.message_set[17] else 0
-        self._need = 0
-        self._have = 0
-        self._buffer = memoryview(bytearray(max_bytes + 4096))
-
-    def ask(self) -> None:
-        self._have = self._need = 0
-        self.connection.sendall(
-            fetch_frame(self._topic, self._partition, self.offset, self._max_bytes)
-        )
-
-    def receive(self) -> bool:
-        """Take what is there; whether the reply is whole (and then counted)."""
-        if self._have == len(self._buffer):
-            self._grow(len(self._buffer) * 2)
-        got = self.connection.recv_into(self._buffer[self._have :])
-        if not got:
-            raise ConnectionResetError("closed by the broker")
-        self._have += got
-        if not self._need and self._have >= 4:
-            self._need = 4 + int.from_bytes(self._buffer[:4], "big")
-            if self._need > len(self._buffer):
-                self._grow(self._need)
-        if self._have < self._need or not self._need:
-            return False
-        self._count()
-        return True
-
-    def _grow(self, size: int) -> None:
-        bigger = memoryview(bytearray(size))
-        bigger[: self._have] = self._buffer[: self._have]
-        self._buffer = bigger
-
-    def _count(self) -> None:
-        start = 4 + 4 + 4 + 2 + len(self._topic) + 4
-        _, code, hw, size = struct.unpack_from(">ihqi", self._buffer, start)
-        if code:
-            raise RuntimeError(f"the broker answered {code}")
-        start += 18
-        if self._plain:
-            after = self.offset + size // self._plain
-        else:
-            after = self._after_wrappers(start, start + size)
-        if after == self.offset:
-            raise RuntimeError(f"nothing whole in a reply of {size} bytes at {self.offset}")
-        self.records += after - self.offset
-        self.offset = self._first if after >= hw else after
-
-    def _after_wrappers(self, at: int, end: int) -> int:
-        after = self.offset
-        while at + 12 <= end:
-            offset, size = struct.unpack_from(">qi", self._buffer, at)
-            at += 12 + size
-            if at <= end:
-                after = offset + 1
-        return after
-
-
-def fetch(
-    port: int,
-    topic: str,
-    partitions: int,
-    load: Batch,
-    *,
-    max_bytes: int,
-    connections: int,
-    seconds: float,
-    back: int | None = None,
-) -> Amount:
-    """Fetch a preloaded topic for `seconds`, one request in flight per connection: all of it, or
-    the last `back` offsets of each partition."""
-    readers = []
-    for number in range(connections):
-        partition = number % partitions
-        first = 0
-        if back is not None:
-            with Wire(port) as wire:
-                first = max(0, wire.offset(topic, partition) - back)
-        readers.append(Reader(port, topic, partition, max_bytes, load, first))
-    deadline = time.perf_counter() + seconds
-    return _pull(readers, load, lambda reader: time.perf_counter() < deadline)
-
-
-def _pull(readers: list[Reader], load: Batch, goes_on: Callable[[Reader], bool]) -> Amount:
-    """All of them fetch, one request each in flight, until none goes on."""
-    poll = select.epoll()
-    by_fd = {reader.connection.fileno(): reader for reader in readers}
-    busy, begin = time.process_time(), time.perf_counter()
-    for fd, reader in by_fd.items():
-        poll.register(fd, select.EPOLLIN)
-        reader.ask()
-    open_ = len(readers)
-    while open_:
-        for fd, _ in poll.poll(30):
-            if by_fd[fd].receive():
-                if goes_on(by_fd[fd]):
-                    by_fd[fd].ask()
-                else:
-                    open_ -= 1
-    took = time.perf_counter() - begin
-    busy = time.process_time() - busy
-    poll.close()
-    for reader in readers:
-        reader.connection.close()
-    records = sum(reader.records for reader in readers)
-    return Amount(records, records * load.payload // load.records, took, busy)
-
-
-def drain(
-    port: int, topic: str, partitions: int, load: Batch, *, max_bytes: int, groups: int
-) -> Amount:
-    """`groups` readers of each partition read a preloaded topic once, from end to end."""
-    readers = [
-        Reader(port, topic, number, max_bytes, load)
-        for number in range(partitions)
-        for _ in range(groups)
-    ]
-    return _pull(readers, load, lambda reader: reader.offset != 0)  # back to 0 at the end
-
-
-def produce_at(port: int, topic: str, partitions: int, load: Batch, rate: float, stop: Any) -> None:
+def produce_at(
+    port: int, topic: str, partitions: int, batches: Sequence[Batch], rate: float, stop: Any
+) -> None:
     """Produce `rate` batches a second, one connection, until the event `stop` is set."""
-    frames = [produce_frame(topic, number, load.message_set, 1) for number in range(partitions)]
+    (ring,) = rings(topic, partitions, batches, acks=1, connections=1)
     with Wire(port) as wire:
         begin, sent = time.perf_counter(), 0
         while not stop.is_set():
             due = int((time.perf_counter() - begin) * rate) - sent
             for _ in range(min(due, 20)):
-                wire.socket.sendall(frames[sent % partitions])
+                wire.socket.sendall(ring.take(sent, 1)[1])
                 sent += 1
             for _ in range(min(max(due, 0), 20)):
                 wire.receive()
@@ -389,29 +312,17 @@ def produce_at(port: int, topic: str, partitions: int, load: Batch, rate: float,
                 time.sleep(0.0005)
 
 
-def preload(port: int, topic: str, partitions: int, load: Batch, payload: int) -> None:
-    """`payload` bytes of values into each partition."""
-    with Wire(port) as wire:
-        for number in range(partitions):
-            for _ in range(max(2, payload // load.payload)):
-                wire.produce(topic, number, load.message_set)
+def preload(port: int, topic: str, partitions: int, batches: Sequence[Batch], payload: int) -> None:
+    """`payload` bytes into each partition: the batches in turn, two of them at least."""
 
+    def fill(partition: int) -> None:
+        left = payload
+        with Wire(port) as wire:
+            for number, each in enumerate(itertools.cycle(batches)):
+                if left < each.payload and number > 1:
+                    return
+                left -= each.payload
+                wire.produce(topic, partition, each.message_set)
 
-def latencies(port: int, topic: str, count: int) -> list[float]:
-    """Seconds from sending one record of 100 bytes until a waiting consumer has it, sorted."""
-    record = produce_frame(topic, 0, entry(None, words(100, 1)), 1)
-    found = []
-    with Wire(port) as producer, Wire(port) as consumer:
-        offset = producer.offset(topic, 0)
-        for _ in range(count):
-            consumer.socket.sendall(fetch_frame(topic, 0, offset, max_wait_ms=10000))
-            time.sleep(0.001)  # let the fetch park: one record at a time on a quiet broker
-            begin = time.perf_counter()
-            producer.socket.sendall(record)
-            reply = consumer.receive()
-            found.append(time.perf_counter() - begin)
-            if len(reply) < 100:
-                raise RuntimeError("a parked fetch came back empty")
-            producer.receive()
-            offset += 1
-    return sorted(found)
+    with ThreadPoolExecutor(partitions) as pool:
+        list(pool.map(fill, range(partitions)))

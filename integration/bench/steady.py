@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from integration.bench import load
+from integration.bench import load, reading, records
 from integration.harness import Broker, ZooKeeper, kill_everything
 
 MB = 1e6
@@ -31,6 +31,7 @@ PARTITIONS = 6
 GROUP_BYTES = 96 << 20  # for each partition
 GROUPS = 24
 LONE_GROUPS = 6
+SOAK_CODECS = ("none", "gzip", "snappy")
 PROPS = {
     "log.segment.bytes": 64 << 20,
     "log.retention.bytes": 256 << 20,
@@ -75,13 +76,13 @@ def idle_partitions(broker: Broker, count: int, seconds: float) -> None:
 
 
 def groups(broker: Broker, codec: str) -> None:
-    topic, batch = f"groups-{codec}", load.batch(100, 16384, codec)
+    topic, sets = f"groups-{codec}", [records.equal(100, 16384, codec)]
     broker.create_topic(topic, PARTITIONS)
-    load.preload(broker.port, topic, PARTITIONS, batch, GROUP_BYTES)
+    load.preload(broker.port, topic, PARTITIONS, sets, GROUP_BYTES)
 
     def cost(readers: int) -> float:
         cpu = broker.cpu_seconds()
-        load.drain(broker.port, topic, PARTITIONS, batch, max_bytes=1 << 20, groups=readers)
+        reading.drain(broker.port, topic, PARTITIONS, sets, max_bytes=1 << 20, groups=readers)
         return broker.cpu_seconds() - cpu
 
     # One after the other; of compressed sets the first pays for what the others find done.
@@ -108,7 +109,7 @@ def produce(port: int, topic: str, codec: str, seconds: float) -> load.Amount:
         port,
         topic,
         PARTITIONS,
-        load.batch(100, 16384, codec),
+        [records.equal(100, 16384, codec)],
         acks=1,
         connections=4,
         in_flight=5,
@@ -120,16 +121,16 @@ def produce(port: int, topic: str, codec: str, seconds: float) -> load.Amount:
 def soak(broker: Broker, minutes: float) -> None:
     """Turns of ten seconds: a codec's sets go in, and the last of them come out."""
     begin, told = time.monotonic(), []
-    for codec in load.CODECS:
+    for codec in SOAK_CODECS:
         broker.create_topic(f"soak-{codec}", PARTITIONS)
     while time.monotonic() - begin < minutes * 60:
-        codec = list(load.CODECS)[len(told) % len(load.CODECS)]
+        codec = SOAK_CODECS[len(told) % len(SOAK_CODECS)]
         produce(broker.port, f"soak-{codec}", codec, 7)
-        load.fetch(
+        reading.fetch(
             broker.port,
             f"soak-{codec}",
             PARTITIONS,
-            load.batch(100, 16384, codec),
+            [records.equal(100, 16384, codec)],
             max_bytes=1 << 20,
             connections=PARTITIONS,
             seconds=3,
@@ -163,7 +164,7 @@ def main() -> int:
             idle_connections(first, options.connections)
             first.kill()
             second = start("second")
-            for codec in load.CODECS:
+            for codec in SOAK_CODECS:
                 groups(second, codec)
             side_by_side([second], 10)
             side_by_side([second, start("beside")], 10)

@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 from integration import original
-from integration.bench import load
+from integration.bench import load, reading, records
 from integration.bench.table import Row, markdown
 from integration.harness import Broker, ZooKeeper, kill_everything
 from integration.wire import Wire, entry, produce_frame, wait_until
@@ -64,18 +64,6 @@ HEAP = ("-Xmx1G", "-Xms1G")
 CLEANED = re.compile(r"([\d,.]+) MB of log processed in ([\d,.]+) seconds")
 
 
-class TailReader(load.Reader):
-    """Goes back to where it began instead of to the log's beginning."""
-
-    def __init__(self, begin: int, *args: Any) -> None:
-        super().__init__(*args)
-        self.offset = self._begin = begin
-
-    def _count(self) -> None:
-        super()._count()
-        self.offset = max(self.offset, self._begin)
-
-
 class Storage:
     """One broker of a kind in `directory`; numbers gather in `rows`."""
 
@@ -91,7 +79,7 @@ class Storage:
         self.kind = kind
         self._rows = rows
         self._seconds = seconds
-        self._batch = load.batch(1024, 65536)
+        self._batch = records.equal(1024, 65536)
         self._segment_bytes = segment_bytes
         props = {**PROPS, "log.segment.bytes": segment_bytes}
         self.broker = Broker(kind, directory, zookeeper, props=props, heap=HEAP)
@@ -111,12 +99,14 @@ class Storage:
         while (missing := to - self.size()) > 0:
             self._produce(RETAINED, self._batch, 600, missing)
 
-    def _produce(self, topic: str, batch: load.Batch, seconds: float, octets: int) -> load.Amount:
+    def _produce(
+        self, topic: str, batch: records.Batch, seconds: float, octets: int
+    ) -> load.Amount:
         return load.produce(
             self.broker.port,
             topic,
             PARTITIONS,
-            batch,
+            [batch],
             acks=1,
             connections=4,
             in_flight=5,
@@ -125,12 +115,12 @@ class Storage:
         )
 
     def warm_up(self) -> None:
-        batch = load.batch(100, 16384)
+        batch = records.equal(100, 16384)
         self._produce(OTHER, batch, self._seconds, GB)
         self._fetch_tail(batch)
 
     def rates(self, shown: str) -> None:
-        batch = load.batch(100, 16384)
+        batch = records.equal(100, 16384)
         os.sync()  # what is still to be written back is not this cell's business
         amount = self._produce(OTHER, batch, self._seconds, GB)
         self.note(f"append with {shown}", "MB/s", amount.payload / MB / amount.seconds, True)
@@ -144,12 +134,14 @@ class Storage:
     def _median(self, name: str) -> float:
         return self._rows[name].median(self.kind) or 0.0
 
-    def _fetch_tail(self, batch: load.Batch) -> float:
+    def _fetch_tail(self, batch: records.Batch) -> float:
         with Wire(self.broker.port) as wire:
             ends = [wire.offset(OTHER, number) for number in range(PARTITIONS)]
         back = TAIL_BYTES // len(batch.message_set) * batch.records
         readers = [
-            TailReader(max(0, end - back), self.broker.port, OTHER, number, 1 << 20, batch)
+            reading.Reader(
+                self.broker.port, OTHER, number, 1 << 20, [batch], first=max(0, end - back)
+            )
             for number, end in enumerate(ends[:4])
         ]
         begin, octets = time.perf_counter(), 0
@@ -161,7 +153,7 @@ class Storage:
                     pass
                 reader.ask()
         took = time.perf_counter() - begin
-        octets = sum(reader.records for reader in readers) * batch.payload // batch.records
+        octets = sum(reader.payload for reader in readers)
         for reader in readers:
             reader.connection.close()
         return octets / MB / took
@@ -208,7 +200,7 @@ class Storage:
         self.note(f"{kind} reader", "MB/s", rate, True)
 
     def _round_trips(self) -> list[float]:
-        frame = produce_frame(OTHER, 0, load.batch(100, 16384).message_set, 1)
+        frame = produce_frame(OTHER, 0, records.equal(100, 16384).message_set, 1)
         found = []
         with Wire(self.broker.port) as wire:
             end = time.perf_counter() + self._seconds
@@ -223,7 +215,7 @@ class Storage:
 
     def clean(self, octets: int) -> None:
         self.broker.create_topic(COMPACTED, 1, {"cleanup.policy": "compact"})
-        value = load.words(100, 3)
+        value = records.words(100, 3)
         batches = [
             b"".join(entry(b"%08d" % ((start + i) % KEYS), value) for i in range(1000))
             for start in range(0, KEYS, 1000)
@@ -272,11 +264,13 @@ def _amount(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-def drain(port: int, batch: load.Batch, log_dir: Path, kind: str, drained: Any, stop: Any) -> None:
+def drain(
+    port: int, batch: records.Batch, log_dir: Path, kind: str, drained: Any, stop: Any
+) -> None:
     """Read all partitions from the beginning, 1 MB at a time, round and round; a cold reader each
     time with the page cache emptied of them, a hot one but the first HOT_BYTES of each."""
     hot_records = HOT_BYTES // len(batch.message_set) * batch.records
-    readers = [load.Reader(port, RETAINED, n, 1 << 20, batch) for n in range(PARTITIONS)]
+    readers = [reading.Reader(port, RETAINED, n, 1 << 20, [batch]) for n in range(PARTITIONS)]
     for reader in readers:
         reader.ask()
     before = 0
@@ -291,8 +285,7 @@ def drain(port: int, batch: load.Batch, log_dir: Path, kind: str, drained: Any, 
             while not reader.receive():
                 pass
             reader.ask()
-        records = sum(reader.records for reader in readers)
-        drained.value = records * batch.payload // batch.records
+        drained.value = sum(reader.payload for reader in readers)
 
 
 def drop_page_cache(directory: Path) -> None:

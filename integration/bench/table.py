@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import statistics
+from collections.abc import Sequence
 from typing import NamedTuple
+
+# In documents: all rows between the first kind of markers, the headlines between the second. Only
+# the table's own lines are replaced, so that text and pictures may stand there as well.
+MARKED = re.compile(r"(<!-- BENCH (TABLE|ROWS) BEGIN -->\n)(.*?)(<!-- BENCH \2 END -->)", re.DOTALL)
+TABLE_LINES = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 
 
 class Row(NamedTuple):
@@ -34,6 +41,43 @@ def markdown(rows: list[Row], kinds: list[str]) -> str:
     if len(kinds) > 1:
         out += f"\n\nRatio: {kinds[0]} / {kinds[1]}. CPU: the broker's user and system seconds."
     return out
+
+
+def replaced(text: str, rows: list[Row], kinds: list[str], headlines: Sequence[str] = ()) -> str:
+    """A document with these rows in its table.
+
+    Raises ValueError if it has no markers.
+    """
+    if not MARKED.search(text):
+        raise ValueError("the document has no markers for a table of the benchmark")
+
+    def fill(found: re.Match[str]) -> str:
+        begin, which, inside, end = found.groups()
+        wanted = rows
+        if which == "ROWS":
+            wanted = [row for row in rows if row.name.partition(": ")[0] in headlines]
+        new = brief(wanted, kinds) + "\n"
+        inside, count = TABLE_LINES.subn(lambda _: new, inside, count=1)
+        return begin + (inside if count else inside + new) + end
+
+    return MARKED.sub(fill, text)
+
+
+def brief(rows: list[Row], kinds: list[str]) -> str:
+    """One line per cell: its first number, and the ratio of the broker's CPU."""
+    costs = {row.name: row for row in rows}
+    head = ["", *kinds, *(["ratio", "CPU ratio"] if len(kinds) > 1 else [])]
+    lines = []
+    for row in rows:
+        if ": " in row.name:
+            continue
+        line = [f"{row.name}, {row.unit}", *(_number(row.median(kind)) for kind in kinds)]
+        cost = costs.get(f"{row.name}: CPU per GB")
+        line += _ratio(row, kinds)
+        if len(kinds) > 1:
+            line += _ratio(cost, kinds) if cost else [""]
+        lines.append(line)
+    return _table(head, lines)
 
 
 def _plain(row: Row, kinds: list[str]) -> list[str]:
