@@ -1,8 +1,8 @@
-"""Topics in ZooKeeper: creating, growing, configuring, moving, marking for deletion.
+"""Topics in ZooKeeper: create, grow, configure, move, mark for deletion.
 
-What brokers do about it is theirs: these functions only read and write nodes. Refusals carry
-the words of kafka.admin.AdminUtils. Better than the original: a topic and its config are
-created in one transaction, and partitions are added only to the assignment that was read.
+These functions only read and write nodes; brokers act on the changes. Error texts are those of
+kafka.admin.AdminUtils. Unlike the original, a topic and its config are created in one
+transaction, and partitions are added only to the assignment that was read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Assignment = Mapping[int, Sequence[int]]
 
 
 class InvalidArgumentError(AdminOperationError):
-    """What the JVM calls an illegal argument."""
+    """An argument that the JVM rejects with IllegalArgumentException."""
 
     java_class = "java.lang.IllegalArgumentException"
 
@@ -41,25 +41,25 @@ class AdminCommandFailedError(AdminOperationError):
 
 
 class InvalidPartitionsError(AdminOperationError):
-    """A number of partitions that a topic cannot have."""
+    """The number of partitions is not valid for the topic."""
 
 
 class InvalidReplicationFactorError(AdminOperationError):
-    """A number of replicas that a topic cannot have."""
+    """The number of replicas is not valid for the topic."""
 
 
 class InvalidAssignmentError(AdminOperationError):
-    """Partitions put on brokers in a way that cannot be."""
+    """An assignment of partitions to brokers that is not valid."""
 
 
 class UnevenAssignmentError(InvalidAssignmentError, InvalidArgumentError):
-    """Replicas named twice, or not as many of each partition; an illegal argument to the JVM."""
+    """A replica is named twice, or partitions differ in their number of replicas."""
 
     java_class = InvalidArgumentError.java_class
 
 
 class UnknownTopicError(AdminOperationError):
-    """There is no such topic."""
+    """The topic does not exist."""
 
 
 # --- assignments
@@ -75,10 +75,10 @@ def assign_replicas(
 ) -> dict[int, list[int]]:
     """Spread the replicas of ``partitions`` new partitions over ``brokers``.
 
-    First replicas go round the brokers from index ``start``; the others follow at a distance
-    that begins with ``shift`` and grows by one each time round, so that the partitions of one
-    leader have their followers on different brokers. Both are random unless given. Partitions
-    count from ``first_partition``. Raises AdminOperationError.
+    The first replicas are placed round-robin from broker index ``start``. The other replicas
+    are placed at a distance that begins with ``shift`` and grows by one each round, so that the
+    partitions of one leader have their followers on different brokers. Both are random unless
+    given. Partitions are numbered from ``first_partition``. Raises AdminOperationError.
     """
     if partitions <= 0:
         raise InvalidPartitionsError("number of partitions must be larger than 0")
@@ -102,7 +102,7 @@ def assign_replicas(
 
 
 def check_assignment(assignment: Assignment) -> None:
-    """As many replicas everywhere, none twice. Raises UnevenAssignmentError."""
+    """Check that all partitions have as many replicas, none twice. Raises UnevenAssignmentError."""
     if len({len(replicas) for replicas in assignment.values()}) != 1:
         raise UnevenAssignmentError(
             "requirement failed: All partitions should have the same number of replicas."
@@ -121,7 +121,7 @@ def check_assignment(assignment: Assignment) -> None:
 
 
 def list_topics(client: ZkClient) -> list[str]:
-    """Every topic, sorted, those marked for deletion too."""
+    """Every topic, sorted, including those marked for deletion."""
     return sorted(client.children_if_exists(znodes.BROKER_TOPICS))
 
 
@@ -136,7 +136,7 @@ def topic_exists(client: ZkClient, topic: str) -> bool:
 
 
 def fetch_assignment(client: ZkClient, topic: str) -> dict[int, tuple[int, ...]] | None:
-    """Partition to replicas, None without such a topic. Raises MalformedNodeError."""
+    """Partition to replicas; None if the topic does not exist. Raises MalformedNodeError."""
     path = znodes.topic_path(topic)
     found = client.get_if_exists(path)
     return None if found is None else znodes.decode_topic(path, found[0])
@@ -152,14 +152,14 @@ def fetch_partition_state(
 
 
 def fetch_topic_config(client: ZkClient, topic: str) -> dict[str, str]:
-    """The topic's overrides, none without a node. Raises MalformedNodeError."""
+    """The topic's overrides; empty if it has no node. Raises MalformedNodeError."""
     path = znodes.topic_config_path(topic)
     found = client.get_if_exists(path)
     return {} if found is None else znodes.decode_topic_config(path, found[0])
 
 
 def fetch_all_topic_configs(client: ZkClient) -> dict[str, dict[str, str]]:
-    """Topic to overrides; a node that makes no sense counts as none, with an error logged."""
+    """Topic to overrides. A malformed node is logged as an error and counts as empty."""
     configs = {}
     for topic in list_topics(client):
         try:
@@ -183,7 +183,7 @@ def create_topic(
     replication_factor: int,
     config: Mapping[str, str] | None = None,
 ) -> dict[int, list[int]]:
-    """Create a topic over the live brokers; its assignment.
+    """Create a topic over the live brokers and return its assignment.
 
     Raises AdminOperationError, InvalidTopicError, ConfigError, TopicExistsError.
     """
@@ -198,7 +198,7 @@ def create_topic_with_assignment(
     assignment: Assignment,
     config: Mapping[str, str] | None = None,
 ) -> None:
-    """Create a topic just so; whether the brokers exist is not looked at.
+    """Create a topic with this assignment, without checking that the brokers exist.
 
     Raises InvalidTopicError, ConfigError, InvalidArgumentError, TopicExistsError.
     """
@@ -219,7 +219,7 @@ def _shown(data: bytes) -> str:
 def check_new_topic(
     client: ZkClient, topic: str, assignment: Assignment, config: Mapping[str, str]
 ) -> None:
-    """Whether a topic could be created so; raises what ``create_topic_with_assignment`` does."""
+    """Check the arguments of ``create_topic_with_assignment``; raises as it does."""
     validate_topic(topic)
     LogConfig.validate(config)
     check_assignment(assignment)
@@ -228,7 +228,7 @@ def check_new_topic(
 
 
 def _create(client: ZkClient, topic: str, data: bytes, config: bytes) -> bool:
-    """One transaction for both nodes; False when the ground moved and it should be tried again."""
+    """Write both nodes in one transaction; False if a node changed and it should be tried again."""
     path, config_path = znodes.topic_path(topic), znodes.topic_config_path(topic)
     # A topic deleted by hand leaves its config behind.
     leftover = client.exists(config_path) is not None
@@ -258,10 +258,10 @@ def add_partitions(
     new_replicas: Sequence[Sequence[int]] = (),
     validate_only: bool = False,
 ) -> dict[int, list[int]]:
-    """Grow a topic to ``partitions``; the new ones' assignment.
+    """Grow a topic to ``partitions`` and return the assignment of the new ones.
 
-    ``new_replicas`` are those of each new partition. ``replica_assignment`` says the same as
-    text and lists all partitions, "1:2,2:1"; the entries of existing ones are ignored. Raises
+    ``new_replicas`` are those of each new partition. ``replica_assignment`` is the text form
+    ("1:2,2:1"), which lists all partitions; the entries of existing ones are ignored. Raises
     AdminOperationError.
     """
     path = znodes.topic_path(topic)
@@ -303,7 +303,7 @@ def _new_partitions(
             )
         added = place_by_hand(new_replicas, brokers, len(existing))
     else:
-        # A broker id where an index belongs: so does 0.8.2.2 (KAFKA-2146), to the same effect.
+        # 0.8.2.2 also passes a broker id where an index belongs (KAFKA-2146).
         added = assign_replicas(
             brokers,
             partitions - len(existing),
@@ -323,7 +323,10 @@ def _new_partitions(
 def place_by_hand(
     new_replicas: Sequence[Sequence[int]], brokers: Collection[int], first_partition: int
 ) -> dict[int, list[int]]:
-    """New partitions just so, from ``first_partition`` on. Raises InvalidAssignmentError."""
+    """Parse the replicas of the partitions from ``first_partition`` on.
+
+    Raises InvalidAssignmentError.
+    """
     added: dict[int, list[int]] = {}
     for partition, replicas in enumerate(new_replicas, first_partition):
         listed = f"List({', '.join(map(str, replicas))})"
@@ -344,7 +347,7 @@ def place_by_hand(
 
 
 def _parse_assignment(text: str) -> list[list[int]]:
-    """ "0:1,1:2"; entries that are empty stay so."""
+    """The lists of a text such as "0:1,1:2"; empty entries are kept."""
     return [
         [parse_broker_id(word) for word in entry.split(":")] if entry else []
         for entry in text.split(",")
@@ -362,7 +365,7 @@ def parse_broker_id(text: str) -> int:
 def change_topic_config(client: ZkClient, topic: str, config: Mapping[str, str]) -> None:
     """Replace all overrides of a topic and notify the brokers.
 
-    Raises AdminOperationError without such a topic, ConfigError.
+    Raises AdminOperationError if the topic does not exist, and ConfigError.
     """
     if not topic_exists(client, topic):
         raise UnknownTopicError(f'Topic "{topic}" does not exist.')
@@ -387,7 +390,7 @@ def delete_topic(client: ZkClient, topic: str) -> None:
 def fetch_assignments(
     client: ZkClient, topics: Iterable[str]
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """The replicas of every partition of ``topics``; those that do not exist are left out."""
+    """The replicas of every partition of ``topics``. Topics that do not exist are left out."""
     return {
         TopicPartition(topic, partition): replicas
         for topic in topics
@@ -396,7 +399,7 @@ def fetch_assignments(
 
 
 def fetch_reassignments(client: ZkClient) -> dict[TopicPartition, tuple[int, ...]]:
-    """What is being moved, with the replicas to be. Raises MalformedNodeError."""
+    """The partitions being moved, with their new replicas. Raises MalformedNodeError."""
     path = znodes.REASSIGN_PARTITIONS
     found = client.get_if_exists(path)
     return {} if found is None else znodes.decode_reassignment(path, found[0])
@@ -405,20 +408,20 @@ def fetch_reassignments(client: ZkClient) -> dict[TopicPartition, tuple[int, ...
 def start_reassignment(
     client: ZkClient, partitions: Mapping[TopicPartition, Sequence[int]]
 ) -> None:
-    """Ask the controller to move partitions. Raises NodeExistsError while it moves others."""
+    """Ask the controller to move partitions. Raises NodeExistsError if a move is under way."""
     data = znodes.encode_reassignment(partitions)
     client.create(znodes.REASSIGN_PARTITIONS, data, makepath=True)
 
 
 def fetch_preferred_elections(client: ZkClient) -> list[TopicPartition]:
-    """Elections asked for and not yet held. Raises MalformedNodeError."""
+    """The partitions with a pending preferred replica election. Raises MalformedNodeError."""
     path = znodes.PREFERRED_REPLICA_ELECTION
     found = client.get_if_exists(path)
     return [] if found is None else znodes.decode_partitions(path, found[0])
 
 
 def start_preferred_election(client: ZkClient, partitions: Iterable[TopicPartition]) -> None:
-    """Ask the controller to let preferred replicas lead. Raises NodeExistsError while it does."""
+    """Ask for a preferred replica election. Raises NodeExistsError if one is under way."""
     data = znodes.encode_partitions(partitions)
     client.create(znodes.PREFERRED_REPLICA_ELECTION, data, makepath=True)
 
@@ -427,7 +430,7 @@ def start_preferred_election(client: ZkClient, partitions: Iterable[TopicPartiti
 
 
 def fetch_consumer_offset(client: ZkClient, group: str, topic: str, partition: int) -> int | None:
-    """The committed offset, None without one. Raises MalformedNodeError."""
+    """The committed offset; None if there is none. Raises MalformedNodeError."""
     path = znodes.consumer_offset_path(group, topic, partition)
     found = client.get_if_exists(path)
     return None if found is None else znodes.decode_offset(path, found[0])

@@ -1,4 +1,4 @@
-"""Values every layer shares, and the JVM arithmetic that the wire and ZooKeeper rely on."""
+"""Values that every layer uses, and the JVM arithmetic that the wire and ZooKeeper rely on."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Broker(NamedTuple):
 
 
 def validate_topic(name: str) -> None:
-    """Refuse a topic name in the words of kafka.common.Topic.
+    """Check a topic name; the errors are those of kafka.common.Topic.
 
     Raises InvalidTopicError (code 17).
     """

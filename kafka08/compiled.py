@@ -1,9 +1,9 @@
-"""The hot modules as machine code, where a C compiler is found: the same sources through mypyc.
+"""Compiles the hot modules with mypyc where a C compiler is installed.
 
-``python -m kafka08.compiled`` builds them into ``_compiled`` beside this file, ``activate`` lets
-imports find them there. What was built from other sources than those on disk is never loaded, so
-an edited module simply runs interpreted until the next build. Nothing depends on either: without
-a compiler, or with KAFKA08_INTERPRETED set, everything runs from the sources.
+``python -m kafka08.compiled`` builds them into ``_compiled`` beside this file; ``activate`` makes
+imports use that build. A build of other sources than those on disk is never loaded, so an edited
+module runs interpreted until the next build. The build is optional: without a compiler, or with
+KAFKA08_INTERPRETED set, everything runs from the sources.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ class _Finder:
 
 
 def is_ready() -> bool:
-    """Whether a build of today's sources is there and wanted."""
+    """Whether there is a build of the present sources and it may be used."""
     return not os.environ.get(SWITCH) and _directory().is_dir()
 
 
 def activate() -> bool:
-    """The same as ``is_ready``; from now on imports take the build.
+    """Make imports use the build, if ``is_ready``; returns ``is_ready``.
 
-    To be called before any of the modules is imported.
+    Must be called before any of the modules is imported.
     """
     if not is_ready():
         return False
@@ -107,7 +107,7 @@ def build() -> Path:
         unfinished.mkdir()
         for name, path in found.items():
             shutil.copy(path, unfinished / f"{name}{_SUFFIX}")
-        unfinished.rename(target)  # a build is there as a whole or not at all
+        unfinished.rename(target)  # a build appears as a whole or not at all
     return target
 
 
@@ -132,8 +132,8 @@ def _sources() -> list[str]:
 
 
 def _directory() -> Path:
-    """Named after what went into it: a build of other sources has another name. All sources
-    count, as compiled code relies on the types in the modules it imports."""
+    """The build's directory, named by a digest of all sources: a build of other sources has
+    another name. All sources count, as compiled code relies on the types of what it imports."""
     digest = hashlib.sha256(_SUFFIX.encode())
     for source in sorted(_HERE.rglob("*.py")):
         digest.update(source.read_bytes())
@@ -141,7 +141,7 @@ def _directory() -> Path:
 
 
 def obstacle() -> str:
-    """What a build on this machine lacks; empty where it lacks nothing but Python packages."""
+    """What is missing for a build on this machine, other than Python packages; may be empty."""
     compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
     if shutil.which(compiler) is None:
         return f"there is no C compiler ({compiler})"
@@ -151,9 +151,9 @@ def obstacle() -> str:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Build, and say in one line what became of it; 1 when nothing is compiled.
+    """Build and print the outcome in one line; returns 1 if nothing is compiled.
 
-    With ``--ready``: only whether the machine can compile, as the exit status.
+    With ``--ready`` the exit status only says whether the machine can compile.
     """
     if "--ready" in argv:
         return 1 if obstacle() else 0

@@ -2,7 +2,7 @@
 
 ``BrokerConfig`` mirrors kafka.server.KafkaConfig, ``LogConfig`` kafka.log.LogConfig. Attributes
 are the keys with dots as underscores, already resolved: a key that stands in for another one
-(``log.roll.hours`` for ``log.roll.ms``) has done so. docs/settings.md is made from here.
+(``log.roll.hours`` for ``log.roll.ms``) has done so. docs/settings.md is generated from here.
 """
 
 from __future__ import annotations
@@ -123,29 +123,29 @@ class BrokerConfig(Settings):
         "queued.max.requests",
         500,
         low=1,
-        doc="Requests that may wait to be served before no more are read.",
+        doc="Requests that may wait to be served. When so many wait, no more are read.",
     )
     queued_max_request_bytes: int = setting(
         "queued.max.request.bytes",
         kind=LONG,
         derive=_queued_max_request_bytes,
         default_text="268435456, or twice `socket.request.max.bytes`",
-        doc="Most that requests take in memory before they are whole or served, those that fit a "
-        "buffer of 256 KiB not counted; beyond it sockets are not read. -1: no limit.",
+        doc="Most bytes of memory for requests that are incomplete or being served. Requests that "
+        "fit a buffer of 256 KiB are not counted. At the limit sockets are not read. -1: no limit.",
     )
 
     port: int = setting("port", 9092, doc="Port to listen on.")
     host_name: str | None = setting(
         "host.name",
         None,
-        doc="Address to listen on; without it, every interface, IPv4 and IPv6.",
+        doc="Address to listen on. The default is every interface, IPv4 and IPv6.",
     )
     advertised_host_name: str | None = setting(
         "advertised.host.name",
         derive=value_of("host.name"),
         default_text="`host.name`, or else the machine's canonical name",
-        doc="Host that clients and other brokers are told to connect to. The machine's own name "
-        "must resolve where neither this nor `host.name` is set, or the broker does not start.",
+        doc="Host that clients and other brokers are told to connect to. If neither this nor "
+        "`host.name` is set, the machine's own name must resolve, or the broker does not start.",
     )
     advertised_port: int = setting(
         "advertised.port",
@@ -216,7 +216,7 @@ class BrokerConfig(Settings):
         "log.roll.jitter.hours",
         0,
         low=0,
-        doc="Most that chance may take off a segment's age, so that not all roll at once.",
+        doc="Largest random amount taken off that age, so that segments do not all roll at once.",
     )
     log_roll_jitter_ms: int = setting(
         "log.roll.jitter.ms",
@@ -276,7 +276,7 @@ class BrokerConfig(Settings):
         "log.cleaner.io.max.bytes.per.second",
         DOUBLE_MAX,
         DOUBLE,
-        doc="Most that all cleaner threads together read and write in a second.",
+        doc="Most bytes that all cleaner threads together read and write in a second.",
     )
     log_cleaner_dedupe_buffer_size: int = setting(
         "log.cleaner.dedupe.buffer.size",
@@ -294,7 +294,7 @@ class BrokerConfig(Settings):
     log_cleaner_io_buffer_load_factor: float = setting(
         "log.cleaner.io.buffer.load.factor",
         0.9,
-        doc="How full a key map may get. The key's name is the original's slip.",
+        doc="How full a key map may get. The spelling of the key is the original's.",
     )
     log_cleaner_backoff_ms: int = setting(
         "log.cleaner.backoff.ms", 15000, LONG, low=0, doc="Pause when no log needs cleaning."
@@ -307,7 +307,7 @@ class BrokerConfig(Settings):
     log_cleaner_enable: bool = setting(
         "log.cleaner.enable",
         True,
-        doc="Compact logs. Without it, the original's default, a log to be compacted just grows.",
+        doc="Compact logs. If false (the original's default), logs to be compacted only grow.",
     )
     log_cleaner_delete_retention_ms: int = setting(
         "log.cleaner.delete.retention.ms",
@@ -327,7 +327,7 @@ class BrokerConfig(Settings):
         10485760,
         LONG,
         low=1,
-        doc="Most that is read for that in a second.",
+        doc="Most bytes that are read for that check in a second.",
     )
     log_index_size_max_bytes: int = setting(
         "log.index.size.max.bytes",
@@ -369,14 +369,14 @@ class BrokerConfig(Settings):
         "log.flush.offset.checkpoint.interval.ms",
         60000,
         low=0,
-        doc="How often the offsets from which recovery would start are written down.",
+        doc="How often the recovery points (where recovery would start) are written to disk.",
     )
     log_compressed_sets: str = setting(
         "log.compressed.sets",
         "verbatim",
         choices=_COMPRESSED_SETS,
-        doc="Ours. `verbatim` stores compressed messages as the producer sent them, without "
-        "inflating and deflating. `normalised` repacks them at append with absolute offsets, as "
+        doc="Not in the original. `verbatim` stores compressed messages as the producer sent them, "
+        "without repacking. `normalised` repacks them at append with absolute offsets, as "
         "the original does: set it where original brokers share the cluster or will open the "
         "same data directories.",
     )
@@ -416,7 +416,7 @@ class BrokerConfig(Settings):
         "replica.lag.time.max.ms",
         10000,
         LONG,
-        doc="A follower whose end offset was not heard of for this long leaves the isr.",
+        doc="A follower that has not reported its end offset for this long leaves the isr.",
     )
     replica_lag_max_messages: int = setting(
         "replica.lag.max.messages",
@@ -446,7 +446,9 @@ class BrokerConfig(Settings):
         doc="How long a leader may hold a follower's fetch; at most `replica.lag.time.max.ms`.",
     )
     replica_fetch_min_bytes: int = setting(
-        "replica.fetch.min.bytes", 1, doc="Bytes for which a leader holds a follower's fetch."
+        "replica.fetch.min.bytes",
+        1,
+        doc="Bytes a leader waits for before it answers a follower's fetch.",
     )
     num_replica_fetchers: int = setting(
         "num.replica.fetchers", 1, doc="Fetchers for each leader a broker follows."
@@ -460,12 +462,12 @@ class BrokerConfig(Settings):
     fetch_purgatory_purge_interval_requests: int = setting(
         "fetch.purgatory.purge.interval.requests",
         1000,
-        doc="Waiting fetches after which the original clears answered ones from memory.",
+        doc="Waiting fetches after which the original removes answered ones from memory.",
     )
     producer_purgatory_purge_interval_requests: int = setting(
         "producer.purgatory.purge.interval.requests",
         1000,
-        doc="Waiting produces after which the original clears answered ones from memory.",
+        doc="Waiting produces after which the original removes answered ones from memory.",
     )
     auto_leader_rebalance_enable: bool = setting(
         "auto.leader.rebalance.enable",
@@ -475,10 +477,10 @@ class BrokerConfig(Settings):
     leader_imbalance_per_broker_percentage: int = setting(
         "leader.imbalance.per.broker.percentage",
         10,
-        doc="Share of a broker's partitions led elsewhere above which leadership moves back.",
+        doc="Percentage of a broker's partitions led elsewhere above which leadership moves back.",
     )
     leader_imbalance_check_interval_seconds: int = setting(
-        "leader.imbalance.check.interval.seconds", 300, doc="How often that share is checked."
+        "leader.imbalance.check.interval.seconds", 300, doc="How often that percentage is checked."
     )
     unclean_leader_election_enable: bool = setting(
         "unclean.leader.election.enable",
@@ -490,7 +492,9 @@ class BrokerConfig(Settings):
         "controlled.shutdown.enable", True, doc="Move leadership away before stopping."
     )
     controlled_shutdown_max_retries: int = setting(
-        "controlled.shutdown.max.retries", 3, doc="Attempts at that before stopping anyway."
+        "controlled.shutdown.max.retries",
+        3,
+        doc="Attempts to move leadership before stopping anyway.",
     )
     controlled_shutdown_retry_backoff_ms: int = setting(
         "controlled.shutdown.retry.backoff.ms", 5000, doc="Pause between those attempts."
@@ -499,7 +503,7 @@ class BrokerConfig(Settings):
     offset_metadata_max_bytes: int = setting(
         "offset.metadata.max.bytes",
         4096,
-        doc="Longest text committed with an offset; counted in characters, like the original.",
+        doc="Longest metadata text of an offset commit, in characters as in the original.",
     )
     offsets_load_buffer_size: int = setting(
         "offsets.load.buffer.size",
@@ -512,7 +516,7 @@ class BrokerConfig(Settings):
         3,
         SHORT,
         low=1,
-        doc="Replicas of the offsets topic; fewer when fewer brokers live at its creation.",
+        doc="Replicas of the offsets topic; fewer if fewer brokers are live at its creation.",
     )
     offsets_topic_num_partitions: int = setting(
         "offsets.topic.num.partitions",
@@ -560,7 +564,7 @@ class BrokerConfig(Settings):
     delete_topic_enable: bool = setting(
         "delete.topic.enable",
         False,
-        doc="Carry out topic deletions. Without it they are only noted.",
+        doc="Carry out topic deletions. If false, topics are only marked for deletion.",
     )
 
     zookeeper_connect: str = setting(
@@ -570,7 +574,7 @@ class BrokerConfig(Settings):
     zookeeper_session_timeout_ms: int = setting(
         "zookeeper.session.timeout.ms",
         6000,
-        doc="Silence after which ZooKeeper takes the broker for dead.",
+        doc="Time without heartbeats after which ZooKeeper considers the broker dead.",
     )
     zookeeper_connection_timeout_ms: int = setting(
         "zookeeper.connection.timeout.ms",
@@ -669,7 +673,7 @@ class LogConfig(Settings):
     """The settings of one topic's logs: the broker's, unless the topic overrides them.
 
     ``cleanup_policy`` is always ``delete`` or ``compact``. Values of a topic are only parsed, not
-    limited, as in the original: ZooKeeper may hold any that an original tool wrote.
+    checked for a range, as in the original: an original tool may have written any value.
     """
 
     segment_bytes: int = setting(
@@ -679,7 +683,7 @@ class LogConfig(Settings):
         "segment.ms", 604800000, LONG, doc="Age at which a segment is closed."
     )
     segment_jitter_ms: int = setting(
-        "segment.jitter.ms", 0, LONG, doc="Most that chance may take off that age."
+        "segment.jitter.ms", 0, LONG, doc="Largest random amount taken off that age."
     )
     segment_index_bytes: int = setting(
         "segment.index.bytes", 10485760, doc="Size of a segment's index file."
@@ -770,7 +774,7 @@ class LogConfig(Settings):
         return cls(**values)
 
     def override(self, properties: Mapping[str, str]) -> LogConfig:
-        """This config with a topic's own values; names that do not exist are left alone.
+        """This config with a topic's own values; unknown names are ignored.
 
         Raises NumberFormatError in the JVM's words for a value that cannot be parsed.
         """
@@ -785,7 +789,7 @@ class LogConfig(Settings):
 
     @classmethod
     def validate(cls, properties: Mapping[str, str]) -> None:
-        """Refuse what a tool must not write for a topic, in the words of LogConfig.validate."""
+        """Check a topic's settings before a tool writes them; errors are LogConfig.validate's."""
         known = cls.keys()
         for name in properties:
             if name not in known:

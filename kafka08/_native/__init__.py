@@ -1,1 +1,1 @@
-"""Machine code for the inner loops. Every module here is optional: its users have a plain twin."""
+"""Machine code for the inner loops. Every module here is optional and has a Python twin."""

@@ -1,8 +1,8 @@
-"""Topics and their settings over the wire, for tools that shall not need ZooKeeper.
+"""Topics and their settings over the wire, for tools that do not use ZooKeeper.
 
-Reading topics takes a Metadata request, which any broker answers. The rest takes APIs of later
-releases, which brokers of 0.8.2.2 close the connection over: the first broker of the cluster that
-answers them is used, and AdminNotServedError says that there is none.
+Topics are read by a Metadata request, which any broker answers. All other methods use APIs of
+later releases, over which brokers of 0.8.2.2 close the connection. The first broker of the cluster
+that answers them is used. AdminNotServedError is raised if no broker does.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class AdminNotServedError(AdminOperationError):
 
 
 class RemoteError(AdminOperationError):
-    """What a broker refused, in its words. ``wire_code``: the code it gave."""
+    """A broker refused a request; the text is the broker's. ``wire_code``: the code it gave."""
 
     def __init__(self, wire_code: int, message: str | None, topic: str) -> None:
         if not message:
@@ -91,10 +91,10 @@ class AdminClient:
         if self._serving is not None:
             self._serving.close()
 
-    # --- what every broker answers
+    # --- served by every broker
 
     def metadata(self) -> schemas.MetadataResponse:
-        """All topics and live brokers. Creates no topic."""
+        """All topics and live brokers. Does not create topics."""
         return self._cluster.refresh()
 
     def create_by_metadata(self, topic: str) -> None:
@@ -115,10 +115,10 @@ class AdminClient:
                 raise RequestTimedOutError(f"Topic {topic} was created, but has no leaders yet")
             self._runtime.sleep(_POLL_SECONDS)
 
-    # --- what takes a broker of ours
+    # --- served by kafka08 brokers only
 
     def describe_group(self, group: str) -> admin_schemas.DescribedGroup:
-        """Who is in a group of consumers. Raises RemoteError, AdminNotServedError."""
+        """The members of a consumer group. Raises RemoteError, AdminNotServedError."""
         [found] = self._call(admin_schemas.DescribeGroupsRequest([group])).groups
         if found.error != NO_ERROR:
             name = for_code(found.error).text
@@ -154,7 +154,7 @@ class AdminClient:
         _raise_any(
             (
                 entry.error,
-                # This layout has no text, and the code alone says too little.
+                # This response does not carry a text, and the code alone says too little.
                 "Topic deletion is disabled (delete.topic.enable)"
                 if entry.error == admin_schemas.INVALID_REQUEST
                 else None,
@@ -202,8 +202,8 @@ class AdminClient:
     def _find_serving(self) -> Any:
         """A connection to a broker that answers these APIs.
 
-        Asked with a request that changes nothing: one cut off by the close of a connection could
-        not be repeated elsewhere.
+        It is found with a request that changes nothing: a request that a closed connection cuts
+        off could not be repeated on another broker.
         """
         brokers = [(b.host, b.port) for b in self.metadata().brokers] or self._bootstrap
         closed, cause = [], "no broker is known"

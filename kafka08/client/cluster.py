@@ -1,7 +1,7 @@
-"""What a client knows of the cluster: brokers, topics, leaders, and a channel to each broker.
+"""A client's view of the cluster: brokers, topics, leaders, and a channel to each broker.
 
-Mirrors kafka.client.ClientUtils, kafka.producer.ProducerPool and BrokerPartitionInfo. It asks
-and remembers; when to ask again is the caller's policy. Safe for concurrent use.
+Mirrors kafka.client.ClientUtils, kafka.producer.ProducerPool and BrokerPartitionInfo. It fetches
+and caches metadata; the caller decides when to refresh. Safe for concurrent use.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class NoBrokerError(KafkaError, OSError):
 class ClusterClient:
     """Metadata and connections of one cluster.
 
-    ``bootstrap``: the endpoints metadata is asked of, in random order, or a function that names
-    them anew each time. ``channel`` makes connections, with Channel's signature.
+    ``bootstrap``: the endpoints that are asked for metadata, in random order, or a function that
+    returns them and is called each time. ``channel`` makes connections, with Channel's signature.
     """
 
     def __init__(
@@ -81,10 +81,10 @@ class ClusterClient:
     # --- metadata
 
     def fetch_metadata(self, topics: Iterable[str]) -> schemas.MetadataResponse:
-        """Ask one broker after the other; none named means all topics. Raises NoBrokerError.
+        """Ask one broker after the other; no topics means all topics. Raises NoBrokerError.
 
-        A broker that has just started knows no topics, and no brokers, until the controller tells
-        it: its answer counts only when no other broker has a better one.
+        A broker that has just started does not know topics or brokers until the controller sends
+        them. Its answer is used only if no other broker has a better one.
         """
         request = schemas.MetadataRequest(list(topics))
         cause = "no broker is known"
@@ -148,7 +148,7 @@ class ClusterClient:
         return response
 
     def partitions(self, topic: str) -> list[schemas.PartitionMetadata]:
-        """A topic's partitions by id, asked for if unknown. Raises the error of the topic."""
+        """A topic's partitions by id, fetched if unknown. Raises the error of the topic."""
         metadata = self._topics.get(topic)
         if metadata is None or not metadata.partitions:
             self.refresh([topic])
@@ -160,7 +160,7 @@ class ClusterClient:
         return sorted(metadata.partitions, key=lambda p: p.partition)
 
     def known_endpoints(self) -> list[Endpoint]:
-        """Where the brokers of the last metadata are."""
+        """The endpoints of the brokers in the last metadata."""
         return endpoints_of(list(self._brokers.values()))
 
     def broker(self, node_id: int) -> Broker | None:
@@ -172,7 +172,7 @@ class ClusterClient:
         return self.known_leader(tp)
 
     def known_leader(self, tp: TopicPartition) -> Broker:
-        """The leader as last heard of, without asking. Raises as ``leader`` does."""
+        """The leader in the cached metadata. Raises as ``leader`` does."""
         metadata = self._topics.get(tp.topic)
         for partition in metadata.partitions if metadata else ():
             if partition.partition == tp.partition:
@@ -202,12 +202,12 @@ class ClusterClient:
         return self.call(self.leader(tp), request)
 
     def coordinator(self, group: str) -> Broker:
-        """The broker that keeps the group's offsets, asked of the listed brokers in turn."""
+        """The broker that keeps the group's offsets; the listed brokers are asked in turn."""
         brokers = (Broker(-1, host, port) for host, port in self._shuffled())
         return find_coordinator(group, brokers, self._channel)
 
     def abort(self) -> None:
-        """Give up asking for metadata, for good, from any task: who asks gets NoBrokerError."""
+        """Stop all metadata requests; later ones raise NoBrokerError. May be called by any task."""
         self._aborted = True
         for channel in list(self._asking):
             channel.abort()

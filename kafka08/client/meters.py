@@ -1,7 +1,7 @@
-"""Counts and times with their rates, as the JVM clients show them over JMX.
+"""Counts and times with their rates, as the JVM clients publish them over JMX.
 
-Mirrors com.yammer.metrics.core.Meter and Timer as far as their numbers go. A count that two
-tasks raise at once may lose one: they are for looking at, and cost the hot paths nothing.
+Mirrors the numbers of com.yammer.metrics.core.Meter and Timer. There is no lock, to keep the hot
+paths fast: when two tasks count at once, one count may be lost.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _MINUTE_S = 60.0
 
 
 class Meter:
-    """How many, and how many per second; ``now`` gives monotonic seconds."""
+    """A count and its rate per second; ``now`` gives monotonic seconds."""
 
     __slots__ = ("_begin", "_last", "_now", "_rate", "count")
 
@@ -44,7 +44,7 @@ class Meter:
 
 
 class Timer:
-    """How often, and how long it took in ms."""
+    """A count of calls, and their durations in ms."""
 
     __slots__ = ("_largest", "_meter", "_sum")
 

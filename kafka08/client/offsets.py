@@ -1,8 +1,8 @@
-"""Where a group's offsets are kept: ZooKeeper's nodes, or the group's coordinator.
+"""The two stores of a group's offsets: ZooKeeper's nodes and the group's coordinator.
 
 Mirrors the offset half of kafka.consumer.ZookeeperConsumerConnector and
-ClientUtils.channelToOffsetManager. Both stores speak of next offsets by partition, -1 for none;
-which store a group uses, and how often to try, is decided above.
+ClientUtils.channelToOffsetManager. Both stores hold next offsets by partition, -1 for none. The
+caller decides which store a group uses, and how often to try.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MOVED = (ConsumerCoordinatorNotAvailableError.code, NotCoordinatorForConsumerEr
 
 
 class Nodes(Protocol):
-    """What is needed of ZkClient."""
+    """The part of ZkClient that is used here."""
 
     def get_if_exists(self, path: str) -> tuple[bytes, Any] | None: ...
     def create_or_set(self, path: str, data: bytes) -> int: ...
@@ -49,7 +49,7 @@ class ZooKeeperOffsets:
         self._known: dict[TopicPartition, int] = {}
 
     def fetch(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Raises MalformedNodeError and what the client raises."""
+        """Raises MalformedNodeError and the client's errors."""
         return {tp: self._read(tp) for tp in partitions}
 
     def _read(self, tp: TopicPartition) -> int:
@@ -62,11 +62,11 @@ class ZooKeeperOffsets:
             raise MalformedNodeError(path, f"{error.reason}; {advice}") from None
 
     def adopt(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """These are known to be stored, or need not be."""
+        """Record offsets that are known to be stored, or need not be."""
         self._known = dict(offsets)
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> int:
-        """How many were written."""
+        """Returns how many were written."""
         written = 0
         for tp, offset in offsets.items():
             if self._known.get(tp) != offset:
@@ -108,7 +108,7 @@ class CoordinatorOffsets:
         self._channel: Any = None
 
     def connect(self) -> bool:
-        """Look for the coordinator until it is found; False when stopped before that."""
+        """Search until the coordinator is found; False if stopped before that."""
         while not self._stopping.is_set():
             try:
                 self.connect_once()
@@ -153,9 +153,9 @@ class CoordinatorOffsets:
         return codes
 
     def fetch(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int] | None:
-        """Try until the coordinator answers; None when stopped before that.
+        """Try until the coordinator answers; None if stopped before that.
 
-        Errors of single partitions other than "loading" and "moved" read as nothing stored.
+        A partition with an error other than "loading" or "moved" counts as not stored.
         """
         request = shapes.offset_fetch_request(self._group, partitions)
         while self.connect():

@@ -1,7 +1,7 @@
-"""Flat dicts keyed by TopicPartition on one side, the wire's nested values on the other.
+"""Converts between dicts keyed by TopicPartition and the nested values of requests and responses.
 
-Every request that names partitions nests them under their topics; callers think in partitions.
-Pure: no socket, no retry, no opinion on error codes.
+On the wire partitions are nested under their topics; callers use flat dicts. Pure: does not use
+sockets, does not retry, and does not interpret error codes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class StoredOffset(NamedTuple):
-    """What a group committed for a partition; offset -1 when nothing is stored."""
+    """The offset a group committed for a partition; -1 if nothing is stored."""
 
     offset: int
     metadata: str = ""
@@ -35,7 +35,7 @@ def by_topic(entries: Mapping[TopicPartition, T]) -> dict[str, list[tuple[int, T
 
 
 def flatten(topics: Iterable[Any]) -> dict[TopicPartition, Any]:
-    """A response's topics -> its partition entries by TopicPartition."""
+    """The partition entries of a response's topics, by TopicPartition."""
     return {
         TopicPartition(topic.topic, entry.partition): entry
         for topic in topics
@@ -67,7 +67,7 @@ def offsets_request(
     *,
     replica_id: int = schemas.CONSUMER_REPLICA_ID,
 ) -> schemas.OffsetsRequest:
-    """Offsets before a time each: ms since the epoch, LATEST_TIME or EARLIEST_TIME."""
+    """Ask for offsets before a time: ms since the epoch, LATEST_TIME or EARLIEST_TIME."""
     topics = [
         schemas.OffsetsTopic(
             topic, [schemas.OffsetsPartition(partition, time, max_offsets) for partition, time in p]

@@ -1,6 +1,6 @@
-"""Topics into Parquet or JSON files by time, as a connector: a bulk load on Spark every so often.
+"""A connector that copies topics to Parquet or JSON files by time, in periodic bulk loads on Spark.
 
-What a run is, and why killed ones leave nothing, is ``kafka08.spark.bulk``'s matter.
+``kafka08.spark.bulk`` defines a run and makes it atomic.
 """
 
 from __future__ import annotations
@@ -18,24 +18,26 @@ logger = logging.getLogger("kafka08.connect.bulk")
 
 @dataclass(frozen=True, kw_only=True)
 class BulkSinkConfig(Settings):
-    """``spark.*`` options besides go to the Spark session."""
+    """All ``spark.*`` options go to the Spark session as well."""
 
     topics: tuple[str, ...] = setting("topics", kind=LIST, doc="the topics")
     path: str = setting("path", doc="directory of the runs, by any URI that Hadoop knows")
     bucket: str = setting(
-        "bucket", "hour", choices=("day", "hour", "minute"), doc="how much time files are for"
+        "bucket", "hour", choices=("day", "hour", "minute"), doc="period of time that a file covers"
     )
     timestamp_field: str = setting(
-        "timestamp.field", "", doc="field of JSON values with the time; else that of the run counts"
+        "timestamp.field",
+        "",
+        doc="field of JSON values with the time; the default is the time of the run",
     )
     run_interval_ms: int = setting(
         "run.interval.ms", 60000, LONG, 0, LONG_MAX, doc="pause between two runs"
     )
     max_messages: int = setting(
-        "max.messages", 0, low=0, high=INT_MAX, doc="about the most of one run; 0: all there is"
+        "max.messages", 0, low=0, high=INT_MAX, doc="approximate limit of one run; 0: no limit"
     )
     fail_on_data_loss: bool = setting(
-        "fail.on.data.loss", True, doc="end when messages were removed before they were read"
+        "fail.on.data.loss", True, doc="fail if messages were removed before they were read"
     )
     max_retries: int = setting(
         "max.retries", 3, low=0, high=INT_MAX, doc="further tries after a run that failed"
@@ -96,7 +98,7 @@ class BulkSink(JobConnector):
     settings = BulkSinkConfig
 
     def start(self, properties: Mapping[str, str]) -> None:
-        """Raises ConfigError without PySpark. Imports it here, as tasks would block each other."""
+        """Import PySpark before tasks start, as they would block each other. Raises ConfigError."""
         super().start(properties)
         try:
             import kafka08.spark.bulk

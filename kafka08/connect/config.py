@@ -1,4 +1,4 @@
-"""The settings of a worker and those that every connector has, each declared once.
+"""The settings of a worker and those common to all connectors, each declared once.
 
 Names and defaults are those of org.apache.kafka.connect.runtime.WorkerConfig and ConnectorConfig.
 """
@@ -18,7 +18,7 @@ JSON_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerConfig(Settings):
-    """What connect-standalone reads from its first file.
+    """The settings that connect-standalone reads from its first file.
 
     ``producer.*`` and ``consumer.*`` go to the clients of the tasks, without the prefix.
     """
@@ -44,7 +44,7 @@ class WorkerConfig(Settings):
         LONG,
         1,
         LONG_MAX,
-        doc="how long the end waits for records to be acknowledged",
+        doc="how long a stopping task waits for records to be acknowledged",
     )
     task_shutdown_graceful_timeout_ms: int = setting(
         "task.shutdown.graceful.timeout.ms",
@@ -52,10 +52,10 @@ class WorkerConfig(Settings):
         LONG,
         0,
         LONG_MAX,
-        doc="how long all tasks together may take to end",
+        doc="how long all tasks together may take to stop",
     )
     plugin_path: tuple[str, ...] = setting(
-        "plugin.path", (), LIST, doc="directories and zip files in which connectors are looked for"
+        "plugin.path", (), LIST, doc="directories and zip files that are searched for connectors"
     )
 
     def check(self) -> None:
@@ -68,13 +68,15 @@ class WorkerConfig(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectorConfig(Settings):
-    """What every connector's file says."""
+    """The settings common to all connectors' files."""
 
-    name: str = setting("name", doc="its name; offsets and the group are kept under it")
+    name: str = setting("name", doc="the connector's name; offsets and the group are kept under it")
     connector_class: str = setting("connector.class", doc="a short name or module.Class")
-    tasks_max: int = setting("tasks.max", 1, low=1, doc="most tasks to cut the work into")
-    key_converter: str = setting("key.converter", "", doc="instead of the worker's")
-    value_converter: str = setting("value.converter", "", doc="instead of the worker's")
+    tasks_max: int = setting(
+        "tasks.max", 1, low=1, doc="largest number of tasks that share the work"
+    )
+    key_converter: str = setting("key.converter", "", doc="replaces the worker's")
+    value_converter: str = setting("value.converter", "", doc="replaces the worker's")
 
     def check(self) -> None:
         if not self.name.strip():
@@ -83,10 +85,10 @@ class ConnectorConfig(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class SinkConfig(Settings):
-    """What every sink's file says besides: one of the two."""
+    """The further settings of a sink's file; one of the two must be set."""
 
     topics: tuple[str, ...] = setting("topics", (), LIST, doc="the topics to read")
-    topics_regex: str = setting("topics.regex", "", doc="a regex that whole topic names match")
+    topics_regex: str = setting("topics.regex", "", doc="a regex that must match whole topic names")
 
     def check(self) -> None:
         if bool(self.topics) == bool(self.topics_regex):
@@ -104,7 +106,7 @@ class SinkConfig(Settings):
 
 
 def with_prefix(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """The settings below a prefix, without it."""
+    """The settings whose keys have a prefix, with the prefix removed."""
     return {
         key.removeprefix(prefix): value
         for key, value in properties.items()

@@ -1,4 +1,4 @@
-"""Keys and values as bytes, and back: JSON, with or without its schema, strings, bytes.
+"""Converts keys and values to bytes and back: JSON with or without its schema, strings, bytes.
 
 The bytes are those of org.apache.kafka.connect.{json.JsonConverter, storage.StringConverter,
 converters.ByteArrayConverter}. Null stays null in both directions.
@@ -20,7 +20,7 @@ ENVELOPE = {"schema", "payload"}
 
 
 class Converter:
-    """``properties`` are those below ``key.converter.`` or ``value.converter.``."""
+    """``properties``: the settings below ``key.converter.`` or ``value.converter.``."""
 
     def __init__(self, properties: Mapping[str, str], option: str) -> None:
         """``option`` is the prefix, for errors. Raises ConfigError."""
@@ -35,7 +35,7 @@ class Converter:
 
 
 class StringConverter(Converter):
-    """Text in UTF-8; bytes that are not come back as they were."""
+    """Text in UTF-8. Bytes that are not valid UTF-8 stay bytes."""
 
     def to_bytes(self, value: Any) -> bytes | None:
         if value is None or isinstance(value, bytes):
@@ -48,7 +48,7 @@ class StringConverter(Converter):
 
 
 class ByteArrayConverter(Converter):
-    """Bytes as they are. A str, as the file source gives, is its UTF-8."""
+    """Bytes, unchanged. A str, such as the file source returns, is encoded as UTF-8."""
 
     def to_bytes(self, value: Any) -> bytes | None:
         if value is None or isinstance(value, bytes):
@@ -64,7 +64,7 @@ class ByteArrayConverter(Converter):
 
 
 class JsonConverter(Converter):
-    """JSON; with schemas.enable (the default) in an envelope of schema and payload."""
+    """JSON; if schemas.enable is true (the default) in an envelope of schema and payload."""
 
     def __init__(self, properties: Mapping[str, str], option: str) -> None:
         text = properties.get(SCHEMAS_ENABLE, "true")
@@ -108,7 +108,7 @@ class JsonConverter(Converter):
 
 
 def schema_of(value: Any) -> dict[str, Any]:
-    """The schema that a plain value has. Raises DataError for one that JSON has no word for."""
+    """The schema of a plain value. Raises DataError for a type that JSON does not have."""
     for kind, name in ((bool, "boolean"), (int, "int64"), (float, "double"), (str, "string")):
         if isinstance(value, kind):
             return {"type": name, "optional": False}
@@ -122,11 +122,11 @@ def schema_of(value: Any) -> dict[str, Any]:
     if isinstance(value, list | tuple):
         items = schema_of(value[0]) if value else {"type": "string", "optional": True}
         return {"type": "array", "items": items, "optional": False}
-    raise DataError(f"A {type(value).__name__} has no place in JSON")
+    raise DataError(f"A {type(value).__name__} cannot be converted to JSON")
 
 
 def with_schema(schema: Any, payload: Any) -> Any:
-    """The payload with what its schema says are bytes as bytes."""
+    """The payload, with the fields that the schema declares as bytes decoded."""
     if not isinstance(schema, dict) or payload is None:
         return payload
     try:
@@ -151,7 +151,7 @@ def _json(value: Any) -> bytes:
 def _plain(value: Any) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
         return base64.b64encode(value).decode()
-    raise TypeError(f"a {type(value).__name__} has no place in JSON")
+    raise TypeError(f"a {type(value).__name__} cannot be converted to JSON")
 
 
 def _text(value: Any) -> str:

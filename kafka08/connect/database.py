@@ -1,7 +1,7 @@
-"""What the JDBC connectors need of a database, and SQLite through Python's own driver.
+"""The database interface of the JDBC connectors, and SQLite through Python's own driver.
 
-Databases with a JDBC driver are reached through Spark (``spark_database``). Values are plain: what
-JSON has, and bytes; times and decimals are texts.
+Databases with a JDBC driver are reached through Spark (``spark_database``). Values have the types
+of JSON, or are bytes; times and decimals are strings.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ SQLITE = ("jdbc:sqlite:", "sqlite:")
 
 
 class DatabaseError(ConnectError):
-    """The database refused something or is gone; worth another try."""
+    """The database rejected a statement or cannot be reached. The call may be repeated."""
 
 
 class Query(NamedTuple):
-    """Rows of ``source`` (a table's name, or a SELECT in parentheses) behind a place in it.
+    """The rows of ``source`` (a table's name, or a SELECT in parentheses) after a given row.
 
-    Empty column names: not ordered by that. ``after`` is (timestamp, incrementing) of the row
-    before, None for none; ``delay_ms`` leaves out timestamps that are younger.
+    An empty column name means that rows are not ordered by it. ``after`` is (timestamp,
+    incrementing) of the last row read, None at first. Rows with timestamps younger than
+    ``delay_ms`` are left out.
     """
 
     source: str
@@ -38,16 +39,16 @@ class Query(NamedTuple):
 
 
 class Database(Protocol):
-    """One connection, for one task. Everything raises DatabaseError."""
+    """One connection, for one task. All methods may raise DatabaseError."""
 
     def columns(self, table: str) -> list[str]:
-        """Names, empty when there is no such table."""
+        """The names of a table's columns; empty if the table does not exist."""
 
     def execute(self, statements: Iterable[str]) -> None:
         """In one transaction."""
 
     def rows(self, query: Query) -> Iterator[Row]:
-        """In the order of the query's columns."""
+        """The rows of a query, in the order of its columns."""
 
     def replace(
         self,
@@ -57,8 +58,8 @@ class Database(Protocol):
         rows: Sequence[Row],
         gone: Sequence[Row] = (),
     ) -> None:
-        """In one transaction: rows take the place of those with equal keys (without ``keys`` they
-        are added), rows with the keys of ``gone`` are removed."""
+        """Write in one transaction: rows replace those with equal keys (without ``keys`` they are
+        inserted), and rows with the keys of ``gone`` are deleted."""
 
     def close(self) -> None: ...
 
@@ -71,7 +72,7 @@ _PLAIN = re.compile(r"\w+(\.\w+)*")
 
 
 def table_name(table: str) -> str:
-    """As SQL has it: plain names stay as they are, in whatever case the database sees them."""
+    """A table's name in SQL. Plain names are not quoted, so the database decides on their case."""
     return table if _PLAIN.fullmatch(table) or '"' in table else quoted(table)
 
 
@@ -79,7 +80,7 @@ _TYPES: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", byte
 
 
 def create_table(table: str, row: Row, keys: Sequence[str]) -> str:
-    """DDL for a table that such rows fit in."""
+    """DDL for a table with the columns that these rows need."""
     columns = [
         f"{quoted(name)} {_TYPES.get(type(value), 'VARCHAR(4000)')}"
         + (" NOT NULL" if name in keys else "")
@@ -186,8 +187,8 @@ def _errors() -> Iterator[None]:
 
 
 def prepare(url: str) -> None:
-    """Import what ``connect`` needs, before there are threads: PySpark's modules import each other,
-    and two threads that begin to import them at once block each other.
+    """Import the modules that ``connect`` needs, before threads start: PySpark's modules import
+    each other, and two threads that import them at the same time would block each other.
 
     Raises ConfigError without PySpark.
     """
@@ -200,7 +201,7 @@ def prepare(url: str) -> None:
 
 
 def connect(url: str, properties: Mapping[str, str], name: str) -> Database:
-    """By ``connection.url``: SQLite here, ``jdbc:`` anything through Spark, for the task ``name``.
+    """Connect the task ``name`` to ``connection.url``: SQLite directly, ``jdbc:`` through Spark.
 
     Raises DatabaseError.
     """

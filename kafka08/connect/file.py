@@ -1,9 +1,9 @@
-"""Lines of a file into a topic, and messages into lines of a file.
+"""Connectors that copy lines of a file to a topic, and messages to lines of a file.
 
-Mirrors org.apache.kafka.connect.file. The source follows a file that is rotated or cut short, by
-its inode; only whole lines are sent. The sink keeps, beside its file, how long it was when offsets
-were last committed, and cuts off what follows when it starts: each message is a line once,
-whatever is killed.
+Mirrors org.apache.kafka.connect.file. The source follows a file that is rotated or truncated, by
+its inode; only whole lines are sent. Beside its file the sink stores the file's length at the last
+commit of offsets, and truncates the file to it when it starts. So each message is written exactly
+once, even if the worker is killed.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from kafka08.settings import INT_MAX, Settings, setting
 logger = logging.getLogger("org.apache.kafka.connect.file.FileStreamSourceTask")
 
 READ_BYTES = 1 << 20
-# Who writes may hold the old file open for a moment after it was renamed: so many empty polls.
+# The writer may hold the old file open for a moment after it was renamed: wait so many empty polls.
 PATIENCE = 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileSourceConfig(Settings):
-    file: str = setting("file", doc="the file to follow; it may come into being later")
-    topic: str = setting("topic", doc="the topic that lines go to")
+    file: str = setting("file", doc="the file to follow; it may be created later")
+    topic: str = setting("topic", doc="the topic to which lines are sent")
     batch_size: int = setting("batch.size", 2000, low=1, high=INT_MAX, doc="most lines of one poll")
 
 
 class FileStreamSourceTask(SourceTask):
-    """Offsets are {"position": bytes read, "inode": of which file}."""
+    """Offsets are {"position": bytes read, "inode": the file's inode}."""
 
     def start(self, properties: Mapping[str, str]) -> None:
         self._config = FileSourceConfig.from_properties(properties)
@@ -77,7 +77,7 @@ class FileStreamSourceTask(SourceTask):
     # --- which file
 
     def _open(self) -> bool:
-        """Go on where the last run ended, which may be in a file that has another name by now."""
+        """Continue where the last run ended, even if that file has been renamed since."""
         place = self.context.offset(self._source)
         if self._inode or place is None:
             return self._use(self._path, 0)
@@ -92,7 +92,7 @@ class FileStreamSourceTask(SourceTask):
         if rotated is not None:
             return self._use(rotated, position)
         if current is not None:
-            logger.warning("%s is another file now, and the old one is gone", self._path)
+            logger.warning("%s is now a different file, and the old one was removed", self._path)
         return self._use(self._path, 0)
 
     def _named_otherwise(self, inode: int) -> Path | None:
@@ -109,7 +109,7 @@ class FileStreamSourceTask(SourceTask):
             return False
         status = os.fstat(self._file.fileno())
         if status.st_size < position:
-            logger.warning("%s was cut short: it is read from its start", path)
+            logger.warning("%s was truncated: reading it from its start", path)
             position = 0
         self._inode = status.st_ino
         self._position = position
@@ -151,7 +151,7 @@ class FileStreamSourceTask(SourceTask):
         assert self._file is not None
         status = os.fstat(self._file.fileno())
         if status.st_size < self._position + len(self._rest):
-            logger.warning("%s was cut short: it is read from its start", self._path)
+            logger.warning("%s was truncated: reading it from its start", self._path)
             self._file.seek(0)
             self._position, self._rest = 0, b""
             return
@@ -164,7 +164,9 @@ class FileStreamSourceTask(SourceTask):
         self._patience -= 1
         if self._patience == 0:
             if self._rest:
-                logger.warning("The last line of a rotated %s has no end", self._path)
+                logger.warning(
+                    "The last line of the rotated %s does not end with a newline", self._path
+                )
             self._file.close()
             self._file = None
             self._use(self._path, 0)
@@ -185,7 +187,7 @@ class FileSinkConfig(Settings):
 
 
 class FileStreamSinkTask(SinkTask):
-    """``FILE.offsets`` holds the length of the file and the offsets it stands for."""
+    """``FILE.offsets`` holds the length of the file and the offsets written up to there."""
 
     def start(self, properties: Mapping[str, str]) -> None:
         """Raises ConnectError for a file that cannot be written."""
@@ -204,7 +206,7 @@ class FileStreamSinkTask(SinkTask):
                 self._recover()
 
     def _recover(self) -> None:
-        """Cut off what was written after the last flush."""
+        """Truncate the file to its length at the last flush."""
         assert self._notes is not None
         size = 0
         if self._notes.exists():
@@ -246,7 +248,7 @@ class FileStreamSinkTask(SinkTask):
 
     def stop(self) -> None:
         if self._file is not sys.stdout.buffer:
-            with suppress(OSError):  # on a full disk; what was flushed is there
+            with suppress(OSError):  # on a full disk; flushed lines are safe
                 self._file.close()
 
 
@@ -258,7 +260,7 @@ def _line(value: Any) -> bytes:
 
 
 class FileStreamSink(SinkConnector):
-    """One task whatever tasks.max says: a file has one end."""
+    """One task whatever tasks.max says: only one task can append to a file."""
 
     settings = FileSinkConfig
     task_class = FileStreamSinkTask

@@ -1,8 +1,7 @@
-"""What a connector is made of: subclass these and name the class in ``connector.class``.
+"""The base classes of connectors: subclass these and name the class in ``connector.class``.
 
-A connector says which settings it takes and how its work is cut into tasks; a task does the work,
-on a thread of its own. Mirrors org.apache.kafka.connect.{source,sink,connector}. Knows nothing of
-who runs it.
+A connector declares its settings and divides its work into tasks. Each task runs on a thread of
+its own. Mirrors org.apache.kafka.connect.{source,sink,connector}. Does not depend on the worker.
 """
 
 from __future__ import annotations
@@ -15,31 +14,31 @@ from kafka08.errors import KafkaError
 from kafka08.runtime import Event
 from kafka08.settings import Settings
 
-# What identifies a source (a file's name), and a place in it (a position): JSON values only.
+# Identifies a source (a file's name) and a position in it. JSON values only.
 Place = Mapping[str, Any]
 
 
 class ConnectError(KafkaError):
-    """A task cannot go on; the text says why, and names option and value where one is at fault."""
+    """A task cannot continue. The text gives the reason, and the option and value at fault."""
 
     java_class = "org.apache.kafka.connect.errors.ConnectException"
 
 
 class RetriableError(ConnectError):
-    """From ``put``: the same records are put again after a pause."""
+    """Raised by ``put``: the same records are put again after a pause."""
 
     retriable = True
     java_class = "org.apache.kafka.connect.errors.RetriableException"
 
 
 class DataError(ConnectError):
-    """A record that a converter or a task cannot make sense of."""
+    """A record that a converter or a task cannot interpret."""
 
     java_class = "org.apache.kafka.connect.errors.DataException"
 
 
 class SourceRecord(NamedTuple):
-    """What a source hands over. Once it is stored, ``offset`` is remembered for ``source``."""
+    """A record from a source. Once it is stored, ``offset`` is remembered for ``source``."""
 
     source: Place
     offset: Place
@@ -50,7 +49,7 @@ class SourceRecord(NamedTuple):
 
 
 class SinkRecord(NamedTuple):
-    """A message of a topic with key and value as the converters made them."""
+    """A message of a topic, with key and value as decoded by the converters."""
 
     topic: str
     partition: int
@@ -60,10 +59,10 @@ class SinkRecord(NamedTuple):
 
 
 class Context(NamedTuple):
-    """What the worker gives a task.
+    """The objects that the worker passes to a task.
 
-    ``stopping`` is set when the task is to end: wait on it instead of sleeping. ``offset(source)``
-    is what was remembered for a source, None at first.
+    ``stopping`` is set when the task must end: wait on it instead of sleeping. ``offset(source)``
+    returns the remembered offset of a source, None at first.
     """
 
     name: str
@@ -77,48 +76,48 @@ class Task:
     context: Context
 
     def start(self, properties: Mapping[str, str]) -> None:
-        """Open what is needed; ``properties`` are one element of ``task_configs``."""
+        """Open resources. ``properties`` are one element of ``task_configs``."""
 
     def stop(self) -> None:
-        """Close it, also after an error, once."""
+        """Close resources. Called once, also after an error."""
 
 
 class SourceTask(Task):
     def poll(self) -> Sequence[SourceRecord]:
-        """The next records in the order of their offsets. After nothing it is asked again in
-        a moment."""
+        """The next records in the order of their offsets. If it returns none, it is called
+        again after a moment."""
         raise NotImplementedError
 
     def commit(self) -> None:
-        """All records polled so far are stored and their offsets remembered."""
+        """Called when all records polled so far are stored and their offsets remembered."""
 
 
 class SinkTask(Task):
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """These are this task's from now on. The offsets to go on from, where the task knows
-        better than the group."""
+        """Called with partitions newly assigned to this task. Returns the offsets to start from,
+        for those where the task does not use the group's."""
         return {}
 
     def put(self, records: Sequence[SinkRecord]) -> None:
-        """Take records. They may stay in memory until ``flush``."""
+        """Accept records. They may stay in memory until ``flush``."""
         raise NotImplementedError
 
     def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Make durable all that was put: the messages before these offsets. They are committed
-        when this returns."""
+        """Make all records durable that were put, the messages before these offsets. The offsets
+        are committed when this returns."""
 
 
 class JobTask(Task):
-    """Work that reads and writes topics by itself, such as a Spark job."""
+    """A task that reads and writes topics itself, such as a Spark job."""
 
     def run(self) -> None:
-        """Do it once more; called again and again. Wait on ``context.stopping`` in between."""
+        """Run once; called repeatedly. Wait on ``context.stopping`` between runs."""
         raise NotImplementedError
 
 
 class Connector:
-    """Cuts the work into tasks. ``settings`` declares the options: they are checked before
-    anything starts."""
+    """Divides the work into tasks. ``settings`` declares the options, which are checked before
+    any task starts."""
 
     settings: ClassVar[type[Settings] | None] = None
     task_class: ClassVar[type[Task]]
@@ -130,11 +129,11 @@ class Connector:
         self.properties = dict(properties)
 
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
-        """Properties of each task, at most ``max_tasks`` of them; by default one task."""
+        """The properties of each task, at most ``max_tasks`` of them; by default one task."""
         return [dict(self.properties)]
 
     def stop(self) -> None:
-        """All tasks have ended."""
+        """Called when all tasks have ended."""
 
 
 class SourceConnector(Connector):
@@ -144,7 +143,7 @@ class SourceConnector(Connector):
 class SinkConnector(Connector):
     """Reads ``topics`` or ``topics.regex``; ``task_class`` is a SinkTask.
 
-    The partitions are shared out among the tasks.
+    The partitions are divided among the tasks.
     """
 
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
@@ -152,4 +151,4 @@ class SinkConnector(Connector):
 
 
 class JobConnector(Connector):
-    """Its ``task_class`` is a JobTask, which finds its own way to brokers and topics."""
+    """Its ``task_class`` is a JobTask, which connects to brokers by itself."""

@@ -1,9 +1,9 @@
-"""Rows of tables into topics, and messages into rows.
+"""Connectors that copy rows of tables to topics, and messages to rows.
 
 The options are those of the well-known JDBC connectors (io.confluent.connect.jdbc). The source
-follows tables by a column that grows, a time of change, or both; the sink inserts, or replaces
-rows by their key so that messages written twice do no harm. How a database is reached is
-``database``'s matter.
+finds new rows by an incrementing column, a timestamp of the last change, or both. The sink inserts
+rows, or replaces them by key so that messages written twice leave one row. ``database`` connects
+to databases.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ KAFKA_COLUMNS = ("__connect_topic", "__connect_partition", "__connect_offset")
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectionConfig(Settings):
-    """``spark.*`` options besides go to the Spark session that JDBC URLs need."""
+    """All ``spark.*`` options go to the Spark session, which JDBC URLs need."""
 
     connection_url: str = setting("connection.url", doc="jdbc:..., or sqlite:PATH")
-    connection_user: str = setting("connection.user", "", doc="as whom to connect")
+    connection_user: str = setting("connection.user", "", doc="the database user")
     connection_password: str = setting("connection.password", "", doc="the user's password")
     connection_driver: str = setting("connection.driver", "", doc="the driver's Java class")
     connection_jar: str = setting("connection.jar", "", doc="the driver's jar file")
 
     @property
     def shown_url(self) -> str:
-        """For errors and logs: without a password."""
+        """The URL for errors and logs, without a password."""
         return _PASSWORD.sub(r"\1***", self.connection_url)
 
     def check(self) -> None:
@@ -81,10 +81,10 @@ class SourceConfig(ConnectionConfig):
     table_whitelist: tuple[str, ...] = setting("table.whitelist", (), LIST, doc="the tables")
     query: str = setting("query", "", doc="a SELECT instead of tables")
     topic_prefix: str = setting(
-        "topic.prefix", doc="before the table's name; the whole topic of a query"
+        "topic.prefix", doc="prefix of the table's name; for a query, the whole topic"
     )
     incrementing_column_name: str = setting(
-        "incrementing.column.name", "", doc="a column that only grows, as new rows come"
+        "incrementing.column.name", "", doc="a column whose values only increase with new rows"
     )
     timestamp_column_name: str = setting(
         "timestamp.column.name", "", doc="a column with the time of a row's last change"
@@ -94,10 +94,10 @@ class SourceConfig(ConnectionConfig):
         0,
         low=0,
         high=INT_MAX,
-        doc="how old changes must be, so that transactions that end late are not missed",
+        doc="age at which changes are read, so that transactions that commit late are not missed",
     )
     poll_interval_ms: int = setting(
-        "poll.interval.ms", 5000, low=0, high=INT_MAX, doc="pause between two looks at a table"
+        "poll.interval.ms", 5000, low=0, high=INT_MAX, doc="pause between two queries of a table"
     )
     batch_max_rows: int = setting(
         "batch.max.rows", 100, low=1, high=INT_MAX, doc="most rows of one poll"
@@ -135,7 +135,7 @@ class JdbcSourceTask(SourceTask):
         self._failures = 0
 
     def poll(self) -> Sequence[SourceRecord]:
-        """Raises ConnectError when the database stays away."""
+        """Raises ConnectError if the database cannot be reached within all tries."""
         try:
             records = self._records()
         except DatabaseError as error:
@@ -176,7 +176,7 @@ class JdbcSourceTask(SourceTask):
                 self.context.stopping.wait(self._config.poll_interval_ms / 1000)
         return records
 
-    # --- a look at one table
+    # --- reading one table
 
     def _look(self, database: Database, table: str) -> Iterator[SourceRecord]:
         config = self._config
@@ -193,7 +193,7 @@ class JdbcSourceTask(SourceTask):
         before: tuple[Row, tuple[Any, Any]] | None = None
         for row in database.rows(query):
             here = (_value(row, query.timestamp), _value(row, query.incrementing))
-            # Rows of one time are one step: after a part of them, the time before is remembered.
+            # Rows with one timestamp are one step: until all are read, the one before is kept.
             if before is not None:
                 if query.incrementing or before[1] != here:
                     place = before[1]
@@ -221,7 +221,7 @@ class JdbcSourceTask(SourceTask):
 
 
 def _value(row: Row, column: str) -> Any:
-    """A row's value whatever case the database gives its columns. Raises DatabaseError."""
+    """A row's value; the column's name may differ in case. Raises DatabaseError."""
     if not column:
         return None
     if column in row:
@@ -241,7 +241,7 @@ class JdbcSource(SourceConnector):
         prepare(properties["connection.url"])
 
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
-        """The tables shared out."""
+        """The tables, divided among the tasks."""
         tables = SourceConfig.from_properties(self.properties).table_whitelist
         shares = [tables[number::max_tasks] for number in range(max_tasks)]
         configs = [
@@ -310,7 +310,7 @@ class JdbcSinkTask(SinkTask):
         self._failures = 0
 
     def put(self, records: Sequence[SinkRecord]) -> None:
-        """Written when this returns, a transaction per table and ``batch.size`` messages.
+        """Write records, in a transaction per table and ``batch.size`` messages.
 
         Raises RetriableError while tries are left, ConnectError afterwards.
         """
@@ -362,7 +362,7 @@ class JdbcSinkTask(SinkTask):
         columns: Sequence[str],
         keys: Sequence[str],
     ) -> dict[str, str]:
-        """Field -> column of the table, which may write it in another case."""
+        """Field -> column of the table, whose name may differ in case."""
         there = database.columns(table)
         if not there and self._config.auto_create and rows:
             example = {name: _first(rows, name) for name in columns}
@@ -383,7 +383,7 @@ class JdbcSinkTask(SinkTask):
         return names
 
     def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """``put`` has written everything."""
+        """Does nothing: ``put`` has written everything."""
 
     def stop(self) -> None:
         if self._database is not None:

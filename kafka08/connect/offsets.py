@@ -1,7 +1,7 @@
-"""The file in which sources remember how far they are.
+"""The file in which sources store their offsets.
 
 One JSON document: ``["connector", source] -> offset``, both as JSON texts. It is replaced as a
-whole, so that a kill leaves the old or the new one. Whose offsets they are is the callers' matter.
+whole, so that a kill leaves the old or the new one. The callers define the keys.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ OPTION = "offset.storage.file.filename"
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Durable and all or nothing when it returns. Raises OSError."""
+    """Replace the file atomically; it is durable on return. Raises OSError."""
     temporary = path.with_name(f"{path.name}.tmp")
-    temporary.unlink(missing_ok=True)  # never written through: it may be somebody's link
+    temporary.unlink(missing_ok=True)  # never opened for writing: it may be another user's link
     with temporary.open("xb") as file:
         file.write(data)
         file.flush()
@@ -41,7 +41,7 @@ def key_of(name: str, source: Mapping[str, Any]) -> str:
 
 
 class OffsetFile:
-    """Safe for concurrent use by the tasks of one worker; a second worker is refused.
+    """Safe for concurrent use by the tasks of one worker. A second worker cannot open the file.
 
     Raises ConfigError for a file that cannot be used.
     """
@@ -80,7 +80,7 @@ class OffsetFile:
         return found
 
     def write(self, name: str, offsets: Mapping[str, Mapping[str, Any]]) -> None:
-        """Remember offsets by the JSON of their sources. Raises OSError, and then nothing is."""
+        """Store offsets by the JSON of their sources: all of them, or none if it raises OSError."""
         with self._lock:
             updated = dict(self._offsets)
             for source, offset in offsets.items():
@@ -95,7 +95,7 @@ class OffsetFile:
 
 
 def _refuse_foreign(*paths: Path) -> None:
-    """Raise OSError for a file of somebody else in a directory where everybody may put one."""
+    """Raise OSError for another user's file in a directory that everybody may write to."""
     for path in paths:
         if not path.parent.stat().st_mode & stat.S_IWOTH or not os.path.lexists(path):
             continue

@@ -1,4 +1,4 @@
-"""From the text of ``connector.class`` or ``value.converter`` to a Python class."""
+"""Finds the Python class that ``connector.class`` or ``value.converter`` names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka08.errors import ConfigError
 
-# Short name -> where it is. A name of the JVM's is known by its last word.
+# Short name -> module.Class. A JVM class name is recognised by its last part.
 CONNECTORS = {
     "FileStreamSource": "kafka08.connect.file.FileStreamSource",
     "FileStreamSink": "kafka08.connect.file.FileStreamSink",

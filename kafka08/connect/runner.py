@@ -1,6 +1,6 @@
-"""One task on a thread of its own: started, stepped until told to stop or failed, ended.
+"""Runs one task on a thread: start it, step it until it is stopped or fails, end it.
 
-What a step is, ``source``, ``sink`` and ``job`` say. A task that fails ends; its error is kept.
+Subclasses define a step. A task that fails ends, and its error is kept.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ logger = logging.getLogger("org.apache.kafka.connect.runtime.WorkerTask")
 
 
 class Runner:
-    """``ended`` is set each time a runner ends, well or not."""
+    """``ended`` is set each time a runner ends, with or without an error."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Runner:
         self._context.stopping.set()
 
     def join(self, timeout: float) -> bool:
-        """Whether it has ended within ``timeout`` seconds."""
+        """Wait up to ``timeout`` seconds; whether it has ended."""
         return self._thread is None or self._thread.join(timeout)
 
     def run(self) -> None:
@@ -80,18 +80,18 @@ class Runner:
     # --- for subclasses
 
     def begin(self) -> None:
-        """After the task was started."""
+        """Called after the task was started."""
 
     def step(self) -> None:
-        """A second's work at most, or a wait on ``stopping``."""
+        """Work for a second at most, or wait on ``stopping``."""
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Before the task is stopped; ``error`` says whether it failed."""
+        """Called before the task is stopped; ``error`` is set if it failed."""
 
 
 class JobRunner(Runner):
-    """Runs a JobTask again and again."""
+    """Runs a JobTask repeatedly."""
 
     _task: JobTask
 

@@ -1,8 +1,8 @@
-"""Runs a sink task: messages are put, flushed, and only then committed for the group.
+"""Runs a sink task: messages are put and flushed before their offsets are committed.
 
 The group ``connect-NAME`` keeps its offsets with its coordinator (`__consumer_offsets`), where
-the group tools find them; ZooKeeper is not needed. The partitions of a topic are shared out among
-the tasks of this worker, the same way whatever comes and goes. Mirrors
+the group tools find them; ZooKeeper is not needed. The partitions of a topic are divided among
+the tasks of this worker by a fixed rule. Mirrors
 org.apache.kafka.connect.runtime.WorkerSinkTask.
 """
 
@@ -36,7 +36,7 @@ DISCOVER_S = 10.0
 
 
 class Supply(NamedTuple):
-    """How a sink's messages come from the brokers. ``share`` is (this task, number of tasks)."""
+    """Reads a sink's messages from the brokers. ``share`` is (this task, number of tasks)."""
 
     key_converter: Converter
     value_converter: Converter
@@ -48,7 +48,8 @@ class Supply(NamedTuple):
 
 
 def is_mine(tp: TopicPartition, share: tuple[int, int]) -> bool:
-    """Depends on nothing but the partition, so that one more moves no other."""
+    """Whether the task reads a partition. It depends only on the partition and the number of
+    tasks, so that a new partition does not move others."""
     number, tasks = share
     return (java_string_hash(tp.topic) + tp.partition) % tasks == number
 
@@ -98,11 +99,11 @@ class SinkRunner(Runner):
         self._next_flush = self._now() + self._supply.flush_interval
 
     def _discover(self) -> None:
-        """Take up partitions that are new."""
+        """Begin to read new partitions."""
         try:
             found = [tp for tp in self._partitions() if is_mine(tp, self._supply.share)]
         except (OSError, KafkaError) as error:
-            logger.warning("Topics of %s are not known now: %s", self.id, error)
+            logger.warning("The topics of %s cannot be read now: %s", self.id, error)
             return
         added = sorted(set(found) - self._known)
         if not added:
@@ -174,7 +175,7 @@ class SinkRunner(Runner):
                 self._task.put(records)
                 break
             except RetriableError as error:
-                logger.warning("Task %s will put its records again: %s", self.id, error)
+                logger.warning("Task %s will retry its records: %s", self.id, error)
                 if stopping.wait(RETRY_S):
                     return
         for record in records:
@@ -192,11 +193,15 @@ class SinkRunner(Runner):
         try:
             codes = self._coordinator.commit(self._uncommitted)
         except (OSError, KafkaError) as error:
-            logger.warning("Offsets of %s are committed later: %s", self.id, error)
+            logger.warning(
+                "The offsets of %s were not committed, trying again later: %s", self.id, error
+            )
             return
         failed = {tp: code for tp, code in codes.items() if code != NO_ERROR}
         if failed:
-            logger.warning("Offsets of %s are committed later: %s", self.id, failed)
+            logger.warning(
+                "The offsets of %s were not committed, trying again later: %s", self.id, failed
+            )
         self._uncommitted = {tp: self._uncommitted[tp] for tp in failed}
 
     def finish(self) -> None:

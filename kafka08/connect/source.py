@@ -1,7 +1,7 @@
-"""Runs a source task: what it polls is sent, and what is acknowledged is remembered.
+"""Runs a source task: sends the records it polls, and stores the offsets of acknowledged ones.
 
 Offsets are written only up to the first record that is not acknowledged yet. After a kill the
-task goes on from there, so records may be sent twice but none is left out. Mirrors
+task continues from there, so records may be sent twice but none is lost. Mirrors
 org.apache.kafka.connect.runtime.WorkerSourceTask.
 """
 
@@ -24,12 +24,12 @@ from kafka08.settings import INT_MAX
 logger = logging.getLogger("org.apache.kafka.connect.runtime.WorkerSourceTask")
 
 IDLE_S = 0.1
-# What a record may outlive: brokers that are away for days. The order of records is kept.
+# Records wait even if brokers are unavailable for days. The order of records is kept.
 PRODUCER = {"acks": "all", "retries": INT_MAX, "delivery.timeout.ms": INT_MAX}
 
 
 class Delivery(NamedTuple):
-    """How a source's records reach the brokers."""
+    """Sends a source's records to the brokers."""
 
     key_converter: Converter
     value_converter: Converter
@@ -83,13 +83,13 @@ class SourceRunner(Runner):
         self._sent.append((future, self._source[1], record.offset))
 
     def _reap(self) -> None:
-        """Take note of what is acknowledged. Raises ConnectError for what failed."""
+        """Record acknowledged offsets. Raises ConnectError for a record that failed."""
         sent = self._sent
         while sent and sent[0][0].done():
             future, source, offset = sent.popleft()
             error = future.exception()
             if error is not None:
-                sent.clear()  # nothing behind it may be remembered
+                sent.clear()  # offsets after it must not be stored
                 raise ConnectError(f"A record was not stored: {error}") from error
             self._acknowledged[source] = offset
 
@@ -98,7 +98,9 @@ class SourceRunner(Runner):
             try:
                 self._delivery.offsets.write(self._connector, self._acknowledged)
             except OSError as error:
-                logger.error("Offsets of %s are not written, later again: %s", self.id, error)
+                logger.error(
+                    "The offsets of %s were not written, trying again later: %s", self.id, error
+                )
                 return
             self._acknowledged = {}
         if not self._sent:

@@ -1,7 +1,7 @@
 """A database with a JDBC driver, read and written by Spark.
 
-Spark's JDBC source reads, knows each database's types and pushes conditions down to it. What is
-written goes through Spark into a table beside the target, and from there in one transaction of
+Spark's JDBC source reads, maps each database's types and pushes conditions down to it. Rows are
+written by Spark into a staging table beside the target, and moved from there in one transaction of
 plain SQL: DELETE the rows with these keys, INSERT the new ones.
 """
 
@@ -40,7 +40,7 @@ _EXACT = re.compile(r"DECIMAL|NUMERIC|NUMBER", re.IGNORECASE)
 
 
 class SparkDatabase:
-    """``name`` is the task's: the table beside a target is called by it."""
+    """``name`` is the task's; the staging table is named after it."""
 
     def __init__(self, url: str, properties: Mapping[str, str], name: str) -> None:
         self._suffix = "_kafka08_" + re.sub(r"\W", "_", name)
@@ -90,11 +90,11 @@ class SparkDatabase:
         return [name for name, _ in self._described(table)]
 
     def _described(self, table: str) -> list[tuple[str, str]]:
-        """(column, its type as DDL has it); empty without such a table."""
+        """(column, its type in DDL); empty if the table does not exist."""
         with _errors():
             valid = self._connection.isValid(10)
         if not valid:
-            raise DatabaseError("the connection is gone")
+            raise DatabaseError("the connection is closed")
         with _errors():
             statement = self._connection.createStatement()
             try:
@@ -185,7 +185,7 @@ class SparkDatabase:
         frame.write.format("jdbc").options(**self._options, dbtable=stage).mode("append").save()
 
     def _stage(self, table: str) -> str:
-        """The table beside ``table``, with its columns, made anew by each connection."""
+        """The staging table of ``table``, with its columns. Each connection recreates it."""
         stage = table_name(table.replace('"', "") + self._suffix)
         if stage not in self._staged:
             with suppress(DatabaseError):
@@ -199,8 +199,8 @@ class SparkDatabase:
 def _by_fields(
     fields: Sequence[StructField], rows: Sequence[Row]
 ) -> dict[tuple[StructField, ...], list[Row]]:
-    """Rows by the fields to write for them: texts and bytes that are null are left out, for to
-    Derby and DB2 Spark writes them as null CLOBs and BLOBs, which fit in no other column."""
+    """Rows grouped by the fields to write. Null strings and bytes are left out, because Spark
+    writes them to Derby and DB2 as null CLOBs and BLOBs, which other columns do not accept."""
     found: dict[tuple[StructField, ...], list[Row]] = {}
     for row in rows:
         present = tuple(

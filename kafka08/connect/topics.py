@@ -1,4 +1,4 @@
-"""Makes sure that topics exist before tasks wait for them in vain."""
+"""Checks that topics exist before tasks start to wait for them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PAUSE_S = 0.2
 def await_topics(
     cluster: ClusterClient, topics: Iterable[str], option: str, stopping: Event, runtime: Runtime
 ) -> None:
-    """Ask for topics, which brokers may create then, until they are there.
+    """Request the topics' metadata, by which brokers may create them, until they exist.
 
-    Raises ConnectError naming option and value.
+    Raises ConnectError, which names option and value.
     """
     names = list(topics)
     deadline = runtime.clock.monotonic() + WAIT_S
@@ -31,7 +31,6 @@ def await_topics(
         except (OSError, KafkaError) as error:
             if runtime.clock.monotonic() >= deadline:
                 raise ConnectError(
-                    f"{option} has value {','.join(names)}, and not all of these can be used: "
-                    f"{error}"
+                    f"{option} has value {','.join(names)}, but some topics cannot be used: {error}"
                 ) from error
         stopping.wait(PAUSE_S)

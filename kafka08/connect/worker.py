@@ -1,7 +1,7 @@
-"""A standalone worker: reads what to run, checks all of it, runs it until told to stop.
+"""A standalone worker: checks the settings of all connectors, then runs them until stopped.
 
-Mirrors org.apache.kafka.connect.runtime.Worker and StandaloneHerder. How a task is stepped is
-``source``'s and ``sink``'s matter.
+Mirrors org.apache.kafka.connect.runtime.Worker and StandaloneHerder. ``source`` and ``sink`` run
+the tasks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SERVERS = "bootstrap.servers"
 
 
 class Planned(NamedTuple):
-    """A connector whose settings are in order, not yet started."""
+    """A connector whose settings are valid, not yet started."""
 
     config: ConnectorConfig
     connector: Connector
@@ -68,7 +68,7 @@ class Worker:
         self._offsets: OffsetFile | None = None
         sys.path[:0] = [path for path in self.config.plugin_path if path not in sys.path]
 
-    # --- what to run
+    # --- connectors
 
     def add(self, properties: Mapping[str, str]) -> None:
         """Check a connector's settings. Raises ConfigError."""
@@ -109,7 +109,7 @@ class Worker:
             given["auto.offset.reset"] = reset
         return ConsumerConfig.from_properties({**given, "group.id": group, "zookeeper.connect": ""})
 
-    # --- running it
+    # --- running
 
     def start(self) -> Worker:
         """Raises ConfigError, also when no broker answers."""
@@ -181,7 +181,7 @@ class Worker:
         return {**PRODUCER, **given, SERVERS: self.config.bootstrap_servers}
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Until all tasks have ended; False after ``timeout`` seconds."""
+        """Wait until all tasks have ended; False after ``timeout`` seconds."""
         deadline = None if timeout is None else self._runtime.clock.monotonic() + timeout
         while not all(runner.done for runner in self._runners):
             left = 1.0
@@ -194,7 +194,7 @@ class Worker:
         return True
 
     def stop(self) -> None:
-        """End all tasks, with what they have flushed and committed. May be repeated."""
+        """Stop all tasks after a last flush and commit. May be repeated."""
         for runner in self._runners:
             runner.ask_stop()
         limit = self.config.task_shutdown_graceful_timeout_ms + self.config.offset_flush_timeout_ms
@@ -209,12 +209,12 @@ class Worker:
             self._offsets = None
 
     def errors(self) -> dict[str, Exception]:
-        """What tasks failed with, by their ids."""
+        """The errors of failed tasks, by task id."""
         return {each.id: each.error for each in self._runners if each.error is not None}
 
 
 def _warn_of_unknown(properties: Mapping[str, str], connector: type[Connector]) -> None:
-    """A misspelt option would have no effect, silently."""
+    """Warn of unknown options: a misspelt one would silently have no effect."""
     if connector.settings is None:
         return
     known = ConnectorConfig.keys() | SinkConfig.keys() | connector.settings.keys()

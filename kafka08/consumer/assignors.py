@@ -1,9 +1,9 @@
-"""Who consumes which partition: the two strategies of kafka.consumer.PartitionAssignor.
+"""Assigns partitions to threads: the two strategies of kafka.consumer.PartitionAssignor.
 
-Pure: a member feeds in what ZooKeeper shows and takes out its own share. Members of a group,
-the JVM's included, must compute the same answer from the same nodes, so order is Java's:
-thread ids compare as whole strings by UTF-16 units, ``g_c-10`` before ``g_c-2``. This module
-knows no ZooKeeper and no offsets.
+Pure: a member passes in the group as read from ZooKeeper and takes its own share of the result.
+All members of a group, the JVM's included, must compute the same result from the same nodes.
+So the order is Java's: thread ids compare as whole strings by UTF-16 units, ``g_c-10`` before
+``g_c-2``. Does not know ZooKeeper or offsets.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Assignor = Callable[[Mapping[str, Sequence[str]], Mapping[str, Sequence[int]]], 
 
 
 def java_order(text: str) -> bytes:
-    """Sort key equal to ``String.compareTo``."""
+    """A sort key with the order of ``String.compareTo``."""
     return text.encode("utf-16-be", "surrogatepass")
 
 
@@ -33,7 +33,7 @@ def range_assign(
     """Give each thread one run of consecutive partitions, topic by topic.
 
     ``consumers``: topic -> thread ids of all members subscribed to it; ``partitions``: topic ->
-    partition ids. Low-sorting threads take the remainders of every topic (RangeAssignor).
+    partition ids. The threads that sort first take the remainders of every topic (RangeAssignor).
     """
     assignment: Assignment = {}
     for topic, threads in consumers.items():
@@ -55,7 +55,7 @@ def roundrobin_assign(
     """Deal all partitions of all topics in one cycle (RoundRobinAssignor).
 
     Partitions are dealt in the order of the Java hash of ``[topic,partition]``. Raises
-    KafkaError unless there is a topic and every topic has the same threads.
+    KafkaError if there is no topic or the topics have different threads.
     """
     if not consumers:
         raise KafkaError("Topics and threads are needed for roundrobin, but no topic is subscribed")
@@ -83,5 +83,5 @@ def _pairs(
 
 
 def assignor_for(strategy: str) -> Assignor:
-    """The assignor a ``partition.assignment.strategy`` names: any but roundrobin means range."""
+    """The assignor of a ``partition.assignment.strategy``: any name but roundrobin means range."""
     return roundrobin_assign if strategy == "roundrobin" else range_assign

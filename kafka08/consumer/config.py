@@ -29,7 +29,9 @@ class ConsumerConfig(Settings):
         "zookeeper.connect", doc="host:port, comma-separated, with an optional /chroot at the end"
     )
     zookeeper_session_timeout_ms: int = setting(
-        "zookeeper.session.timeout.ms", 6000, doc="silence after which the group loses this member"
+        "zookeeper.session.timeout.ms",
+        6000,
+        doc="time without heartbeats after which this member leaves the group",
     )
     zookeeper_connection_timeout_ms: int = setting(
         "zookeeper.connection.timeout.ms",
@@ -48,7 +50,7 @@ class ConsumerConfig(Settings):
         "client.id",
         derive=value_of("group.id"),
         default_text="group.id",
-        doc="the name this client gives brokers",
+        doc="the client id sent to brokers",
     )
     socket_timeout_ms: int = setting(
         "socket.timeout.ms", 30000, doc="timeout of a request; not below fetch.wait.max.ms"
@@ -96,17 +98,19 @@ class ConsumerConfig(Settings):
     commit_handed_out: bool = setting(
         "commit.handed.out",
         False,
-        doc="count a message as consumed when it is handed out, as 0.8.2.2 does, instead of when "
-        "the next one is asked for",
+        doc="count a message as consumed when it is returned, as 0.8.2.2 does, instead of when "
+        "the next one is requested",
     )
     auto_offset_reset: str = setting(
         "auto.offset.reset",
         LARGEST,
         choices=(SMALLEST, LARGEST),
-        doc="where to start without a stored offset, or with one out of range",
+        doc="where to start if no offset is stored, or the stored one is out of range",
     )
     consumer_timeout_ms: int = setting(
-        "consumer.timeout.ms", -1, doc="how long a stream waits for a message; negative: for ever"
+        "consumer.timeout.ms",
+        -1,
+        doc="how long a stream waits for a message; negative: without limit",
     )
     exclude_internal_topics: bool = setting(
         "exclude.internal.topics", True, doc="keep __consumer_offsets out of filter subscriptions"
@@ -140,7 +144,7 @@ class ConsumerConfig(Settings):
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> ConsumerConfig:
-        """As any settings; keys that are not ours are warned of."""
+        """As in ``Settings``; unknown keys are logged as warnings."""
         log_overrides(properties, cls.keys())
         return super().from_properties(properties)
 

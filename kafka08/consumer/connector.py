@@ -1,13 +1,13 @@
 """A member of a consumer group: registers, takes its share of partitions, commits, leaves.
 
-Mirrors kafka.consumer.ZookeeperConsumerConnector, and shares groups with it. What the group
-looks like is ``group``'s, who gets what ``assignors``', fetching ``fetcher``'s and storing
-offsets ``offset_store``'s; here they are put in order, under one lock.
+Mirrors kafka.consumer.ZookeeperConsumerConnector, and can share groups with it. ``group`` reads
+the group's nodes, ``assignors`` assign partitions, ``fetcher`` fetches and ``offset_store`` stores
+offsets. This module calls them in order, under one lock.
 
-Differences from the original: a message counts as processed only when the next one is asked for
-(see ``stream``), a partition kept through a rebalance goes on where it was, an event after which
-the group is as it was causes no rebalance, an owner node of ours that vanishes does, and a failed
-rebalance is tried again.
+Differences from the original: a message counts as processed only when the next one is requested
+(see ``stream``); a partition kept through a rebalance continues at its position; an event that
+leaves the group unchanged does not cause a rebalance; the loss of one of our owner nodes does; and
+a failed rebalance is tried again.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class ConsumerConnector:
     """Consume as a member of ``config.group_id``; a context manager that closes.
 
     Without ``zk`` (a started client, closed with the connector) it connects by itself and raises
-    ZkConnectionError when that fails. ``channel`` makes broker connections. ``before_release``
-    is called before partitions are let go, and before the last commit: nothing more of them can
-    be taken then, and what is still under way may be waited for.
+    ZkConnectionError if that fails. ``channel`` makes broker connections. ``before_release``
+    is called before partitions are released, and before the last commit. At that time streams
+    return no more messages of them, and the callback may wait for messages still in work.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class ConsumerConnector:
         key_decoder: Decoder | str | None = None,
         value_decoder: Decoder | str | None = None,
     ) -> list[KafkaStream]:
-        """Join the group for all topics that match, those to come included.
+        """Join the group for all topics that match, including topics created later.
 
         Raises as ``create_message_streams`` does.
         """
@@ -209,7 +209,7 @@ class ConsumerConnector:
         return given
 
     def _stream_of(self, tp: TopicPartition, thread: str) -> KafkaStream:
-        """Filter streams serve any topic, under None."""
+        """The stream of a partition. Filter streams serve any topic; their key is None."""
         streams = self._streams[thread]
         return streams[tp.topic] if tp.topic in streams else streams[None]
 
@@ -256,7 +256,7 @@ class ConsumerConnector:
             self._rebalance()
         except KafkaError as error:
             logger.error("error during syncedRebalance: %s", error)
-            # The original waits for the next event, which may never come.
+            # The original waits for the next event, which may never occur.
             self._stopping.wait(WAKE_UP_S)
             self._changed.set()
 
@@ -266,7 +266,7 @@ class ConsumerConnector:
             self.consumer_id,
         )
         with self._lock:
-            # What was owned may be another's by now: nothing of it may be committed.
+            # Another member may own these partitions by now: do not commit their offsets.
             self._stop_fetching()
             self._settle()
             self._forget_partitions()
@@ -286,7 +286,7 @@ class ConsumerConnector:
         with self._lock:
             for attempt in range(self.config.rebalance_max_retries):
                 if self._stopping.is_set() or self._session_lost:
-                    return  # the worker registers anew first
+                    return  # the worker registers again first
                 logger.info("begin rebalancing consumer %s try #%d", self.consumer_id, attempt)
                 try:
                     if self._attempt():
@@ -305,9 +305,9 @@ class ConsumerConnector:
         raise ConsumerRebalanceFailedError(f"{text}: {cause}" if cause else text) from cause
 
     def _attempt(self) -> bool:
-        """One attempt; False when the connector is closing.
+        """One attempt; False if the connector is closing.
 
-        Raises PartitionOwnedError when another member still holds a partition of ours.
+        Raises PartitionOwnedError if another member still owns a partition assigned to us.
         """
         if not self._group.is_registered():
             # kafka-console-consumer --delete-consumer-offsets deletes a group with all its members.
@@ -338,7 +338,7 @@ class ConsumerConnector:
         return True
 
     def _let_go(self) -> None:
-        """Own nothing: stop fetching, commit, remove the owner nodes."""
+        """Release all partitions: stop fetching, commit, remove the owner nodes."""
         self._stop_fetching()
         self._settle()
         if self.config.auto_commit_enable:
@@ -356,7 +356,7 @@ class ConsumerConnector:
     def _position(
         self, tp: TopicPartition, thread: str, stored: int, before: PartitionPosition | None
     ) -> PartitionPosition:
-        """Where to go on: at the stored offset, or behind what our own reader still holds."""
+        """Where to continue: at the stored offset, or after the message our reader still holds."""
         stream = self._stream_of(tp, thread)
         auto = self.config.auto_commit_enable
         if before and auto and before.stream is stream and before.processed_offset == stored:
@@ -392,10 +392,10 @@ class ConsumerConnector:
         return {tp: position.processed_offset for tp, position in self._registry.items()}
 
     def commit_offsets(self) -> bool:
-        """Commit now, the message each stream handed out last included.
+        """Commit now, including the last message that each stream returned.
 
-        For callers who are done with what they hold; background commits leave it out. False
-        when Kafka did not take all of it; ZooKeeper's errors are raised.
+        For callers who have processed that message; background commits leave it out. False
+        if Kafka did not store all offsets. ZooKeeper's errors are raised.
         """
         with self._lock:
             for position in self._registry.values():
@@ -407,13 +407,13 @@ class ConsumerConnector:
             # Under the lock: a rebalance may be handing partitions to another member.
             with self._lock:
                 self._store.commit(self._processed())
-        except KafkaError as error:  # an expired session, a ZooKeeper that is away
+        except KafkaError as error:  # the session expired, or ZooKeeper cannot be reached
             logger.warning("The offsets were not committed: %s", error)
         except Exception:
             logger.exception("exception during autoCommit")
 
     def metrics(self) -> dict[str, float]:
-        """Numbers under the names of the original's beans; see ``ConsumerMetrics.numbers``."""
+        """The metrics under the names of the original's beans; see ``ConsumerMetrics.numbers``."""
         return self._metrics.numbers(self._all_streams(), list(self._registry.values()))
 
     # --- the end
@@ -421,9 +421,9 @@ class ConsumerConnector:
     def close(self, zookeeper_timeout_s: float | None = None) -> bool:
         """Leave the group: commit (if auto.commit.enable), end the streams, the session last.
 
-        The nodes of this member go with its session. False when ZooKeeper did not answer: they
-        stay until the session times out. ``zookeeper_timeout_s``: for how long to wait for its
-        answers then. May be repeated, and called while streams are made.
+        The nodes of this member are deleted with its session. False if ZooKeeper did not answer:
+        then they stay until the session times out. ``zookeeper_timeout_s`` limits the wait for
+        ZooKeeper's answers. May be repeated, and called while streams are created.
         """
         if self._stopping.is_set():
             return True
@@ -464,5 +464,5 @@ class ConsumerConnector:
 
 
 def _log_failure(what: str, error: Exception) -> None:
-    """What is tried again; where it came from is of interest if it is not a known error."""
+    """Log an error that is tried again; with a traceback if it is not a known one."""
     logger.info("%s: %s", what, error, exc_info=not isinstance(error, KafkaError))

@@ -1,7 +1,7 @@
-"""Decoders by their JVM names: how bytes become keys and values.
+"""Decoders of keys and values by their JVM names.
 
-A decoder is any callable from bytes to a value. Where one may be named, these names work, and so
-does ``module.attribute`` of a Python callable.
+A decoder is any callable from bytes to a value. Settings accept these names, and
+``module.attribute`` of a Python callable.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _JAVA_CHARSETS = {"UTF8": "utf-8"}
 def string_decoder(encoding: str = "UTF8") -> Decoder:
     """kafka.serializer.StringDecoder. Raises ConfigError for an unknown charset.
 
-    What is no text of that charset comes out with replacement characters, as in Java.
+    Bytes that are not valid in that charset become replacement characters, as in Java.
     """
     name = _JAVA_CHARSETS.get(encoding, encoding)
     try:
@@ -31,7 +31,7 @@ def string_decoder(encoding: str = "UTF8") -> Decoder:
 
 
 def decoder_named(name: str, encoding: str = "UTF8") -> Decoder | None:
-    """The decoder of that name, None for bytes as they are. Raises ConfigError."""
+    """The decoder of that name; None returns bytes unchanged. Raises ConfigError."""
     if name == "kafka.serializer.DefaultDecoder":
         return None
     if name == "kafka.serializer.StringDecoder":

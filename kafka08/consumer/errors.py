@@ -1,4 +1,4 @@
-"""What only consumers raise."""
+"""The errors that only consumers raise."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ class ConsumerTimeoutError(KafkaError):
 
 
 class ConsumerRebalanceFailedError(KafkaError):
-    """All attempts at a rebalance failed; the cause is the last one's error, if it had one."""
+    """All attempts at a rebalance failed; the cause is the error of the last one, if any."""
 
     java_class = "kafka.common.ConsumerRebalanceFailedException"
 
 
 class PartitionOwnedError(KafkaError):
-    """Another member still owns a partition that is ours by the assignment."""
+    """Another member still owns a partition that the assignment gives to this one."""
 
 
 class MessageStreamsExistError(KafkaError):
-    """Streams were asked of a connector twice."""
+    """Message streams were requested from a connector a second time."""
 
     text = "A connector can create message streams at most once"
     java_class = "kafka.common.MessageStreamsExistException"
 
 
 class StreamFailedError(KafkaError):
-    """The stream raised before and cannot go on; the cause is what it raised."""
+    """The stream has failed before and cannot continue; the cause is that error."""
 
-    text = "The stream failed and cannot go on"
+    text = "The stream has failed and cannot continue"
     java_class = "java.lang.IllegalStateException"

@@ -1,8 +1,8 @@
-"""Fetches the partitions a member owns: one loop finds leaders, one per broker fetches.
+"""Fetches the partitions a member owns: one loop finds leaders, one loop per broker fetches.
 
-Mirrors kafka.consumer.ConsumerFetcherManager and ConsumerFetcherThread. Partitions come in as
-PartitionPositions and go out as chunks on their streams; ZooKeeper and ownership are unknown
-here. A stream that is full stalls its whole fetcher, as in the original.
+Mirrors kafka.consumer.ConsumerFetcherManager and ConsumerFetcherThread. The input is
+PartitionPositions, the output chunks in the queues of their streams. Does not know ZooKeeper or
+ownership. A stream whose queue is full stalls its whole fetcher, as in the original.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ GiveBack = Callable[[Iterable[PartitionPosition]], None]
 
 
 class Fetcher:
-    """One connection to one broker, fetching all its partitions in one request at a time.
+    """One connection to one broker; fetches all its partitions in one request at a time.
 
-    ``give_back`` receives the positions it cannot go on with; they are no longer its own.
+    ``give_back`` receives the positions it cannot continue with; it no longer fetches them.
     ``meter`` counts bytes.
     """
 
@@ -85,20 +85,20 @@ class Fetcher:
         self._added.set()
 
     def ask_stop(self) -> None:
-        """Also wakes the loop out of a fetch that waits for its response."""
+        """Stop the loop, and wake it if it waits for a response."""
         self._loop.stopping.set()
         self._added.set()
         self._channel.abort()
 
     def join(self) -> None:
-        """After this nothing more reaches a stream, even from a broker that answers late."""
+        """After this no chunk reaches a stream, even if a broker answers late."""
         self._loop.stop(JOIN_S)
         self._channel.close()
 
     # --- one round
 
     def work(self) -> None:
-        """Fetch once, or wait a moment while there is nothing to fetch."""
+        """Fetch once, or wait a moment if there is nothing to fetch."""
         with self._lock:
             positions = dict(self._positions)
             self._added.clear()
@@ -124,7 +124,7 @@ class Fetcher:
         }
 
     def _fetch(self, positions: dict[TopicPartition, PartitionPosition]) -> set[TopicPartition]:
-        """The partitions that failed."""
+        """Returns the partitions that failed."""
         asked = {tp: position.fetched_offset for tp, position in positions.items()}
         request = shapes.fetch_request(
             asked,
@@ -148,7 +148,7 @@ class Fetcher:
         return failed
 
     def _take(self, position: PartitionPosition, entry: Any) -> bool:
-        """Whether this fetcher can go on with the partition."""
+        """Whether this fetcher can continue with the partition."""
         if entry.error == OffsetOutOfRangeError.code:
             return self._reset(position.tp, position)
         if entry.error != NO_ERROR:
@@ -171,7 +171,7 @@ class Fetcher:
                 position.fetched_offset,
                 error,
             )
-            # The original asks again at once, a busy loop while the log stays as it is.
+            # The original fetches again at once, a busy loop until the log changes.
             self._loop.stopping.wait(self._config.refresh_leader_backoff_ms / 1000)
             return True
         self._enqueue(chunk)
@@ -180,19 +180,19 @@ class Fetcher:
     def _enqueue(self, chunk: Chunk) -> None:
         while not self._loop.stopping.is_set():
             try:
-                # First the queue, then the position: a chunk left behind is fetched again.
+                # Queue first, then move the position: a chunk that was not queued is fetched again.
                 chunk.position.stream.offer(chunk, PUT_S)
             except Full:
                 continue
             chunk.position.fetched_offset = chunk.next_offset
             self._meter.mark(len(chunk.message_set))
             if chunk.next_offset == chunk.fetch_offset:
-                # The message does not fit; the reader is told once, not with each fetch.
+                # The message does not fit. Tell the reader once, not with each fetch.
                 self._loop.stopping.wait(IDLE_S)
             return
 
     def _reset(self, tp: TopicPartition, position: PartitionPosition) -> bool:
-        """Go where auto.offset.reset says; False if the broker does not tell."""
+        """Reset the position by auto.offset.reset; False if the broker returns no offset."""
         smallest = self._config.auto_offset_reset == SMALLEST
         time = EARLIEST_TIME if smallest else LATEST_TIME
         try:
@@ -223,7 +223,7 @@ class Fetcher:
 
 
 class FetcherManager:
-    """The fetchers of one member. ``brokers`` names the live brokers, read anew each time.
+    """The fetchers of one member. ``brokers`` returns the live brokers, read at each call.
 
     ``meter`` counts the bytes fetched.
     """
@@ -262,7 +262,7 @@ class FetcherManager:
         )
 
     def start(self, positions: Iterable[PartitionPosition]) -> None:
-        """Begin to fetch. Call ``stop`` before starting anew."""
+        """Begin to fetch. Call ``stop`` before starting again."""
         self._cluster = self._new_cluster()
         with self._lock:
             self._leaderless = {position.tp: position for position in positions}
@@ -276,7 +276,7 @@ class FetcherManager:
         self._finder.start()
 
     def stop(self) -> None:
-        """Stop everything; afterwards no chunk is put on any stream."""
+        """Stop all fetchers. Afterwards no chunk is put on any stream."""
         finder, self._finder = self._finder, None
         if finder is not None:
             finder.stopping.set()
@@ -285,7 +285,7 @@ class FetcherManager:
         self._stop_fetchers(list(self._fetchers))
         if finder is not None:
             finder.stop()
-        # The finder may have started one more before it ended.
+        # The leader finder may have started another fetcher before it ended.
         self._stop_fetchers(list(self._fetchers))
         self._leaderless.clear()
         self._cluster.close()
@@ -299,13 +299,13 @@ class FetcherManager:
             fetcher.join()
 
     def give_back(self, positions: Iterable[PartitionPosition]) -> None:
-        """Have leaders found for these (anew)."""
+        """Let the leader finder search for these partitions' leaders (again)."""
         with self._lock:
             self._leaderless.update((position.tp, position) for position in positions)
         self._wake.set()
 
     def find_leaders(self) -> None:
-        """One search for the leaders of all partitions without a fetcher, then a pause."""
+        """Search once for the leaders of all partitions without a fetcher, then pause."""
         finder = self._finder
         with self._lock:
             wanted = dict(self._leaderless)

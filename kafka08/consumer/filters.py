@@ -1,7 +1,7 @@
-"""Which topics a filter subscription covers (kafka.consumer.TopicFilter).
+"""The topics that a filter subscription covers (kafka.consumer.TopicFilter).
 
-A filter is a Java regex that every member of the group evaluates for every other member; keep
-to what ``re`` and Java share, or assignments diverge. References back to a group are refused.
+A filter is a Java regex that every member of the group evaluates for every other member. Use only
+syntax with the same meaning in ``re`` and Java, or assignments differ. Back-references are refused.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STATIC = "static"
 
 
 def normalise(raw: str) -> str:
-    """A filter as registered: trimmed, commas are alternatives, no blanks, no outer quotes.
+    """A filter as registered: commas separate alternatives, blanks and outer quotes are removed.
 
     Raises ConfigError for a regex that does not compile.
     """
@@ -27,7 +27,7 @@ def normalise(raw: str) -> str:
 
 
 class TopicFilter:
-    """A normalised regex matched against whole topic names; ``pattern`` is its registered kind."""
+    """A normalised regex that must match whole topic names. ``pattern``: its registered kind."""
 
     pattern = ""
 
@@ -42,13 +42,13 @@ class TopicFilter:
         return self._pattern.covered(topics)
 
     def allows(self, topic: str, *, exclude_internal: bool = True) -> bool:
-        """Whether a subscription by this filter takes in ``topic``."""
+        """Whether this filter covers ``topic``."""
         return bool(self.select([topic], exclude_internal=exclude_internal))
 
     def select(self, topics: Iterable[str], *, exclude_internal: bool = True) -> list[str]:
-        """The covered ones of ``topics``, sorted.
+        """Those of ``topics`` that the filter covers, sorted.
 
-        Raises ConfigError if the regex takes too many steps to tell.
+        Raises ConfigError if the regex takes too many steps.
         """
         internal = {OFFSETS_TOPIC} if exclude_internal else set()
         return sorted(self._chosen(set(topics) - internal))
@@ -61,7 +61,7 @@ class Whitelist(TopicFilter):
 
 
 class Blacklist(TopicFilter):
-    """Topics that do not match."""
+    """Covers topics that do not match."""
 
     pattern = BLACK_LIST
 
@@ -70,5 +70,5 @@ class Blacklist(TopicFilter):
 
 
 def filter_for(pattern: str, regex: str) -> TopicFilter:
-    """The filter behind a registration's ``pattern`` and regex."""
+    """The filter of a registration's ``pattern`` and regex."""
     return Blacklist(regex) if pattern == BLACK_LIST else Whitelist(regex)

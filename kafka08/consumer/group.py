@@ -1,8 +1,8 @@
-"""A group as ZooKeeper shows it: who is a member, what there is to share, who owns what.
+"""A group's nodes in ZooKeeper: its members, their topics and partitions, and the owners.
 
 Mirrors kafka.consumer.TopicCount, AssignmentContext and the node handling of
-ZookeeperConsumerConnector. Reading arms watches first; what to do about an event, and when, is
-the connector's.
+ZookeeperConsumerConnector. Reads arm watches first. The connector decides how to act on an event,
+and when.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from zk.watches import WatchSet
 from zk.znodes import ConsumerRegistration, MalformedNodeError
 
 MAX_STREAMS = 100_000
-"""Of one member, over all its topics: each is a name that every member of the group makes."""
+"""Limit of one member over all its topics: every member creates a name for each stream."""
 
 logger = logging.getLogger("kafka.consumer.ZookeeperConsumerConnector")
 
 
 class GroupView(NamedTuple):
-    """What an assignment is computed from.
+    """The data from which an assignment is computed.
 
     ``consumers``: topic -> thread ids of all members; ``mine``: the topics of this member;
     ``partitions``: topic -> ids; ``members``: consumer id -> raw registration.
@@ -44,7 +44,7 @@ class GroupView(NamedTuple):
 def topics_of(
     registration: ConsumerRegistration, topics: Iterable[str], *, exclude_internal: bool
 ) -> dict[str, int]:
-    """Topic -> streams a registration stands for; filters are expanded against ``topics``.
+    """Topic -> number of streams of a registration; filters are expanded against ``topics``.
 
     Raises ConfigError for a regex that cannot be evaluated, KafkaError for too many streams.
     """
@@ -67,7 +67,7 @@ def _bounded(subscribed: dict[str, int]) -> dict[str, int]:
 class GroupNodes:
     """The nodes of ``group`` on behalf of the member ``consumer_id``.
 
-    ``zk`` is a ZkClient; ``post`` hears of changes, with no more than that something changed.
+    ``zk`` is a ZkClient. ``post`` is called when something changed, without details.
     """
 
     def __init__(
@@ -88,19 +88,19 @@ class GroupNodes:
     # --- brokers
 
     def brokers(self) -> list[Broker]:
-        """The live brokers; those that vanish while being read, or make no sense, are left out."""
+        """The live brokers, without those that vanish during the read or have malformed nodes."""
         return registry.live_brokers(self._zk)
 
     def watch_brokers(self) -> bool:
-        """Arm a watch for brokers to come; whether some are there already."""
+        """Arm a watch for new brokers; returns whether there are some already."""
         return bool(self._watches.children(znodes.BROKER_IDS, "brokers"))
 
     # --- membership
 
     def register(self, registration: ConsumerRegistration, stopping: Event) -> bool:
-        """Become a member; False when stopped before that.
+        """Become a member; False if stopped before that.
 
-        Another member of the same id, or what an expired session of ours left, is waited for.
+        Waits until a node of another member with the same id, or of our expired session, is gone.
         """
         path = znodes.consumer_id_path(self._group, self._consumer_id)
         data = znodes.encode_consumer(registration)
@@ -112,11 +112,11 @@ class GroupNodes:
         return False
 
     def is_registered(self) -> bool:
-        """Whether the registration is there, ours or that of another with our id."""
+        """Whether a registration with our id exists, ours or another member's."""
         return self._zk.exists(znodes.consumer_id_path(self._group, self._consumer_id)) is not None
 
     def _create_ephemeral(self, path: str, data: bytes) -> bool:
-        """Whether the node is there with our data, and ends with our session."""
+        """Whether the node has our data and belongs to our session."""
         while True:
             try:
                 self._zk.create(path, data, ephemeral=True, makepath=True)
@@ -129,7 +129,7 @@ class GroupNodes:
                 return False
             if found[0] == data:
                 return True
-            # Ours, of an attempt that could not clean up behind itself.
+            # Our own node, left by an attempt that could not clean up.
             self._zk.delete_if_exists(path)
 
     # --- the view
@@ -137,7 +137,7 @@ class GroupNodes:
     def view(self) -> GroupView:
         """Read the group and arm watches on all of it.
 
-        Raises MalformedNodeError for a registration or topic nobody could read, KafkaError when
+        Raises MalformedNodeError for a malformed registration or topic, and KafkaError if
         this member is not registered.
         """
         members = self._members()
@@ -193,9 +193,9 @@ class GroupNodes:
     # --- ownership
 
     def claim(self, assignment: Assignment) -> None:
-        """Own all of these or none, and hear of it when an owner node goes.
+        """Claim all of these partitions or none, and watch their owner nodes.
 
-        Raises PartitionOwnedError when another member still owns one.
+        Raises PartitionOwnedError if another member still owns one.
         """
         claimed = []
         try:
@@ -214,7 +214,7 @@ class GroupNodes:
                 )
                 claimed.append(tp)
             if not self.owns(assignment):
-                raise PartitionOwnedError("A partition just claimed was taken away again")
+                raise PartitionOwnedError("The owner node of a partition just claimed was removed")
         except BaseException:
             self._give_up(claimed)
             raise
@@ -228,7 +228,7 @@ class GroupNodes:
         )
 
     def owns(self, assignment: Assignment) -> bool:
-        """Whether all owner nodes are still there as claimed; watches them."""
+        """Whether all owner nodes still exist as claimed; watches them."""
         for tp, thread in assignment.items():
             path = znodes.consumer_owner_path(self._group, *tp)
             found = self._watches.data(path, "owner")
@@ -240,13 +240,13 @@ class GroupNodes:
         try:
             self.release(partitions)
         except KafkaError as error:
-            logger.warning("Partitions claimed in vain were not released: %s", error)
+            logger.warning("Partitions of a failed claim were not released: %s", error)
 
     def release(self, partitions: Iterable[TopicPartition]) -> None:
-        """Remove those owner nodes that are ours.
+        """Remove our owner nodes.
 
-        After the end of a session they are gone, and another member may have made new ones: the
-        original deletes those.
+        After the end of a session they are gone, and another member may have created new ones. The
+        original would delete those.
         """
         for tp in partitions:
             path = znodes.consumer_owner_path(self._group, *tp)
@@ -266,11 +266,11 @@ class GroupNodes:
 def _unusable(path: str, reason: str) -> MalformedNodeError:
     return MalformedNodeError(
         path,
-        f"{reason}. No member of the group can tell its share while this registration is there: "
+        f"{reason}. No member of the group can compute its share while this registration exists: "
         "stop the consumer that wrote it, or delete the node",
     )
 
 
 def share_of(consumer_threads: Mapping[str, Any], assignment: Assignment) -> Assignment:
-    """The part of an assignment that goes to the threads given."""
+    """The part of an assignment that belongs to the given threads."""
     return {tp: thread for tp, thread in assignment.items() if thread in consumer_threads}

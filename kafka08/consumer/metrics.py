@@ -1,7 +1,7 @@
-"""The numbers of a consumer under the names of the original's beans.
+"""The metrics of a consumer under the names of the original's beans.
 
 Mirrors kafka.consumer.ConsumerTopicStats and the gauges of ZookeeperConsumerConnector and
-ConsumerFetcherManager. Who measures is handed the meter it needs; here they are only kept.
+ConsumerFetcherManager. Other modules receive the meters and record with them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ConsumerMetrics:
         }
         return {
             **self.messages.numbers("MessagesPerSec"),
-            # The meter is a chunk behind.
+            # The meter counts by chunk and lags behind.
             "MessagesPerSec.Count": sum(stream.messages for stream in streams),
             **self.bytes.numbers("BytesPerSec"),
             **self.rebalances.numbers("RebalanceRateAndTime"),

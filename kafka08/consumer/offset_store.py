@@ -1,7 +1,7 @@
-"""How a member stores its positions: in which store, in both, with how many tries.
+"""Stores a member's positions: chooses the store or both, and the number of tries.
 
-The rules of kafka.consumer.ZookeeperConsumerConnector.commitOffsets and fetchOffsets. It knows
-stores and settings, not how positions come about.
+Follows kafka.consumer.ZookeeperConsumerConnector.commitOffsets and fetchOffsets. It knows stores
+and settings, but not how positions are determined.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ logger = logging.getLogger("kafka.consumer.ZookeeperConsumerConnector")
 
 
 class OffsetStore:
-    """The group's offsets as the settings want them kept. Safe for concurrent use.
+    """The group's offsets in the stores that the settings choose. Safe for concurrent use.
 
-    The meters count offsets that were sent to either store.
+    The meters count offsets sent to either store.
     """
 
     def __init__(
@@ -46,14 +46,14 @@ class OffsetStore:
         self._lock = runtime.lock()
 
     def connect(self) -> None:
-        """Wait for the coordinator, if offsets go there."""
+        """Wait for the coordinator, if it stores the offsets."""
         if self._in_kafka:
             self._coordinator.connect()
 
     def commit(self, offsets: Mapping[TopicPartition, int], tries: int = 1) -> bool:
-        """Store next offsets; those that are unknown (negative) are left out.
+        """Store next offsets; unknown (negative) ones are left out.
 
-        Whether Kafka took them, after at most ``tries``; ZooKeeper's errors are raised.
+        Returns whether Kafka stored them within ``tries``. ZooKeeper's errors are raised.
         """
         known = {tp: offset for tp, offset in offsets.items() if offset >= 0}
         if not known:
@@ -87,7 +87,7 @@ class OffsetStore:
         return not failed
 
     def fetch(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int] | None:
-        """Next offsets, -1 where none is stored; None when the connector was stopped."""
+        """Next offsets, -1 where none is stored; None if the connector was stopped."""
         wanted = list(partitions)
         if not wanted:
             return {}

@@ -1,11 +1,11 @@
-"""Which names a regex covers as a whole, in bounded time.
+"""Matches whole names against a regex in bounded time.
 
 Every member evaluates the regexes of all others, and ``re`` may take 2^n steps for one of them.
-So ``re`` is used only where the ways through the regex are few enough to try them all. Any other
-regex is walked with sets of positions, kept as the bits of an integer: what the regex can have
-read, from all these starts at once. That gives the same answer, as it does not matter for a whole
-name how it is read. It counts its steps; the count depends on nothing but regex and names, so
-all members come to the same result.
+So ``re`` is used only if the regex has few enough ways to match to try them all. Any other regex
+is matched with sets of positions, stored as the bits of an integer: all positions that the regex
+can reach from a set of starts. The result is the same, since only a match of the whole name
+counts. The steps are counted and limited. The count depends only on the regex and the names, so
+all members get the same result.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Pattern:
             raise ConfigError(f"{regex} is an invalid regex.") from error
 
     def covered(self, names: Iterable[str]) -> set[str]:
-        """Those of ``names`` that match. Raises ConfigError if that takes too many steps."""
+        """The matching ones of ``names``. Raises ConfigError if that takes too many steps."""
         names = list(names)
         longest = max(map(len, names), default=0)
         try:
@@ -79,7 +79,7 @@ def _bodies(name: str, argument: Any) -> Sequence[Any]:
 
 
 def _ways(items: Any, length: int) -> int:
-    """How many ways ``re`` may have to try on a name of that length; no more than matters."""
+    """The number of ways ``re`` may have to try on a name of that length, up to the limit."""
     ways = 1
     for op, argument in items:
         inner = [_ways(body, length) for body in _bodies(op.name, argument)]
@@ -99,7 +99,7 @@ def _ways(items: Any, length: int) -> int:
 
 
 class _Walk:
-    """One regex and many names. Bit n of a set stands for the place before character n."""
+    """One regex and many names. Bit n of a set stands for the position before character n."""
 
     def __init__(self, tree: Any) -> None:
         self._tree = tree
@@ -119,7 +119,7 @@ class _Walk:
             raise _TooManySteps
 
     def _read(self, items: Any, flags: int, starts: int) -> int:
-        """Where reading ``items`` from ``starts`` may end."""
+        """The positions where a match of ``items`` from ``starts`` may end."""
         for item in items:
             if not starts:
                 break
@@ -164,7 +164,7 @@ class _Walk:
         return starts
 
     def _look(self, argument: Any, flags: int, starts: int) -> int:
-        """Those of ``starts`` before or behind which the body is."""
+        """Those of ``starts`` where the body of a lookahead or lookbehind matches."""
         direction, body = argument
         back = body.getwidth()[0] if direction < 0 else 0
         seen = 0
@@ -176,7 +176,7 @@ class _Walk:
         return seen
 
     def _found(self, item: Any, flags: int) -> int:
-        """The places at which a character, or a boundary, of the regex is."""
+        """The positions that match one character, or one boundary, of the regex."""
         key = id(item), flags
         places = self._places.get(key)
         if places is None:

@@ -1,6 +1,6 @@
-"""A consumer of one broker that keeps no state but its connection (kafka.consumer.SimpleConsumer).
+"""A consumer of one broker, without state but its connection (kafka.consumer.SimpleConsumer).
 
-Finding leaders, following offsets and retrying after errors are the caller's.
+The caller finds leaders, keeps track of offsets and retries after errors.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class SimpleConsumer:
         )
 
     def call(self, request: Any) -> Any:
-        """Any request; its response."""
+        """Send any request and return its response."""
         with self._lock:
             self._check_open()
             try:
@@ -114,7 +114,7 @@ class SimpleConsumer:
         *,
         replica_id: int = schemas.CONSUMER_REPLICA_ID,
     ) -> int:
-        """The first offset (``time`` -2) or the next one to be written (-1). Raises on code."""
+        """The first offset (``time`` -2) or the log's end (-1). Raises the error of the code."""
         return self.offsets_before(tp, time, replica_id=replica_id)[0]
 
     def commit_offsets(
@@ -125,14 +125,17 @@ class SimpleConsumer:
         version: int = 1,
         metadata: str = "",
     ) -> dict[TopicPartition, int]:
-        """Commit through this broker: version 0 to ZooKeeper, 1 as coordinator. Error codes."""
+        """Commit through this broker: version 0 to ZooKeeper, 1 as coordinator.
+
+        Returns the error code of each partition.
+        """
         build = shapes.commit_request_v1 if version else shapes.commit_request_v0
         return shapes.commit_results(self.call(build(group, offsets, metadata)))
 
     def fetch_offsets(
         self, group: str, partitions: Iterable[TopicPartition], *, version: int = 1
     ) -> dict[TopicPartition, StoredOffset]:
-        """What the group committed, from the store of that version."""
+        """The group's committed offsets, from the store of that version."""
         request = shapes.offset_fetch_request(group, partitions, version=version)
         return shapes.offset_fetch_results(self.call(request))
 

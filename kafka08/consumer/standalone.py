@@ -1,7 +1,8 @@
-"""A consumer without ZooKeeper: reads all partitions of a topic from brokers alone.
+"""A consumer without ZooKeeper: reads all partitions of a topic and needs only brokers.
 
-What later releases call an assigned consumer. It shares with nobody; with a group it starts where
-that has committed to Kafka, and commits when told. Partitions added later are not noticed.
+Later releases call it an assigned consumer. It does not share partitions with other members. With
+a group it starts at the offsets the group committed to Kafka, and commits on request. Partitions
+added later are not noticed.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ NO_OFFSET = -1
 class StandaloneConsumer:
     """Reads through the brokers at ``bootstrap``; a context manager that closes.
 
-    Of ``config`` the settings of fetching, auto.offset.reset and consumer.timeout.ms count.
-    ``group``: whose offsets to go on from and to commit.
+    Uses these settings of ``config``: fetching, auto.offset.reset and consumer.timeout.ms.
+    ``group``: the group whose offsets are read and committed.
     """
 
     def __init__(
@@ -74,9 +75,9 @@ class StandaloneConsumer:
     def stream(
         self, topic: str, partition: int | None = None, offset: int = NO_OFFSET
     ) -> KafkaStream:
-        """Start to read; waits for a topic that does not exist yet. To be called once.
+        """Start to read; waits for a topic that does not exist yet. Must be called once only.
 
-        ``partition`` None means all of them; ``offset`` -1 is where auto.offset.reset says.
+        ``partition`` None means all of them; ``offset`` -1 means by auto.offset.reset.
         """
         wanted = self._partitions(topic) if partition is None else [partition]
         partitions = [TopicPartition(topic, number) for number in wanted]
@@ -93,10 +94,10 @@ class StandaloneConsumer:
         return {tp: offset for tp, offset in (found or {}).items() if offset >= 0}
 
     def commit_offsets(self) -> None:
-        """Commit, for the group, everything that was handed out.
+        """Commit, for the group, all messages that were returned.
 
-        ``close`` commits too, but not the message handed out last: its reader may have failed.
-        Raises OSError or the error that a partition's commit was refused with.
+        ``close`` commits too, but leaves out the last message returned: its reader may have failed.
+        Raises OSError or the error with which a partition's commit was refused.
         """
         for position in self._positions:
             position.processed_offset = position.consumed_offset

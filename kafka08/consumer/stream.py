@@ -1,12 +1,12 @@
-"""A stream of messages out of fetched chunks, and the positions it moves.
+"""A stream of messages from fetched chunks, and the positions of its partitions.
 
 Mirrors kafka.consumer.KafkaStream, ConsumerIterator and PartitionTopicInfo. Fetchers put chunks
-into a stream's queue; the stream opens them, skips what was consumed before, and hands messages
-out one by one. It knows no broker and no store of offsets.
+into a stream's queue; the stream decodes them, skips messages consumed before, and returns
+messages one by one. It does not know brokers or offset stores.
 
-A position is safe to commit once the caller asked for the message after it: until then the
-caller may still be working on the one it holds. The original counts a message as consumed the
-moment it is handed out, and loses it when the process dies; so do streams that are told to.
+A message counts as processed when the caller requests the next one: until then the caller may
+still be working on it. The original counts a message as consumed when it is returned, and loses
+it if the process dies; a stream does the same if it is configured to.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ logger = logging.getLogger("kafka.consumer.ConsumerIterator")
 
 
 class PartitionPosition:
-    """Where a member stands in a partition it owns; -1 before the first offset is known.
+    """A member's position in a partition it owns; -1 before the first offset is known.
 
     ``fetched_offset``: where the next fetch starts. ``consumed_offset``: after the last message
-    handed out. ``processed_offset``: after the last message whose successor was asked for.
-    ``owned`` ends with a rebalance; chunks that are still around then yield nothing more.
-    ``high_watermark``: the end of the partition for consumers, as the last fetch told it.
+    returned. ``processed_offset``: after the last message whose successor was requested.
+    ``owned`` becomes false at a rebalance; chunks still queued then yield no more messages.
+    ``high_watermark``: the end of the partition for consumers, as of the last fetch.
     """
 
     __slots__ = (
@@ -84,7 +84,7 @@ class Chunk(NamedTuple):
 
 
 class Source(NamedTuple):
-    """What the messages of a chunk have in common."""
+    """The data that all messages of a chunk share."""
 
     topic: str
     partition: int
@@ -145,9 +145,9 @@ _Opened = tuple[PartitionPosition, Iterator[raw.Message], Source]
 class KafkaStream:
     """Iterates the messages of one queue of chunks, for one task at a time.
 
-    ``timeout_ms`` < 0 waits for ever; else ConsumerTimeoutError is raised after an idle wait and
-    the stream stays usable. After any other error it raises StreamFailedError for good: a bad
-    crc, or MessageSizeTooLargeError for a message above the fetch size. Iteration ends when the
+    ``timeout_ms`` < 0 waits without limit. Otherwise ConsumerTimeoutError is raised after an idle
+    wait, and the stream stays usable. After any other error (a bad crc, or MessageSizeTooLargeError
+    for a message above the fetch size) every call raises StreamFailedError. Iteration ends when the
     connector is closed. ``commit_handed_out``: count a message as processed at once. ``meter``
     counts the messages found, chunk by chunk; ``messages`` is their exact number.
     """
@@ -182,14 +182,14 @@ class KafkaStream:
         return self
 
     def has_next(self) -> bool:
-        """Whether a message follows; waits for one. False only after the connector closed."""
+        """Wait for a message and return True. False only after the connector was closed."""
         self._release_held()
         if self._ready is None:
             self._ready = self._find()
         return self._ready is not None
 
     def __next__(self) -> Message:
-        # What has_next does, in one go: this is the consumer's hottest path.
+        # The same as has_next, inlined: this is the consumer's hottest path.
         if self._held is not None:
             self._release_held()
         ready = self._ready
@@ -208,9 +208,9 @@ class KafkaStream:
         return Message(message, source)
 
     def take(self) -> tuple[PartitionPosition, Message] | None:
-        """What ``has_next`` found, with its position; None when its partition was let go since.
+        """The message ``has_next`` found, with its position; None if its partition was released.
 
-        Instead of iterating, for callers who move ``processed_offset`` themselves.
+        For callers who do not iterate but move ``processed_offset`` themselves.
         """
         ready, self._ready = self._ready, None
         if ready is None or not ready[0].owned:
@@ -246,15 +246,15 @@ class KafkaStream:
             raise
 
     def _release_held(self) -> None:
-        """The caller is done with the message handed out last."""
+        """Mark the message returned last as processed."""
         if self._held is not None:
             (position, offset), self._held = self._held, None
-            # A reset in the meantime has put all three positions elsewhere.
+            # A reset in the meantime has changed all three positions.
             if position.consumed_offset == offset:
                 position.processed_offset = offset
 
     def _next_chunk(self) -> bool:
-        """Wait for a chunk and make it the current one; False when the stream has ended."""
+        """Wait for a chunk and make it the current one; False if the stream has ended."""
         if self._meter is not None:
             self._meter.mark(self.messages - self._metered)
             self._metered = self.messages
@@ -301,12 +301,12 @@ class KafkaStream:
         self._queue.put(chunk, timeout=timeout)
 
     def clear(self) -> None:
-        """Drop everything fetched but the one message a reader may already be reaching for."""
+        """Drop all fetched messages but the one that a reader may already be taking."""
         self._chunk = None
         _drain(self._queue)
 
     def end(self) -> None:
-        """Let the reader finish the chunk it is in, and then stop."""
+        """Let the reader finish its current chunk and then stop."""
         _drain(self._queue)
         self._queue.put(None)
 
