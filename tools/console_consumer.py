@@ -23,7 +23,7 @@ from kafka08.consumer.filters import Blacklist, TopicFilter, Whitelist
 from kafka08.consumer.standalone import NO_OFFSET, StandaloneConsumer
 from kafka08.consumer.stream import KafkaStream
 from tools.broker_list import broker_list
-from tools.csv_metrics import CsvReporter, Meter, add_csv_options, csv_directory
+from tools.csv_metrics import CSV_OPTIONS, CsvReporter, Meter, csv_directory
 from tools.deserializers import Deserializer, deserializer_named
 from tools.formatters import DEFAULT_FORMATTER, MessageFormatter, formatter_named
 from tools.group_nodes import delete_group, has_offsets
@@ -105,21 +105,56 @@ class Printer:
             print(self._report.format(self._count), file=sys.stderr, flush=True)
 
 
+PARSER = OptionParser(
+    "The console consumer is a tool that reads data from Kafka and outputs it to standard output.",
+    CSV_OPTIONS,
+    f"""
+--topic <topic>  The topic to consume, as a regular expression.
+--whitelist <whitelist>  The topics to consume, as a regular expression.
+--blacklist <blacklist>  The topics not to consume, as a regular expression.
+--zookeeper <urls>  REQUIRED: Where ZooKeeper is: host:port, several separated by commas, a chroot
+    at the end.
+--consumer.config <config file>  A file of consumer properties.
+--formatter <class>  The class that prints messages. (default: {DEFAULT_FORMATTER})
+--property <prop>  A setting of the formatter.
+--delete-consumer-offsets  Delete what ZooKeeper keeps of the group at the start.
+--from-beginning  Without a stored offset start at the first message there is, not at the end.
+--max-messages <Integer: num_messages>  How many messages to consume; without it there is no end.
+--skip-message-on-error  Go on with the next message when one cannot be printed.
+""",
+    later="""
+--bootstrap-server <server to connect to>  Read from the brokers of this one, without ZooKeeper and
+    outside any group.
+--group <consumer group id>  The group; with --bootstrap-server its offsets in Kafka are committed
+    at the end.
+--key-deserializer <deserializer for key>  Shows keys of this class, such as LongDeserializer, as
+    text.
+--value-deserializer <deserializer for values>  Shows values of this class as text.
+--isolation-level <>  Accepted; there are no transactions. (default: read_uncommitted)
+--enable-systest-events  Say shutdown_complete at the end.
+--new-consumer  Accepted; implied by --bootstrap-server.
+--partition <Integer: partition>  With --bootstrap-server: the only partition.
+--offset <consume offset>  With --bootstrap-server: where to start, a number, earliest or latest.
+    (default: latest)
+--timeout-ms <Integer: timeout_ms>  With --bootstrap-server: end when no message comes for so long.
+--consumer-property <consumer_prop>  A consumer setting, key=value; counts more than those of
+    --consumer.config.
+""",
+)
+
+
 def main(argv: list[str]) -> int:
-    parser = _parser()
-    if not argv:
-        parser.usage_and_exit()
     try:
-        args = parser.parse(argv)
+        args = PARSER.parse_command(argv)
     except OptionError as error:
         print(error, file=sys.stderr)
         return 1
     if args.has("bootstrap-server"):
-        return _read_from_brokers(parser, args)
-    parser.check_required(args, "zookeeper")
+        return _read_from_brokers(args)
+    PARSER.check_required(args, "zookeeper")
     given = [name for name in SELECTORS if args.has(name)]
     if len(given) != 1:
-        parser.usage_and_exit("Exactly one of whitelist/blacklist/topic is required.")
+        PARSER.usage_and_exit("Exactly one of whitelist/blacklist/topic is required.")
     kind = Blacklist if given == ["blacklist"] else Whitelist
     topic_filter = kind(args.value(given[0]))
     settings, own_group = _settings(args)
@@ -178,10 +213,10 @@ def _reporting(args: Arguments, printing: Printing) -> Iterator[None]:
         yield
 
 
-def _read_from_brokers(parser: OptionParser, args: Arguments) -> int:
-    parser.check_required(args, "topic")
-    parser.check_invalid(args, "bootstrap-server", "zookeeper", "whitelist", "blacklist")
-    endpoints = broker_list(parser, args.value("bootstrap-server"))
+def _read_from_brokers(args: Arguments) -> int:
+    PARSER.check_required(args, "topic")
+    PARSER.check_invalid(args, "bootstrap-server", "zookeeper", "whitelist", "blacklist")
+    endpoints = broker_list(PARSER, args.value("bootstrap-server"))
     settings, own_group = _settings(args)
     if args.has("timeout-ms"):
         settings["consumer.timeout.ms"] = str(args.value("timeout-ms"))
@@ -189,7 +224,7 @@ def _read_from_brokers(parser: OptionParser, args: Arguments) -> int:
     if start == "earliest":
         settings["auto.offset.reset"] = SMALLEST
     if start not in ("earliest", "latest") and not start.isdecimal():
-        parser.usage_and_exit(
+        PARSER.usage_and_exit(
             f"The provided offset value '{start}' is incorrect. Valid values are 'earliest', "
             "'latest', or a non-negative long."
         )
@@ -263,112 +298,6 @@ def _say(event: str) -> None:
         output = stdout()
         output.write(f"{event}\n".encode())
         output.flush()
-
-
-def _parser() -> OptionParser:
-    parser = OptionParser(
-        "The console consumer is a tool that reads data from Kafka and outputs it to standard "
-        "output."
-    )
-    parser.option("topic", "The topic to consume, as a regular expression.", arg="topic")
-    parser.option("whitelist", "The topics to consume, as a regular expression.", arg="whitelist")
-    parser.option(
-        "blacklist", "The topics not to consume, as a regular expression.", arg="blacklist"
-    )
-    parser.option(
-        "zookeeper",
-        "REQUIRED: Where ZooKeeper is: host:port, several separated by commas, a chroot at the "
-        "end.",
-        arg="urls",
-    )
-    parser.option(
-        "bootstrap-server",
-        "Read from the brokers of this one, without ZooKeeper and outside any group.",
-        arg="server to connect to",
-        exact=True,
-    )
-    parser.option(
-        "group",
-        "The group; with --bootstrap-server its offsets in Kafka are committed at the end.",
-        arg="consumer group id",
-        exact=True,
-    )
-    parser.option(
-        "key-deserializer",
-        "Shows keys of this class, such as LongDeserializer, as text.",
-        arg="deserializer for key",
-        exact=True,
-    )
-    parser.option(
-        "value-deserializer",
-        "Shows values of this class as text.",
-        arg="deserializer for values",
-        exact=True,
-    )
-    parser.option(
-        "isolation-level",
-        "Accepted; there are no transactions.",
-        kind=str,
-        default="read_uncommitted",
-        exact=True,
-    )
-    parser.option("enable-systest-events", "Say shutdown_complete at the end.", exact=True)
-    parser.option("new-consumer", "Accepted; implied by --bootstrap-server.", exact=True)
-    parser.option(
-        "partition",
-        "With --bootstrap-server: the only partition.",
-        arg="partition",
-        kind=int,
-        exact=True,
-    )
-    parser.option(
-        "offset",
-        "With --bootstrap-server: where to start, a number, earliest or latest.",
-        arg="consume offset",
-        default="latest",
-        exact=True,
-    )
-    parser.option(
-        "timeout-ms",
-        "With --bootstrap-server: end when no message comes for so long.",
-        arg="timeout_ms",
-        kind=int,
-        exact=True,
-    )
-    parser.option(
-        "consumer-property",
-        "A consumer setting, key=value; counts more than those of --consumer.config.",
-        arg="consumer_prop",
-        repeatable=True,
-        exact=True,
-    )
-    parser.option("consumer.config", "A file of consumer properties.", arg="config file")
-    parser.option(
-        "formatter",
-        "The class that prints messages.",
-        arg="class",
-        default=DEFAULT_FORMATTER,
-    )
-    parser.option("property", "A setting of the formatter.", arg="prop", repeatable=True)
-    parser.option(
-        "delete-consumer-offsets",
-        "Delete what ZooKeeper keeps of the group at the start.",
-    )
-    parser.option(
-        "from-beginning",
-        "Without a stored offset start at the first message there is, not at the end.",
-    )
-    parser.option(
-        "max-messages",
-        "How many messages to consume; without it there is no end.",
-        arg="num_messages",
-        kind=int,
-    )
-    parser.option(
-        "skip-message-on-error", "Go on with the next message when one cannot be printed."
-    )
-    add_csv_options(parser)
-    return parser
 
 
 if __name__ == "__main__":

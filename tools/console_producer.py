@@ -22,7 +22,7 @@ from kafka08.producer.producer import Producer
 from kafka08.producer.serializers import load
 from kafka08.settings import log_overrides
 from tools.broker_list import broker_list
-from tools.options import LONG, Arguments, OptionParser, parse_key_values, run_tool
+from tools.options import Arguments, OptionParser, parse_key_values, run_tool
 from tools.shutdown import at_end
 
 callback_logger = logging.getLogger(
@@ -78,14 +78,63 @@ def _lines(stream: BinaryIO) -> Iterator[bytes]:
         yield from line.removesuffix(b"\n").removesuffix(b"\r").split(b"\r")
 
 
+PARSER = OptionParser(
+    "Read data from standard input and publish it to Kafka.",
+    f"""
+--topic <topic>  REQUIRED: The topic to write to.
+--broker-list <broker-list>  REQUIRED: The brokers to ask for metadata, as HOST1:PORT1,HOST2:PORT2.
+--sync  Send each line at once and wait for the broker.
+--compression-codec [compression-codec]  none, gzip, snappy or lz4; gzip when no codec is named.
+--batch-size <Integer: size>  Messages in a batch, unless --sync. (default: 200)
+--message-send-max-retries <Integer>  How often a message that failed is sent again before it is
+    dropped. (default: 3)
+--retry-backoff-ms <Integer>  How long to wait before metadata is refreshed and a message sent
+    again. (default: 100)
+--timeout <Integer: timeout_ms>  How long a message may wait for its batch to fill, in ms, unless
+    --sync. (default: 1000)
+--queue-size <Integer: queue_size>  How many messages may wait to be sent, unless --sync.
+    (default: 10000)
+--queue-enqueuetimeout-ms <Integer: queue enqueuetimeout ms>  How long to wait for room in the
+    queue. (default: 2147483647)
+--request-required-acks <Integer: request required acks>  Acknowledgements to wait for: 0, 1, or -1
+    for the whole isr. (default: 0)
+--request-timeout-ms <Integer: request timeout ms>  How long acknowledgements may take; more than 0.
+    (default: 1500)
+--metadata-expiry-ms <Long: metadata expiration interval>  The age in ms at which metadata is
+    refreshed. (default: 300000)
+--metadata-fetch-timeout-ms <Long: metadata fetch timeout>  How long to wait for the first metadata
+    of a topic. (default: 60000)
+--max-memory-bytes <Long: total memory in bytes>  The bytes that may wait to be sent.
+    (default: 33554432)
+--max-partition-memory-bytes <Long: memory in bytes per partition>  The bytes in a batch of one
+    partition. (default: 16384)
+--value-serializer <encoder_class>  The class that encodes values. (default: {DEFAULT_ENCODER})
+--key-serializer <encoder_class>  The class that encodes keys. (default: {DEFAULT_ENCODER})
+--line-reader <reader_class>  The class that reads messages from standard input; one a line by
+    default. (default: {LINE_READER})
+--socket-buffer-size <Integer: size>  The size of the TCP buffer. (default: 102400)
+--property <prop>  A setting of the message reader, key=value.
+--new-producer  Send with the new producer.
+""",
+    later="""
+--reader-property <reader_prop>  The same as --property.
+--old-producer  Send with the old producer, also with --bootstrap-server.
+--bootstrap-server <server to connect to>  The brokers, instead of --broker-list; sends with the new
+    producer.
+--producer-property <producer_prop>  A setting of the producer, key=value.
+--producer.config <config file>  A file of producer settings; --producer-property and options count
+    more.
+--max-block-ms <Long: max block on send>  How long a send of the new producer may wait for metadata
+    or room. (default: 60000)
+""",
+)
+
+
 def main(argv: list[str]) -> int:
-    parser = _parser()
-    args = parser.parse(argv)
-    if not argv:
-        parser.usage_and_exit()
+    args = PARSER.parse_command(argv)
     servers = "bootstrap-server" if args.has("bootstrap-server") else "broker-list"
-    parser.check_required(args, "topic", servers)
-    broker_list(parser, args.value(servers))
+    PARSER.check_required(args, "topic", servers)
+    broker_list(PARSER, args.value(servers))
     new = uses_new_producer(args)
     properties = _new_properties(args) if new else _properties(args)
     reader = _reader(args, properties)
@@ -237,160 +286,6 @@ def _new_properties(args: Arguments) -> dict[str, str]:
             properties["linger.ms"] = "0"
     properties.setdefault("client.id", "console-producer")
     return properties
-
-
-def _parser() -> OptionParser:
-    parser = OptionParser("Read data from standard input and publish it to Kafka.")
-    parser.option("topic", "REQUIRED: The topic to write to.", arg="topic")
-    parser.option(
-        "broker-list",
-        "REQUIRED: The brokers to ask for metadata, as HOST1:PORT1,HOST2:PORT2.",
-        arg="broker-list",
-    )
-    parser.option("sync", "Send each line at once and wait for the broker.")
-    parser.option(
-        "compression-codec",
-        "none, gzip, snappy or lz4; gzip when no codec is named.",
-        arg="compression-codec",
-        optional_arg=True,
-    )
-    parser.option(
-        "batch-size", "Messages in a batch, unless --sync.", arg="size", kind=int, default=200
-    )
-    parser.option(
-        "message-send-max-retries",
-        "How often a message that failed is sent again before it is dropped.",
-        kind=int,
-        default=3,
-    )
-    parser.option(
-        "retry-backoff-ms",
-        "How long to wait before metadata is refreshed and a message sent again.",
-        kind=int,
-        default=100,
-    )
-    parser.option(
-        "timeout",
-        "How long a message may wait for its batch to fill, in ms, unless --sync.",
-        arg="timeout_ms",
-        kind=int,
-        default=1000,
-    )
-    parser.option(
-        "queue-size",
-        "How many messages may wait to be sent, unless --sync.",
-        arg="queue_size",
-        kind=int,
-        default=10000,
-    )
-    parser.option(
-        "queue-enqueuetimeout-ms",
-        "How long to wait for room in the queue.",
-        arg="queue enqueuetimeout ms",
-        kind=int,
-        default=2**31 - 1,
-    )
-    parser.option(
-        "request-required-acks",
-        "Acknowledgements to wait for: 0, 1, or -1 for the whole isr.",
-        arg="request required acks",
-        kind=int,
-        default=0,
-    )
-    parser.option(
-        "request-timeout-ms",
-        "How long acknowledgements may take; more than 0.",
-        arg="request timeout ms",
-        kind=int,
-        default=1500,
-    )
-    parser.option(
-        "metadata-expiry-ms",
-        "The age in ms at which metadata is refreshed.",
-        arg="metadata expiration interval",
-        kind=LONG,
-        default=5 * 60 * 1000,
-    )
-    parser.option(
-        "metadata-fetch-timeout-ms",
-        "How long to wait for the first metadata of a topic.",
-        arg="metadata fetch timeout",
-        kind=LONG,
-        default=60 * 1000,
-    )
-    parser.option(
-        "max-memory-bytes",
-        "The bytes that may wait to be sent.",
-        arg="total memory in bytes",
-        kind=LONG,
-        default=32 * 1024 * 1024,
-    )
-    parser.option(
-        "max-partition-memory-bytes",
-        "The bytes in a batch of one partition.",
-        arg="memory in bytes per partition",
-        kind=LONG,
-        default=16 * 1024,
-    )
-    parser.option(
-        "value-serializer",
-        "The class that encodes values.",
-        arg="encoder_class",
-        default=DEFAULT_ENCODER,
-    )
-    parser.option(
-        "key-serializer",
-        "The class that encodes keys.",
-        arg="encoder_class",
-        default=DEFAULT_ENCODER,
-    )
-    parser.option(
-        "line-reader",
-        "The class that reads messages from standard input; one a line by default.",
-        arg="reader_class",
-        default=LINE_READER,
-    )
-    parser.option(
-        "socket-buffer-size", "The size of the TCP buffer.", arg="size", kind=int, default=102400
-    )
-    parser.option(
-        "property", "A setting of the message reader, key=value.", arg="prop", repeatable=True
-    )
-    parser.option(
-        "reader-property", "The same as --property.", arg="reader_prop", repeatable=True, exact=True
-    )
-    parser.option("new-producer", "Send with the new producer.")
-    parser.option(
-        "old-producer", "Send with the old producer, also with --bootstrap-server.", exact=True
-    )
-    parser.option(
-        "bootstrap-server",
-        "The brokers, instead of --broker-list; sends with the new producer.",
-        arg="server to connect to",
-        exact=True,
-    )
-    parser.option(
-        "producer-property",
-        "A setting of the producer, key=value.",
-        arg="producer_prop",
-        repeatable=True,
-        exact=True,
-    )
-    parser.option(
-        "producer.config",
-        "A file of producer settings; --producer-property and options count more.",
-        arg="config file",
-        exact=True,
-    )
-    parser.option(
-        "max-block-ms",
-        "How long a send of the new producer may wait for metadata or room.",
-        arg="max block on send",
-        kind=LONG,
-        default=60 * 1000,
-        exact=True,
-    )
-    return parser
 
 
 if __name__ == "__main__":

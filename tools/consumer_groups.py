@@ -18,7 +18,7 @@ from tools import admin_command, group_reset, group_tables
 from tools.broker_list import broker_list
 from tools.group_reset import SCENARIOS
 from tools.group_service import CLIENT_ID, GroupService
-from tools.options import LONG, Arguments, OptionError, OptionParser, UsageError, run_tool
+from tools.options import Arguments, OptionError, OptionParser, UsageError, run_tool
 
 logger = logging.getLogger("kafka.admin.ConsumerGroupCommand$")
 
@@ -26,21 +26,60 @@ ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
 VIEWS = ("members", "offsets", "state")
 _REQUEST_TIMEOUT_MS = 30000
 
+PARSER = OptionParser(
+    "List all consumer groups, describe a consumer group, delete consumer group info, or reset "
+    "consumer group offsets.",
+    later="""
+--zookeeper <urls>  Where ZooKeeper is: host:port, several separated by commas, a chroot at the end.
+    Either this or --bootstrap-server is required.
+--bootstrap-server <server to connect to>  The brokers to ask in place of ZooKeeper. They tell
+    offsets, but not who the members are.
+--list  List all groups.
+--describe  Show the offsets and the lag of a group.
+--delete  Delete groups without live members: --group, repeatable; with --topic only what they have
+    of that topic; --topic alone means all such groups. --topic needs --zookeeper.
+--reset-offsets  Put groups without live members elsewhere: one scenario (--to-earliest,
+    --to-latest, --to-current, --to-offset, --shift-by, --to-datetime, --by-duration, --from-file),
+    one scope (--topic, --all-topics; --from-file has its own), and --dry-run or --execute.
+--delete-offsets  Delete the offsets a group has of the topics given.
+--group <consumer group>  The group to act on.
+--all-groups  Act on every group.
+--topic <topic>  A topic to reset or delete; topic:0,1,2 means these partitions. Repeatable.
+--all-topics  Reset every partition the group has an offset for.
+--members  Describe the members. Needs --zookeeper.
+--offsets  Describe the offsets, as --describe alone does.
+--state  Describe the group as a whole. Needs --zookeeper.
+--verbose  With --members: which partitions each one owns.
+--dry-run  Only show what a reset would set.
+--execute  Do reset.
+--export  Print a reset as lines for --from-file.
+--to-earliest  Reset to where the logs begin.
+--to-latest  Reset to where the logs end.
+--to-current  Reset to the present offsets; to the end where there is none.
+--to-offset <Long: offset>  Reset to an offset.
+--shift-by <Long: number-of-offsets>  Reset by so many, negative for back.
+--to-datetime <datetime>  Reset to a time, in whole segments: yyyy-MM-ddTHH:mm:ss.SSS, UTC or with a
+    zone.
+--by-duration <duration>  Reset to so long ago, in whole segments: PnDTnHnMnS.
+--from-file <path to CSV file>  Reset to what a file from --export says.
+--timeout <Long: timeout (ms)>  How long to wait for a coordinator. (default: 5000)
+--command-config <command config property file>  Properties: client.id, request.timeout.ms.
+--new-consumer  Accepted, without effect.
+""",
+)
+
 
 def main(argv: list[str]) -> int:
     """Exit status; raises UsageError and OptionError for run_tool to print."""
-    parser = _parser()
-    args = parser.parse(argv)
-    if not argv:
-        parser.usage_and_exit()
+    args = PARSER.parse_command(argv)
     if sum(args.has(action) for action in ACTIONS) != 1:
-        parser.usage_and_exit(
+        PARSER.usage_and_exit(
             "Command must include exactly one action: --list, --describe, --delete, "
             "--reset-offsets, --delete-offsets"
         )
-    _check(parser, args)
+    _check(args)
     try:
-        with _connect(parser, args) as service:
+        with _connect(args) as service:
             return _run(service, args)
     except (BrokenPipeError, UsageError, OptionError):
         raise
@@ -50,7 +89,7 @@ def main(argv: list[str]) -> int:
         return admin_command.failure_status()
 
 
-def _connect(parser: OptionParser, args: Arguments) -> GroupService:
+def _connect(args: Arguments) -> GroupService:
     config = properties.load(args.value("command-config")) if args.has("command-config") else {}
     protocol = config.get("security.protocol", "PLAINTEXT")
     if protocol != "PLAINTEXT":
@@ -58,152 +97,73 @@ def _connect(parser: OptionParser, args: Arguments) -> GroupService:
     over_the_wire = args.has("bootstrap-server")
     return GroupService(
         None if over_the_wire else args.value("zookeeper"),
-        broker_list(parser, args.value("bootstrap-server")) if over_the_wire else (),
+        broker_list(PARSER, args.value("bootstrap-server")) if over_the_wire else (),
         timeout_ms=args.value("timeout"),
         request_timeout_ms=INT.parse(config.get("request.timeout.ms", str(_REQUEST_TIMEOUT_MS))),
         client_id=config.get("client.id", CLIENT_ID),
     )
 
 
-def _parser() -> OptionParser:
-    parser = OptionParser(
-        "List all consumer groups, describe a consumer group, delete consumer group info, or reset "
-        "consumer group offsets."
-    )
-
-    def option(name: str, doc: str, **more: object) -> None:
-        # Later releases take no prefixes.
-        parser.option(name, doc, exact=True, **more)  # type: ignore[arg-type]
-
-    option(
-        "zookeeper",
-        "Where ZooKeeper is: host:port, several separated by commas, a chroot at the end. Either "
-        "this or --bootstrap-server is required.",
-        arg="urls",
-    )
-    option(
-        "bootstrap-server",
-        "The brokers to ask in place of ZooKeeper. They tell offsets, but not who the members are.",
-        arg="server to connect to",
-    )
-    option("list", "List all groups.")
-    option("describe", "Show the offsets and the lag of a group.")
-    option(
-        "delete",
-        "Delete groups without live members: --group, repeatable; with --topic only what they have "
-        "of that topic; --topic alone means all such groups. --topic needs --zookeeper.",
-    )
-    option(
-        "reset-offsets",
-        "Put groups without live members elsewhere: one scenario (--to-earliest, --to-latest, "
-        "--to-current, --to-offset, --shift-by, --to-datetime, --by-duration, --from-file), one "
-        "scope (--topic, --all-topics; --from-file has its own), and --dry-run or --execute.",
-    )
-    option("delete-offsets", "Delete the offsets a group has of the topics given.")
-    option("group", "The group to act on.", arg="consumer group", repeatable=True)
-    option("all-groups", "Act on every group.")
-    option(
-        "topic",
-        "A topic to reset or delete; topic:0,1,2 means these partitions. Repeatable.",
-        arg="topic",
-        repeatable=True,
-    )
-    option("all-topics", "Reset every partition the group has an offset for.")
-    option("members", "Describe the members. Needs --zookeeper.")
-    option("offsets", "Describe the offsets, as --describe alone does.")
-    option("state", "Describe the group as a whole. Needs --zookeeper.")
-    option("verbose", "With --members: which partitions each one owns.")
-    option("dry-run", "Only show what a reset would set.")
-    option("execute", "Do reset.")
-    option("export", "Print a reset as lines for --from-file.")
-    option("to-earliest", "Reset to where the logs begin.")
-    option("to-latest", "Reset to where the logs end.")
-    option("to-current", "Reset to the present offsets; to the end where there is none.")
-    option("to-offset", "Reset to an offset.", arg="offset", kind=LONG)
-    option("shift-by", "Reset by so many, negative for back.", arg="number-of-offsets", kind=LONG)
-    option(
-        "to-datetime",
-        "Reset to a time, in whole segments: yyyy-MM-ddTHH:mm:ss.SSS, UTC or with a zone.",
-        arg="datetime",
-    )
-    option("by-duration", "Reset to so long ago, in whole segments: PnDTnHnMnS.", arg="duration")
-    option("from-file", "Reset to what a file from --export says.", arg="path to CSV file")
-    option(
-        "timeout",
-        "How long to wait for a coordinator.",
-        arg="timeout (ms)",
-        kind=LONG,
-        default=5000,
-    )
-    option(
-        "command-config",
-        "Properties: client.id, request.timeout.ms.",
-        arg="command config property file",
-    )
-    option("new-consumer", "Accepted, without effect.")
-    return parser
-
-
 # --- which options may go together
 
 
-def _check(parser: OptionParser, args: Arguments) -> None:
+def _check(args: Arguments) -> None:
     if args.has("zookeeper"):
         if args.has("bootstrap-server"):
-            parser.usage_and_exit("Option [bootstrap-server] is not valid with [zookeeper].")
+            PARSER.usage_and_exit("Option [bootstrap-server] is not valid with [zookeeper].")
     else:
-        parser.check_required(args, "bootstrap-server")
+        PARSER.check_required(args, "bootstrap-server")
     if args.has("new-consumer"):
         print("The [new-consumer] option is deprecated.", file=sys.stderr)
-    parser.check_invalid(args, "all-groups", "group", "list", "delete-offsets")
+    PARSER.check_invalid(args, "all-groups", "group", "list", "delete-offsets")
     for other in ("list",):
-        parser.check_invalid(args, "group", other)
-    parser.check_invalid(args, "topic", "list", "describe")
+        PARSER.check_invalid(args, "group", other)
+    PARSER.check_invalid(args, "topic", "list", "describe")
     for view in (*VIEWS, "verbose"):
-        parser.check_invalid(args, view, *(a for a in ACTIONS if a != "describe"))
+        PARSER.check_invalid(args, view, *(a for a in ACTIONS if a != "describe"))
     for view in VIEWS:
-        parser.check_invalid(args, view, *(other for other in VIEWS if other != view))
+        PARSER.check_invalid(args, view, *(other for other in VIEWS if other != view))
     if args.has("describe") and not args.has("all-groups"):
-        parser.check_required(args, "group")
+        PARSER.check_required(args, "group")
     if args.has("delete"):
-        _check_delete(parser, args)
+        _check_delete(args)
     if args.has("reset-offsets"):
-        _check_reset(parser, args)
+        _check_reset(args)
     if args.has("delete-offsets"):
-        parser.check_required(args, "group", "topic")
+        PARSER.check_required(args, "group", "topic")
 
 
-def _check_delete(parser: OptionParser, args: Arguments) -> None:
+def _check_delete(args: Arguments) -> None:
     if args.has("topic") and args.has("bootstrap-server"):
-        parser.usage_and_exit(
+        PARSER.usage_and_exit(
             "When deleting a consumer group the option [topic] is only valid with [zookeeper]. "
             "Use --delete-offsets instead."
         )
     if not any(args.has(name) for name in ("group", "topic", "all-groups")):
-        parser.usage_and_exit("Option [delete] either takes [group], [topic], or both")
+        PARSER.usage_and_exit("Option [delete] either takes [group], [topic], or both")
 
 
-def _check_reset(parser: OptionParser, args: Arguments) -> None:
+def _check_reset(args: Arguments) -> None:
     if not args.has("dry-run") and not args.has("execute"):
         print(
             "WARN: Nothing will be changed, as with --dry-run: say --execute to reset.",
             file=sys.stderr,
         )
     if args.has("dry-run") and args.has("execute"):
-        parser.usage_and_exit("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
+        PARSER.usage_and_exit("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
     if not args.has("all-groups"):
-        parser.check_required(args, "group")
+        PARSER.check_required(args, "group")
     given = [name for name in SCENARIOS if args.has(name)]
     for name in given:
-        parser.check_invalid(args, name, *(other for other in SCENARIOS if other != name))
+        PARSER.check_invalid(args, name, *(other for other in SCENARIOS if other != name))
     if not given:
-        parser.usage_and_exit(
+        PARSER.usage_and_exit(
             "Option [reset-offsets] requires one of the following scenarios: "
             f"{', '.join(f'[{name}]' for name in SCENARIOS)}"
         )
-    parser.check_invalid(args, "all-topics", "topic")
+    PARSER.check_invalid(args, "all-topics", "topic")
     if not args.has("from-file") and not args.has("topic") and not args.has("all-topics"):
-        parser.usage_and_exit("One of the reset scopes should be defined: --all-topics, --topic.")
+        PARSER.usage_and_exit("One of the reset scopes should be defined: --all-topics, --topic.")
 
 
 # --- actions

@@ -29,14 +29,23 @@ ROW = "{:<15} {:<30} {:<3} {:<15} {:<15} {:<15} {}"
 CLIENT_ID = "ConsumerOffsetChecker"
 _PATIENCE_MS = 30000
 
+PARSER = OptionParser(
+    "Check the offset of your consumers.",
+    """
+--zookeeper <>  ZooKeeper connect string. (default: localhost:2181)
+--topic <>  Comma-separated list of consumer topics (all topics if absent).
+--group <>  Consumer group.
+--socket.timeout.ms <Integer>  Socket timeout to use when querying for offsets. (default: 6000)
+--retry.backoff.ms <Integer>  Retry back-off to use for failed offset queries. (default: 3000)
+--broker-info  Print broker info
+--help  Print this message.
+""",
+)
+
 
 def main(argv: list[str]) -> int:
     """Exit status; raises UsageError and OptionError for run_tool to print."""
-    parser = _parser()
-    if not argv:
-        parser.usage_and_exit()
-    args = parser.parse(argv)
-    parser.check_required(args, "group", "zookeeper")
+    args = PARSER.parse_command(argv, "group", "zookeeper")
     group, topics = args.value("group"), args.value("topic")
     timeout_ms, backoff_ms = args.value("socket.timeout.ms"), args.value("retry.backoff.ms")
     client = checker = None
@@ -57,30 +66,6 @@ def main(argv: list[str]) -> int:
         if client is not None:
             client.close()
     return 0
-
-
-def _parser() -> OptionParser:
-    parser = OptionParser("Check the offset of your consumers.")
-    parser.option("zookeeper", "ZooKeeper connect string.", kind=str, default="localhost:2181")
-    parser.option(
-        "topic", "Comma-separated list of consumer topics (all topics if absent).", kind=str
-    )
-    parser.option("group", "Consumer group.", kind=str)
-    parser.option(
-        "socket.timeout.ms",
-        "Socket timeout to use when querying for offsets.",
-        kind=int,
-        default=6000,
-    )
-    parser.option(
-        "retry.backoff.ms",
-        "Retry back-off to use for failed offset queries.",
-        kind=int,
-        default=3000,
-    )
-    parser.option("broker-info", "Print broker info")
-    parser.option("help", "Print this message.")
-    return parser
 
 
 class OffsetChecker:

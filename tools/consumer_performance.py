@@ -19,10 +19,10 @@ from tools.group_nodes import delete_group
 from tools.options import Arguments, OptionParser, run_tool
 from tools.perf_options import (
     MEGABYTE,
+    PERF_OPTIONS,
     PerfOptions,
     decimal,
     perf_options,
-    perf_parser,
     rate,
     run_threads,
 )
@@ -92,11 +92,27 @@ class StreamReader:
         print(", ".join(columns), flush=True)
 
 
+PARSER = OptionParser(
+    None,
+    PERF_OPTIONS,
+    f"""
+--zookeeper <urls>  REQUIRED: Where ZooKeeper is: host:port, several separated by commas, a chroot
+    at the end.
+--topic <topic>  REQUIRED: The topic to read.
+--group <gid>  The group to read as; what ZooKeeper keeps of it is deleted.
+    (default: perf-consumer-{random.randrange(100000)})
+--fetch-size <Integer: size>  Bytes to ask for at once. (default: 1048576)
+--from-latest  Start at the end, not at the first message there is.
+--socket-buffer-size <Integer: size>  The size of the TCP receive buffer. (default: 2097152)
+--threads <Integer: count>  How many threads read. (default: 10)
+--num-fetch-threads <Integer: count>  How many threads fetch. (default: 1)
+""",
+)
+
+
 def main(argv: list[str]) -> int:
-    parser = _parser()
-    args = parser.parse(argv)
-    parser.check_required(args, "topic", "zookeeper")
-    options = perf_options(parser, args)
+    args = PARSER.parse_command(argv, "topic", "zookeeper")
+    options = perf_options(PARSER, args)
     config = ConsumerConfig.from_properties(_settings(args))
     if not options.hide_header:
         print(DETAILED_HEADER if options.detailed else HEADER, flush=True)
@@ -147,37 +163,6 @@ def _settings(args: Arguments) -> dict[str, str]:
         "consumer.timeout.ms": str(IDLE_MS),
         "num.consumer.fetchers": str(args.value("num-fetch-threads")),
     }
-
-
-def _parser() -> OptionParser:
-    parser = perf_parser()
-    parser.option(
-        "zookeeper",
-        "REQUIRED: Where ZooKeeper is: host:port, several separated by commas, a chroot at the "
-        "end.",
-        arg="urls",
-    )
-    parser.option("topic", "REQUIRED: The topic to read.", arg="topic")
-    parser.option(
-        "group",
-        "The group to read as; what ZooKeeper keeps of it is deleted.",
-        arg="gid",
-        default=f"perf-consumer-{random.randrange(100000)}",
-    )
-    parser.option(
-        "fetch-size", "Bytes to ask for at once.", arg="size", kind=int, default=1024 * 1024
-    )
-    parser.option("from-latest", "Start at the end, not at the first message there is.")
-    parser.option(
-        "socket-buffer-size",
-        "The size of the TCP receive buffer.",
-        arg="size",
-        kind=int,
-        default=2 * 1024 * 1024,
-    )
-    parser.option("threads", "How many threads read.", arg="count", kind=int, default=10)
-    parser.option("num-fetch-threads", "How many threads fetch.", arg="count", kind=int, default=1)
-    return parser
 
 
 if __name__ == "__main__":

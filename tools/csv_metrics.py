@@ -13,12 +13,19 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.options import Arguments, OptionParser
+from tools.options import Arguments
 
 DIRECTORY = "kafka_metrics"
 TICK_S = 5.0
 METER_HEADER = "# time,count,1 min rate,mean rate,5 min rate,15 min rate\n"
 GAUGE_HEADER = "# time,value\n"
+
+
+CSV_OPTIONS = f"""
+--csv-reporter-enabled  Write metrics as CSV files.
+--metrics-dir <metrics dictory>  Where the CSV files go, instead of {DIRECTORY}; it is emptied
+    first.
+"""
 
 
 class Meter:
@@ -107,15 +114,6 @@ class CsvReporter:
         if self._thread.ident is not None:
             self._thread.join()
         self.report()
-
-
-def add_csv_options(parser: OptionParser) -> None:
-    parser.option("csv-reporter-enabled", "Write metrics as CSV files.")
-    parser.option(
-        "metrics-dir",
-        f"Where the CSV files go, instead of {DIRECTORY}; it is emptied first.",
-        arg="metrics dictory",
-    )
 
 
 def csv_directory(args: Arguments) -> str | None:

@@ -60,13 +60,28 @@ class Shown(NamedTuple):
     valid: bool
 
 
+_DECODER = (
+    "a class of the original, or the module.attribute of a Python callable that is given bytes. "
+    "(default: kafka.serializer.StringDecoder)"
+)
+PARSER = OptionParser(
+    _INTRO,
+    f"""
+--print-data-log  Show keys and values too.
+--verify-index-only  Check index files without showing their entries.
+--files <file1, file2, ...>  REQUIRED: Log and index files to dump.
+--max-message-size <Integer: size>  Size of the largest message. (default: 5242880)
+--deep-iteration  Show the messages inside compressed ones.
+--verify-integrity  Compare log files with their side files (.crc32c), which 0.8.2.2 has not.
+--key-decoder-class []  How to show a key: {_DECODER}
+--value-decoder-class []  How to show a value: {_DECODER}
+""",
+)
+
+
 def main(argv: list[str]) -> int:
     """Dumps to stdout; what does not agree goes to stderr at the end. Exit status 0."""
-    parser = _parser()
-    if not argv:
-        parser.usage_and_exit()
-    args = parser.parse(argv)
-    parser.check_required(args, "files")
+    args = PARSER.parse_command(argv, "files")
     max_message_bytes = args.value("max-message-size")
     decoders = (
         _decoder(args.value("key-decoder-class")),
@@ -87,34 +102,6 @@ def main(argv: list[str]) -> int:
     _report("Mismatches in :", "Index offset: {}, log offset: {}", mismatches)
     _report("Non-secutive offsets in :", "{} is followed by {}", jumps)
     return 0
-
-
-def _parser() -> OptionParser:
-    parser = OptionParser(_INTRO)
-    parser.option("print-data-log", "Show keys and values too.")
-    parser.option("verify-index-only", "Check index files without showing their entries.")
-    parser.option("files", "REQUIRED: Log and index files to dump.", arg="file1, file2, ...")
-    parser.option(
-        "max-message-size",
-        "Size of the largest message.",
-        arg="size",
-        kind=int,
-        default=5 * 1024 * 1024,
-    )
-    parser.option("deep-iteration", "Show the messages inside compressed ones.")
-    parser.option(
-        "verify-integrity",
-        "Compare log files with their side files (.crc32c), which 0.8.2.2 has not.",
-    )
-    for part in ("value", "key"):
-        parser.option(
-            f"{part}-decoder-class",
-            f"How to show a {part}: a class of the original, or the module.attribute of a Python "
-            "callable that is given bytes.",
-            optional_arg=True,
-            default="kafka.serializer.StringDecoder",
-        )
-    return parser
 
 
 def _decoder(name: str) -> Decoder:

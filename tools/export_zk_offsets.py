@@ -18,14 +18,20 @@ from zk.client import ZkClient
 
 logger = logging.getLogger("kafka.tools.ExportZkOffsets$")
 
+PARSER = OptionParser(
+    "Export consumer offsets to an output file.",
+    """
+--zkconnect <>  ZooKeeper connect string. (default: localhost:2181)
+--group <>  Consumer group.
+--output-file <>  Output file
+--help  Print this message.
+""",
+)
+
 
 def main(argv: list[str]) -> int:
     """Exit status; raises UsageError, OptionError and KafkaError for run_tool to print."""
-    parser = _parser()
-    if not argv:
-        parser.usage_and_exit()
-    args = parser.parse(argv)
-    parser.check_required(args, "zkconnect", "output-file")
+    args = PARSER.parse_command(argv, "zkconnect", "output-file")
     groups = args.values("group")
     with open(args.value("output-file"), "w", encoding="utf-8") as file:
         client = admin_command.connect(args.value("zkconnect"))
@@ -35,15 +41,6 @@ def main(argv: list[str]) -> int:
         finally:
             client.close()
     return 0
-
-
-def _parser() -> OptionParser:
-    parser = OptionParser("Export consumer offsets to an output file.")
-    parser.option("zkconnect", "ZooKeeper connect string.", kind=str, default="localhost:2181")
-    parser.option("group", "Consumer group.", kind=str, repeatable=True)
-    parser.option("output-file", "Output file", kind=str)
-    parser.option("help", "Print this message.")
-    return parser
 
 
 def export(client: ZkClient, groups: list[str]) -> Iterator[str]:

@@ -9,19 +9,28 @@ from kafka08.common import TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError
 from tools.broker_list import broker_list
-from tools.options import LONG, OptionParser, run_tool
+from tools.options import OptionParser, run_tool
 
 CLIENT_ID = "GetOffsetShell"
+
+PARSER = OptionParser(
+    "An interactive shell for getting consumer offsets.",
+    """
+--broker-list <hostname:port,...,hostname:port>  REQUIRED: The brokers to ask for metadata.
+--topic <topic>  REQUIRED: The topic whose offsets to get.
+--partitions <partition ids>  Partition ids, separated by commas; all partitions when not given.
+    (default: )
+--time <Long: timestamp/-1(latest)/-2(earliest)>  REQUIRED: Get the offsets before this time.
+--offsets <Integer: count>  How many offsets to get. (default: 1)
+--max-wait-ms <Integer: ms>  How long a request may take. (default: 1000)
+""",
+)
 
 
 def main(argv: list[str]) -> int:
     """Prints ``topic:partition:offset,offset``; partitions that cannot be asked go to stderr."""
-    parser = _parser()
-    if not argv:
-        parser.usage_and_exit()
-    args = parser.parse(argv)
-    parser.check_required(args, "broker-list", "topic", "time")
-    endpoints = broker_list(parser, args.value("broker-list"))
+    args = PARSER.parse_command(argv, "broker-list", "topic", "time")
+    endpoints = broker_list(PARSER, args.value("broker-list"))
     topic = args.value("topic")
     wanted = [int(word) for word in args.value("partitions").split(",") if word]
     time, count = args.value("time"), args.value("offsets")
@@ -43,31 +52,6 @@ def main(argv: list[str]) -> int:
             else:
                 print(f"Error: partition {partition} does not exist", file=sys.stderr)
     return 0
-
-
-def _parser() -> OptionParser:
-    parser = OptionParser("An interactive shell for getting consumer offsets.")
-    parser.option(
-        "broker-list",
-        "REQUIRED: The brokers to ask for metadata.",
-        arg="hostname:port,...,hostname:port",
-    )
-    parser.option("topic", "REQUIRED: The topic whose offsets to get.", arg="topic")
-    parser.option(
-        "partitions",
-        "Partition ids, separated by commas; all partitions when not given.",
-        arg="partition ids",
-        default="",
-    )
-    parser.option(
-        "time",
-        "REQUIRED: Get the offsets before this time.",
-        arg="timestamp/-1(latest)/-2(earliest)",
-        kind=LONG,
-    )
-    parser.option("offsets", "How many offsets to get.", arg="count", kind=int, default=1)
-    parser.option("max-wait-ms", "How long a request may take.", arg="ms", kind=int, default=1000)
-    return parser
 
 
 def _print_offsets(cluster: ClusterClient, tp: TopicPartition, time: int, count: int) -> None:

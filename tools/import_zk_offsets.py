@@ -28,13 +28,19 @@ class NoPathError(KafkaError):
     java_class = "java.lang.IllegalArgumentException"
 
 
+PARSER = OptionParser(
+    "Import offsets to zookeeper from files.",
+    """
+--zkconnect <>  ZooKeeper connect string. (default: localhost:2181)
+--input-file <>  Input file
+--help  Print this message.
+""",
+)
+
+
 def main(argv: list[str]) -> int:
     """Exit status; raises UsageError, OptionError and KafkaError for run_tool to print."""
-    parser = _parser()
-    if not argv:
-        parser.usage_and_exit()
-    args = parser.parse(argv)
-    parser.check_required(args, "input-file")
+    args = PARSER.parse_command(argv, "input-file")
     client = admin_command.connect(args.value("zkconnect"))
     try:
         with open(args.value("input-file"), encoding="utf-8") as file:
@@ -43,14 +49,6 @@ def main(argv: list[str]) -> int:
     finally:
         client.close()
     return 0
-
-
-def _parser() -> OptionParser:
-    parser = OptionParser("Import offsets to zookeeper from files.")
-    parser.option("zkconnect", "ZooKeeper connect string.", kind=str, default="localhost:2181")
-    parser.option("input-file", "Input file", kind=str)
-    parser.option("help", "Print this message.")
-    return parser
 
 
 def parse(lines: Iterable[str]) -> dict[str, str]:

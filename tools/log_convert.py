@@ -72,21 +72,34 @@ class Converted(NamedTuple):
 
 Job = Callable[[], Generator[int, None, Converted]]
 
+PARSER = OptionParser(
+    "Rewrite compressed sets of a stopped broker's logs for a broker of release 0.8.2.2.",
+    log_dirs.OPTIONS,
+    f"""
+--max-message-bytes <Integer: size>  No set may become larger: the least max.message.bytes of the
+    topics, if one is below the broker's message.max.bytes.
+--gzip-level <Integer: 1 to 9>  How hard to try: 1 takes less than half the time of 6, and some more
+    room. (default: 6)
+--dry-run  Tell what would be done, and do nothing.
+--force  First recover directories whose broker did not stop cleanly.
+--processes <Integer: count>  How many partitions to work on at a time.
+    (default: {os.cpu_count() or 1})
+--report <file>  Write what was done there, as JSON.
+""",
+)
+
 
 def main(argv: list[str]) -> int:
     """Exit status: 1 when something cannot be read. Raises UsageError, OptionError, KafkaError and
     OSError for run_tool to print."""
-    parser = _parser()
-    if not argv:
-        parser.usage_and_exit()
-    args = parser.parse(argv)
-    parser.check_invalid(args, "dry-run", "force")
-    config = log_dirs.broker_config(parser, args)
+    args = PARSER.parse_command(argv)
+    PARSER.check_invalid(args, "dry-run", "force")
+    config = log_dirs.broker_config(PARSER, args)
     limits = Limits(
         args.value("max-message-bytes") or config.message_max_bytes,
         config.log_index_interval_bytes,
         config.log_index_size_max_bytes,
-        gzip_level=_gzip_level(parser, args),
+        gzip_level=_gzip_level(args),
     )
     if args.has("force"):
         recover(config)
@@ -105,42 +118,10 @@ def main(argv: list[str]) -> int:
     return int(any(each.problems for found in done.values() for each in found))
 
 
-def _parser() -> OptionParser:
-    parser = OptionParser(
-        "Rewrite compressed sets of a stopped broker's logs for a broker of release 0.8.2.2."
-    )
-    log_dirs.add_options(parser)
-    parser.option(
-        "max-message-bytes",
-        "No set may become larger: the least max.message.bytes of the topics, if one is below "
-        "the broker's message.max.bytes.",
-        arg="size",
-        kind=int,
-    )
-    parser.option(
-        "gzip-level",
-        "How hard to try: 1 takes less than half the time of 6, and some more room.",
-        arg="1 to 9",
-        kind=int,
-        default=6,
-    )
-    parser.option("dry-run", "Tell what would be done, and do nothing.")
-    parser.option("force", "First recover directories whose broker did not stop cleanly.")
-    parser.option(
-        "processes",
-        "How many partitions to work on at a time.",
-        arg="count",
-        kind=int,
-        default=os.cpu_count() or 1,
-    )
-    parser.option("report", "Write what was done there, as JSON.", arg="file")
-    return parser
-
-
-def _gzip_level(parser: OptionParser, args: Arguments) -> int:
+def _gzip_level(args: Arguments) -> int:
     level: int = args.value("gzip-level")
     if not 1 <= level <= 9:
-        parser.usage_and_exit(f"{level} is no level of gzip")
+        PARSER.usage_and_exit(f"{level} is no level of gzip")
     return level
 
 

@@ -23,6 +23,10 @@ from tools.options import Arguments, OptionParser
 
 T = TypeVar("T")
 
+OPTIONS = """
+--config <file>  The broker's server.properties.
+--log-dirs <dir1,dir2>  Data directories, instead of those in the file.
+"""
 _NOT_ASKED = {"broker.id": "0", "zookeeper.connect": "none"}
 
 
@@ -30,11 +34,6 @@ class NotUsableError(KafkaError):
     """A data directory is in use, missing, or not in the state a tool needs."""
 
     java_class = "kafka.common.KafkaException"
-
-
-def add_options(parser: OptionParser) -> None:
-    parser.option("config", "The broker's server.properties.", arg="file")
-    parser.option("log-dirs", "Data directories, instead of those in the file.", arg="dir1,dir2")
 
 
 def broker_config(parser: OptionParser, args: Arguments) -> BrokerConfig:

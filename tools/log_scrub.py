@@ -49,15 +49,27 @@ class Verdict(NamedTuple):
     remark: str = ""
 
 
+PARSER = OptionParser(
+    "Look for damage in the sealed segments of a broker's logs.",
+    log_dirs.OPTIONS,
+    """
+--seal  Seal the segments that have no side file. The broker must be stopped.
+--repair  Fetch damaged segments anew from the partitions' leaders. The broker must be stopped.
+--bootstrap-server <host1:port1,host2:port2>  Brokers that know the leaders.
+--broker-list <host1:port1,host2:port2>  Brokers that know the leaders.
+--broker-id <Integer>  Which broker's logs these are, without a file that tells.
+--bytes-per-second <Integer: count>  Read no faster, to leave the disk to a broker that runs.
+--json  Print all that was found as JSON.
+""",
+)
+
+
 def main(argv: list[str]) -> int:
     """Exit status; raises UsageError, OptionError, KafkaError and OSError for run_tool to print."""
-    parser = _parser()
-    if not argv:
-        parser.usage_and_exit()
-    args = parser.parse(argv)
-    config = log_dirs.broker_config(parser, args)
+    args = PARSER.parse_command(argv)
+    config = log_dirs.broker_config(PARSER, args)
     with ExitStack() as stack:
-        leaders = _leaders(parser, args, config, stack)
+        leaders = _leaders(args, config, stack)
         if leaders is not None or args.has("seal"):
             directories = stack.enter_context(log_dirs.locked(config.log_dirs))
             log_dirs.check_stopped_cleanly(directories)
@@ -75,42 +87,17 @@ def main(argv: list[str]) -> int:
     return int(any(verdict.state == DAMAGED for verdict in verdicts))
 
 
-def _parser() -> OptionParser:
-    parser = OptionParser("Look for damage in the sealed segments of a broker's logs.")
-    log_dirs.add_options(parser)
-    parser.option("seal", "Seal the segments that have no side file. The broker must be stopped.")
-    parser.option(
-        "repair",
-        "Fetch damaged segments anew from the partitions' leaders. The broker must be stopped.",
-    )
-    for name in ("bootstrap-server", "broker-list"):
-        parser.option(name, "Brokers that know the leaders.", arg="host1:port1,host2:port2")
-    parser.option(
-        "broker-id", "Which broker's logs these are, without a file that tells.", kind=int
-    )
-    parser.option(
-        "bytes-per-second",
-        "Read no faster, to leave the disk to a broker that runs.",
-        arg="count",
-        kind=int,
-    )
-    parser.option("json", "Print all that was found as JSON.")
-    return parser
-
-
-def _leaders(
-    parser: OptionParser, args: Arguments, config: BrokerConfig, stack: ExitStack
-) -> Leaders | None:
+def _leaders(args: Arguments, config: BrokerConfig, stack: ExitStack) -> Leaders | None:
     """Where to repair from; None when nothing is to be repaired."""
     if not args.has("repair"):
         return None
     brokers = args.value("bootstrap-server") or args.value("broker-list")
     if brokers is None:
-        parser.usage_and_exit('Missing required argument "[bootstrap-server]"')
+        PARSER.usage_and_exit('Missing required argument "[bootstrap-server]"')
     if not args.has("config") and not args.has("broker-id"):
-        parser.usage_and_exit('Missing required argument "[broker-id]"')
+        PARSER.usage_and_exit('Missing required argument "[broker-id]"')
     broker_id = args.value("broker-id") if args.has("broker-id") else config.broker_id
-    cluster = ClusterClient(broker_list(parser, brokers), client_id="kafka-log-scrub")
+    cluster = ClusterClient(broker_list(PARSER, brokers), client_id="kafka-log-scrub")
     stack.callback(cluster.close)
     return Leaders(cluster, broker_id)
 

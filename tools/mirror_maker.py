@@ -150,12 +150,35 @@ class Mirror:
         logger.info("Kafka mirror maker shutdown successfully")
 
 
+PARSER = OptionParser(
+    "Continuously copy data between two Kafka clusters.",
+    """
+--consumer.config <config file>  A file of consumer properties: the cluster to copy from. May be
+    given for several.
+--producer.config <config file>  A file of producer properties: the cluster to copy to.
+--new.producer  The producer's file is for the new producer.
+--num.producers <Integer: Number of producers>  How many producers. (default: 1)
+--num.streams <Integer: Number of threads>  How many threads consume, for each consumer.config.
+    (default: 1)
+--queue.size <Integer: Queue size in terms of number of messages>  How many messages of a producer
+    may be under way. (default: 10000)
+--whitelist <Java regex (String)>  The topics to mirror.
+--blacklist <Java regex (String)>  The topics not to mirror.
+--help  Print this.
+""",
+    later="""
+--new.consumer  The consumer's files are for clusters of 0.10 and later (needs confluent-kafka).
+--modern.producer  The producer's file is for a cluster of 0.10 or later (needs confluent-kafka).
+--abort.on.send.failure <true or false>  false: log a message that cannot be sent and go on, instead
+    of stopping. (default: true)
+--offset.commit.interval.ms <Integer: ms>  How often offsets are committed; auto.commit.interval.ms
+    of the file without it.
+""",
+)
+
+
 def main(argv: list[str]) -> int:
-    parser = _parser()
-    if not argv:
-        parser.usage_and_exit()
-    args = parser.parse(argv)
-    parser.check_required(args, "consumer.config", "producer.config")
+    args = PARSER.parse_command(argv, "consumer.config", "producer.config")
     if args.has("whitelist") == args.has("blacklist"):
         print("Exactly one of whitelist or blacklist is required.")
         return 1
@@ -270,67 +293,6 @@ def _add_modern_source(
         reader = ModernReader(given, topics, window, commit_interval_ms=int(interval))
         mirror.add_source(reader)
         mirror.add_readers([reader], window)
-
-
-def _parser() -> OptionParser:
-    parser = OptionParser("Continuously copy data between two Kafka clusters.")
-    parser.option(
-        "consumer.config",
-        "A file of consumer properties: the cluster to copy from. May be given for several.",
-        arg="config file",
-        repeatable=True,
-    )
-    parser.option(
-        "producer.config",
-        "A file of producer properties: the cluster to copy to.",
-        arg="config file",
-    )
-    parser.option("new.producer", "The producer's file is for the new producer.")
-    parser.option(
-        "num.producers", "How many producers.", arg="Number of producers", kind=int, default=1
-    )
-    parser.option(
-        "num.streams",
-        "How many threads consume, for each consumer.config.",
-        arg="Number of threads",
-        kind=int,
-        default=1,
-    )
-    parser.option(
-        "queue.size",
-        "How many messages of a producer may be under way.",
-        arg="Queue size in terms of number of messages",
-        kind=int,
-        default=10000,
-    )
-    parser.option("whitelist", "The topics to mirror.", arg="Java regex (String)")
-    parser.option("blacklist", "The topics not to mirror.", arg="Java regex (String)")
-    parser.option("help", "Print this.")
-    parser.option(
-        "new.consumer",
-        "The consumer's files are for clusters of 0.10 and later (needs confluent-kafka).",
-        exact=True,
-    )
-    parser.option(
-        "modern.producer",
-        "The producer's file is for a cluster of 0.10 or later (needs confluent-kafka).",
-        exact=True,
-    )
-    parser.option(
-        "abort.on.send.failure",
-        "false: log a message that cannot be sent and go on, instead of stopping.",
-        arg="true or false",
-        default="true",
-        exact=True,
-    )
-    parser.option(
-        "offset.commit.interval.ms",
-        "How often offsets are committed; auto.commit.interval.ms of the file without it.",
-        arg="ms",
-        kind=int,
-        exact=True,
-    )
-    return parser
 
 
 if __name__ == "__main__":

@@ -1,22 +1,22 @@
 """Command lines as joptsimple reads them, and the end of a tool that fails.
 
-A tool declares its options, parses, and reads values by name::
+A tool declares its options in a table, as its usage will show them::
+
+    --list  List all topics.
+    --topic <topic>  The topic.
+    --partitions <Integer: # of partitions>  How many.
+    --time <Long>  When. (default: -1)
+    --group <>  A group: the usage shows no word for the argument.
+    --compression-codec [codec]  The codec, which may be left out. (default: none)
+
+It parses, and reads values by name::
+
+    PARSER = OptionParser("Create, delete, describe, or change a topic.", TABLE, later=LATER_TABLE)
 
     def main(argv: list[str]) -> int:
-        parser = OptionParser("Create, delete, describe, or change a topic.")
-        parser.option("topic", "The topic.", arg="topic")
-        parser.option("partitions", "How many.", arg="# of partitions", kind=int)
-        parser.option("time", "When.", kind=LONG, default=-1)
-        parser.option("compression-codec", "Codec.", arg="codec", optional_arg=True, default="none")
-        parser.option("config", "An override.", arg="name=value", repeatable=True)
-        parser.option("list", "List all topics.")  # neither arg nor kind: a flag
-        if not argv:
-            parser.usage_and_exit()
-        args = parser.parse(argv)
-        parser.check_required(args, "topic")
-        parser.check_invalid(args, "list", "config", "partitions")
-        args.has("list"); args.value("partitions"); args.values("config")
-        overrides = parse_key_values(args.values("config"))
+        args = PARSER.parse_command(argv, "topic")
+        PARSER.check_invalid(args, "list", "partitions")
+        args.has("list"); args.value("partitions"); args.values("topic")
         return 0
 
     if __name__ == "__main__":
@@ -24,12 +24,10 @@ A tool declares its options, parses, and reads values by name::
 
 ``value`` gives the default when the option is absent (None without one) and refuses an option
 given twice; ``values`` gives all. As in joptsimple those errors, like bad numbers, come only when
-a value is read. ``required=True`` makes ``parse`` itself check, after everything is read, in
-declared order; use ``check_required`` where another check comes first. Tools need not catch
-anything: ``run_tool`` turns OptionError, UsageError, KafkaError and a missing file into the text
-and the exit status that the JVM would give. What must be done when a signal comes, a tool hands to
-``shutdown.at_end``. Every parser takes ``--help``, declared or not: ``run_tool`` then prints the
-table and exits 0.
+a value is read. Tools need not catch anything: ``run_tool`` turns OptionError, UsageError,
+KafkaError and a missing file into the text and the exit status that the JVM would give. What must
+be done when a signal comes, a tool hands to ``shutdown.at_end``. Every parser takes ``--help``,
+declared or not: ``run_tool`` then prints the table and exits 0.
 """
 
 from __future__ import annotations
@@ -67,7 +65,14 @@ STRING = ArgumentKind("java.lang.String", str)
 INTEGER = ArgumentKind("java.lang.Integer", _integer(32))
 LONG = ArgumentKind("java.lang.Long", _integer(64))
 DOUBLE = ArgumentKind("java.lang.Double", float)
-_KINDS: dict[type, ArgumentKind] = {str: STRING, int: INTEGER, float: DOUBLE}
+_KINDS = {None: STRING, "Integer": INTEGER, "Long": LONG, "Double": DOUBLE}
+# An option as a table declares it: --name <Kind: argument>  What it does. (default: value)
+_ROW = re.compile(
+    r"--(?P<name>\S+)"
+    r"( (?P<bracket>[<\[])((?P<kind>Integer|Long|Double)(: )?)?(?P<arg>[^>\]]*)[>\]])?"
+    r"( +?(?![<\[])(?P<doc>.*?))?( \(default: (?P<default>.*)\))?",
+    re.DOTALL,
+)
 
 
 class OptionError(Exception):
@@ -103,10 +108,9 @@ class UsageError(Exception):
 class Option(NamedTuple):
     name: str
     doc: str
-    arg: str | None
+    arg: str
     kind: ArgumentKind | None
     default: Any
-    required: bool
     optional_arg: bool
     exact: bool = False
 
@@ -131,7 +135,7 @@ class Option(NamedTuple):
 
 
 # For parsers that do not declare it: it is not in their table, which is that of 0.8.2.2.
-_HELP = Option("help", "", None, None, None, False, False)
+_HELP = Option("help", "", "", None, None, False)
 
 
 class Arguments:
@@ -183,39 +187,34 @@ class Arguments:
 class OptionParser:
     """Declares options and parses command lines (joptsimple.OptionParser 3.2)."""
 
-    def __init__(self, intro: str | None = None) -> None:
+    def __init__(self, intro: str | None = None, *tables: str, later: str = "") -> None:
+        """The options of ``later`` are not found by a prefix: 0.8.2.2 lacks them, and they make no
+        prefix ambiguous that it took."""
         self.intro = intro
         self._options: dict[str, Option] = {}
+        for table in tables:
+            self._declare(table, exact=False)
+        self._declare(later, exact=True)
 
-    def option(
-        self,
-        name: str,
-        doc: str = "",
-        *,
-        arg: str | None = None,
-        kind: type | ArgumentKind | None = None,
-        default: Any = None,
-        required: bool = False,
-        repeatable: bool = False,
-        optional_arg: bool = False,
-        exact: bool = False,
-    ) -> str:
-        """Declare an option and return its name.
-
-        ``arg`` describes the argument in the usage. ``kind`` is str, int, float, LONG or another
-        ArgumentKind; str when only ``arg`` is given. ``repeatable`` is a note to the reader: any
-        option may be repeated as long as only ``values`` reads it. ``exact``: not found by a
-        prefix, so that an option 0.8.2.2 lacks makes no prefix ambiguous that it took.
-        """
-        if isinstance(kind, type):
-            kind = _KINDS[kind]
-        if kind is None and (arg is not None or optional_arg):
-            kind = STRING
-        self._options[name] = Option(name, doc, arg, kind, default, required, optional_arg, exact)
-        return name
+    def _declare(self, table: str, exact: bool) -> None:
+        """Dashes begin an option. Its further lines are joined by blanks; | keeps a line apart."""
+        for lines in re.findall(r"^--.*(?:\n(?!--).+)*", table, re.MULTILINE):
+            row = _ROW.fullmatch(re.sub(r"\n *(\|?)", lambda m: "\n" if m[1] else " ", lines))
+            assert row is not None, lines
+            kind = _KINDS[row["kind"]] if row["bracket"] else None
+            default = row["default"]
+            self._options[row["name"]] = Option(
+                row["name"],
+                (row["doc"] or "").strip(),
+                row["arg"] or "",
+                kind,
+                kind.convert(default) if kind and default is not None else None,
+                row["bracket"] == "[",
+                exact,
+            )
 
     def parse(self, argv: Sequence[str]) -> Arguments:
-        """Raises OptionError, HelpRequested, or UsageError for a missing required option."""
+        """Raises OptionError and HelpRequested."""
         arguments = Arguments(self._options)
         rest = list(reversed(argv))
         while rest:
@@ -229,7 +228,17 @@ class OptionParser:
             self._take(word, rest, arguments)
         if arguments.help_requested:
             raise HelpRequested(self.usage())
-        self.check_required(arguments, *(o.name for o in self._options.values() if o.required))
+        return arguments
+
+    def parse_command(self, argv: Sequence[str], *required: str) -> Arguments:
+        """A tool's whole command line; an empty one asks for the usage, if there is an intro.
+
+        Raises OptionError, HelpRequested, and UsageError for an option that is missing.
+        """
+        if not argv and self.intro:
+            self.usage_and_exit()
+        arguments = self.parse(argv)
+        self.check_required(arguments, *required)
         return arguments
 
     def usage(self) -> str:

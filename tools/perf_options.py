@@ -16,13 +16,27 @@ from typing import NamedTuple
 
 from tqdm import tqdm
 
-from tools.options import LONG, Arguments, OptionParser
+from tools.options import Arguments, OptionParser
 
 MEGABYTE = 1024 * 1024
 LONG_MAX = 2**63 - 1
 DATE_FORMAT = "yyyy-MM-dd HH:mm:ss:SSS"
 CODECS = "NoCompressionCodec as 0, GZIPCompressionCodec as 1, SnappyCompressionCodec as 2, "
 CODECS += "LZ4CompressionCodec as 3"
+
+# Of the shared options, for a tool to add its own.
+PERF_OPTIONS = f"""
+--messages <Long: count>  How many messages to send or read. (default: {LONG_MAX})
+--reporting-interval <Integer: size>  How many messages lie between two reports. (default: 5000)
+--date-format <date format>  How times are shown, as a java.text.SimpleDateFormat.
+    (default: {DATE_FORMAT})
+--show-detailed-stats  Report at every reporting-interval.
+--hide-header  Leave out the header line.
+--message-size <Integer: size>  Bytes of a message. (default: 100)
+--batch-size <Integer: size>  Messages of a batch. (default: 200)
+--compression-codec <Integer: supported codec: {CODECS}>  Compress messages. (default: 0)
+--help  Print usage.
+"""
 
 _DATE_PART = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
 _NUMBERS: dict[str, Callable[[datetime], int]] = {
@@ -102,40 +116,6 @@ class PerfOptions(NamedTuple):
     message_size: int
     batch_size: int
     codec: int
-
-
-def perf_parser() -> OptionParser:
-    """Of the shared options, for a tool to add its own."""
-    parser = OptionParser()
-    parser.option(
-        "messages", "How many messages to send or read.", arg="count", kind=LONG, default=LONG_MAX
-    )
-    parser.option(
-        "reporting-interval",
-        "How many messages lie between two reports.",
-        arg="size",
-        kind=int,
-        default=5000,
-    )
-    parser.option(
-        "date-format",
-        "How times are shown, as a java.text.SimpleDateFormat.",
-        arg="date format",
-        default=DATE_FORMAT,
-    )
-    parser.option("show-detailed-stats", "Report at every reporting-interval.")
-    parser.option("hide-header", "Leave out the header line.")
-    parser.option("message-size", "Bytes of a message.", arg="size", kind=int, default=100)
-    parser.option("batch-size", "Messages of a batch.", arg="size", kind=int, default=200)
-    parser.option(
-        "compression-codec",
-        "Compress messages.",
-        arg=f"supported codec: {CODECS}",
-        kind=int,
-        default=0,
-    )
-    parser.option("help", "Print usage.")
-    return parser
 
 
 def perf_options(parser: OptionParser, args: Arguments) -> PerfOptions:

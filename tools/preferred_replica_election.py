@@ -23,14 +23,26 @@ from zk.znodes import MalformedNodeError
 
 logger = logging.getLogger("kafka.admin.PreferredReplicaLeaderElectionCommand")
 
+PARSER = OptionParser(
+    "This tool causes leadership for each partition to be transferred back to the "
+    "'preferred replica', it can be used to balance leadership among the servers.",
+    """
+--path-to-json-file <list of partitions for which preferred replica leader election needs to be
+    triggered>  A file of the partitions to elect leaders for, in this form:
+    |{"partitions":
+    |\t[{"topic": "foo", "partition": 1},
+    |\t {"topic": "foobar", "partition": 2}]
+    |}
+    |Without it all partitions are meant.
+--zookeeper <urls>  REQUIRED: Where ZooKeeper is: host:port, several separated by commas, a chroot
+    at the end.
+""",
+)
+
 
 def main(argv: list[str]) -> int:
     """Exit status; raises UsageError and OptionError for run_tool to print."""
-    parser = _parser()
-    if not argv:
-        parser.usage_and_exit()
-    args = parser.parse(argv)
-    parser.check_required(args, "zookeeper")
+    args = PARSER.parse_command(argv, "zookeeper")
     client = None
     try:
         client = admin_command.connect(args.value("zookeeper"))
@@ -54,27 +66,6 @@ def main(argv: list[str]) -> int:
         if client is not None:
             client.close()
     return 0
-
-
-def _parser() -> OptionParser:
-    parser = OptionParser(
-        "This tool causes leadership for each partition to be transferred back to the "
-        "'preferred replica', it can be used to balance leadership among the servers."
-    )
-    parser.option(
-        "path-to-json-file",
-        "A file of the partitions to elect leaders for, in this form:\n"
-        '{"partitions":\n\t[{"topic": "foo", "partition": 1},\n'
-        '\t {"topic": "foobar", "partition": 2}]\n}\nWithout it all partitions are meant.',
-        arg="list of partitions for which preferred replica leader election needs to be triggered",
-    )
-    parser.option(
-        "zookeeper",
-        "REQUIRED: Where ZooKeeper is: host:port, several separated by commas, a chroot at the "
-        "end.",
-        arg="urls",
-    )
-    return parser
 
 
 def parse_partitions(path: str, data: bytes) -> list[TopicPartition]:

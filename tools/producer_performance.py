@@ -15,14 +15,14 @@ from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.producer.producer import Producer
 from kafka08.settings import COMPRESSION_CODECS
 from tools.broker_list import broker_list
-from tools.csv_metrics import CsvReporter, Meter, add_csv_options, csv_directory
+from tools.csv_metrics import CSV_OPTIONS, CsvReporter, Meter, csv_directory
 from tools.options import Arguments, OptionParser, run_tool
 from tools.perf_options import (
     MEGABYTE,
+    PERF_OPTIONS,
     PerfOptions,
     decimal,
     perf_options,
-    perf_parser,
     rate,
     run_threads,
 )
@@ -170,12 +170,33 @@ class Sending:
             logger.exception("Error when closing producer")
 
 
+PARSER = OptionParser(
+    None,
+    PERF_OPTIONS,
+    CSV_OPTIONS,
+    """
+--broker-list <hostname:port,..,hostname:port>  REQUIRED: The brokers to ask for metadata.
+--topics <topic1,topic2..>  REQUIRED: The topics to write to.
+--request-timeout-ms <Integer>  How long acknowledgements may take. (default: 3000)
+--producer-num-retries <Integer>  How often what failed is sent again. (default: 3)
+--producer-retry-backoff-ms <Integer>  The pause before it is sent again. (default: 100)
+--request-num-acks <Integer>  Acknowledgements to wait for: 0, 1, or -1 for the whole isr.
+    (default: -1)
+--vary-message-size  Draw each message's size, up to --message-size.
+--sync  Wait for each message's acknowledgement.
+--threads <Integer: number of threads>  How many threads send. (default: 1)
+--initial-message-id <Integer: initial message id>  Send text with numbers from this one on:
+    'Topic:t:ThreadID:0:MessageID:0000000001:xxx...'
+--message-send-gap-ms <Integer: message send time gap>  The pause after each message. (default: 0)
+--new-producer  Send with the new producer.
+""",
+)
+
+
 def main(argv: list[str]) -> int:
-    parser = _parser()
-    args = parser.parse(argv)
-    parser.check_required(args, "topics", "broker-list", "messages")
-    broker_list(parser, args.value("broker-list"))
-    options = perf_options(parser, args)
+    args = PARSER.parse_command(argv, "topics", "broker-list", "messages")
+    broker_list(PARSER, args.value("broker-list"))
+    options = perf_options(PARSER, args)
     topics = args.value("topics").split(",")
     threads = args.value("threads")
     share = options.messages // threads
@@ -241,50 +262,6 @@ def _summary(sendings: list[Sending], options: PerfOptions, begin: float, end: f
         decimal(rate(messages, end - begin)),
     ]
     return ", ".join(columns)
-
-
-def _parser() -> OptionParser:
-    parser = perf_parser()
-    parser.option(
-        "broker-list",
-        "REQUIRED: The brokers to ask for metadata.",
-        arg="hostname:port,..,hostname:port",
-    )
-    parser.option("topics", "REQUIRED: The topics to write to.", arg="topic1,topic2..")
-    parser.option(
-        "request-timeout-ms", "How long acknowledgements may take.", kind=int, default=3000
-    )
-    parser.option(
-        "producer-num-retries", "How often what failed is sent again.", kind=int, default=3
-    )
-    parser.option(
-        "producer-retry-backoff-ms", "The pause before it is sent again.", kind=int, default=100
-    )
-    parser.option(
-        "request-num-acks",
-        "Acknowledgements to wait for: 0, 1, or -1 for the whole isr.",
-        kind=int,
-        default=-1,
-    )
-    parser.option("vary-message-size", "Draw each message's size, up to --message-size.")
-    parser.option("sync", "Wait for each message's acknowledgement.")
-    parser.option("threads", "How many threads send.", arg="number of threads", kind=int, default=1)
-    parser.option(
-        "initial-message-id",
-        "Send text with numbers from this one on: 'Topic:t:ThreadID:0:MessageID:0000000001:xxx...'",
-        arg="initial message id",
-        kind=int,
-    )
-    parser.option(
-        "message-send-gap-ms",
-        "The pause after each message.",
-        arg="message send time gap",
-        kind=int,
-        default=0,
-    )
-    add_csv_options(parser)
-    parser.option("new-producer", "Send with the new producer.")
-    return parser
 
 
 if __name__ == "__main__":

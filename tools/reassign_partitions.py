@@ -27,19 +27,43 @@ logger = logging.getLogger("kafka.admin.ReassignPartitionsCommand")
 Moves = list[tuple[TopicPartition, tuple[int, ...]]]
 """Partitions with their new replicas, as a file lists them."""
 
+PARSER = OptionParser(
+    "This command moves topic partitions between replicas.",
+    """
+--zookeeper <urls>  REQUIRED: Where ZooKeeper is: host:port, several separated by commas, a chroot
+    at the end.
+--generate  Print a proposal of where partitions could go; nothing is moved by it.
+--execute  Start the moves that --reassignment-json-file lists.
+--verify  Tell how far the moves are that --reassignment-json-file lists.
+--reassignment-json-file <manual assignment json file path>  A file of partitions and the replicas
+    they shall have, in this form:
+    |{"partitions":
+    |\t[{"topic": "foo",
+    |\t  "partition": 1,
+    |\t  "replicas": [1,2,3] }],
+    |"version":1
+    |}
+--topics-to-move-json-file <topics to reassign json file path>  A file of topics to spread over the
+    brokers of --broker-list, in this form:
+    |{"topics":
+    |\t[{"topic": "foo"},{"topic": "foo1"}],
+    |"version":1
+    |}
+--broker-list <brokerlist>  The ids of the brokers to use, as "0,1,2". Needed with
+    --topics-to-move-json-file.
+""",
+)
+
 
 def main(argv: list[str]) -> int:
     """Exit status; raises UsageError and OptionError for run_tool to print."""
-    parser = _parser()
-    if not argv:
-        parser.usage_and_exit()
-    args = parser.parse(argv)
+    args = PARSER.parse_command(argv)
     if sum(args.has(action) for action in ("generate", "execute", "verify")) != 1:
-        parser.usage_and_exit(
+        PARSER.usage_and_exit(
             "Command must include exactly one action: --generate, --execute or --verify"
         )
-    parser.check_required(args, "zookeeper")
-    _check_files(parser, args)
+    PARSER.check_required(args, "zookeeper")
+    _check_files(args)
     client = admin_command.connect(args.value("zookeeper"))
     try:
         if args.has("verify"):
@@ -60,50 +84,16 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _parser() -> OptionParser:
-    parser = OptionParser("This command moves topic partitions between replicas.")
-    parser.option(
-        "zookeeper",
-        "REQUIRED: Where ZooKeeper is: host:port, several separated by commas, a chroot at the "
-        "end.",
-        arg="urls",
-    )
-    parser.option(
-        "generate", "Print a proposal of where partitions could go; nothing is moved by it."
-    )
-    parser.option("execute", "Start the moves that --reassignment-json-file lists.")
-    parser.option("verify", "Tell how far the moves are that --reassignment-json-file lists.")
-    parser.option(
-        "reassignment-json-file",
-        "A file of partitions and the replicas they shall have, in this form:\n"
-        '{"partitions":\n\t[{"topic": "foo",\n\t  "partition": 1,\n\t  "replicas": [1,2,3] }],\n'
-        '"version":1\n}',
-        arg="manual assignment json file path",
-    )
-    parser.option(
-        "topics-to-move-json-file",
-        "A file of topics to spread over the brokers of --broker-list, in this form:\n"
-        '{"topics":\n\t[{"topic": "foo"},{"topic": "foo1"}],\n"version":1\n}',
-        arg="topics to reassign json file path",
-    )
-    parser.option(
-        "broker-list",
-        'The ids of the brokers to use, as "0,1,2". Needed with --topics-to-move-json-file.',
-        arg="brokerlist",
-    )
-    return parser
-
-
-def _check_files(parser: OptionParser, args: Arguments) -> None:
+def _check_files(args: Arguments) -> None:
     wanted = "If --%s option is used, command must include --reassignment-json-file that was %s"
     if args.has("verify") and not args.has("reassignment-json-file"):
-        parser.usage_and_exit(wanted % ("verify", "used during the --execute option"))
+        PARSER.usage_and_exit(wanted % ("verify", "used during the --execute option"))
     if args.has("execute") and not args.has("reassignment-json-file"):
-        parser.usage_and_exit(wanted % ("execute", "output during the --generate option"))
+        PARSER.usage_and_exit(wanted % ("execute", "output during the --generate option"))
     if args.has("generate") and not (
         args.has("topics-to-move-json-file") and args.has("broker-list")
     ):
-        parser.usage_and_exit(
+        PARSER.usage_and_exit(
             "If --generate option is used, command must include both --topics-to-move-json-file "
             "and --broker-list options"
         )

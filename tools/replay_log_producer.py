@@ -75,12 +75,27 @@ def _log_error(_metadata: Any, error: BaseException | None) -> None:
         logger.error("A message was not replayed: %s", error)
 
 
+PARSER = OptionParser(
+    None,
+    """
+--zookeeper <zookeeper url>  REQUIRED: Where ZooKeeper is: host:port, several separated by commas, a
+    chroot at the end. (default: 127.0.0.1:2181)
+--broker-list <hostname:port>  REQUIRED: The brokers to ask for metadata.
+--inputtopic <input-topic>  REQUIRED: The topic to read.
+--outputtopic <output-topic>  REQUIRED: The topic to write to.
+--messages <Integer: count>  How many messages each thread replays; -1 for all. (default: -1)
+--threads <Integer: threads>  How many threads replay. (default: 1)
+--reporting-interval <Integer: size>  Accepted, unused. (default: 5000)
+--property <producer properties>  A setting of the producer, key=value.
+--sync  Wait for each message's acknowledgement.
+""",
+)
+
+
 def main(argv: list[str]) -> int:
-    parser = _parser()
-    args = parser.parse(argv)
-    parser.check_required(args, "broker-list", "inputtopic")
-    broker_list(parser, args.value("broker-list"))
-    parser.check_required(args, "outputtopic")
+    args = PARSER.parse_command(argv, "broker-list", "inputtopic")
+    broker_list(PARSER, args.value("broker-list"))
+    PARSER.check_required(args, "outputtopic")
     settings = parse_key_values(args.values("property"))
     settings["bootstrap.servers"] = args.value("broker-list")
     known = KafkaProducerConfig.keys()
@@ -112,37 +127,6 @@ def _consumer_config(zookeeper: str) -> ConsumerConfig:
         fetch_message_max_bytes=1024 * 1024,
         socket_receive_buffer_bytes=2 * 1024 * 1024,
     )
-
-
-def _parser() -> OptionParser:
-    parser = OptionParser()
-    parser.option(
-        "zookeeper",
-        "REQUIRED: Where ZooKeeper is: host:port, several separated by commas, a chroot at the "
-        "end.",
-        arg="zookeeper url",
-        default="127.0.0.1:2181",
-    )
-    parser.option("broker-list", "REQUIRED: The brokers to ask for metadata.", arg="hostname:port")
-    parser.option("inputtopic", "REQUIRED: The topic to read.", arg="input-topic")
-    parser.option("outputtopic", "REQUIRED: The topic to write to.", arg="output-topic")
-    parser.option(
-        "messages",
-        "How many messages each thread replays; -1 for all.",
-        arg="count",
-        kind=int,
-        default=-1,
-    )
-    parser.option("threads", "How many threads replay.", arg="threads", kind=int, default=1)
-    parser.option("reporting-interval", "Accepted, unused.", arg="size", kind=int, default=5000)
-    parser.option(
-        "property",
-        "A setting of the producer, key=value.",
-        arg="producer properties",
-        repeatable=True,
-    )
-    parser.option("sync", "Wait for each message's acknowledgement.")
-    return parser
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from kafka08.message.scan import iter_entries
 from kafka08.protocol import schemas
 from kafka08.runtime import Clock, SystemClock
 from tools.broker_list import broker_list
-from tools.options import LONG, Arguments, OptionParser, run_tool
+from tools.options import Arguments, OptionParser, run_tool
 
 CLIENT_ID = "replicaVerificationTool"
 
@@ -40,15 +40,25 @@ class OffsetMismatchError(Exception):
     """Replicas that do not even hold the same offsets; the text says which."""
 
 
+PARSER = OptionParser(
+    "Validate that all replicas for a set of topics have the same data.",
+    """
+--broker-list <hostname:port,...,hostname:port>  REQUIRED: The brokers to ask for metadata.
+--fetch-size <Integer: bytes>  Bytes asked of a partition at once. (default: 1048576)
+--max-wait-ms <Integer: ms>  How long a fetch may wait for data. (default: 1000)
+--topic-white-list <Java regex (String)>  A regular expression of the topics to verify.
+    (default: .*)
+--time <Long: timestamp/-1(latest)/-2(earliest)>  Where to begin. (default: -1)
+--report-interval-ms <Long: ms>  Time between two reports. (default: 30000)
+""",
+)
+
+
 def main(argv: list[str]) -> int:
     """Runs until it is interrupted, or until replicas hold different offsets (1)."""
-    parser = _parser()
-    if not argv:
-        parser.usage_and_exit()
-    args = parser.parse(argv)
-    parser.check_required(args, "broker-list")
+    args = PARSER.parse_command(argv, "broker-list")
     whitelist = Whitelist(args.value("topic-white-list"))
-    endpoints = broker_list(parser, args.value("broker-list"))
+    endpoints = broker_list(PARSER, args.value("broker-list"))
     max_wait_ms = args.value("max-wait-ms")
     topics, brokers = _metadata(endpoints, max_wait_ms, whitelist)
     replicas = _replicas(topics)
@@ -62,38 +72,6 @@ def main(argv: list[str]) -> int:
     except OffsetMismatchError as error:
         print(error)
     return 1
-
-
-def _parser() -> OptionParser:
-    parser = OptionParser("Validate that all replicas for a set of topics have the same data.")
-    parser.option(
-        "broker-list",
-        "REQUIRED: The brokers to ask for metadata.",
-        arg="hostname:port,...,hostname:port",
-    )
-    parser.option(
-        "fetch-size", "Bytes asked of a partition at once.", arg="bytes", kind=int, default=1048576
-    )
-    parser.option(
-        "max-wait-ms", "How long a fetch may wait for data.", arg="ms", kind=int, default=1000
-    )
-    parser.option(
-        "topic-white-list",
-        "A regular expression of the topics to verify.",
-        arg="Java regex (String)",
-        default=".*",
-    )
-    parser.option(
-        "time",
-        "Where to begin.",
-        arg="timestamp/-1(latest)/-2(earliest)",
-        kind=LONG,
-        default=-1,
-    )
-    parser.option(
-        "report-interval-ms", "Time between two reports.", arg="ms", kind=LONG, default=30000
-    )
-    return parser
 
 
 # --- what there is to verify

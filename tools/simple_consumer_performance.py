@@ -17,10 +17,10 @@ from kafka08.message.sets import iter_messages
 from tools.options import OptionParser, run_tool
 from tools.perf_options import (
     MEGABYTE,
+    PERF_OPTIONS,
     PerfOptions,
     decimal,
     perf_options,
-    perf_parser,
     rate,
     run_threads,
 )
@@ -88,12 +88,25 @@ class PartitionReader:
         print(", ".join(columns), flush=True)
 
 
+PARSER = OptionParser(
+    None,
+    PERF_OPTIONS,
+    """
+--server <kafka://hostname:port>  REQUIRED: The broker to read from.
+--topic <topic>  REQUIRED: The topic to read.
+--from-latest  Start at the end, not at the first message there is.
+--partition <Integer: partition>  The partition to read. (default: 0)
+--fetch-size <Integer: bytes>  Bytes to ask for at once. (default: 1048576)
+--clientId <clientId>  The name this client gives the broker.
+    (default: SimpleConsumerPerformanceClient)
+""",
+)
+
+
 def main(argv: list[str]) -> int:
-    parser = _parser()
-    args = parser.parse(argv)
-    parser.check_required(args, "topic", "server")
-    options = perf_options(parser, args)
-    host, port = _server(parser, args.value("server"))
+    args = PARSER.parse_command(argv, "topic", "server")
+    options = perf_options(PARSER, args)
+    host, port = _server(args.value("server"))
     if not options.hide_header:
         print(DETAILED_HEADER if options.detailed else HEADER, flush=True)
     tp = TopicPartition(args.value("topic"), args.value("partition"))
@@ -118,7 +131,7 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _server(parser: OptionParser, text: str) -> tuple[str, int]:
+def _server(text: str) -> tuple[str, int]:
     """``kafka://host:port``; ends in the usage for anything else."""
     url = urlsplit(text)
     try:
@@ -126,7 +139,7 @@ def _server(parser: OptionParser, text: str) -> tuple[str, int]:
     except ValueError:
         host = port = None
     if not host or not port:
-        parser.usage_and_exit(f"{text} is not of the form kafka://hostname:port")
+        PARSER.usage_and_exit(f"{text} is not of the form kafka://hostname:port")
     return host, port
 
 
@@ -144,24 +157,6 @@ def _summary(
         decimal(rate(reader.messages, end - begin)),
     ]
     return ", ".join(columns)
-
-
-def _parser() -> OptionParser:
-    parser = perf_parser()
-    parser.option("server", "REQUIRED: The broker to read from.", arg="kafka://hostname:port")
-    parser.option("topic", "REQUIRED: The topic to read.", arg="topic")
-    parser.option("from-latest", "Start at the end, not at the first message there is.")
-    parser.option("partition", "The partition to read.", arg="partition", kind=int, default=0)
-    parser.option(
-        "fetch-size", "Bytes to ask for at once.", arg="bytes", kind=int, default=1024 * 1024
-    )
-    parser.option(
-        "clientId",
-        "The name this client gives the broker.",
-        arg="clientId",
-        default="SimpleConsumerPerformanceClient",
-    )
-    return parser
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import DEBUG_REPLICA_ID
 from tools.broker_list import broker_list
 from tools.formatters import DEFAULT_FORMATTER, MessageFormatter, formatter_named
-from tools.options import LONG, Arguments, OptionParser, parse_key_values, run_tool
+from tools.options import Arguments, OptionParser, parse_key_values, run_tool
 from tools.output import abandon_stdout, stdout
 
 logger = logging.getLogger("kafka.tools.SimpleConsumerShell$")
@@ -43,16 +43,34 @@ class Reading(NamedTuple):
     stop_at_end: bool
 
 
+PARSER = OptionParser(
+    "A low-level tool for fetching data directly from a particular replica.",
+    f"""
+--broker-list <hostname:port,...,hostname:port>  REQUIRED: The brokers to ask for metadata.
+--topic <topic>  REQUIRED: The topic to read.
+--partition <Integer: partition>  REQUIRED: The partition to read. (default: 0)
+--replica <Integer: replica id>  The broker to read from; -1 is the leader. (default: {LEADER})
+--offset <Long: consume offset>  Where to start; -2 is the earliest offset, -1 the latest.
+    (default: {EARLIEST_TIME})
+--clientId <clientId>  The name to give the broker. (default: SimpleConsumerShell)
+--fetchsize <Integer: fetchsize>  Bytes per fetch request. (default: 1048576)
+--formatter <class>  The class that prints messages. (default: {DEFAULT_FORMATTER})
+--property <prop>  A setting of the formatter.
+--print-offsets  Print the offset after each message.
+--max-wait-ms <Integer: ms>  How long a fetch request waits. (default: 1000)
+--max-messages <Integer: max-messages>  How many messages to read. (default: 2147483647)
+--skip-message-on-error  Go on with the next message when one cannot be printed.
+--no-wait-at-logend  Stop at the end of the log instead of waiting for more.
+""",
+)
+
+
 def main(argv: list[str]) -> int:
-    parser = _parser()
-    if not argv:
-        parser.usage_and_exit()
-    args = parser.parse(argv)
-    parser.check_required(args, "broker-list", "topic", "partition")
+    args = PARSER.parse_command(argv, "broker-list", "topic", "partition")
     formatter = formatter_named(args.value("formatter"), parse_key_values(args.values("property")))
     tp = TopicPartition(args.value("topic"), args.value("partition"))
     try:
-        broker = _replica(parser, args, tp)
+        broker = _replica(args, tp)
         offset = _start(args, broker, tp)
     except Refused as refusal:
         print(refusal, file=sys.stderr)
@@ -87,62 +105,9 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _parser() -> OptionParser:
-    parser = OptionParser("A low-level tool for fetching data directly from a particular replica.")
-    parser.option(
-        "broker-list",
-        "REQUIRED: The brokers to ask for metadata.",
-        arg="hostname:port,...,hostname:port",
-    )
-    parser.option("topic", "REQUIRED: The topic to read.", arg="topic")
-    parser.option(
-        "partition", "REQUIRED: The partition to read.", arg="partition", kind=int, default=0
-    )
-    parser.option(
-        "replica",
-        "The broker to read from; -1 is the leader.",
-        arg="replica id",
-        kind=int,
-        default=LEADER,
-    )
-    parser.option(
-        "offset",
-        "Where to start; -2 is the earliest offset, -1 the latest.",
-        arg="consume offset",
-        kind=LONG,
-        default=EARLIEST_TIME,
-    )
-    parser.option(
-        "clientId", "The name to give the broker.", arg="clientId", default="SimpleConsumerShell"
-    )
-    parser.option(
-        "fetchsize", "Bytes per fetch request.", arg="fetchsize", kind=int, default=1024 * 1024
-    )
-    parser.option(
-        "formatter", "The class that prints messages.", arg="class", default=DEFAULT_FORMATTER
-    )
-    parser.option("property", "A setting of the formatter.", arg="prop", repeatable=True)
-    parser.option("print-offsets", "Print the offset after each message.")
-    parser.option(
-        "max-wait-ms", "How long a fetch request waits.", arg="ms", kind=int, default=1000
-    )
-    parser.option(
-        "max-messages",
-        "How many messages to read.",
-        arg="max-messages",
-        kind=int,
-        default=2**31 - 1,
-    )
-    parser.option(
-        "skip-message-on-error", "Go on with the next message when one cannot be printed."
-    )
-    parser.option("no-wait-at-logend", "Stop at the end of the log instead of waiting for more.")
-    return parser
-
-
-def _replica(parser: OptionParser, args: Arguments, tp: TopicPartition) -> Broker:
+def _replica(args: Arguments, tp: TopicPartition) -> Broker:
     """The broker to read from."""
-    endpoints = broker_list(parser, args.value("broker-list"))
+    endpoints = broker_list(PARSER, args.value("broker-list"))
     replica = args.value("replica")
     with ClusterClient(
         endpoints, client_id=args.value("clientId"), timeout_ms=args.value("max-wait-ms")

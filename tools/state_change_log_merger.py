@@ -45,18 +45,31 @@ class Wanted(NamedTuple):
     end: int
 
 
+PARSER = OptionParser(
+    "Merge the state change logs of several brokers into one history, ordered by time.",
+    f"""
+--logs <file1,file2,...>  The state change logs to merge.
+--logs-regex <for example: /tmp/state-change.log*>  A regular expression of the names of the logs to
+    merge, after their directory.
+--topic <topic>  Merge only the changes of this topic.
+--partitions <0,1,2,...>  Merge only the changes of these partitions.
+--start-time <start timestamp in the format {_FORMAT}>  Leave out what is older.
+    (default: 0000-00-00 00:00:00,000)
+--end-time <end timestamp in the format {_FORMAT}>  Leave out what is newer. (default: 9999-12-31
+    23:59:59,999)
+""",
+)
+
+
 def main(argv: list[str]) -> int:
     """Exit status; raises UsageError, OptionError and KafkaError for run_tool to print."""
-    parser = _parser()
-    if not argv:
-        parser.usage_and_exit()
-    args = parser.parse(argv)
+    args = PARSER.parse_command(argv)
     if args.has("logs") == args.has("logs-regex"):
-        parser.usage_and_exit(
+        PARSER.usage_and_exit(
             'Provide arguments to exactly one of the two options "[logs]" or "[logs-regex]"'
         )
     if args.has("partitions") and not args.has("topic"):
-        parser.usage_and_exit(
+        PARSER.usage_and_exit(
             'The option "[topic]" needs to be provided an argument when specifying partition ids'
         )
     files = _files(args)
@@ -71,33 +84,6 @@ def main(argv: list[str]) -> int:
         output.write(line.encode("utf-8", "surrogateescape") + b"\n")
     output.flush()
     return 0
-
-
-def _parser() -> OptionParser:
-    parser = OptionParser(
-        "Merge the state change logs of several brokers into one history, ordered by time."
-    )
-    parser.option("logs", "The state change logs to merge.", arg="file1,file2,...")
-    parser.option(
-        "logs-regex",
-        "A regular expression of the names of the logs to merge, after their directory.",
-        arg="for example: /tmp/state-change.log*",
-    )
-    parser.option("topic", "Merge only the changes of this topic.", arg="topic")
-    parser.option("partitions", "Merge only the changes of these partitions.", arg="0,1,2,...")
-    parser.option(
-        "start-time",
-        "Leave out what is older.",
-        arg=f"start timestamp in the format {_FORMAT}",
-        default="0000-00-00 00:00:00,000",
-    )
-    parser.option(
-        "end-time",
-        "Leave out what is newer.",
-        arg=f"end timestamp in the format {_FORMAT}",
-        default="9999-12-31 23:59:59,999",
-    )
-    return parser
 
 
 def _files(args: Arguments) -> list[str]:

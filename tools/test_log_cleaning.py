@@ -25,7 +25,7 @@ from kafka08.consumer.errors import ConsumerTimeoutError
 from kafka08.errors import KafkaError
 from kafka08.message.sets import iter_messages
 from kafka08.producer.kafka_producer import KafkaProducer
-from tools.options import LONG, OptionParser, run_tool
+from tools.options import OptionParser, run_tool
 from tools.shutdown import at_end
 
 _IDLE_MS = 20_000
@@ -50,16 +50,29 @@ class Record(NamedTuple):
         return f"{self.topic}\t{self.key}\t{self.value}\t{'d' if self.is_delete else 'u'}"
 
 
+PARSER = OptionParser(
+    "An integration test for log cleaning.",
+    """
+--messages <Long: count>  How many messages to send, per topic. (default: 9223372036854775807)
+--duplicates <Integer: count>  How often each key occurs, on average. (default: 5)
+--broker <url>  The broker to send to.
+--topics <Integer: count>  How many topics to use. (default: 1)
+--percent-deletes <Integer: percent>  How many of a hundred messages delete their key. (default: 0)
+--zk <url>  ZooKeeper connect string.
+--sleep <Integer: ms>  Seconds between sending and reading. (default: 0)
+--dump <directory>  Print the messages of an earlier run that the directory of a partition holds,
+    and do nothing else.
+""",
+)
+
+
 def main(argv: list[str]) -> int:
     """Exit status; raises UsageError, OptionError and KafkaError for run_tool to print."""
-    parser = _parser()
-    args = parser.parse(argv)
-    if not argv:
-        parser.usage_and_exit()
+    args = PARSER.parse_command(argv)
     if args.has("dump"):
         dump_log(args.value("dump"))
         return 0
-    parser.check_required(args, "broker", "zk", "messages")
+    PARSER.check_required(args, "broker", "zk", "messages")
     messages, sleep_s = args.value("messages"), args.value("sleep")
     run = random.randrange(2**31 - 1)
     topics = [f"log-cleaner-test-{run}-{number}" for number in range(args.value("topics"))]
@@ -86,35 +99,6 @@ def main(argv: list[str]) -> int:
     os.unlink(produced)
     os.unlink(consumed)
     return 0
-
-
-def _parser() -> OptionParser:
-    parser = OptionParser("An integration test for log cleaning.")
-    parser.option(
-        "messages", "How many messages to send, per topic.", arg="count", kind=LONG,
-        default=2**63 - 1,
-    )  # fmt: skip
-    parser.option(
-        "duplicates", "How often each key occurs, on average.", arg="count", kind=int, default=5
-    )
-    parser.option("broker", "The broker to send to.", arg="url")
-    parser.option("topics", "How many topics to use.", arg="count", kind=int, default=1)
-    parser.option(
-        "percent-deletes",
-        "How many of a hundred messages delete their key.",
-        arg="percent",
-        kind=int,
-        default=0,
-    )
-    parser.option("zk", "ZooKeeper connect string.", arg="url")
-    parser.option("sleep", "Seconds between sending and reading.", arg="ms", kind=int, default=0)
-    parser.option(
-        "dump",
-        "Print the messages of an earlier run that the directory of a partition holds, and do "
-        "nothing else.",
-        arg="directory",
-    )
-    return parser
 
 
 def dump_log(directory: str) -> None:

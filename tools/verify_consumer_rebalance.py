@@ -17,14 +17,19 @@ from zk.client import ZkClient
 
 logger = logging.getLogger("kafka.tools.VerifyConsumerRebalance$")
 
+PARSER = OptionParser(
+    "Validate that all partitions have a consumer for a given consumer group.",
+    """
+--zookeeper.connect <>  ZooKeeper connect string. (default: localhost:2181)
+--group <>  Consumer group.
+--help  Print this message.
+""",
+)
+
 
 def main(argv: list[str]) -> int:
     """Exit status; raises UsageError and OptionError for run_tool to print."""
-    parser = _parser()
-    if not argv:
-        parser.usage_and_exit()
-    args = parser.parse(argv)
-    parser.check_required(args, "group")
+    args = PARSER.parse_command(argv, "group")
     client = admin_command.connect(args.value("zookeeper.connect"))
     try:
         successful = verify(client, args.value("group"))
@@ -35,18 +40,6 @@ def main(argv: list[str]) -> int:
         client.close()
     print(f"Rebalance operation {'successful' if successful else 'failed'} !")
     return 0 if successful else admin_command.failure_status()
-
-
-def _parser() -> OptionParser:
-    parser = OptionParser(
-        "Validate that all partitions have a consumer for a given consumer group."
-    )
-    parser.option(
-        "zookeeper.connect", "ZooKeeper connect string.", kind=str, default="localhost:2181"
-    )
-    parser.option("group", "Consumer group.", kind=str)
-    parser.option("help", "Print this message.")
-    return parser
 
 
 def verify(client: ZkClient, group: str) -> bool:

@@ -87,7 +87,7 @@ def test_options_become_settings() -> None:
     made: list[Any] = []
 
     def settings(*options: str) -> dict[str, str]:
-        parser = console_producer._parser()
+        parser = console_producer.PARSER
         made.append(console_producer._properties(parser.parse([*REQUIRED, *options])))
         properties: dict[str, str] = made[-1]
         return properties
@@ -107,7 +107,7 @@ def test_options_become_settings() -> None:
 
 def test_options_become_settings_of_the_new_producer(tmp_path: Path) -> None:
     def settings(*options: str) -> dict[str, str]:
-        args = console_producer._parser().parse(["--topic", "t", *options])
+        args = console_producer.PARSER.parse(["--topic", "t", *options])
         assert console_producer.uses_new_producer(args)
         return console_producer._new_properties(args)
 
@@ -142,7 +142,7 @@ def test_properties_of_the_old_producer(tmp_path: Path) -> None:
     config = tmp_path / "producer.properties"
     config.write_text("request.required.acks=-1\nproducer.type=sync\ncompression.codec=gzip\n")
     options = ["--topic", "t", "--bootstrap-server", "b:2", "--old-producer"]
-    args = console_producer._parser().parse([*options, "--producer.config", str(config)])
+    args = console_producer.PARSER.parse([*options, "--producer.config", str(config)])
     assert not console_producer.uses_new_producer(args)
     merged = console_producer._properties(args)
     assert merged["metadata.broker.list"] == "b:2"

@@ -57,8 +57,7 @@ def test_segments(tmp_path: Path) -> None:
 
 
 def test_directories_of_a_file_or_of_options(tmp_path: Path) -> None:
-    parser = OptionParser()
-    log_dirs.add_options(parser)
+    parser = OptionParser(None, log_dirs.OPTIONS)
     file = tmp_path / "server.properties"
     file.write_text(f"broker.id=7\nzookeeper.connect=z:1\nlog.dirs={tmp_path},{tmp_path}/b\n")
     (tmp_path / "c").mkdir()

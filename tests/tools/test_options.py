@@ -6,7 +6,6 @@ import pytest
 
 from kafka08.errors import AdminOperationError
 from tools.options import (
-    LONG,
     ArgumentConversionError,
     MissingArgumentError,
     MultipleArgumentsError,
@@ -18,18 +17,22 @@ from tools.options import (
     run_tool,
 )
 
+SAMPLE = """
+--topic <topic>  The topic
+--partitions <Integer: # of>  The number
+--long <Long>  The number (default: 5)
+--dir <Double>
+--codec [codec]  (default: none)
+--onum [Integer]
+--list
+--describe
+--delete
+--z
+"""
+
 
 def sample() -> OptionParser:
-    parser = OptionParser("What it does.")
-    parser.option("topic", "The topic", arg="topic")
-    parser.option("partitions", "The number", arg="# of", kind=int)
-    parser.option("long", "The number", kind=LONG, default=5)
-    parser.option("dir", kind=float)
-    parser.option("codec", arg="codec", optional_arg=True, default="none")
-    parser.option("onum", kind=int, optional_arg=True)
-    for flag in ("list", "describe", "delete", "z"):
-        parser.option(flag)
-    return parser
+    return OptionParser("What it does.", SAMPLE)
 
 
 DEFAULTS = {
@@ -132,9 +135,7 @@ def test_repeated_options() -> None:
 
 
 def test_an_exact_name_beats_a_longer_one() -> None:
-    parser = OptionParser()
-    parser.option("config", arg="k=v")
-    parser.option("config-file", arg="f")
+    parser = OptionParser(None, "--config <k=v>\n--config-file <f>")
     assert parser.parse(["--config", "a"]).value("config") == "a"
 
 
@@ -148,7 +149,7 @@ Option                                  Description
 --Zed                                                                          
                                           averyveryveryveryveryverylongwordthatdoesnotfit 
                                           x                                    
---a-long [Integer]                      x y (default: [3, 4])                  
+--a-long [Integer]                      x y (default: 3)                       
 --                                      d                                      
   aVeryLongOptionNameThatNeverEndsAtAllReally                                         
   <some words here and there>                                                  
@@ -161,20 +162,16 @@ Option                                  Description
 
 
 def test_usage_table() -> None:
-    parser = OptionParser()
-    parser.option("a-long", "x y", kind=int, optional_arg=True, default=[3, 4])
-    parser.option("b", kind=str)
-    parser.option(
-        "c",
-        "multi\nline text that goes on and on until it has-to-be-broken/somewhere,else (REQUIRED).",
-        arg="desc",
-        optional_arg=True,
-    )
-    parser.option(
-        "aVeryLongOptionNameThatNeverEndsAtAllReally", "d", arg="some words here and there"
-    )
-    parser.option("Zed", "averyveryveryveryveryverylongwordthatdoesnotfit x")
-    assert parser.usage() == USAGE
+    table = """
+--a-long [Integer]  x y (default: 3)
+--b <>
+--c [desc]  multi
+    |line text that goes on and on until it has-to-be-broken/somewhere,else
+    (REQUIRED).
+--aVeryLongOptionNameThatNeverEndsAtAllReally <some words here and there>  d
+--Zed  averyveryveryveryveryverylongwordthatdoesnotfit x
+"""
+    assert OptionParser(None, table).usage() == USAGE
 
 
 def test_headings() -> None:
@@ -207,11 +204,30 @@ def test_checks() -> None:
     assert refusal(OptionParser().usage_and_exit).startswith("Option ")
 
 
-def test_required_is_checked_by_parse_and_a_default_does_not_count() -> None:
-    parser = OptionParser()
-    parser.option("partition", kind=int, default=0, required=True)
-    assert parser.parse(["--partition", "1"]).value("partition") == 1
-    assert 'Missing required argument "[partition]"' in refusal(parser.parse, [])
+def test_required_is_checked_and_a_default_does_not_count() -> None:
+    parser = OptionParser(None, "--partition <Integer>  (default: 0)")
+    given = parser.parse_command(["--partition", "1"], "partition")
+    assert given.value("partition") == 1
+    assert 'Missing required argument "[partition]"' in refusal(
+        parser.parse_command, [], "partition"
+    )
+
+
+def test_an_empty_command_line_asks_for_the_usage_if_there_is_an_intro() -> None:
+    assert refusal(sample().parse_command, [], "topic").startswith("What it does.\nOption ")
+
+
+def test_options_of_later_releases_are_found_by_their_whole_name_only() -> None:
+    parser = OptionParser(None, "--topic <topic>", later="--topics\n--force  Accepted.")
+    assert parser.parse(["--top", "a"]).value("topic") == "a"
+    assert parser.parse(["--topics", "--force"]).has("topics")
+    with pytest.raises(UnrecognizedOptionError):
+        parser.parse(["--forc"])
+
+
+def test_a_row_that_is_not_an_option() -> None:
+    with pytest.raises(AssertionError, match="--topic <topic"):
+        OptionParser(None, "--list\n--topic <topic  No end.")
 
 
 @pytest.mark.parametrize(
@@ -275,13 +291,10 @@ def test_run_tool_hands_on_words_and_status() -> None:
 @pytest.mark.parametrize("declared", [False, True])
 def test_help(words: list[str], declared: bool, capsys: pytest.CaptureFixture[str]) -> None:
     """Told before a value is looked at, or an option is missed."""
-    parser = sample()
-    parser.option("needed", required=True)
-    if declared:
-        parser.option("help", "Print this.")
+    parser = OptionParser(None, SAMPLE + ("--help  Print this.\n" if declared else ""))
 
     def main(argv: list[str]) -> int:
-        return int(parser.parse(argv).value("partitions"))
+        return int(parser.parse_command(argv, "list").value("partitions"))
 
     assert run_tool(main, words) == 0
     assert capsys.readouterr() == (parser.usage(), "")

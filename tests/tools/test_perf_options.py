@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tools.options import UsageError
-from tools.perf_options import DATE_FORMAT, date_format, decimal, perf_options, perf_parser, rate
+from tools.options import OptionParser, UsageError
+from tools.perf_options import DATE_FORMAT, PERF_OPTIONS, date_format, decimal, perf_options, rate
 
 WHEN = 1360939513.0456  # 2013-02-15 14:45:13 UTC
 
@@ -44,7 +44,7 @@ def test_milliseconds_are_cut() -> None:
 
 
 def test_unknown_letter() -> None:
-    parser = perf_parser()
+    parser = OptionParser(None, PERF_OPTIONS)
     with pytest.raises(UsageError, match="Illegal pattern character 'b'"):
         perf_options(parser, parser.parse(["--date-format", "b"]))
 
@@ -58,7 +58,7 @@ def test_numbers_as_java_prints_them() -> None:
 
 
 def test_defaults() -> None:
-    parser = perf_parser()
+    parser = OptionParser(None, PERF_OPTIONS)
     options = perf_options(parser, parser.parse([]))
     assert (options.messages, options.reporting_interval) == (2**63 - 1, 5000)
     assert (options.message_size, options.batch_size, options.codec) == (100, 200, 0)

@@ -50,7 +50,7 @@ def test_properties_that_are_none(word: str) -> None:
 
 
 def payloads(*argv: str, thread: int = 0, first: int = 0) -> Payloads:
-    parser = producer_performance._parser()
+    parser = producer_performance.PARSER
     args = parser.parse(list(argv))
     return Payloads(args, perf_options(parser, args), thread, first)
 
