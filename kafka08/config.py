@@ -105,13 +105,13 @@ class BrokerConfig(Settings):
         "num.network.threads",
         3,
         low=1,
-        doc="Threads for the sockets in the original. Accepted; a greenlet serves each connection.",
+        doc="Network threads of 0.8.2.2. No effect here: a greenlet serves each connection.",
     )
     num_io_threads: int = setting(
         "num.io.threads",
         8,
         low=1,
-        doc="Threads that serve requests in the original.",
+        doc="Threads that serve requests in 0.8.2.2.",
     )
     background_threads: int = setting(
         "background.threads",
@@ -270,7 +270,7 @@ class BrokerConfig(Settings):
         "log.cleaner.threads",
         1,
         low=1,
-        doc="Threads that compact logs. 0, which kills the original at start, is refused.",
+        doc="Threads that compact logs. 0, with which 0.8.2.2 does not start, is refused.",
     )
     log_cleaner_io_max_bytes_per_second: float = setting(
         "log.cleaner.io.max.bytes.per.second",
@@ -294,7 +294,7 @@ class BrokerConfig(Settings):
     log_cleaner_io_buffer_load_factor: float = setting(
         "log.cleaner.io.buffer.load.factor",
         0.9,
-        doc="How full a key map may get. The spelling of the key is the original's.",
+        doc="How full a key map may get. The key is spelt as in 0.8.2.2.",
     )
     log_cleaner_backoff_ms: int = setting(
         "log.cleaner.backoff.ms", 15000, LONG, low=0, doc="Pause when no log needs cleaning."
@@ -307,7 +307,7 @@ class BrokerConfig(Settings):
     log_cleaner_enable: bool = setting(
         "log.cleaner.enable",
         True,
-        doc="Compact logs. If false (the original's default), logs to be compacted only grow.",
+        doc="Compact logs. If false (the default of 0.8.2.2), compacted topics only grow.",
     )
     log_cleaner_delete_retention_ms: int = setting(
         "log.cleaner.delete.retention.ms",
@@ -375,10 +375,10 @@ class BrokerConfig(Settings):
         "log.compressed.sets",
         "verbatim",
         choices=_COMPRESSED_SETS,
-        doc="Not in the original. `verbatim` stores compressed messages as the producer sent them, "
+        doc="Not in 0.8.2.2. `verbatim` stores compressed messages as the producer sent them, "
         "without repacking. `normalised` repacks them at append with absolute offsets, as "
-        "the original does: set it where original brokers share the cluster or will open the "
-        "same data directories.",
+        "0.8.2.2 does: set it if 0.8.2.2 brokers share the cluster or will open the same data "
+        "directories.",
     )
     num_recovery_threads_per_data_dir: int = setting(
         "num.recovery.threads.per.data.dir",
@@ -396,7 +396,7 @@ class BrokerConfig(Settings):
         1,
         low=1,
         doc="Replicas that must be in sync for a produce with acks -1. The default for topics "
-        "without their own; the original reads it and then ignores it (KAFKA-2114).",
+        "without their own; 0.8.2.2 reads it and then ignores it (KAFKA-2114).",
     )
 
     controller_socket_timeout_ms: int = setting(
@@ -462,12 +462,12 @@ class BrokerConfig(Settings):
     fetch_purgatory_purge_interval_requests: int = setting(
         "fetch.purgatory.purge.interval.requests",
         1000,
-        doc="Waiting fetches after which the original removes answered ones from memory.",
+        doc="Waiting fetches after which 0.8.2.2 removes answered ones from memory.",
     )
     producer_purgatory_purge_interval_requests: int = setting(
         "producer.purgatory.purge.interval.requests",
         1000,
-        doc="Waiting produces after which the original removes answered ones from memory.",
+        doc="Waiting produces after which 0.8.2.2 removes answered ones from memory.",
     )
     auto_leader_rebalance_enable: bool = setting(
         "auto.leader.rebalance.enable",
@@ -503,7 +503,7 @@ class BrokerConfig(Settings):
     offset_metadata_max_bytes: int = setting(
         "offset.metadata.max.bytes",
         4096,
-        doc="Longest metadata text of an offset commit, in characters as in the original.",
+        doc="Longest metadata text of an offset commit, in characters as in 0.8.2.2.",
     )
     offsets_load_buffer_size: int = setting(
         "offsets.load.buffer.size",
@@ -528,7 +528,7 @@ class BrokerConfig(Settings):
         "offsets.topic.segment.bytes",
         104857600,
         low=1,
-        doc="Segment size of the offsets topic; the original always takes the default.",
+        doc="Segment size of the offsets topic; 0.8.2.2 always uses the default.",
     )
     offsets_topic_compression_codec: int = setting(
         "offsets.topic.compression.codec",
@@ -545,7 +545,7 @@ class BrokerConfig(Settings):
         600000,
         LONG,
         low=1,
-        doc="How often committed offsets are checked for their age; the original always takes "
+        doc="How often committed offsets are checked for their age; 0.8.2.2 always uses "
         "the default.",
     )
     offsets_commit_timeout_ms: int = setting(
@@ -600,12 +600,12 @@ class BrokerConfig(Settings):
         "kafka.csv.metrics.dir", "kafka_metrics", doc="Directory of those files."
     )
     kafka_mx4jenable: bool = setting(
-        "kafka_mx4jenable", False, doc="System property: the original's MX4J page. Accepted."
+        "kafka_mx4jenable", False, doc="System property: MX4J page of 0.8.2.2. No effect."
     )
     mx4jaddress: str = setting(
-        "mx4jaddress", "0.0.0.0", doc="System property: address of that page. Accepted."
+        "mx4jaddress", "0.0.0.0", doc="System property: address of that page. No effect."
     )
-    mx4jport: int = setting("mx4jport", 8082, doc="System property: port of that page. Accepted.")
+    mx4jport: int = setting("mx4jport", 8082, doc="System property: port of that page. No effect.")
 
     def check(self) -> None:
         if not self.log_dirs:
@@ -753,7 +753,7 @@ class LogConfig(Settings):
         "compressed.sets",
         "verbatim",
         choices=_COMPRESSED_SETS,
-        doc="Ours; see `log.compressed.sets`.",
+        doc="Not in 0.8.2.2; see `log.compressed.sets`.",
     )
 
     @property

@@ -93,7 +93,7 @@ class ProducerConfig(Settings):
     queue_enqueue_timeout_ms: int = setting(
         "queue.enqueue.timeout.ms",
         -1,
-        doc="async: wait for room in the queue; 0: fail at once; negative: for ever",
+        doc="async: wait for room in the queue; 0: fail at once; negative: no limit",
     )
     batch_num_messages: int = setting(
         "batch.num.messages", 200, doc="async: messages that make a batch"

@@ -57,7 +57,9 @@ class GroupMember(NamedTuple):
     member_id: Annotated[string, Doc("the consumer id")]
     client_id: Annotated[string, Doc("always empty")]
     client_host: Annotated[string, Doc("always empty")]
-    metadata: Annotated[blob, Doc("its registration; empty: it owns, but is no member")]
+    metadata: Annotated[
+        blob, Doc("its registration; empty if it owns partitions but is not a member")
+    ]
     assignment: Annotated[blob, Doc('JSON, {"topic":{"0":"<thread id>"}}')]
 
 
@@ -212,7 +214,7 @@ class AlterConfigsResponse(NamedTuple):
 
 class MorePartitions(NamedTuple):
     topic: string
-    total_count: Annotated[int32, Doc("how many there shall be, the existing ones included")]
+    total_count: Annotated[int32, Doc("new number of partitions, including the existing ones")]
     assignment: Annotated[list[list[int32]], Doc("replicas of each new one; empty = automatic")]
 
 
