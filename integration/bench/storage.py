@@ -275,15 +275,14 @@ def drain(
         reader.ask()
     before = 0
     while not stop.is_set():
-        if kind == "hot":
-            for reader in readers:
-                reader.offset %= hot_records
-        elif readers[0].offset < before:
+        if kind == "cold" and readers[0].offset < before:
             forget(log_dir.glob(f"{RETAINED}-*/*.log"))
         before = readers[0].offset
         for reader in readers:
             while not reader.receive():
                 pass
+            if kind == "hot":
+                reader.offset %= hot_records
             reader.ask()
         drained.value = sum(reader.payload for reader in readers)
 
