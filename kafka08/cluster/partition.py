@@ -120,6 +120,22 @@ class Partition:
         self.remote = {}
         return changed
 
+    def resign(self) -> None:
+        """Lead no more, and follow nobody until the next LeaderAndIsr.
+
+        One that names the same leader as before starts the fetcher again.
+        """
+        self.leader_id = NO_LEADER
+
+    def go_offline(self) -> None:
+        """The data directory has failed: the local replica is not to be used any more."""
+        self.log = None
+        self.resign()
+
+    def forget_epoch(self) -> None:
+        """The known leader epoch was false: take any that the controller names."""
+        self.leader_epoch = NO_EPOCH
+
     def _take(self, state: LeaderState) -> None:
         self.leader_id = state.leader
         self.leader_epoch = state.leader_epoch

@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from kafka08 import admin, properties
-from kafka08.cluster.partition import Partition
-from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
+from kafka08.cluster.metadata_cache import MetadataCache
+from kafka08.common import Broker, TopicPartition
 from kafka08.config import BrokerConfig, log_overrides
 from kafka08.controller.controller import Controller
 from kafka08.errors import ConfigError
@@ -54,9 +54,12 @@ from kafka08.server.apis.replicas import (
 from kafka08.server.cleaner_tasks import CleanerTasks
 from kafka08.server.controlled_shutdown import controlled_shutdown
 from kafka08.server.dispatch import Dispatcher
+from kafka08.server.effects import Effects
 from kafka08.server.epochs import EpochCheck
 from kafka08.server.fetchers import FetcherManager
+from kafka08.server.hw_checkpoints import HwCheckpoints
 from kafka08.server.isr import IsrMaintenance
+from kafka08.server.log_dir_failures import LogDirFailures
 from kafka08.server.log_dirs import LogDirs
 from kafka08.server.log_end import fetch_log_end
 from kafka08.server.log_tasks import LogTasks
@@ -64,6 +67,7 @@ from kafka08.server.offset_manager import OffsetManager
 from kafka08.server.rebuild import ConsumerView
 from kafka08.server.refused import RefusedPartitions
 from kafka08.server.replica_manager import ReplicaManager
+from kafka08.server.roles import Roles
 from kafka08.server.session import SessionKeeper
 from kafka08.server.topic_configs import TopicConfigs
 from kafka08.server.topic_creator import TopicCreator
@@ -115,39 +119,35 @@ class KafkaServer:
 
         scheduler = Scheduler(runtime)
         topic_configs = TopicConfigs(config, runtime, zk, log_manager.logs)
-        log_tasks = LogTasks(config, runtime, log_manager, lambda errors: log_dirs.report(errors))
         creator = TopicCreator(zk, config)
+        metadata_cache = MetadataCache()
+        effects = Effects(runtime)
 
-        replicas = ReplicaManager(
-            config,
-            runtime,
-            log_manager,
-            topic_configs.log_config,
-            on_caught_up=lambda partition: isr.caught_up(partition),
-            on_rolled=log_tasks.rolled,
-            on_leader_change=lambda partition, leads: _offsets_moved(offsets, partition, leads),
-            on_disk_errors=lambda errors: log_dirs.report(errors),
-            on_offline=lambda: log_dirs.changed(),
-        )
-        log_dirs = LogDirs(runtime, zk, log_manager, replicas, partial(_stored_leader_and_isr, zk))
+        failures = LogDirFailures(runtime, log_manager)
+        replicas = ReplicaManager(config, runtime, log_manager, failures, effects)
+        log_tasks = LogTasks(config, runtime, log_manager, effects, replicas.disk_failed)
+        isr = IsrMaintenance(config, runtime, zk, replicas, effects)
+        fetchers = FetcherManager(config, runtime, effects, log_manager, replicas.disk_failed)
+        self._fetchers = fetchers
         offsets = OffsetManager(config, runtime, replicas)
-        isr = IsrMaintenance(
-            config,
-            runtime,
-            zk,
-            replicas.led_with_followers,
-            lambda partition: replicas.hw_moved(partition.topic_partition),
+        checkpoints = HwCheckpoints(runtime, log_manager)
+        roles = Roles(
+            runtime.clock,
+            replicas,
+            metadata_cache,
+            topic_configs.log_config,
+            checkpoints,
+            fetchers,
+            offsets,
+            failures,
         )
-        fetchers = FetcherManager(
-            config,
-            runtime,
-            log_tasks.rolled,
-            lambda: log_dirs.report(log_manager.checkpoint_recovery_points()),
-            log_dirs.report,
-            log_manager.full_dirs,
+        refused = RefusedPartitions(replicas, roles)
+        log_dirs = LogDirs(
+            runtime, zk, log_manager, replicas, failures, partial(_stored_leader_and_isr, zk)
         )
-        replicas.fetchers = self._fetchers = fetchers
-        refused = RefusedPartitions(replicas)
+
+        def checkpoint_high_watermarks() -> None:
+            replicas.disk_failed(checkpoints.write(replicas.partitions))
 
         server = self._bind(lambda frame, address: dispatcher.handle(frame, address))
         me = Broker(
@@ -158,16 +158,18 @@ class KafkaServer:
         controller = Controller(
             config, zk, runtime, broker=me, fetch_leo=partial(fetch_log_end, runtime)
         )
-        dispatcher = self._dispatcher(zk, replicas, refused, offsets, creator, controller)
+        dispatcher = self._dispatcher(
+            zk, metadata_cache, replicas, roles, refused, offsets, creator, controller
+        )
 
-        self._started("the high watermarks", replicas.checkpoint_high_watermarks)
+        self._started("the high watermarks", checkpoint_high_watermarks)
         log_tasks.start(scheduler)
         self._started("log tasks", log_tasks.stop)
-        self._start_cleaner(log_manager, replicas, log_dirs)
+        self._start_cleaner(log_manager, replicas)
         self._started("fetchers", fetchers.stop)
         isr.start()
         self._started("isr maintenance", isr.stop)
-        self._schedule(scheduler, replicas, refused, isr, offsets, fetchers)
+        self._schedule(scheduler, checkpoint_high_watermarks, refused, isr, offsets, fetchers)
         self._started("the scheduler", scheduler.stop)
         self._started("offset loading", offsets.stop)
         log_dirs.start()
@@ -177,7 +179,7 @@ class KafkaServer:
         self._started("waiting requests", replicas.close)
         # From here on watches and nodes depend on the session; what ends it must be noticed.
         keeper = self._session_keeper(
-            zk, me, replicas, refused, controller, topic_configs, log_dirs
+            zk, me, replicas, roles, refused, controller, topic_configs, log_dirs
         )
         self._patiently(topic_configs.start)
         self._started("topic configs", topic_configs.stop)
@@ -222,9 +224,7 @@ class KafkaServer:
         self._runtime.blocking(log_manager.load)
         return log_manager
 
-    def _start_cleaner(
-        self, log_manager: LogManager, replicas: ReplicaManager, log_dirs: LogDirs
-    ) -> None:
+    def _start_cleaner(self, log_manager: LogManager, replicas: ReplicaManager) -> None:
         cleaner = log_manager.cleaner
         if cleaner is None:
             return
@@ -234,7 +234,7 @@ class KafkaServer:
             return 0 if partition is None else partition.high_watermark
 
         cleaner.clean_until = committed
-        tasks = CleanerTasks(self.config, self._runtime, cleaner, log_dirs.report)
+        tasks = CleanerTasks(self.config, self._runtime, cleaner, replicas.disk_failed)
         tasks.start()
         self._started("the log cleaner", tasks.stop)
 
@@ -256,15 +256,17 @@ class KafkaServer:
     def _dispatcher(
         self,
         zk: ZkClient,
+        cache: MetadataCache,
         replicas: ReplicaManager,
+        roles: Roles,
         refused: RefusedPartitions,
         offsets: OffsetManager,
         creator: TopicCreator,
         controller: Controller,
     ) -> Dispatcher:
-        config, cache, zk_offsets = self.config, replicas.metadata_cache, ZkOffsets(zk)
+        config, zk_offsets = self.config, ZkOffsets(zk)
         view = ConsumerView(self._runtime)
-        epochs = EpochCheck(zk, self._runtime, replicas)
+        epochs = EpochCheck(zk, self._runtime, replicas, roles)
         return Dispatcher(
             self._runtime,
             [
@@ -272,9 +274,9 @@ class KafkaServer:
                 FetchApi(self._runtime, replicas, view),
                 OffsetsApi(self._runtime, replicas),
                 MetadataApi(self._runtime, cache, creator),
-                LeaderAndIsrApi(replicas, refused, epochs),
-                StopReplicaApi(replicas, refused, epochs),
-                UpdateMetadataApi(replicas, epochs),
+                LeaderAndIsrApi(roles, refused, epochs),
+                StopReplicaApi(roles, refused, epochs),
+                UpdateMetadataApi(roles, epochs),
                 ControlledShutdownApi(controller),
                 OffsetCommitApi(
                     self._runtime,
@@ -300,7 +302,7 @@ class KafkaServer:
     def _schedule(
         self,
         scheduler: Scheduler,
-        replicas: ReplicaManager,
+        checkpoint_high_watermarks: Callable[[], None],
         refused: RefusedPartitions,
         isr: IsrMaintenance,
         offsets: OffsetManager,
@@ -310,7 +312,7 @@ class KafkaServer:
         scheduler.every(
             "highwatermark-checkpoint",
             config.replica_high_watermark_checkpoint_interval_ms,
-            replicas.checkpoint_high_watermarks,
+            checkpoint_high_watermarks,
             delay_ms=config.replica_high_watermark_checkpoint_interval_ms,
         )
         scheduler.every(
@@ -351,6 +353,7 @@ class KafkaServer:
         zk: ZkClient,
         me: Broker,
         replicas: ReplicaManager,
+        roles: Roles,
         refused: RefusedPartitions,
         controller: Controller,
         topic_configs: TopicConfigs,
@@ -365,7 +368,7 @@ class KafkaServer:
                 log_dirs.publish,
                 refused.clear,
                 lambda: self._register(zk, me),
-                lambda: replicas.confirm_leaderships(partial(_stored_leader, zk)),
+                lambda: roles.confirm_leaderships(partial(_stored_leader, zk)),
                 lambda: replicas.fence(False),
                 topic_configs.session_expired,
             ],
@@ -408,11 +411,6 @@ def _stored_leader(zk: ZkClient, key: TopicPartition) -> tuple[int, int] | None:
         logger.error("%s", error)
         return None
     return None if found is None else (found.leader, found.leader_epoch)
-
-
-def _offsets_moved(offsets: OffsetManager, partition: Partition, leads: bool) -> None:
-    if partition.topic_partition.topic == OFFSETS_TOPIC:
-        offsets.leadership_changed(partition, leads)
 
 
 def main(argv: list[str]) -> int:

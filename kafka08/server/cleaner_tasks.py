@@ -26,12 +26,12 @@ class CleanerTasks:
         config: BrokerConfig,
         runtime: Runtime,
         cleaner: LogCleaner,
-        on_disk_errors: Callable[[Iterable[DiskFailure]], None],
+        disk_failed: Callable[[Iterable[DiskFailure]], None],
     ) -> None:
         self._backoff = max(config.log_cleaner_backoff_ms / 1000, _LEAST_BACKOFF_SECONDS)
         self._runtime = runtime
         self._cleaner = cleaner
-        self._on_disk_errors = on_disk_errors
+        self._disk_failed = disk_failed
         self._loops = [
             Loop(runtime, f"kafka-log-cleaner-thread-{number}", partial(self._work, number))
             for number in range(config.log_cleaner_threads)
@@ -71,7 +71,7 @@ class CleanerTasks:
                     wish = next(steps)
         except StopIteration as end:
             if end.value is not None:
-                self._on_disk_errors([end.value])
+                self._disk_failed([end.value])
         finally:
             # not when it happens to be collected
             steps.close()

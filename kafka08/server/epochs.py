@@ -13,12 +13,12 @@ from __future__ import annotations
 import logging
 
 from kafka08 import admin
-from kafka08.cluster.partition import NO_EPOCH
 from kafka08.common import TopicPartition
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.schemas import LeaderAndIsrRequest
 from kafka08.runtime import Runtime
 from kafka08.server.replica_manager import ReplicaManager
+from kafka08.server.roles import Roles
 from zk import election, znodes
 from zk.client import ZkClient
 from zk.errors import MalformedNodeError, ZkError
@@ -27,22 +27,25 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 
 
 class EpochCheck:
-    """Asks ZooKeeper before ``replicas`` believes an epoch.
+    """Asks ZooKeeper before ``roles`` believes an epoch.
 
     Both methods may wait, and raise ConnectionClosed where the request must not be carried out.
     """
 
-    def __init__(self, zk: ZkClient, runtime: Runtime, replicas: ReplicaManager) -> None:
+    def __init__(
+        self, zk: ZkClient, runtime: Runtime, replicas: ReplicaManager, roles: Roles
+    ) -> None:
         self._zk = zk
         self._replicas = replicas
+        self._roles = roles
         self._lock = runtime.lock()  # strangers get one question at a time through to ZooKeeper
 
     def check_controller(self, epoch: int) -> None:
         """Refuse a controller epoch that is not in ZooKeeper."""
-        if epoch <= self._replicas.controller_epoch:
+        if epoch <= self._roles.controller_epoch:
             return
         with self._lock:
-            if epoch <= self._replicas.controller_epoch:
+            if epoch <= self._roles.controller_epoch:
                 return
             try:
                 known = self._controller_epoch(epoch)
@@ -76,4 +79,4 @@ class EpochCheck:
                 continue
             if stored.leader_epoch == state.leader_epoch:
                 logger.warning("Leader epoch %d of %s is in no node: forgotten", doubted, key)
-                partition.leader_epoch = NO_EPOCH
+                partition.forget_epoch()

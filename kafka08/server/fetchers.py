@@ -24,7 +24,7 @@ from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError, OffsetOutOfRangeError, for_code
 from kafka08.log.disk import DiskFailure, is_full
 from kafka08.log.divergence import compare
-from kafka08.log.log import Log
+from kafka08.log.manager import LogManager
 from kafka08.network.channel import Channel
 from kafka08.protocol.schemas import (
     FetchPartition,
@@ -37,6 +37,7 @@ from kafka08.protocol.schemas import (
 )
 from kafka08.runtime import Loop, Runtime
 from kafka08.server import cold_reads
+from kafka08.server.effects import Effects
 from kafka08.server.long_work import in_turns
 
 logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
@@ -44,7 +45,7 @@ logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
 _BACKOFF_SECONDS = 1.0
 _LAGS_WITHOUT_ROOM = 2.2
 
-DiskErrors = Callable[[Iterable[DiskFailure]], None]
+DiskFailed = Callable[[Iterable[DiskFailure]], None]
 
 
 class _Position:
@@ -68,7 +69,7 @@ class _Position:
 
 
 class ReplicaFetcher:
-    """Copies the partitions given to it from one leader, but nothing into ``full_dirs``."""
+    """Copies the partitions given to it from one leader, but nothing into full directories."""
 
     def __init__(
         self,
@@ -77,20 +78,18 @@ class ReplicaFetcher:
         config: BrokerConfig,
         runtime: Runtime,
         channel: Channel,
-        on_rolled: Callable[[Log], None],
-        on_truncated: Callable[[], None],
-        on_disk_errors: DiskErrors,
-        full_dirs: Collection[str],
+        effects: Effects,
+        log_manager: LogManager,
+        disk_failed: DiskFailed,
     ) -> None:
         self.leader = leader
         self._config = config
         self._clock = runtime.clock
         self._runtime = runtime
         self._channel = channel
-        self._on_rolled = on_rolled
-        self._on_truncated = on_truncated
-        self._on_disk_errors = on_disk_errors
-        self._full_dirs = full_dirs
+        self._effects = effects
+        self._log_manager = log_manager
+        self._disk_failed = disk_failed
         self._positions: dict[TopicPartition, _Position] = {}
         self._changed = runtime.event()
         self._loop = Loop(runtime, name, self.step)
@@ -120,11 +119,12 @@ class ReplicaFetcher:
 
     def step(self) -> None:
         """One fetch for every partition that is not set aside."""
-        now = self._clock.monotonic()
+        self.remove([key for key, each in self._positions.items() if each.partition.log is None])
+        now, full = self._clock.monotonic(), self._log_manager.full_dirs
         asked = {
             key: each
             for key, each in self._positions.items()
-            if each.retry_at <= now and not each.is_on(self._full_dirs)
+            if each.retry_at <= now and not each.is_on(full)
         }
         if not asked:
             self._changed.clear()
@@ -145,10 +145,13 @@ class ReplicaFetcher:
         for name, answer in in_turns(self._runtime, answers):
             key = TopicPartition(name, answer.partition)
             position = asked.get(key)
-            # Removed, or removed and added again, while the answer was on its way.
-            if position is None or self._positions.get(key) is not position:
-                continue
-            self._take(key, position, answer)
+            if position is not None and self._is_current(key, position):
+                self._take(key, position, answer)
+
+    def _is_current(self, key: TopicPartition, position: _Position) -> bool:
+        """False if the partition was removed, or removed and added again, or its data directory
+        has failed, while an answer was on its way."""
+        return self._positions.get(key) is position and position.partition.log is not None
 
     def _read_in(self, position: _Position) -> None:
         """What will be compared with the answer is read by another thread first."""
@@ -190,7 +193,7 @@ class ReplicaFetcher:
             position.retry_at = self._clock.monotonic() + self._pause_after(error)
             log = position.partition.log
             if isinstance(error, OSError) and log is not None:
-                self._on_disk_errors([DiskFailure(os.path.dirname(log.directory), error)])
+                self._disk_failed([DiskFailure(os.path.dirname(log.directory), error)])
             elif isinstance(error, (KafkaError, OSError)):
                 logger.warning("Partition %s is set aside for a while: %s", key, error)
             else:
@@ -212,7 +215,7 @@ class ReplicaFetcher:
             )
         appended = log.append(data, assign_offsets=False)
         if appended.rolled:
-            self._on_rolled(log)
+            self._effects.rolled(log)
         if not appended.count:
             raise KafkaError(
                 f"no whole message in {len(data)} bytes: replica.fetch.max.bytes is too small"
@@ -251,14 +254,18 @@ class ReplicaFetcher:
         log.truncate_to(offset)
         position.offset, position.verifying = log.log_end_offset, False
         position.partition.follow_hw(position.partition.high_watermark)
-        self._on_truncated()
+        self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        """The log has been cut: a crash must not trust what is written there later."""
+        self._disk_failed(self._log_manager.checkpoint_recovery_points())
 
     def _out_of_range(self, key: TopicPartition, position: _Position) -> None:
         """The leader has no such offset (ReplicaFetcherThread.handleOffsetOutOfRange)."""
         partition = position.partition
         log = partition.any_log()
         latest = self._leader_offset(key, LATEST_TIME)
-        if self._positions.get(key) is not position:
+        if not self._is_current(key, position):
             return  # we may lead it by now
         if latest < position.offset:
             if not log.config.unclean_leader_election_enable:
@@ -273,12 +280,12 @@ class ReplicaFetcher:
             self._truncate(position, latest)
             return
         earliest = self._leader_offset(key, EARLIEST_TIME)
-        if self._positions.get(key) is not position:
+        if not self._is_current(key, position):
             return
         if log.log_end_offset < earliest:
             logger.warning("Replica of %s starts over at its leader's start %d", key, earliest)
             log.truncate_fully_and_start_at(earliest)
-            self._on_truncated()
+            self._checkpoint()
         position.offset = max(position.offset, earliest)
         position.verifying = position.offset < log.log_end_offset
 
@@ -304,17 +311,15 @@ class FetcherManager:
         self,
         config: BrokerConfig,
         runtime: Runtime,
-        on_rolled: Callable[[Log], None],
-        on_truncated: Callable[[], None],
-        on_disk_errors: DiskErrors,
-        full_dirs: Collection[str],
+        effects: Effects,
+        log_manager: LogManager,
+        disk_failed: DiskFailed,
     ) -> None:
         self._config = config
         self._runtime = runtime
-        self._on_rolled = on_rolled
-        self._on_truncated = on_truncated
-        self._on_disk_errors = on_disk_errors
-        self._full_dirs = full_dirs
+        self._effects = effects
+        self._log_manager = log_manager
+        self._disk_failed = disk_failed
         self._fetchers: dict[tuple[Broker, int], ReplicaFetcher] = {}
         self._leaving = False
 
@@ -347,10 +352,9 @@ class FetcherManager:
             self._config,
             self._runtime,
             channel,
-            self._on_rolled,
-            self._on_truncated,
-            self._on_disk_errors,
-            self._full_dirs,
+            self._effects,
+            self._log_manager,
+            self._disk_failed,
         )
 
     def remove(self, keys: Iterable[TopicPartition]) -> None:

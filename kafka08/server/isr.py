@@ -11,12 +11,13 @@ Partition.maybeExpandIsr and maybeShrinkIsr.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
 
 from kafka08.cluster.partition import IsrChange, Partition
 from kafka08.config import BrokerConfig
 from kafka08.runtime import Empty, Loop, Runtime
+from kafka08.server.effects import Effects
 from kafka08.server.isr_changes import IsrChanges
+from kafka08.server.replica_manager import ReplicaManager
 from zk import znodes
 from zk.client import ZkClient
 from zk.errors import NoNodeError, ZkClosedError, ZkError
@@ -28,30 +29,24 @@ _WAKE_SECONDS = 1.0
 
 
 class IsrMaintenance:
-    """Owner of every isr change of this broker.
-
-    ``led`` lists the partitions whose isr may change; ``hw_moved`` is told of those whose high
-    watermark a change released.
-    """
+    """Owner of every isr change of this broker; acts on ``Effects.isr_may_change``."""
 
     def __init__(
         self,
         config: BrokerConfig,
         runtime: Runtime,
         zk: ZkClient,
-        led: Callable[[], Iterable[Partition]],
-        hw_moved: Callable[[Partition], None],
+        replicas: ReplicaManager,
+        effects: Effects,
     ) -> None:
         self._max_lag_seconds = config.replica_lag_time_max_ms / 1000
         self._max_lag_messages = config.replica_lag_max_messages
         self._broker_id = config.broker_id
         self._runtime = runtime
         self._zk = zk
-        self._led = led
-        self._hw_moved = hw_moved
+        self._replicas = replicas
+        self._effects = effects
         self._changes = IsrChanges(zk)
-        self._queue = runtime.queue()
-        self._queued: set[Partition] = set()
         self._loop = Loop(runtime, "isr-maintenance", self.step)
 
     def start(self) -> None:
@@ -59,34 +54,27 @@ class IsrMaintenance:
 
     def stop(self) -> None:
         self._loop.stopping.set()
-        self._queue.put(None)
+        self._effects.stop_isr_changes()
         self._loop.stop()
-
-    def caught_up(self, partition: Partition) -> None:
-        """A follower outside the isr has what it takes to enter."""
-        if partition not in self._queued:
-            self._queued.add(partition)
-            self._queue.put(partition)
 
     def check_lag(self) -> None:
         """Look for isr members that are silent or too far behind; the timer calls this."""
-        for partition in self._led():
+        for partition in self._replicas.led_with_followers():
             if self._shrinkage(partition):
-                self.caught_up(partition)
+                self._effects.isr_may_change(partition)
 
     def step(self) -> None:
         """Take one partition from the queue and change its isr if it still should; announce
         what has changed when the queue is empty."""
         try:
-            partition = self._queue.get(timeout=_WAKE_SECONDS)
+            partition = self._effects.take_isr_change(_WAKE_SECONDS)
         except Empty:
             self._changes.announce()
             return
         if partition is None:
             return
-        self._queued.discard(partition)
         self._maintain(partition)
-        if self._queue.empty():
+        if not self._effects.has_isr_changes:
             self._changes.announce()
 
     def _maintain(self, partition: Partition) -> None:
@@ -131,7 +119,7 @@ class IsrMaintenance:
                 logger.error("Isr of %s not changed: %s", partition.topic_partition, error)
                 moved = partition.abandon_isr(change)
             if moved:
-                self._hw_moved(partition)
+                self._replicas.hw_moved(partition.topic_partition)
             return
 
     def _write(self, partition: Partition, change: IsrChange) -> bool:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 
 from kafka08.config import BrokerConfig
 from kafka08.log.disk import DiskFailure
-from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from kafka08.log.scrub import Scrubber, run_throttled
 from kafka08.runtime import Loop, Runtime, Scheduler
+from kafka08.server.effects import Effects
 
 INITIAL_DELAY_MS = 30_000
 DELETE_CHECK_MS = 10_000
@@ -29,13 +29,14 @@ class LogTasks:
         config: BrokerConfig,
         runtime: Runtime,
         log_manager: LogManager,
-        on_disk_errors: Callable[[Iterable[DiskFailure]], None],
+        effects: Effects,
+        disk_failed: Callable[[Iterable[DiskFailure]], None],
     ) -> None:
         self._config = config
         self._runtime = runtime
         self._log_manager = log_manager
-        self._on_disk_errors = on_disk_errors
-        self._rolled = runtime.queue()
+        self._disk_failed = disk_failed
+        self._effects = effects
         self._flusher = Loop(runtime, "log-flusher", self._flush_next)
         self.scrub = Scrubber(
             log_manager.logs, runtime.clock, interval_ms=config.log_scrub_interval_ms
@@ -44,7 +45,7 @@ class LogTasks:
 
     def start(self, scheduler: Scheduler) -> None:
         config, manager = self._config, self._log_manager
-        blocking, report = self._runtime.blocking, self._on_disk_errors
+        blocking, report = self._runtime.blocking, self._disk_failed
         scheduler.every(
             "kafka-log-retention",
             config.log_retention_check_interval_ms,
@@ -76,23 +77,19 @@ class LogTasks:
     def stop(self) -> None:
         self._scrubber.stop()
         self._flusher.stopping.set()
-        self._rolled.put(None)
+        self._effects.stop_rolled()
         self._flusher.stop()
 
-    def rolled(self, log: Log) -> None:
-        """A segment was rolled away: see that it reaches the disk."""
-        self._rolled.put((log, log.segments[-1].base_offset))
-
     def _flush_next(self) -> None:
-        job = self._rolled.get()
-        if job is None:
+        rolled = self._effects.take_rolled()
+        if rolled is None:
             return
-        log, up_to = job
+        log, up_to = rolled
         try:
             self._runtime.blocking(log.flush, up_to)
             self._runtime.blocking(self.scrub.seal_rolled, log)
         except OSError as error:
-            self._on_disk_errors([DiskFailure(os.path.dirname(log.directory), error)])
+            self._disk_failed([DiskFailure(os.path.dirname(log.directory), error)])
 
     def _scrub_once(self) -> None:
         wait = self._scrubber.stopping.wait

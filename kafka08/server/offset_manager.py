@@ -166,7 +166,9 @@ class OffsetManager:
     # Leadership
 
     def leadership_changed(self, partition: Partition, leads: bool) -> None:
-        """A partition of the offsets topic came or went: load it, or forget its groups."""
+        """Leadership came or went: load a partition of the offsets topic, or forget its groups."""
+        if partition.topic_partition.topic != OFFSETS_TOPIC:
+            return
         number = partition.topic_partition.partition
         self._cache.pop(number, None)
         if leads:
@@ -208,7 +210,7 @@ class OffsetManager:
         while offset < end and not self._stopping:
             self._replicas.read_in(partition, log, offset, max_bytes)
             self._runtime.sleep(0)
-            if self._loading.get(number) != epoch:
+            if self._loading.get(number) != epoch or not partition.is_leader:
                 return
             try:
                 data = log.read(offset, max_bytes, end).read()
@@ -247,13 +249,17 @@ class OffsetManager:
         oldest = self._runtime.clock.millis() - self._config.offsets_retention_minutes * 60_000
         expired = 0
         for number, cache in list(self._cache.items()):
+            partition = TopicPartition(OFFSETS_TOPIC, number)
+            led = self._replicas.partitions.get(partition)
+            if led is None or not led.is_leader:  # its data directory has failed
+                del self._cache[number]
+                continue
             keys = [key for key, cached in cache.items() if cached.committed.timestamp < oldest]
             if not keys:
                 continue
             expired += len(keys)
             for key in keys:
                 del cache[key]
-            partition = TopicPartition(OFFSETS_TOPIC, number)
             try:
                 self._append(partition, [(encode_key(key), None) for key in keys], 1)
             except Exception as error:

@@ -19,6 +19,7 @@ from kafka08.protocol.schemas import (
     StopReplicaRequest,
 )
 from kafka08.server.replica_manager import ReplicaManager
+from kafka08.server.roles import Roles
 from zk.errors import ZkError
 
 logger = logging.getLogger("state.change.logger")
@@ -27,8 +28,9 @@ logger = logging.getLogger("state.change.logger")
 class RefusedPartitions:
     """The last LeaderAndIsr of each partition that failed for want of something."""
 
-    def __init__(self, replicas: ReplicaManager) -> None:
+    def __init__(self, replicas: ReplicaManager, roles: Roles) -> None:
         self._replicas = replicas
+        self._roles = roles
         self._requests: dict[TopicPartition, LeaderAndIsrRequest] = {}
 
     def __len__(self) -> int:
@@ -66,14 +68,14 @@ class RefusedPartitions:
 
     def _try(self, key: TopicPartition, request: LeaderAndIsrRequest) -> None:
         had_log = self._replicas.log_manager.get_log(key) is not None
-        response = self._replicas.become_leader_or_follower(request)
+        response = self._roles.become_leader_or_follower(request)
         now = self._requests.get(key)
         if now is request:
             self.answered(request, response)
         elif now is None and not any(each.error for each in response.partitions):
             # It was taken back while ZooKeeper was read.
             back = [StopReplicaPartition(*key)]
-            self._replicas.stop_replicas(
+            self._roles.stop_replicas(
                 StopReplicaRequest(
                     request.controller_id, request.controller_epoch, not had_log, back
                 )

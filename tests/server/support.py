@@ -12,10 +12,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.cluster.partition import Partition
 from kafka08.common import Broker, TopicPartition
 from kafka08.config import BrokerConfig, LogConfig
-from kafka08.log.disk import DiskFailure
+from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from kafka08.message.sets import encode_set, iter_messages
 from kafka08.protocol.registry import api_of
@@ -58,11 +59,16 @@ from kafka08.server.apis.replicas import (
     UpdateMetadataApi,
 )
 from kafka08.server.dispatch import Dispatcher
+from kafka08.server.effects import Effects
 from kafka08.server.epochs import EpochCheck
+from kafka08.server.hw_checkpoints import HwCheckpoints
+from kafka08.server.log_dir_failures import LogDirFailures
+from kafka08.server.log_dirs import LogDirs
 from kafka08.server.offset_manager import OffsetManager
 from kafka08.server.rebuild import ConsumerView
 from kafka08.server.refused import RefusedPartitions
 from kafka08.server.replica_manager import ReplicaManager
+from kafka08.server.roles import Roles
 from kafka08.server.topic_creator import TopicCreator
 from kafka08.server.zk_offsets import ZkOffsets
 from tests.controller.fakes import FakeZkClient, FakeZookeeper
@@ -144,6 +150,31 @@ class Fetchers:
         self.removed += topic_partitions
 
 
+class Halted(Exception):
+    """The process would be gone."""
+
+
+def halt(reason: str) -> None:
+    raise Halted(reason)
+
+
+class RecordedEffects(Effects):
+    """Remembers what passed."""
+
+    def __init__(self, runtime: FakeRuntime) -> None:
+        super().__init__(runtime)
+        self.logs_rolled: list[Log] = []
+        self.isr_changes: list[Partition] = []
+
+    def rolled(self, log: Log) -> None:
+        self.logs_rolled.append(log)
+        super().rolled(log)
+
+    def isr_may_change(self, partition: Partition) -> None:
+        self.isr_changes.append(partition)
+        super().isr_may_change(partition)
+
+
 def broker_config(directory: Path, **settings: Any) -> BrokerConfig:
     return BrokerConfig.from_properties(
         {
@@ -171,34 +202,45 @@ class Rig:
         ensure_common_paths(zk)
         self.topic_settings: dict[str, dict[str, str]] = {}
         self.asked_configs: list[str] = []
-        self.caught_up: list[Partition] = []
-        self.rolled: list[Any] = []
         self.leader_changes: list[tuple[TopicPartition, bool]] = []
-        self.disk_errors: list[DiskFailure] = []
-        self.offline_told = 0
+        # Leader and isr by partition, as ZooKeeper has them, and how often they were asked for.
+        self.stored_states: dict[TopicPartition, tuple[int, tuple[int, ...]]] = {}
+        self.asked_states = 0
         self.fetchers = Fetchers()
         self.logs = LogManager(self.config, clock=self.clock, topic_configs={})
         self.logs.load()
+        self.effects = RecordedEffects(self.runtime)
+        self.failures = LogDirFailures(self.runtime, self.logs, halt)
         self.replicas = ReplicaManager(
             self.config,
             self.runtime,
             self.logs,
-            self._log_config,
-            on_caught_up=self.caught_up.append,
-            on_rolled=self.rolled.append,
-            on_leader_change=self._leader_changed,
-            on_disk_errors=self.disk_errors.extend,
-            on_offline=self._count_offline,
+            self.failures,
+            self.effects,
         )
-        self.replicas.fetchers = self.fetchers
-        self.refused = RefusedPartitions(self.replicas)
         self.offsets = OffsetManager(self.config, self.runtime, self.replicas)
+        self.checkpoints = HwCheckpoints(self.runtime, self.logs)
+        self.cache = MetadataCache()
+        self.log_dirs = LogDirs(
+            self.runtime, zk, self.logs, self.replicas, self.failures, self._stored_state
+        )
+        self.roles = Roles(
+            self.clock,
+            self.replicas,
+            self.cache,
+            self._log_config,
+            self.checkpoints,
+            self.fetchers,
+            self,
+            self.failures,
+        )
+        self.refused = RefusedPartitions(self.replicas, self.roles)
         self.controller = SimpleNamespace(controlled_shutdown=lambda broker_id: [])
         self.creator = TopicCreator(zk, self.config)
-        cache, zk_offsets = self.replicas.metadata_cache, ZkOffsets(zk)
+        cache, zk_offsets = self.cache, ZkOffsets(zk)
         self.view = ConsumerView(self.runtime)
         zk.create(znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(LATEST_CONTROLLER))
-        epochs = EpochCheck(zk, self.runtime, self.replicas)
+        epochs = EpochCheck(zk, self.runtime, self.replicas, self.roles)
         self.dispatcher = Dispatcher(
             self.runtime,
             [
@@ -206,9 +248,9 @@ class Rig:
                 FetchApi(self.runtime, self.replicas, self.view),
                 OffsetsApi(self.runtime, self.replicas),
                 MetadataApi(self.runtime, cache, self.creator),
-                LeaderAndIsrApi(self.replicas, self.refused, epochs),
-                StopReplicaApi(self.replicas, self.refused, epochs),
-                UpdateMetadataApi(self.replicas, epochs),
+                LeaderAndIsrApi(self.roles, self.refused, epochs),
+                StopReplicaApi(self.roles, self.refused, epochs),
+                UpdateMetadataApi(self.roles, epochs),
                 ControlledShutdownApi(self.controller),
                 OffsetCommitApi(
                     self.runtime,
@@ -235,13 +277,16 @@ class Rig:
         self.asked_configs.append(topic)
         return self.logs.default_config.override(self.topic_settings.get(topic, {}))
 
-    def _count_offline(self) -> None:
-        self.offline_told += 1
+    def _stored_state(self, key: TopicPartition) -> tuple[int, tuple[int, ...]] | None:
+        self.asked_states += 1
+        return self.stored_states.get(key)
 
-    def _leader_changed(self, partition: Partition, leads: bool) -> None:
+    def leadership_changed(self, partition: Partition, leads: bool) -> None:
         self.leader_changes.append((partition.topic_partition, leads))
-        if partition.topic_partition.topic == "__consumer_offsets":
-            self.offsets.leadership_changed(partition, leads)
+        self.offsets.leadership_changed(partition, leads)
+
+    def checkpoint_high_watermarks(self) -> None:
+        self.replicas.disk_failed(self.checkpoints.write(self.replicas.partitions))
 
     def close(self) -> None:
         self.logs.close()

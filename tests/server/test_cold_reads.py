@@ -16,6 +16,7 @@ import pytest
 
 from kafka08.common import TopicPartition
 from kafka08.log import residency
+from kafka08.log.disk import DiskFailure
 from kafka08.log.log import FRESH_MS, Log
 from kafka08.log.residency import is_resident
 from kafka08.log.segment import FileSlice
@@ -199,10 +200,12 @@ def test_a_disk_that_fails_while_it_is_read_in(rig: Rig, monkeypatch: pytest.Mon
     def fail(*_: object) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
+    reported: list[DiskFailure] = []
+    monkeypatch.setattr(rig.failures, "report", lambda found: reported.extend(found) or [])
     monkeypatch.setattr(rig.runtime, "blocking", fail)
     error, hw, data = rig.fetch(("t", 0, 0, 40_000))["t", 0]
     assert (error, hw, len(data)) == (-1, -1, 0)
-    assert [failure.error.errno for failure in rig.disk_errors] == [errno.EIO]
+    assert [failure.error.errno for failure in reported] == [errno.EIO]
     rig.append("new")
     assert rig.fetch(("t", 0, COUNT, 40_000))["t", 0][0] == 0
 

@@ -19,7 +19,6 @@ from kafka08.protocol.schemas import (
     StopReplicaPartition,
     StopReplicaRequest,
 )
-from kafka08.server.log_dirs import LogDirs
 from kafka08.server.log_tasks import LogTasks
 from kafka08.server.offset_manager import Committed, GroupPartition
 from tests.log.dead_disk import Dead
@@ -77,32 +76,33 @@ def offsets_by_time(disks: Disks) -> None:
 
 def flush(disks: Disks) -> None:
     configure(disks, flush_ms="0")
-    disks.dirs.report(disks.rig.logs.flush_dirty())
+    disks.report(*disks.rig.logs.flush_dirty())
 
 
 def recovery_points(disks: Disks) -> None:
-    disks.dirs.report(disks.rig.logs.checkpoint_recovery_points())
+    disks.report(*disks.rig.logs.checkpoint_recovery_points())
 
 
 def high_watermarks(disks: Disks) -> None:
-    disks.rig.replicas.checkpoint_high_watermarks()
+    disks.rig.checkpoint_high_watermarks()
 
 
 def retention(disks: Disks) -> None:
     configure(disks, retention_ms="1")
     disks.rig.clock.now += 10**9
-    disks.dirs.report(disks.rig.logs.cleanup())
+    disks.report(*disks.rig.logs.cleanup())
 
 
 def deleted_files(disks: Disks) -> None:
     disks.rig.logs.logs[T0].delete_files([f"{disks.a}/t-0/x.deleted"])
     disks.rig.clock.now += 10**9
-    disks.dirs.report(disks.rig.logs.delete_due_files())
+    disks.report(*disks.rig.logs.delete_due_files())
 
 
 def rolled_segment(disks: Disks) -> None:
-    tasks = LogTasks(disks.rig.config, disks.rig.runtime, disks.rig.logs, disks.dirs.report)
-    tasks.rolled(disks.rig.logs.logs[T0])
+    rig = disks.rig
+    tasks = LogTasks(rig.config, rig.runtime, rig.logs, rig.effects, rig.replicas.disk_failed)
+    rig.effects.rolled(rig.logs.logs[T0])
     tasks._flush_next()
 
 
@@ -183,8 +183,6 @@ class TestOffsetsTopic:
     ) -> None:
         rig = group.rig
         rig.offsets.leadership_changed(rig.replicas.partitions[OFFSETS], True)
-        dirs = LogDirs(rig.runtime, rig.zk, rig.logs, rig.replicas, lambda key: None)  # type: ignore[arg-type]
-        rig.replicas._on_disk_errors = dirs.report
         dead = Dead(monkeypatch, group.a)
         dead.die()
         rig.runtime.run_spawned()

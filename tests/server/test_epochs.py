@@ -54,7 +54,7 @@ def test_a_controller_that_is_not_there(rig: Rig, request_of: Callable[[int], An
         rig.call(request_of(FALSE))
     assert rig.replicas.partitions[T].is_leader
     assert T in rig.logs.logs
-    assert rig.replicas.metadata_cache.topics() == []
+    assert rig.cache.topics() == []
     # The real one goes on.
     rig.know(partition_state("u"))
     rig.follow()
@@ -67,7 +67,7 @@ def test_a_new_controller_costs_one_read(
     for _ in range(3):
         rig.call(request_of(LATEST_CONTROLLER))
     assert reads == [znodes.CONTROLLER_EPOCH]
-    assert rig.replicas.controller_epoch == LATEST_CONTROLLER
+    assert rig.roles.controller_epoch == LATEST_CONTROLLER
 
 
 @every_request
@@ -77,7 +77,7 @@ def test_without_zookeeper_the_controller_sends_again(
     rig.zk.fails[znodes.CONTROLLER_EPOCH] = ZkConnectionError()
     with pytest.raises(ConnectionClosed, match="cannot be read"):
         rig.call(request_of(LATEST_CONTROLLER))
-    assert rig.replicas.controller_epoch == 0
+    assert rig.roles.controller_epoch == 0
     assert rig.call(request_of(LATEST_CONTROLLER))[0] == 0
 
 

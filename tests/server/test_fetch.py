@@ -116,11 +116,11 @@ def test_a_followers_position_moves_high_watermark_and_isr(rig: Rig) -> None:
     rig.append("a", "b")
     read(rig, 1, PEER)
     assert partition.high_watermark == 1
-    assert rig.caught_up == []
+    assert rig.effects.isr_changes == []
     read(rig, 0, THIRD)
-    assert rig.caught_up == []
+    assert rig.effects.isr_changes == []
     read(rig, 1, THIRD)
-    assert rig.caught_up == [partition]
+    assert rig.effects.isr_changes == [partition]
 
 
 def test_a_follower_that_reads_out_of_range_counts_as_unknown(rig: Rig) -> None:

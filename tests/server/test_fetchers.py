@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from kafka08.common import Broker, TopicPartition
+from kafka08.log.disk import DiskFailure
 from kafka08.protocol.schemas import FetchRequest, OffsetsRequest
 from kafka08.server.fetchers import FetcherManager, ReplicaFetcher
 from tests.log.support import everything
@@ -53,23 +54,25 @@ class Pair:
         self.leader = Rig(directory / "leader")
         self.follower = Rig(directory / "follower", **self.settings)
         self.channel = ChannelTo(self.leader)
-        self.rolled: list[Any] = []
+        self.errors: list[DiskFailure] = []
         self.truncated = 0
+        self._checkpoint = self.follower.logs.checkpoint_recovery_points
+        self.follower.logs.checkpoint_recovery_points = self._checkpointed  # type: ignore[method-assign]
         self.fetcher = ReplicaFetcher(
             "fetcher",
             LEADER,
             self.follower.config,
             self.follower.runtime,
             self.channel,  # type: ignore[arg-type]
-            self.rolled.append,
-            self._count_truncation,
-            self.follower.disk_errors.extend,
-            self.follower.logs.full_dirs,
+            self.follower.effects,
+            self.follower.logs,
+            self.errors.extend,
         )
         self.leader.lead(replicas=[ME, PEER])
 
-    def _count_truncation(self) -> None:
+    def _checkpointed(self) -> list[DiskFailure]:
         self.truncated += 1
+        return self._checkpoint()
 
     def close(self) -> None:
         self.leader.close()
@@ -171,7 +174,7 @@ def test_a_rolled_segment_is_told(make_pair: Make) -> None:
         pair.leader.append(text * 90)
         pair.steps(1)
     assert pair.same()
-    assert pair.rolled == [pair.log]
+    assert pair.follower.effects.logs_rolled == [pair.log]
 
 
 def test_an_entry_larger_than_a_fetch_sets_the_partition_aside(make_pair: Make) -> None:
@@ -249,7 +252,7 @@ def test_without_quota_it_is_silent_until_the_leader_does_without_it(
 
     monkeypatch.setattr(os, "pwrite", full)
     pair.steps(1)
-    (failure,) = pair.follower.disk_errors
+    (failure,) = pair.errors
     assert failure.error.errno == errno.EDQUOT
     monkeypatch.undo()
     asked = len(pair.channel.requests)
@@ -469,6 +472,19 @@ def test_a_leader_that_cannot_say_sets_the_partition_aside(pair: Pair) -> None:
     assert pair.same()
 
 
+def test_a_partition_whose_directory_has_failed_is_dropped(pair: Pair, caplog: Any) -> None:
+    pair.leader.append("a")
+    pair.follow()
+    log = pair.log
+    pair.channel.before_answer = lambda request: pair.copy.go_offline()
+    pair.steps(1)
+    assert log.log_end_offset == 0 and len(pair.fetcher) == 1
+    pair.follower.runtime.while_waiting = [pair.fetcher._changed.set]  # nothing is left to copy
+    pair.steps(1)
+    assert len(pair.fetcher) == 0
+    assert "set aside" not in caplog.text
+
+
 # The manager
 
 
@@ -476,10 +492,9 @@ def manager(rig: Rig) -> FetcherManager:
     return FetcherManager(
         rig.config,
         rig.runtime,
-        lambda log: None,
-        lambda: None,
-        rig.disk_errors.extend,
-        rig.logs.full_dirs,
+        rig.effects,
+        rig.logs,
+        rig.replicas.disk_failed,
     )
 
 

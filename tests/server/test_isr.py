@@ -23,13 +23,12 @@ class Maintained:
 
     def __init__(self, rig: Rig) -> None:
         self.rig = rig
-        self.hw_moved: list[Partition] = []
         self.task = IsrMaintenance(
             rig.config,
             rig.runtime,
             rig.zk,  # type: ignore[arg-type]
-            rig.replicas.led_with_followers,
-            self.hw_moved.append,
+            rig.replicas,
+            rig.effects,
         )
 
     def lead(self, isr: list[int], *, epoch: int = 0) -> Partition:
@@ -65,11 +64,12 @@ def test_a_silent_follower_leaves(kept: Maintained) -> None:
     kept.lag()
     assert partition.high_watermark == 0
     kept.task.check_lag()
-    kept.task.step()
+    with kept.rig.replicas.produce_purgatory.watch([partition.topic_partition], 0) as watch:
+        kept.task.step()
+        assert watch.wait() == {partition.topic_partition}
     assert kept.stored() == partition.isr == (ME, PEER)
     assert partition.zk_version == 1
     assert partition.high_watermark == 2
-    assert kept.hw_moved == [partition]
 
 
 def test_a_follower_too_far_behind_leaves(make_rig: Callable[..., Rig]) -> None:
@@ -90,8 +90,8 @@ def test_a_follower_that_caught_up_joins(kept: Maintained) -> None:
     partition = kept.lead([ME])
     kept.rig.append("a")
     kept.fetched(PEER, 1)
-    assert kept.rig.caught_up == [partition]
-    kept.task.caught_up(partition)
+    assert kept.rig.effects.isr_changes == [partition]
+    kept.rig.effects.isr_may_change(partition)
     kept.task.step()
     assert kept.stored() == partition.isr == (ME, PEER)
 
@@ -99,7 +99,7 @@ def test_a_follower_that_caught_up_joins(kept: Maintained) -> None:
 def test_who_is_behind_again_by_then_does_not_join(kept: Maintained) -> None:
     partition = kept.lead([ME])
     kept.fetched(PEER, 0)
-    kept.task.caught_up(partition)
+    kept.rig.effects.isr_may_change(partition)
     kept.rig.append("a")
     kept.task.step()
     assert kept.stored() == partition.isr == (ME,)
@@ -108,8 +108,8 @@ def test_who_is_behind_again_by_then_does_not_join(kept: Maintained) -> None:
 def test_being_told_twice_is_one_change(kept: Maintained) -> None:
     partition = kept.lead([ME])
     kept.fetched(PEER, 0)
-    kept.task.caught_up(partition)
-    kept.task.caught_up(partition)
+    kept.rig.effects.isr_may_change(partition)
+    kept.rig.effects.isr_may_change(partition)
     kept.task.step()
     before = kept.rig.clock.now
     kept.task.step()  # nothing queued: it waits
@@ -133,7 +133,7 @@ def test_changes_are_announced_when_the_queue_is_empty(kept: Maintained) -> None
     partition = kept.lead(ALL)
     kept.lag()
     kept.task.check_lag()
-    kept.task.caught_up(Partition(TopicPartition("u", 0), ME))
+    kept.rig.effects.isr_may_change(Partition(TopicPartition("u", 0), ME))
     kept.task.step()
     assert kept.stored() == (ME, PEER)
     assert not kept.rig.zookeeper.children(znodes.ISR_CHANGES)
@@ -169,7 +169,7 @@ def test_a_state_of_our_own_leadership_is_adopted(kept: Maintained) -> None:
     kept.task.check_lag()
     kept.task.step()  # and from there the change succeeds
     assert kept.stored() == partition.isr == (ME, PEER)
-    assert kept.hw_moved == [partition]
+    assert partition.high_watermark == 2
 
 
 @pytest.mark.parametrize(("leader", "epoch"), [(PEER, 1), (ME, 1), (PEER, 0)])
@@ -193,7 +193,7 @@ def test_a_member_let_in_unnoticed_holds_back_until_the_controller_speaks(kept: 
     kept.fetched(PEER, 0)
     kept.fetched(THIRD, 0)
     kept.rig.zk.set(PATH, node(ALL, epoch=1))
-    kept.task.caught_up(partition)
+    kept.rig.effects.isr_may_change(partition)
     kept.task.step()
     kept.rig.append("a")
     kept.fetched(PEER, 1)
@@ -257,7 +257,7 @@ def test_meanwhile_both_sets_hold_the_high_watermark_back(kept: Maintained) -> N
         seen.append(partition.high_watermark)
 
     kept.rig.runtime.while_waiting = [produce]
-    kept.task.caught_up(partition)
+    kept.rig.effects.isr_may_change(partition)
     kept.task.step()
     assert seen == [1]
     assert partition.isr == (ME, PEER) and partition.high_watermark == 1

@@ -14,13 +14,12 @@ from kafka08.common import TopicPartition
 from kafka08.errors import NotLeaderForPartitionError
 from kafka08.log.disk import DiskFailure, SyncError
 from kafka08.protocol.schemas import LeaderAndIsrRequest
+from kafka08.server.log_dir_failures import QUIET_SECONDS
 from kafka08.server.log_dirs import (
     ASK_AGAIN_SECONDS,
     HANDOVER_SECONDS,
-    QUIET_SECONDS,
-    LogDirs,
 )
-from tests.server.support import BROKERS, ME, PEER, Rig, message_set, partition_state
+from tests.server.support import BROKERS, ME, PEER, Halted, Rig, message_set, partition_state
 from zk import znodes
 from zk.errors import ZkConnectionError
 
@@ -36,14 +35,6 @@ def one() -> memoryview:
     return memoryview(bytearray(message_set("x")))
 
 
-class Halted(Exception):
-    pass
-
-
-def halt(reason: str) -> None:
-    raise Halted(reason)
-
-
 class Disks:
     """Broker 1 leads t-0 in a and follows for t-1 in b."""
 
@@ -53,22 +44,12 @@ class Disks:
         rig.lead("t", 0, replicas=[ME, PEER])
         rig.follow("t", 1)
         assert [Path(rig.logs.logs[key].directory).parent.name for key in (T0, T1)] == ["a", "b"]
-        self.states: dict[TopicPartition, tuple[int, tuple[int, ...]]] = {T0: (ME, (ME, PEER))}
-        self.asked = 0
-        self.dirs = LogDirs(
-            rig.runtime,
-            rig.zk,  # type: ignore[arg-type]
-            rig.logs,
-            rig.replicas,
-            self._stored,
-            halt,
-        )
-        rig.replicas._on_disk_errors = self.dirs.report
-        rig.replicas._on_offline = self.dirs.changed
+        self.dirs = rig.log_dirs
+        self.states = rig.stored_states
+        self.states[T0] = (ME, (ME, PEER))
 
-    def _stored(self, key: TopicPartition) -> tuple[int, tuple[int, ...]] | None:
-        self.asked += 1
-        return self.states.get(key)
+    def report(self, *failures: DiskFailure) -> None:
+        self.rig.replicas.disk_failed(failures)
 
     def error_of(self, partition: int, **state: Any) -> int:
         """What a LeaderAndIsr for a partition is answered."""
@@ -93,21 +74,20 @@ def disks(make_rig: Callable[..., Rig], tmp_path: Path) -> Iterator[Disks]:
 
 def test_its_partitions_go_offline_and_the_others_stay(disks: Disks, caplog: Any) -> None:
     replicas = disks.rig.replicas
-    disks.dirs.report([DiskFailure(disks.a, eio())])
+    disks.report(DiskFailure(disks.a, eio()))
     assert disks.rig.logs.log_dirs == [disks.b]
     assert not replicas.partitions[T0].is_leader
-    assert disks.rig.leader_changes[-1] == (T0, False)
     with pytest.raises(NotLeaderForPartitionError):
         replicas.append(T0, one(), 1)
     assert replicas.partitions[T1].any_log() is not None
     assert f"The data directory {disks.a} has failed, and with it 1 partitions" in caplog.text
-    disks.dirs.report([DiskFailure(disks.a, eio())])
+    disks.report(DiskFailure(disks.a, eio()))
     assert caplog.text.count("has failed, and") == 1
 
 
 def test_waiting_producers_are_told_to_look_elsewhere(disks: Disks) -> None:
     partition = disks.rig.replicas.partitions[T0]
-    disks.dirs.report([DiskFailure(disks.a, eio())])
+    disks.report(DiskFailure(disks.a, eio()))
     with pytest.raises(NotLeaderForPartitionError):
         partition.acks_reached(1, -1)
 
@@ -179,7 +159,7 @@ def test_what_a_full_disk_holds_is_to_be_led_by_others(
     disks: Disks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     room = Room(monkeypatch)
-    disks.dirs.report([full(disks.a)])
+    disks.report(full(disks.a))
     disks.dirs.step()
     assert disks.told_full() == [T0]
     assert disks.told() == []
@@ -201,7 +181,7 @@ def test_partitions_with_one_replica_stay_on_a_full_disk(
 ) -> None:
     Room(monkeypatch)
     disks.rig.lead("t", 0, replicas=[ME])
-    disks.dirs.report([full(disks.a)])
+    disks.report(full(disks.a))
     disks.dirs.step()
     assert disks.told_full() == []
 
@@ -212,7 +192,7 @@ def test_the_controller_is_asked_again_while_others_could_lead(
 ) -> None:
     Room(monkeypatch)
     disks.rig.lead("t", 0, replicas=[ME, PEER], isr=isr)
-    disks.dirs.report([full(disks.a)])
+    disks.report(full(disks.a))
     disks.dirs.step()
     first = disks.rig.zk.get(NODE)[1].czxid
     began = disks.rig.clock.monotonic()
@@ -228,10 +208,10 @@ def test_a_shortage_is_two_lines_in_the_log(
     caplog.set_level("INFO", "kafka.log.LogManager")
     room = Room(monkeypatch)
     for _ in range(1000):
-        disks.dirs.report([full(disks.a)])
+        disks.report(full(disks.a))
     disks.dirs.step()
     disks.rig.clock.now += 20
-    disks.dirs.report([full(disks.a)])
+    disks.report(full(disks.a))
     assert [each.levelname for each in caplog.records] == ["ERROR"]
     room.blocks = 1 << 20
     disks.dirs.step()
@@ -239,7 +219,7 @@ def test_a_shortage_is_two_lines_in_the_log(
     assert len(caplog.records) == 2
     # Refused although there is room: no two lines a second.
     for _ in range(100):
-        disks.dirs.report([full(disks.a)])
+        disks.report(full(disks.a))
         disks.dirs.step()
     assert len(caplog.records) <= 2 + 2 * 100 / QUIET_SECONDS
 
@@ -249,7 +229,7 @@ def test_other_shortages_are_over_when_none_was_met_for_a_while(
 ) -> None:
     caplog.set_level("INFO", "kafka.log.LogManager")
     many = DiskFailure(disks.a, OSError(errno.EMFILE, "Too many open files"))
-    disks.dirs.report([many, many])
+    disks.report(many, many)
     began = disks.rig.clock.monotonic()
     while len(caplog.records) == 1:
         disks.dirs.step()
@@ -272,23 +252,23 @@ def test_a_refused_produce_is_not_logged_for_itself(
 
 
 def test_a_failed_sync_is_a_failure_whatever_its_number(disks: Disks) -> None:
-    disks.dirs.report([DiskFailure(disks.a, SyncError(errno.ENOSPC, "No space left"))])
+    disks.report(DiskFailure(disks.a, SyncError(errno.ENOSPC, "No space left")))
     assert disks.rig.logs.log_dirs == [disks.b]
 
 
 def test_a_file_removed_by_hand_is_none(disks: Disks) -> None:
-    disks.dirs.report([DiskFailure(disks.a, FileNotFoundError(errno.ENOENT, "none"))])
+    disks.report(DiskFailure(disks.a, FileNotFoundError(errno.ENOENT, "none")))
     assert len(disks.rig.logs.log_dirs) == 2
 
 
 def test_the_last_directory_halts_the_broker(disks: Disks) -> None:
-    disks.dirs.report([DiskFailure(disks.b, eio())])
+    disks.report(DiskFailure(disks.b, eio()))
     with pytest.raises(Halted, match="No data directory is left"):
-        disks.dirs.report([DiskFailure(disks.a, eio())])
+        disks.report(DiskFailure(disks.a, eio()))
 
 
 def test_zookeeper_is_told_for_the_session(disks: Disks) -> None:
-    disks.dirs.report([DiskFailure(disks.a, eio())])
+    disks.report(DiskFailure(disks.a, eio()))
     disks.states[T0] = (PEER, (PEER,))
     disks.rig.zk.fails[NODE] = ZkConnectionError("away")
     disks.rig.runtime.while_waiting.append(disks.rig.zk.fails.clear)
@@ -307,7 +287,7 @@ def test_nothing_is_told_while_all_is_well(disks: Disks) -> None:
 
 @pytest.mark.parametrize("state", [(PEER, (PEER,)), (ME, (ME,)), (-1, (ME,)), None])
 def test_goes_on_once_leadership_has_moved_or_cannot(disks: Disks, state: Any) -> None:
-    disks.dirs.report([DiskFailure(disks.a, eio())])
+    disks.report(DiskFailure(disks.a, eio()))
 
     def moves() -> None:
         disks.states.pop(T0)
@@ -316,15 +296,15 @@ def test_goes_on_once_leadership_has_moved_or_cannot(disks: Disks, state: Any) -
 
     disks.rig.runtime.while_waiting += [lambda: None, lambda: None, moves]
     disks.dirs.step()
-    assert disks.asked == 3
-    disks.dirs.changed()
+    assert disks.rig.asked_states == 3
+    disks.rig.failures.changed.set()
     disks.dirs.step()
-    assert disks.asked == 3
+    assert disks.rig.asked_states == 3
 
 
 def test_halts_when_the_controller_does_nothing(disks: Disks) -> None:
     began = disks.rig.clock.monotonic()
-    disks.dirs.report([DiskFailure(disks.a, eio())])
+    disks.report(DiskFailure(disks.a, eio()))
     with pytest.raises(Halted, match="leaves 1 lost partitions with us"):
         disks.dirs.step()
     assert disks.rig.clock.monotonic() - began == HANDOVER_SECONDS

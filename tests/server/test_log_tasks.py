@@ -9,6 +9,7 @@ import pytest
 
 from kafka08.log.disk import DiskFailure
 from kafka08.runtime import Scheduler
+from kafka08.server.effects import Effects
 from kafka08.server.log_tasks import LogTasks
 from tests.fakes import FakeRuntime
 from tests.server.support import broker_config
@@ -61,7 +62,14 @@ class Tasks:
             log_flush_offset_checkpoint_interval_ms=60_000,
         )
         self.errors: list[DiskFailure] = []
-        self.tasks = LogTasks(config, self.runtime, self.manager, self.errors.extend)  # type: ignore[arg-type]
+        self.effects = Effects(self.runtime)
+        self.tasks = LogTasks(
+            config,
+            self.runtime,
+            self.manager,  # type: ignore[arg-type]
+            self.effects,
+            self.errors.extend,
+        )  # type: ignore[arg-type]
         self.scheduler = Scheduler(self.runtime)
         self.began = self.runtime.clock.now
         self.tasks.start(self.scheduler)
@@ -119,7 +127,7 @@ class RolledLog:
 
 def test_a_rolled_segment_is_flushed_off_the_loop(tasks: Tasks) -> None:
     log = RolledLog(17)
-    tasks.tasks.rolled(log)  # type: ignore[arg-type]
+    tasks.effects.rolled(log)  # type: ignore[arg-type]
     # rolled again before its turn
     log.segments.append(SimpleNamespace(base_offset=40, path="/none/40.log"))
     tasks.tasks._flush_next()
@@ -129,8 +137,8 @@ def test_a_rolled_segment_is_flushed_off_the_loop(tasks: Tasks) -> None:
 
 def test_a_flush_that_fails_is_not_the_end(tasks: Tasks) -> None:
     good = RolledLog(5)
-    tasks.tasks.rolled(RolledLog(17, OSError("as told")))  # type: ignore[arg-type]
-    tasks.tasks.rolled(good)  # type: ignore[arg-type]
+    tasks.effects.rolled(RolledLog(17, OSError("as told")))  # type: ignore[arg-type]
+    tasks.effects.rolled(good)  # type: ignore[arg-type]
     tasks.tasks._flush_next()
     tasks.tasks._flush_next()
     assert good.flushed == [5]

@@ -96,7 +96,7 @@ class TestLibrdkafka:
         assert self.memory(response) <= 4 * (len(reply) - 4)
 
     def test_a_host_of_one_character(self, rig: Rig) -> None:
-        rig.replicas.metadata_cache.brokers = {n: Broker(n, "h", 9092) for n in range(100)}
+        rig.cache.brokers = {n: Broker(n, "h", 9092) for n in range(100)}
         reply = self.frame(rig, "rdkafka")
         _, response = decode_response(MetadataResponse, reply[4:])
         assert len(response.brokers) == 100
@@ -212,7 +212,7 @@ def test_an_error_of_ours_lists_every_topic(rig: Rig, monkeypatch: pytest.Monkey
     def broken(*args: Any) -> None:
         raise RuntimeError("as told")
 
-    monkeypatch.setattr(rig.replicas.metadata_cache, "topic_metadata", broken)
+    monkeypatch.setattr(rig.cache, "topic_metadata", broken)
     rig.know(partition_state("t"))
     assert ask(rig, "t", "u", "t") == {"t": (-1, []), "u": (-1, [])}
 

@@ -124,9 +124,9 @@ def test_a_rolled_segment_is_told(rig: Rig) -> None:
     rig.topic_settings["t"] = {"segment.bytes": "100"}
     partition = rig.lead()
     rig.append("x" * 40)
-    assert rig.rolled == []
+    assert rig.effects.logs_rolled == []
     rig.append("y" * 40)
-    assert rig.rolled == [partition.log]
+    assert rig.effects.logs_rolled == [partition.log]
 
 
 def test_topics_that_are_not_hosted_here_are_not_created(rig: Rig) -> None:

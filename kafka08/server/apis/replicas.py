@@ -28,26 +28,24 @@ from kafka08.protocol.schemas import (
 )
 from kafka08.server.epochs import EpochCheck
 from kafka08.server.refused import RefusedPartitions
-from kafka08.server.replica_manager import ReplicaManager
+from kafka08.server.roles import Roles
 from zk.errors import ZkError
 
 
 class LeaderAndIsrApi:
     key = 4
 
-    def __init__(
-        self, replicas: ReplicaManager, refused: RefusedPartitions, epochs: EpochCheck
-    ) -> None:
-        self._replicas = replicas
+    def __init__(self, roles: Roles, refused: RefusedPartitions, epochs: EpochCheck) -> None:
+        self._roles = roles
         self._refused = refused
         self._epochs = epochs
 
     def handle(self, header: RequestHeader, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         self._epochs.check_controller(request.controller_epoch)
-        if request.controller_epoch >= self._replicas.controller_epoch:
+        if request.controller_epoch >= self._roles.controller_epoch:
             self._epochs.check_leaders(request)
         try:
-            response = self._replicas.become_leader_or_follower(request)
+            response = self._roles.become_leader_or_follower(request)
         except ZkError as error:
             # The original waits for ZooKeeper. Controllers ignore errors in an answer, so one of
             # ours would leave a replica out for good; without an answer they send again.
@@ -66,16 +64,14 @@ class LeaderAndIsrApi:
 class StopReplicaApi:
     key = 5
 
-    def __init__(
-        self, replicas: ReplicaManager, refused: RefusedPartitions, epochs: EpochCheck
-    ) -> None:
-        self._replicas = replicas
+    def __init__(self, roles: Roles, refused: RefusedPartitions, epochs: EpochCheck) -> None:
+        self._roles = roles
         self._refused = refused
         self._epochs = epochs
 
     def handle(self, header: RequestHeader, request: StopReplicaRequest) -> StopReplicaResponse:
         self._epochs.check_controller(request.controller_epoch)
-        response = self._replicas.stop_replicas(request)
+        response = self._roles.stop_replicas(request)
         self._refused.forget(TopicPartition(*each) for each in request.partitions)
         return response
 
@@ -90,15 +86,15 @@ class StopReplicaApi:
 class UpdateMetadataApi:
     key = 6
 
-    def __init__(self, replicas: ReplicaManager, epochs: EpochCheck) -> None:
-        self._replicas = replicas
+    def __init__(self, roles: Roles, epochs: EpochCheck) -> None:
+        self._roles = roles
         self._epochs = epochs
 
     def handle(
         self, header: RequestHeader, request: UpdateMetadataRequest
     ) -> UpdateMetadataResponse:
         self._epochs.check_controller(request.controller_epoch)
-        self._replicas.update_metadata(request)
+        self._roles.update_metadata(request)
         return UpdateMetadataResponse(NO_ERROR)
 
     def failure(

@@ -1,4 +1,4 @@
-"""APIs 4 to 7 and what they make of the replica manager: roles, epochs, names, checkpoints."""
+"""APIs 4 to 7 and what follows from them: roles, epochs, names, deleted logs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import UnknownError
-from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.schemas import (
     ControlledShutdownRequest,
@@ -89,7 +88,7 @@ def test_controller_epochs_never_go_back(rig: Rig) -> None:
     assert stop(rig, T, delete=True, epoch=4) == (11, {})
     assert rig.call(UpdateMetadataRequest(9, 4, [partition_state("u")], BROKERS)) == (-1,)
     assert set(rig.logs.logs) == {T}
-    assert rig.replicas.metadata_cache.topics() == []
+    assert rig.cache.topics() == []
     assert roles(rig, partition_state("u", 0), epoch=5) == (0, {("u", 0): 0})
     assert rig.call(UpdateMetadataRequest(9, 6, [], BROKERS)) == (0,)
     assert stop(rig, epoch=5) == (11, {})
@@ -155,7 +154,7 @@ def test_settings_that_cannot_be_read_close_the_connection(
     def away(topic: str) -> Any:
         raise ZkConnectionError()
 
-    monkeypatch.setattr(rig.replicas, "_log_config", away)
+    monkeypatch.setattr(rig.roles, "_log_config", away)
     with pytest.raises(ConnectionClosed):
         roles(rig, partition_state("t", 0), partition_state("u", 0))
     assert not rig.replicas.partitions
@@ -174,14 +173,14 @@ def test_a_log_deleted_while_settings_are_read_is_made_again(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rig.lead()
-    read = rig.replicas._log_config
+    read = rig.roles._log_config
 
     def slowly(topic: str) -> Any:
         if topic == "u":
             stop(rig, T, delete=True)
         return read(topic)
 
-    monkeypatch.setattr(rig.replicas, "_log_config", slowly)
+    monkeypatch.setattr(rig.roles, "_log_config", slowly)
     again = partition_state("t", 0, leader_epoch=1)
     assert roles(rig, again, partition_state("u", 0)) == (0, {T: 0, ("u", 0): 0})
     assert rig.logs.get_log(T) is rig.replicas.partitions[T].log
@@ -252,7 +251,7 @@ def test_deleting_takes_the_log_and_lets_a_topic_start_over(rig: Rig) -> None:
     partition = rig.lead(leader_epoch=8)
     rig.append("a")
     directory = partition.any_log().directory
-    rig.replicas.checkpoint_high_watermarks()
+    rig.checkpoint_high_watermarks()
     assert stop(rig, T, delete=True) == (0, {T: 0})
     assert not os.path.exists(directory)
     assert rig.produce(("t", 0, message_set("a"))) == {T: (3, -1)}
@@ -296,13 +295,12 @@ def test_a_log_that_cannot_be_deleted_fails_its_partition_only(
 # Failures of whole requests
 
 
-@pytest.mark.interpreted
 def test_failures_name_each_partition(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*args: Any) -> None:
         raise RuntimeError("as told")
 
     for name in ("become_leader_or_follower", "stop_replicas", "update_metadata"):
-        monkeypatch.setattr(rig.replicas, name, broken)
+        monkeypatch.setattr(rig.roles, name, broken)
     assert roles(rig, partition_state("t", 0)) == (0, {T: -1})
     assert stop(rig, T) == (0, {T: -1})
     assert rig.call(UpdateMetadataRequest(9, 1, [], [])) == (-1,)
@@ -329,31 +327,7 @@ def test_controlled_shutdown(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     assert rig.call(ControlledShutdownRequest(PEER)) == (-1, [])
 
 
-# High watermarks, fences
-
-
-def test_high_watermarks_survive_a_restart(make_rig: Callable[..., Rig]) -> None:
-    rig = make_rig()
-    rig.lead(replicas=[ME, PEER])
-    rig.append("a", "b", "c")
-    rig.fetch(("t", 0, 2, 0), replica_id=PEER)
-    rig.replicas.checkpoint_high_watermarks()
-    rig.close()
-    rig = make_rig()
-    # what the controller has not assigned yet stays on record
-    rig.replicas.checkpoint_high_watermarks()
-    path = rig.directory / "replication-offset-checkpoint"
-    assert OffsetCheckpoint(str(path)).read() == {T: 2}
-    assert rig.follow().high_watermark == 2
-
-
-def test_deleted_partitions_leave_the_checkpoint(rig: Rig) -> None:
-    rig.lead()
-    rig.append("a")
-    rig.replicas.checkpoint_high_watermarks()
-    stop(rig, T, delete=True)
-    rig.replicas.checkpoint_high_watermarks()
-    assert OffsetCheckpoint(str(rig.directory / "replication-offset-checkpoint")).read() == {}
+# A new session
 
 
 def test_leaderships_that_zookeeper_no_longer_records_are_given_up(rig: Rig) -> None:
@@ -364,7 +338,7 @@ def test_leaderships_that_zookeeper_no_longer_records_are_given_up(rig: Rig) -> 
     rig.replicas.fence(True)
     assert rig.produce(("t", 0, message_set("a"))) == {T: (6, -1)}
     assert rig.produce(("t", 2, message_set("a"))) == {("t", 2): (0, 0)}
-    rig.replicas.confirm_leaderships(lambda key: stored.get(key))
+    rig.roles.confirm_leaderships(lambda key: stored.get(key))
     rig.replicas.fence(False)
     assert [each.is_leader for each in (kept, lost, alone)] == [True, False, True]
     assert rig.produce(("t", 0, message_set("a"))) == {T: (0, 0)}
@@ -377,12 +351,5 @@ def test_a_role_told_while_zookeeper_is_asked_stands(rig: Rig) -> None:
     def told_meanwhile(key: TopicPartition) -> None:
         rig.lead(replicas=[ME, PEER], isr=[ME])
 
-    rig.replicas.confirm_leaderships(told_meanwhile)
+    rig.roles.confirm_leaderships(told_meanwhile)
     assert partition.is_leader
-
-
-def test_partitions_whose_isr_may_change(rig: Rig) -> None:
-    replicated = rig.lead(replicas=[ME, PEER])
-    rig.lead(partition=1)
-    rig.follow(partition=2)
-    assert rig.replicas.led_with_followers() == [replicated]

@@ -1,0 +1,61 @@
+"""What requests and fetchers leave for other tasks to do: segments to flush, isrs to look at.
+
+Whoever causes an effect leaves a value here and goes on. Each kind has one task that takes the
+values and acts on them: ``log_tasks`` for segments, ``isr`` for partitions.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafka08.cluster.partition import Partition
+from kafka08.log.log import Log
+from kafka08.runtime import Runtime
+
+
+class Rolled(NamedTuple):
+    """A log has begun a new segment: what lies before ``up_to`` is to reach the disk."""
+
+    log: Log
+    up_to: int
+
+
+class Effects:
+    """Two queues. ``stop_*`` makes the next take from one of them return None."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._rolled = runtime.queue()
+        self._isr_changes = runtime.queue()
+        self._queued: set[Partition] = set()
+
+    def rolled(self, log: Log) -> None:
+        """A segment of ``log`` was rolled away just now."""
+        self._rolled.put(Rolled(log, log.segments[-1].base_offset))
+
+    def take_rolled(self) -> Rolled | None:
+        """Wait for the next one."""
+        found: Rolled | None = self._rolled.get()
+        return found
+
+    def stop_rolled(self) -> None:
+        self._rolled.put(None)
+
+    def isr_may_change(self, partition: Partition) -> None:
+        """A replica has caught up or fallen behind; a partition is queued once."""
+        if partition not in self._queued:
+            self._queued.add(partition)
+            self._isr_changes.put(partition)
+
+    def take_isr_change(self, timeout: float) -> Partition | None:
+        """Wait for the next partition. Raises Empty after ``timeout`` seconds."""
+        found: Partition | None = self._isr_changes.get(timeout=timeout)
+        if found is not None:
+            self._queued.discard(found)
+        return found
+
+    def stop_isr_changes(self) -> None:
+        self._isr_changes.put(None)
+
+    @property
+    def has_isr_changes(self) -> bool:
+        return not self._isr_changes.empty()
