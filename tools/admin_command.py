@@ -8,27 +8,56 @@ from __future__ import annotations
 
 import os
 import traceback
+from collections.abc import Callable, Mapping
 
-from kafka08.errors import KafkaError
+from kafka08 import properties
+from kafka08.errors import ConfigError, KafkaError
+from tools.options import Arguments
 from zk.client import ZkClient
 
 STRICT_EXIT = "KAFKA_TOOLS_STRICT_EXIT"
 _ZK_TIMEOUT_MS = 30000
 
 
-def connect(urls: str) -> ZkClient:
-    """A started client for ``--zookeeper``. Raises ZkConnectionError."""
+def zookeeper(urls: str) -> ZkClient:
+    """A client for ``--zookeeper``, not yet started."""
     return ZkClient(
         urls,
         session_timeout_ms=_ZK_TIMEOUT_MS,
         connection_timeout_ms=_ZK_TIMEOUT_MS,
         create_chroot=False,
-    ).start()
+    )
+
+
+def connect(urls: str) -> ZkClient:
+    """A started client for ``--zookeeper``. Raises ZkConnectionError."""
+    return zookeeper(urls).start()
+
+
+def run(work: Callable[[], int | None], failure: str) -> int:
+    """The exit status of ``work``. A failure is told on stdout: ``failure`` and the stack trace."""
+    try:
+        return work() or 0
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        print(failure.format(error=error))
+        print(stack_trace(error))
+        return failure_status()
 
 
 def failure_status() -> int:
     """The exit status of a command that failed."""
     return 1 if os.environ.get(STRICT_EXIT) == "1" else 0
+
+
+def command_config(args: Arguments) -> Mapping[str, str]:
+    """The settings of ``--command-config``. Raises ConfigError, FileNotFoundError."""
+    config = properties.load(args.value("command-config")) if args.has("command-config") else {}
+    protocol = config.get("security.protocol", "PLAINTEXT")
+    if protocol != "PLAINTEXT":
+        raise ConfigError(f"security.protocol {protocol} is not supported, only PLAINTEXT")
+    return config
 
 
 def read_file(path: str) -> bytes:

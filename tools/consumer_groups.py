@@ -11,8 +11,7 @@ from __future__ import annotations
 import logging
 import sys
 
-from kafka08 import properties
-from kafka08.errors import AdminOperationError, ConfigError, KafkaError
+from kafka08.errors import AdminOperationError, KafkaError
 from kafka08.settings import INT
 from tools import admin_command, group_reset, group_tables
 from tools.broker_list import broker_list
@@ -90,10 +89,7 @@ def main(argv: list[str]) -> int:
 
 
 def _connect(args: Arguments) -> GroupService:
-    config = properties.load(args.value("command-config")) if args.has("command-config") else {}
-    protocol = config.get("security.protocol", "PLAINTEXT")
-    if protocol != "PLAINTEXT":
-        raise ConfigError(f"security.protocol {protocol} is not supported, only PLAINTEXT")
+    config = admin_command.command_config(args)
     over_the_wire = args.has("bootstrap-server")
     return GroupService(
         None if over_the_wire else args.value("zookeeper"),

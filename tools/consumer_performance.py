@@ -18,21 +18,18 @@ from kafka08.consumer.stream import KafkaStream
 from tools.group_nodes import delete_group
 from tools.options import Arguments, OptionParser, run_tool
 from tools.perf_options import (
-    MEGABYTE,
+    CONSUMED_HEADER,
+    DETAILED_HEADER,
     PERF_OPTIONS,
     PerfOptions,
-    decimal,
+    consumed,
     perf_options,
-    rate,
     run_threads,
 )
 from tools.shutdown import at_end, hold
 
 IDLE_MS = 5000
 SETTLE_S = 1.0
-HEADER = "start.time, end.time, fetch.size, data.consumed.in.MB, MB.sec, "
-HEADER += "data.consumed.in.nMsg, nMsg.sec"
-DETAILED_HEADER = "time, fetch.size, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec"
 
 
 class StreamReader:
@@ -83,11 +80,13 @@ class StreamReader:
         columns = [
             self._options.show_time(now),
             str(self._number),
-            str(self._fetch_size),
-            decimal(self.bytes / MEGABYTE),
-            decimal(rate((self.bytes - last_bytes) / MEGABYTE, now - since)),
-            str(self.messages),
-            decimal(rate(self.messages - last_messages, now - since)),
+            *consumed(
+                self._fetch_size,
+                self.bytes,
+                self.messages,
+                now - since,
+                before=(last_bytes, last_messages),
+            ),
         ]
         print(", ".join(columns), flush=True)
 
@@ -115,7 +114,7 @@ def main(argv: list[str]) -> int:
     options = perf_options(PARSER, args)
     config = ConsumerConfig.from_properties(_settings(args))
     if not options.hide_header:
-        print(DETAILED_HEADER if options.detailed else HEADER, flush=True)
+        print(DETAILED_HEADER if options.detailed else CONSUMED_HEADER, flush=True)
     delete_group(config.zookeeper_connect, config.group_id)
     topic = args.value("topic")
     connector = ConsumerConnector(config)
@@ -139,18 +138,10 @@ def _summary(
     readers: list[StreamReader], options: PerfOptions, fetch_size: int, begin: float, end: float
 ) -> str:
     seconds = max([begin, *(reader.ended_at for reader in readers if reader.messages)]) - begin
-    megabytes = sum(reader.bytes for reader in readers) / MEGABYTE
+    size = sum(reader.bytes for reader in readers)
     messages = sum(reader.messages for reader in readers)
-    columns = [
-        options.show_time(begin),
-        options.show_time(end),
-        str(fetch_size),
-        decimal(megabytes),
-        decimal(rate(megabytes, seconds)),
-        str(messages),
-        decimal(rate(messages, seconds)),
-    ]
-    return ", ".join(columns)
+    times = [options.show_time(begin), options.show_time(end)]
+    return ", ".join(times + consumed(fetch_size, size, messages, seconds))
 
 
 def _settings(args: Arguments) -> dict[str, str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 
 from tools import admin_command
 from tools.options import OptionParser, run_tool
@@ -33,13 +34,12 @@ def main(argv: list[str]) -> int:
     """Exit status; raises UsageError, OptionError and KafkaError for run_tool to print."""
     args = PARSER.parse_command(argv, "zkconnect", "output-file")
     groups = args.values("group")
-    with open(args.value("output-file"), "w", encoding="utf-8") as file:
-        client = admin_command.connect(args.value("zkconnect"))
-        try:
-            for line in export(client, groups):
-                file.write(line)
-        finally:
-            client.close()
+    with (
+        open(args.value("output-file"), "w", encoding="utf-8") as file,
+        closing(admin_command.connect(args.value("zkconnect"))) as client,
+    ):
+        for line in export(client, groups):
+            file.write(line)
     return 0
 
 

@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
+from tools.admin_command import zookeeper
 from zk import znodes
-from zk.client import ZkClient
 from zk.errors import ZkError
-
-ZK_TIMEOUT_MS = 30000
-
-
-def zookeeper(connect: str) -> ZkClient:
-    return ZkClient(
-        connect,
-        session_timeout_ms=ZK_TIMEOUT_MS,
-        connection_timeout_ms=ZK_TIMEOUT_MS,
-        create_chroot=False,
-    )
 
 
 def has_offsets(connect: str, group: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 
 from kafka08.errors import KafkaError
 from tools import admin_command
@@ -41,13 +42,10 @@ PARSER = OptionParser(
 def main(argv: list[str]) -> int:
     """Exit status; raises UsageError, OptionError and KafkaError for run_tool to print."""
     args = PARSER.parse_command(argv, "input-file")
-    client = admin_command.connect(args.value("zkconnect"))
-    try:
+    with closing(admin_command.connect(args.value("zkconnect"))) as client:
         with open(args.value("input-file"), encoding="utf-8") as file:
             offsets = parse(file)
         store(client, offsets)
-    finally:
-        client.close()
     return 0
 
 

@@ -32,7 +32,6 @@ declared or not: ``run_tool`` then prints the table and exits 0.
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -40,6 +39,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from kafka08.errors import KafkaError
 from tools import shutdown
+from tools.output import abandon_stdout
 from tools.usage import usage_table
 
 
@@ -194,11 +194,12 @@ class OptionParser:
         self._options: dict[str, Option] = {}
         for table in tables:
             self._declare(table, exact=False)
-        self._declare(later, exact=True)
+        if later:
+            self._declare(later, exact=True)
 
     def _declare(self, table: str, exact: bool) -> None:
         """Dashes begin an option. Its further lines are joined by blanks; | keeps a line apart."""
-        for lines in re.findall(r"^--.*(?:\n(?!--).+)*", table, re.MULTILINE):
+        for lines in re.split(r"\n(?=--)", table.strip()):
             row = _ROW.fullmatch(re.sub(r"\n *(\|?)", lambda m: "\n" if m[1] else " ", lines))
             assert row is not None, lines
             kind = _KINDS[row["kind"]] if row["bracket"] else None
@@ -377,8 +378,7 @@ def run_main(main: Callable[[list[str]], int], argv: Sequence[str]) -> int:
         name = f"{error.filename} ({error.strerror})"
         _print_uncaught("java.io.FileNotFoundException", name)
     except BrokenPipeError:
-        # Python would complain once more when it flushes stdout at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        abandon_stdout()
     return 1
 
 

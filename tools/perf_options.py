@@ -19,6 +19,9 @@ from tqdm import tqdm
 from tools.options import Arguments, OptionParser
 
 MEGABYTE = 1024 * 1024
+CONSUMED_HEADER = "start.time, end.time, fetch.size, data.consumed.in.MB, MB.sec, "
+CONSUMED_HEADER += "data.consumed.in.nMsg, nMsg.sec"
+DETAILED_HEADER = "time, fetch.size, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec"
 LONG_MAX = 2**63 - 1
 DATE_FORMAT = "yyyy-MM-dd HH:mm:ss:SSS"
 CODECS = "NoCompressionCodec as 0, GZIPCompressionCodec as 1, SnappyCompressionCodec as 2, "
@@ -103,6 +106,19 @@ def rate(amount: float, seconds: float) -> float:
     if seconds:
         return amount / seconds
     return math.inf if amount else math.nan
+
+
+def consumed(
+    fetch_size: int, size: int, messages: int, seconds: float, *, before: tuple[int, int] = (0, 0)
+) -> list[str]:
+    """The columns of what was read. ``before``: bytes and messages that the rates leave out."""
+    return [
+        str(fetch_size),
+        decimal(size / MEGABYTE),
+        decimal(rate((size - before[0]) / MEGABYTE, seconds)),
+        str(messages),
+        decimal(rate(messages - before[1], seconds)),
+    ]
 
 
 class PerfOptions(NamedTuple):

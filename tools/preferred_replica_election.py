@@ -9,13 +9,14 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterable
+from contextlib import closing
 
 from kafka08 import admin
 from kafka08.admin import AdminCommandFailedError
 from kafka08.common import TopicPartition
 from kafka08.errors import AdminOperationError
 from tools import admin_command
-from tools.options import OptionParser, run_tool
+from tools.options import Arguments, OptionParser, run_tool
 from zk import znodes
 from zk.client import ZkClient
 from zk.errors import NodeExistsError
@@ -43,29 +44,20 @@ PARSER = OptionParser(
 def main(argv: list[str]) -> int:
     """Exit status; raises UsageError and OptionError for run_tool to print."""
     args = PARSER.parse_command(argv, "zookeeper")
-    client = None
-    try:
-        client = admin_command.connect(args.value("zookeeper"))
+    return admin_command.run(lambda: _run(args), "Failed to start preferred replica election")
+
+
+def _run(args: Arguments) -> None:
+    with closing(admin_command.connect(args.value("zookeeper"))) as client:
         if args.has("path-to-json-file"):
             path = args.value("path-to-json-file")
             partitions = parse_partitions(path, admin_command.read_file(path))
         else:
             partitions = list(admin.fetch_assignments(client, admin.list_topics(client)))
         start(client, partitions)
-        print(
-            "Successfully started preferred replica election for partitions "
-            f"{_scala_set(partitions)}"
-        )
-    except BrokenPipeError:
-        raise
-    except Exception as error:
-        print("Failed to start preferred replica election")
-        print(admin_command.stack_trace(error))
-        return admin_command.failure_status()
-    finally:
-        if client is not None:
-            client.close()
-    return 0
+    print(
+        f"Successfully started preferred replica election for partitions {_scala_set(partitions)}"
+    )
 
 
 def parse_partitions(path: str, data: bytes) -> list[TopicPartition]:

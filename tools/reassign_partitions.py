@@ -11,6 +11,7 @@ import logging
 import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import closing
 
 from kafka08 import admin
 from kafka08.admin import AdminCommandFailedError
@@ -64,23 +65,19 @@ def main(argv: list[str]) -> int:
         )
     PARSER.check_required(args, "zookeeper")
     _check_files(args)
-    client = admin_command.connect(args.value("zookeeper"))
-    try:
-        if args.has("verify"):
-            verify(client, args.value("reassignment-json-file"))
-        elif args.has("generate"):
-            generate(client, args.value("topics-to-move-json-file"), args.value("broker-list"))
-        else:
-            started = execute(client, args.value("reassignment-json-file"))
-            return 0 if started else admin_command.failure_status()
-    except BrokenPipeError:
-        raise
-    except Exception as error:
-        print(f"Partitions reassignment failed due to {error}")
-        print(admin_command.stack_trace(error))
+    with closing(admin_command.connect(args.value("zookeeper"))) as client:
+        return admin_command.run(
+            lambda: _run(client, args), "Partitions reassignment failed due to {error}"
+        )
+
+
+def _run(client: ZkClient, args: Arguments) -> int:
+    if args.has("verify"):
+        verify(client, args.value("reassignment-json-file"))
+    elif args.has("generate"):
+        generate(client, args.value("topics-to-move-json-file"), args.value("broker-list"))
+    elif not execute(client, args.value("reassignment-json-file")):
         return admin_command.failure_status()
-    finally:
-        client.close()
     return 0
 
 

@@ -16,18 +16,15 @@ from kafka08.errors import raise_for_code
 from kafka08.message.sets import iter_messages
 from tools.options import OptionParser, run_tool
 from tools.perf_options import (
-    MEGABYTE,
+    CONSUMED_HEADER,
+    DETAILED_HEADER,
     PERF_OPTIONS,
     PerfOptions,
-    decimal,
+    consumed,
     perf_options,
-    rate,
     run_threads,
 )
 
-HEADER = "start.time, end.time, fetch.size, data.consumed.in.MB, MB.sec, "
-HEADER += "data.consumed.in.nMsg, nMsg.sec"
-DETAILED_HEADER = "time, fetch.size, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec"
 TIMEOUT_MS = 30000
 
 
@@ -79,11 +76,13 @@ class PartitionReader:
         now = time.time()
         columns = [
             self._options.show_time(now),
-            str(self._fetch_size),
-            decimal(self.bytes / MEGABYTE),
-            decimal(rate((self.bytes - last_bytes) / MEGABYTE, now - since)),
-            str(self.messages),
-            decimal(rate(self.messages - last_messages, now - since)),
+            *consumed(
+                self._fetch_size,
+                self.bytes,
+                self.messages,
+                now - since,
+                before=(last_bytes, last_messages),
+            ),
         ]
         print(", ".join(columns), flush=True)
 
@@ -108,7 +107,7 @@ def main(argv: list[str]) -> int:
     options = perf_options(PARSER, args)
     host, port = _server(args.value("server"))
     if not options.hide_header:
-        print(DETAILED_HEADER if options.detailed else HEADER, flush=True)
+        print(DETAILED_HEADER if options.detailed else CONSUMED_HEADER, flush=True)
     tp = TopicPartition(args.value("topic"), args.value("partition"))
     fetch_size = args.value("fetch-size")
     with SimpleConsumer(
@@ -146,17 +145,8 @@ def _server(text: str) -> tuple[str, int]:
 def _summary(
     reader: PartitionReader, options: PerfOptions, fetch_size: int, begin: float, end: float
 ) -> str:
-    megabytes = reader.bytes / MEGABYTE
-    columns = [
-        options.show_time(begin),
-        options.show_time(end),
-        str(fetch_size),
-        decimal(megabytes),
-        decimal(rate(megabytes, end - begin)),
-        str(reader.messages),
-        decimal(rate(reader.messages, end - begin)),
-    ]
-    return ", ".join(columns)
+    times = [options.show_time(begin), options.show_time(end)]
+    return ", ".join(times + consumed(fetch_size, reader.bytes, reader.messages, end - begin))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import closing
 
 from kafka08.config import LogConfig
 from tools import admin_command, topics_bootstrap, topics_zookeeper
@@ -77,18 +78,11 @@ def main(argv: list[str]) -> int:
     _check(args)
     if args.has("bootstrap-server"):
         return _over_the_wire(args)
-    client = admin_command.connect(args.value("zookeeper"))
-    try:
-        topics_zookeeper.run(client, args)
-    except BrokenPipeError:
-        raise
-    except Exception as error:
-        print(f"Error while executing topic command {error}")
-        print(admin_command.stack_trace(error))
-        return admin_command.failure_status()
-    finally:
-        client.close()
-    return 0
+    with closing(admin_command.connect(args.value("zookeeper"))) as client:
+        return admin_command.run(
+            lambda: topics_zookeeper.run(client, args),
+            "Error while executing topic command {error}",
+        )
 
 
 def _over_the_wire(args: Arguments) -> int:

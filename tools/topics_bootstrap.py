@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
-from kafka08 import properties
 from kafka08.admin import (
     InvalidArgumentError,
     InvalidPartitionsError,
@@ -18,10 +17,11 @@ from kafka08.admin import (
 )
 from kafka08.client.admin import AdminClient, AdminNotServedError
 from kafka08.client.cluster import Endpoint
-from kafka08.errors import ConfigError, ReplicaNotAvailableError, TopicExistsError
+from kafka08.errors import ReplicaNotAvailableError, TopicExistsError
 from kafka08.protocol import schemas
 from kafka08.protocol.admin_schemas import BROKER_DEFAULT, ConfigEntry
 from kafka08.settings import INT
+from tools.admin_command import command_config
 from tools.options import Arguments
 from tools.topics_shared import (
     MIN_ISR,
@@ -42,10 +42,7 @@ _ADVICE = "Use --zookeeper instead."
 
 def connect(endpoints: list[Endpoint], args: Arguments) -> AdminClient:
     """The client --command-config asks for. Raises ConfigError, FileNotFoundError."""
-    config = properties.load(args.value("command-config")) if args.has("command-config") else {}
-    protocol = config.get("security.protocol", "PLAINTEXT")
-    if protocol != "PLAINTEXT":
-        raise ConfigError(f"security.protocol {protocol} is not supported, only PLAINTEXT")
+    config = command_config(args)
     return AdminClient(
         endpoints,
         client_id=config.get("client.id", ""),

@@ -7,6 +7,7 @@ Mirrors kafka.tools.UpdateOffsetsInZK: ``earliest`` or ``latest``, a consumer's 
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from typing import Any
 
 from kafka08 import admin, properties
@@ -33,11 +34,8 @@ def main(argv: list[str]) -> int:
         print(_USAGE)
         return 1
     config = ConsumerConfig.from_properties(properties.load(argv[1]))
-    client = admin_command.connect(config.zookeeper_connect)
-    try:
+    with closing(admin_command.connect(config.zookeeper_connect)) as client:
         count = update(client, config.group_id, argv[2], _TIMES[argv[0]])
-    finally:
-        client.close()
     print(f"updated the offset for {count} partitions")
     return 0
 

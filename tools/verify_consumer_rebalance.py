@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import closing
 
 from tools import admin_command
 from tools.group_members import GroupMembers, read_group
@@ -30,14 +31,12 @@ PARSER = OptionParser(
 def main(argv: list[str]) -> int:
     """Exit status; raises UsageError and OptionError for run_tool to print."""
     args = PARSER.parse_command(argv, "group")
-    client = admin_command.connect(args.value("zookeeper.connect"))
-    try:
-        successful = verify(client, args.value("group"))
-    except Exception:
-        logger.exception("Error while verifying current rebalancing operation")
-        return admin_command.failure_status()
-    finally:
-        client.close()
+    with closing(admin_command.connect(args.value("zookeeper.connect"))) as client:
+        try:
+            successful = verify(client, args.value("group"))
+        except Exception:
+            logger.exception("Error while verifying current rebalancing operation")
+            return admin_command.failure_status()
     print(f"Rebalance operation {'successful' if successful else 'failed'} !")
     return 0 if successful else admin_command.failure_status()
 
