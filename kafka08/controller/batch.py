@@ -1,8 +1,8 @@
-"""What the controller has to tell the brokers: gathered, then grouped into requests.
+"""Collects the state changes for the brokers and groups them into requests.
 
-Mirrors kafka.controller.ControllerBrokerRequestBatch. Knows the context, no queue and no
-socket: ``drain`` returns the requests in the order they must be queued, and leaves the batch
-empty whatever happens (after a failure 0.8.2.2 refuses every later batch).
+Mirrors kafka.controller.ControllerBrokerRequestBatch. Knows the context, but not queues or
+sockets. ``drain`` returns the requests in the order they must be queued, and always leaves the
+batch empty (after a failure 0.8.2.2 refuses every later batch).
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class Outgoing(NamedTuple):
 
 
 class ControllerBrokerRequestBatch:
-    """Requests in the making. ``client_id`` is that of LeaderAndIsr and UpdateMetadata."""
+    """The collected changes. ``client_id`` is that of LeaderAndIsr and UpdateMetadata."""
 
     def __init__(self, context: ControllerContext, controller_id: int, client_id: str) -> None:
         self._context = context
         self._controller_id = controller_id
         self._client_id = client_id
         self._leader_and_isr: dict[int, dict[TopicPartition, schemas.PartitionState]] = {}
-        # None: every partition that has a leader.
+        # None means every partition that has a leader.
         self._metadata: dict[int, set[TopicPartition] | None] = {}
         self._metadata_for_all: set[TopicPartition] = set()
         self._stop: dict[int, dict[tuple[PartitionAndReplica, bool], None]] = {}
@@ -58,7 +58,7 @@ class ControllerBrokerRequestBatch:
         state: LeaderAndIsr,
         replicas: Iterable[int],
     ) -> None:
-        """Tell ``broker_ids`` of a partition's state, and every broker by UpdateMetadata."""
+        """Add a partition's state for ``broker_ids``, and an UpdateMetadata for every broker."""
         info = _partition_state(partition, state, replicas)
         for broker_id in broker_ids:
             if broker_id >= 0:
@@ -72,9 +72,9 @@ class ControllerBrokerRequestBatch:
     def add_update_metadata(
         self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition] | None = None
     ) -> None:
-        """Send the list of live brokers, and ``partitions`` (None: all) with it.
+        """Add the list of live brokers, with ``partitions`` (None: all).
 
-        Unlike in 0.8.2.2 the list goes out when there is no partition to send, too.
+        Unlike in 0.8.2.2 the list is also sent if there are no partitions to send.
         """
         wanted = None if partitions is None else set(partitions)
         for broker_id in broker_ids:
@@ -91,7 +91,7 @@ class ControllerBrokerRequestBatch:
         self._stop = {}
 
     def drain(self) -> list[Outgoing]:
-        """LeaderAndIsr, then UpdateMetadata, then StopReplica, as the brokers must get them."""
+        """LeaderAndIsr, then UpdateMetadata, then StopReplica: the order that brokers need."""
         try:
             return [
                 *self._leader_and_isr_requests(),
@@ -151,7 +151,7 @@ class ControllerBrokerRequestBatch:
             for partition in context.partitions_being_deleted()
             if partition in context.leadership
         ]
-        # Most targets get the same partitions: one value of each serves them all.
+        # Most brokers get the same partitions, so the values are shared.
         known: dict[TopicPartition, schemas.PartitionState] = {}
         for broker_id, wanted in targets.items():
             chosen = context.leadership if wanted is None else sorted(wanted)
@@ -187,7 +187,7 @@ class ControllerBrokerRequestBatch:
             yield info
 
     def _stop_replica_requests(self) -> Iterable[Outgoing]:
-        """One per replica to delete, since each answer counts; the others of a broker in one."""
+        """One request per replica to delete, since each answer counts; else one per broker."""
         for broker_id, stops in self._stop.items():
             kept = [replica for replica, delete in stops if not delete]
             if kept:

@@ -1,8 +1,8 @@
-"""The controller's connections: for each broker a queue, a task, one request in flight.
+"""The controller's connections: each broker has a queue, a task and one request in flight.
 
 Mirrors kafka.controller.ControllerChannelManager. A request that fails is sent again, on a new
-connection after 300 ms, until it gets through or its broker is removed: brokers see every
-request at least once and in order. Knows nothing of what the requests say.
+connection after 300 ms, until it succeeds or its broker is removed. So brokers receive every
+request at least once and in order. Does not interpret the requests.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Answered = Callable[[Outgoing, Any], None]
 
 
 class Connection(Protocol):
-    """What is needed of network.channel.Channel."""
+    """The part of network.channel.Channel that is used here."""
 
     client_id: str | None
 
@@ -39,7 +39,7 @@ class Connection(Protocol):
 
 
 class BrokerSender:
-    """The queue and task for one broker; ``answered`` gets each response with its request."""
+    """The queue and task for one broker; ``answered`` receives each response with its request."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class BrokerSender:
         self._connection = connection
         self._answered = answered
         self._stopping = runtime.event()
-        # Not bounded: a full queue would have a hung broker stop the controller.
+        # Not bounded: with a full queue, a broker that hangs would block the controller.
         self._queue: Queue = runtime.queue()
         self._runtime = runtime
         self._task: Task | None = None
@@ -67,7 +67,7 @@ class BrokerSender:
         self._queue.put(outgoing)
 
     def halt(self) -> None:
-        """Send nothing more. Does not wait, so it may be called from anywhere."""
+        """Stop sending. Does not wait, so any task may call it."""
         self._stopping.set()
         self._queue.put(None)
         self._connection.close()
@@ -98,14 +98,14 @@ class BrokerSender:
                 )
             self._answered(outgoing, response)
         except Exception:
-            # No network trouble: this request can never be sent, but the next ones may.
+            # Not a network error: this request can never be sent, but later ones can.
             logger.exception(
                 "Controller %d fails to send a request to broker %s", self._id, self.broker
             )
             self._connection.close()
 
     def _call_until_answered(self, outgoing: Outgoing) -> Any:
-        """The response; None if we were halted first."""
+        """The response; None if the sender was halted first."""
         while not self._stopping.is_set():
             try:
                 if not self._connection.connected:
@@ -135,7 +135,7 @@ class BrokerSender:
 
 
 class ControllerChannelManager:
-    """The senders of one reign. ``connect(broker)`` makes a connection, not yet open."""
+    """The senders of one reign. ``connect(broker)`` creates a connection that is not open yet."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class ControllerChannelManager:
             sender.start()
 
     def remove_broker(self, broker_id: int) -> None:
-        """Drop a broker's connection and whatever is queued for it."""
+        """Drop a broker's connection and all requests queued for it."""
         sender = self._senders.pop(broker_id, None)
         if sender is not None:
             sender.halt()
@@ -176,7 +176,7 @@ class ControllerChannelManager:
                 sender.put(outgoing)
             else:
                 dropped[type(outgoing.request).__name__, outgoing.broker_id] += 1
-        # One line for all of a kind: a dead broker may have had thousands of replicas.
+        # One log line per kind of request: a dead broker may have had thousands of replicas.
         for (name, broker_id), count in dropped.items():
             manager_logger.warning(
                 "[Channel manager on controller %d]: Not sending request %s to broker %d, "
@@ -185,14 +185,14 @@ class ControllerChannelManager:
             )
 
     def halt(self) -> None:
-        """Stop every sender without waiting; nothing is sent after this returns."""
+        """Stop every sender without waiting. No request is sent after this returns."""
         for broker_id in list(self._senders):
             self.remove_broker(broker_id)
 
     def join(self, timeout: float) -> None:
-        """Wait for the halted senders, ``timeout`` seconds at most over all.
+        """Wait for the halted senders, for at most ``timeout`` seconds in total.
 
-        One may sit in a connect that takes its whole timeout; it sends nothing afterwards.
+        A sender may be in a connect that takes its whole timeout. It does not send afterwards.
         """
         deadline = self._runtime.clock.monotonic() + timeout
         for sender in self._halted:

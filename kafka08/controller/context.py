@@ -1,7 +1,7 @@
-"""What the active controller knows: plain data, no I/O, owned by the controller's one loop.
+"""The active controller's view of the cluster: plain data, owned by the controller's loop.
 
-Mirrors kafka.controller.ControllerContext, and holds the states that 0.8.2.2 keeps in its two
-state machines and its TopicDeletionManager, so that the whole view is in one place.
+Mirrors kafka.controller.ControllerContext. It also holds the states that 0.8.2.2 keeps in its
+two state machines and its TopicDeletionManager, so that all state is in one place. Does no I/O.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ INITIAL_ZK_VERSION = 0
 class LeaderAndIsr(NamedTuple):
     """A partition's state node (kafka.controller.LeaderIsrAndControllerEpoch).
 
-    ``controller_epoch`` is that of the controller that last wrote it, ``zk_version`` the
-    version of the node, which the next conditional write must name.
+    ``controller_epoch`` is that of the controller that last wrote it. ``zk_version`` is the
+    version of the node, for the next conditional write.
     """
 
     leader: int
@@ -60,7 +60,7 @@ class LiveBroker(NamedTuple):
 
 
 class ControllerContext:
-    """The view of the cluster that elections and requests are made from."""
+    """The view of the cluster on which elections and requests are based."""
 
     def __init__(self) -> None:
         self.epoch = 0
@@ -68,7 +68,7 @@ class ControllerContext:
         self.brokers: dict[int, LiveBroker] = {}
         self.shutting_down: set[int] = set()
         self.offline: set[PartitionAndReplica] = set()  # their disks have failed
-        self.full: set[PartitionAndReplica] = set()  # theirs are full
+        self.full: set[PartitionAndReplica] = set()  # their disks are full
         self.topics: set[str] = set()
         self.leadership: dict[TopicPartition, LeaderAndIsr] = {}
         self.partition_states: dict[TopicPartition, PartitionState] = {}
@@ -89,7 +89,7 @@ class ControllerContext:
         return self.brokers.keys() - self.shutting_down
 
     def live_for(self, partition: TopicPartition) -> set[int]:
-        """Ids that may lead ``partition``: of the live ones those whose replica is not offline."""
+        """Ids that may lead ``partition``: the live ones whose replica is not offline."""
         live = self.live
         if self.offline:
             return {i for i in live if PartitionAndReplica(*partition, i) not in self.offline}
@@ -101,14 +101,14 @@ class ControllerContext:
         return sorted(self.brokers)
 
     def broker_list(self) -> list[Broker]:
-        """Every registered broker, by id, as requests carry them."""
+        """Every registered broker, sorted by id, in the form that requests carry."""
         return [self.brokers[broker_id].broker for broker_id in sorted(self.brokers)]
 
     # Assignment
 
     @property
     def assignment(self) -> dict[TopicPartition, tuple[int, ...]]:
-        """AR of each partition. Change it through ``assign`` and ``remove_topic`` only."""
+        """The replicas (AR) of each partition. Only ``assign`` and ``remove_topic`` change it."""
         return self._replicas
 
     def assign(self, partition: TopicPartition, replicas: Iterable[int]) -> None:
@@ -145,7 +145,7 @@ class ControllerContext:
         ]
 
     def remove_topic(self, topic: str) -> None:
-        """Forget everything about a topic, whatever removed it."""
+        """Remove all state of a topic, whatever the reason for its removal."""
         for partition in self._partitions.pop(topic, ()):
             del self._replicas[partition]
             self._replica_states.pop(partition, None)

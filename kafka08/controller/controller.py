@@ -1,9 +1,9 @@
-"""The controller module every broker runs: election, and the one loop that owns all state.
+"""The controller module of every broker: election, and the one loop that owns all state.
 
 Mirrors kafka.controller.KafkaController with kafka.server.ZookeeperLeaderElector. Watches,
-answers, timers and callers only enqueue; one task takes the events in turn. What being
-controller means is in ``reign``. Whatever may have gone wrong halfway (ZooKeeper away for
-longer than a call waits, a lost epoch) ends the reign, and the next one reads everything anew.
+answers, timers and callers only enqueue; one task handles the events in turn. ``reign`` does the
+work of the active controller. An error that may leave an operation half done (ZooKeeper does not
+answer within a call's limit, the epoch is lost) ends the reign. The next one reads all state again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ STOP_SECONDS = 30.0
 
 
 class _Reply:
-    """Where the loop leaves the answer for a task that waits."""
+    """Passes an answer from the loop to a waiting task."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._done = runtime.event()
@@ -47,7 +47,7 @@ class _Reply:
         self._done.set()
 
     def fail(self, error: KafkaError) -> None:
-        """Answer with an error, unless there is an answer already."""
+        """Answer with an error, unless it is answered already."""
         if not self._done.is_set():
             self._error = error
             self._done.set()
@@ -63,8 +63,8 @@ class _Reply:
 class Controller:
     """One per broker. ``start``, ``stop``; the server reports ended sessions.
 
-    ``fetch_leo(broker, partition)`` may ask a broker for the log end of its replica; with it an
-    unclean election takes the longest log. ``connect(broker)`` makes connections.
+    ``fetch_leo(broker, partition)`` asks a broker for the log end of its replica. With it an
+    unclean election chooses the longest log. ``connect(broker)`` creates connections.
     """
 
     def __init__(
@@ -94,13 +94,13 @@ class Controller:
         self._sessions_lost = 0
         self._sessions_handled = 0
         self._stopping = runtime.event()
-        # Set when a wait for ZooKeeper has become pointless.
+        # Set when a wait for ZooKeeper must end.
         self._wake = runtime.event()
         self._retry = False
         self._finished = False
         self._task: Task | None = None
 
-    # For the server
+    # Called by the server
 
     def start(self) -> None:
         """Begin to take part in elections. Does not wait for the first."""
@@ -124,15 +124,15 @@ class Controller:
 
     @property
     def epoch(self) -> int:
-        """The epoch of our reign, 0 without one."""
+        """The epoch of our reign; 0 if this broker is not the controller."""
         reign = self._reign
         return 0 if reign is None else reign.context.epoch
 
     def session_expired(self) -> None:
-        """Our ZooKeeper session ended, and a new one stands. Only enqueues.
+        """Our ZooKeeper session ended and a new one has replaced it. Only enqueues.
 
-        From here on nothing more is sent as controller, and nothing that waits in the queue is
-        acted upon.
+        From now on this broker sends no more requests as controller, and does not handle the
+        events in the queue.
         """
         self._sessions_lost += 1
         reign = self._reign
@@ -142,10 +142,10 @@ class Controller:
         self._queue.put(events.SessionExpired())
 
     def controlled_shutdown(self, broker_id: int) -> list[TopicPartition]:
-        """Move leaderships off a broker about to stop; what it still leads.
+        """Move leadership away from a broker that is about to stop; returns what it still leads.
 
-        Called on a request's task, which waits. Raises KafkaError with code -1 when we are not
-        the controller, the broker is unknown, or the answer takes too long.
+        Called on a request's task, which waits. Raises KafkaError with code -1 if this broker is
+        not the controller, the broker is unknown, or the answer takes too long.
         """
         if self._finished:
             raise _moved()
@@ -192,13 +192,13 @@ class Controller:
 
     @property
     def _fenced(self) -> bool:
-        """Between the end of a session and its event nothing may be done as controller."""
+        """Between the end of a session and its event this broker must not act as controller."""
         return self._sessions_lost != self._sessions_handled or self._stopping.is_set()
 
     def _await_zookeeper(self) -> bool:
-        """Keep the event until ZooKeeper is there; False if it has become void.
+        """Hold the event until ZooKeeper is connected; False if the event has become void.
 
-        Losing the connection alone changes nothing.
+        A lost connection alone does not end a reign.
         """
         while not self._fenced and not self._zk.connected:
             if self._wake.wait(RETRY_SECONDS):
@@ -210,15 +210,15 @@ class Controller:
             event.reply.fail(_moved())
 
     def _guarded(self, event: Any) -> None:
-        """Act on ``event``; end the reign where the outcome is not certain."""
+        """Handle ``event``; end the reign if the outcome is uncertain."""
         try:
             self._handle(event)
         except SessionExpiredError:
-            # Its event is on the way.
+            # The event for it follows.
             self._end_reign()
         except ZkClosedError:
             self._end_reign()
-            logger.info("%sZooKeeper client closed; the controller rests", self._prefix)
+            logger.info("%sZooKeeper client closed; the controller stops working", self._prefix)
         except ZkConnectionError as error:
             logger.warning("%sNo answer from ZooKeeper (%s); resigning", self._prefix, error)
             self._end_reign()
@@ -231,7 +231,7 @@ class Controller:
             logger.exception("%sError while handling %s", self._prefix, type(event).__name__)
             self._retry = self._reign is None
         finally:
-            # A reply that was given already stays as it is.
+            # A reply that was given already is not replaced.
             self._refuse(event)
 
     def _handle(self, event: Any) -> None:
@@ -256,12 +256,12 @@ class Controller:
     # Election
 
     def _elect(self) -> None:
-        """See who is controller, and try to be if nobody is; the watch is armed first."""
+        """Read who is controller, and stand for election if there is none. Arms the watch first."""
         self._retry = False
         election.watch_controller(self._election_watches, events.ControllerChanged())
         outcome = election.read_controller(self._zk)
-        # One reading decides both: a node that goes between two would be made again for a reign
-        # that others may have succeeded meanwhile.
+        # One read decides both. If the node vanished between two reads, it would be created again
+        # for a reign that another broker may have succeeded meanwhile.
         if self._reign is not None and not outcome.is_ours:
             self._end_reign()
         if outcome.leader == election.NO_CONTROLLER:
@@ -273,7 +273,7 @@ class Controller:
             self._fail_over()
 
     def _fail_over(self) -> None:
-        """Begin a reign. Should that fail, leave the office to others for a moment."""
+        """Begin a reign. If that fails, wait a moment so that another broker can be elected."""
         logger.info(
             "%sBroker %d starting become controller state transition",
             *(self._prefix, self.broker.id),
@@ -310,11 +310,11 @@ class Controller:
             self._retry = True
 
     def _end_reign(self) -> None:
-        """Stop being controller, as far as this broker is concerned. May be repeated."""
+        """End this broker's reign locally. May be repeated."""
         reign, self._reign, self._ready = self._reign, None, False
         if reign is not None:
             reign.stop()
-            # Halted senders send nothing more, so a slow one need not hold up the election.
+            # Halted senders do not send, so a slow one need not delay the election.
             reign.join(JOIN_SECONDS)
             logger.info("%sController resigned", self._prefix)
 
@@ -331,7 +331,11 @@ class Controller:
             if self._zk.connected:
                 election.resign(self._zk, epoch)
         except KafkaError as error:
-            logger.info("%s/controller is left to the session's end: %s", self._prefix, error)
+            logger.info(
+                "%s/controller was not deleted; it vanishes with the session: %s",
+                self._prefix,
+                error,
+            )
         while not self._queue.empty():
             self._refuse(self._queue.get())
         logger.info("%sController shutdown complete", self._prefix)

@@ -1,7 +1,7 @@
-"""Deleting topics, step by step as brokers answer (kafka.controller.TopicDeletionManager).
+"""Deletes topics, step by step as brokers answer (kafka.controller.TopicDeletionManager).
 
-Not a thread: whatever may let a deletion go on sets ``due``, and the controller's loop calls
-``work`` after the event. With delete.topic.enable off nothing is ever queued.
+Not a thread: an event that may let a deletion continue sets ``due``, and the controller's loop
+calls ``work`` after the event. If delete.topic.enable is false, no topic is queued.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ logger = logging.getLogger("kafka.controller.TopicDeletionManager")
 class TopicDeletionManager:
     """The queue of topics to delete, kept in the context.
 
-    ``send_metadata`` tells every broker of the partitions that are going.
+    ``send_metadata`` announces the partitions being deleted to every broker.
     """
 
     def __init__(
@@ -34,8 +34,7 @@ class TopicDeletionManager:
         send_metadata: Callable[[], None],
     ) -> None:
         self.due = False
-        # Per topic the replicas whose brokers have yet to answer. Until the last has, there is
-        # nothing to do for the topic.
+        # By topic: the replicas whose brokers have not answered yet. The topic waits for the last.
         self._awaited: dict[str, set[PartitionAndReplica]] = {}
         self._context = context
         self._store = store
@@ -44,7 +43,7 @@ class TopicDeletionManager:
         self._send_metadata = send_metadata
 
     def startup(self, topics: Iterable[str]) -> None:
-        """At failover: what is queued, and what has to wait for a broker or another task."""
+        """At failover: queue topics, and mark those that wait for a broker or another operation."""
         context = self._context
         context.topics_to_delete = set(topics)
         live = context.live
@@ -56,7 +55,7 @@ class TopicDeletionManager:
         self.due = bool(context.topics_to_delete)
 
     def enqueue(self, topics: Collection[str]) -> None:
-        """Queue existing topics; one with another task pending has to wait for that."""
+        """Queue existing topics. A topic with another operation pending waits for it."""
         self._context.topics_to_delete.update(topics)
         self._hold_back_busy(topics)
         self.due = True
@@ -67,21 +66,21 @@ class TopicDeletionManager:
         self.mark_ineligible(busy.intersection(topics))
 
     def mark_ineligible(self, topics: Iterable[str]) -> None:
-        """Halt the deletion of those of ``topics`` that are queued."""
+        """Halt the deletion of the queued ones of ``topics``."""
         halted = self._context.topics_to_delete.intersection(topics)
         if halted:
             self._context.topics_ineligible_for_deletion |= halted
             logger.info("Halted deletion of topics %s", ",".join(sorted(halted)))
 
     def resume(self, topics: Iterable[str]) -> None:
-        """What held ``topics`` back is over."""
+        """Continue with ``topics``: the reason for their wait is over."""
         resumed = self._context.topics_to_delete.intersection(topics)
         if resumed:
             self._context.topics_ineligible_for_deletion -= resumed
             self.due = True
 
     def fail(self, replicas: Iterable[PartitionAndReplica]) -> None:
-        """A broker died or answered with an error: try again when something changes."""
+        """A broker failed or answered with an error: try again when something changes."""
         failed = [r for r in replicas if r.topic in self._context.topics_to_delete]
         if failed:
             self._replicas.handle_state_changes(
@@ -91,7 +90,7 @@ class TopicDeletionManager:
             self._no_longer_awaited(failed)
 
     def complete(self, replicas: Iterable[PartitionAndReplica]) -> None:
-        """Brokers deleted their replicas."""
+        """Record that brokers deleted their replicas."""
         done = self._started(r for r in replicas if r.topic in self._context.topics_to_delete)
         if done:
             self._replicas.handle_state_changes(done, ReplicaState.DELETION_SUCCESSFUL)
@@ -104,12 +103,12 @@ class TopicDeletionManager:
             self.due = self.due or not awaited
 
     def _started(self, replicas: Iterable[PartitionAndReplica]) -> list[PartitionAndReplica]:
-        """Those awaiting an answer; late and repeated answers concern nobody."""
+        """Those that await an answer. Late and repeated answers are ignored."""
         started = ReplicaState.DELETION_STARTED
         return [r for r in replicas if self._context.replica_state(r) is started]
 
     def work(self) -> None:
-        """Take every queued topic as far as it can go now (DeleteTopicsThread.doWork)."""
+        """Advance every queued topic as far as possible now (DeleteTopicsThread.doWork)."""
         self.due = False
         for topic in sorted(self._context.topics_to_delete):
             logger.info("Handling deletion for topics %s", topic)
@@ -144,7 +143,7 @@ class TopicDeletionManager:
             self._start(topic, replicas)
 
     def _start(self, topic: str, replicas: Iterable[PartitionAndReplica]) -> None:
-        """Take the topic out of the brokers' metadata, then delete every live replica."""
+        """Remove the topic from the brokers' metadata, then delete every live replica."""
         context = self._context
         self._send_metadata()
         live = context.live
@@ -162,7 +161,7 @@ class TopicDeletionManager:
 
     def _complete_topic(self, topic: str) -> None:
         context = self._context
-        # The watch goes first: auto-creation may bring the name back at any time.
+        # Remove the watch first: auto-creation may create the name again at any time.
         self._store.forget_topic(topic)
         partitions: list[TopicPartition] = context.partitions_of(topic)
         self._replicas.handle_state_changes(

@@ -1,8 +1,8 @@
-"""Who leads next: the four rules of leader selection, and leaving an isr. Pure functions.
+"""Leader selection: four election rules, and the removal of replicas from an isr. Pure functions.
 
-Mirrors kafka.controller.PartitionLeaderSelector. Each rule takes the state just read and gives
-the state to write; ``leader_epoch`` is one higher and ``controller_epoch`` ours. No rule ever
-yields an empty isr (0.8.2.2 could, after which the first broker back leads, however stale).
+Mirrors kafka.controller.PartitionLeaderSelector. Each rule takes the state just read and returns
+the state to write, with ``leader_epoch`` one higher and our ``controller_epoch``. No rule returns
+an empty isr (0.8.2.2 may; then the first broker to come back leads, however stale).
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from kafka08.controller.context import LeaderAndIsr
 from kafka08.controller.states import StateChangeFailedError
 from kafka08.protocol.schemas import NO_LEADER
 
-# From the live replicas, in assignment order, the one to lead with data missing.
+# Chooses an unclean leader from the live replicas, which are in assignment order.
 UncleanChoice = Callable[[tuple[int, ...]], int]
 
 
 class NoReplicaOnlineError(StateChangeFailedError):
-    """Nobody can lead for now."""
+    """No replica can lead at present."""
 
     java_class = "kafka.common.NoReplicaOnlineException"
 
 
 class LeaderElectionNotNeededError(StateChangeFailedError):
-    """The leader is already the wanted one."""
+    """The partition already has the wanted leader."""
 
     java_class = "kafka.common.LeaderElectionNotNeededException"
 
 
 class Election(NamedTuple):
-    """An outcome: the state to write, and who must hear of it by LeaderAndIsr."""
+    """The state to write, and the brokers that must get it by LeaderAndIsr."""
 
     state: LeaderAndIsr
     recipients: tuple[int, ...]
@@ -41,7 +41,7 @@ class Election(NamedTuple):
 def first_leader(
     assigned: Sequence[int], live: Collection[int], controller_epoch: int
 ) -> LeaderAndIsr:
-    """New -> Online: the first live replica leads, all live ones are the isr, in that order."""
+    """New -> Online: the first live replica leads, and all live replicas form the isr."""
     alive = tuple(replica for replica in assigned if replica in live)
     if not alive:
         raise NoReplicaOnlineError(
@@ -60,8 +60,8 @@ def offline(
 ) -> Election:
     """The leader is gone (OfflinePartitionLeaderSelector).
 
-    First in assignment order of the live isr; failing that, ``unclean`` chooses among the live
-    replicas. ``unclean`` None means that the configuration forbids it.
+    The first live member of the isr, in assignment order, leads. If there is none, ``unclean``
+    chooses among the live replicas. ``unclean`` None means that the configuration forbids it.
     """
     alive = tuple(replica for replica in assigned if replica in live)
     alive_isr = tuple(replica for replica in current.isr if replica in live)
@@ -129,10 +129,10 @@ def controlled_shutdown(
     shutting_down: Collection[int],
     controller_epoch: int,
 ) -> Election:
-    """Move leadership off brokers about to stop (ControlledShutdownLeaderSelector).
+    """Move leadership away from brokers about to stop (ControlledShutdownLeaderSelector).
 
-    The first of the isr, in isr order, that stays. It must be live as well: after a failover
-    an isr may still name dead followers, and 0.8.2.2 could elect one of those.
+    The first member of the isr that is not shutting down leads. It must also be live: after a
+    failover an isr may still contain dead followers, and 0.8.2.2 could elect one of those.
     """
     isr = tuple(replica for replica in current.isr if replica not in shutting_down)
     for replica in isr:
@@ -152,10 +152,10 @@ def full_disks(
     full: Collection[int],
     controller_epoch: int,
 ) -> Election:
-    """Those who cannot write leave the isr, and one of the others leads; they go on as followers.
+    """Replicas on full disks leave the isr and become followers; another member leads.
 
-    Nothing changes if nobody else of the isr is live. Producers with acks -1 need not wait until
-    the leader finds out that a follower with a full disk has stopped.
+    The state does not change if no other member of the isr is live. Producers with acks -1 need not
+    wait until the leader notices that a follower with a full disk has stopped.
     """
     isr = tuple(replica for replica in current.isr if replica not in full)
     if isr == current.isr:
@@ -173,11 +173,11 @@ def full_disks(
 def without_replicas(
     current: LeaderAndIsr, gone: Collection[int], controller_epoch: int
 ) -> LeaderAndIsr | None:
-    """The state once ``gone`` have left the isr; None if there is nothing to write.
+    """The state without ``gone`` in the isr; None if it does not change.
 
-    When nobody is left the isr stays as it is, leaderless, so that any of its members can lead
-    once it is back (KafkaController.removeReplicaFromIsr keeps the last one, and only where
-    unclean election is off).
+    If no member would be left, the isr stays unchanged and without a leader, so that any of its
+    members can lead when it is back (KafkaController.removeReplicaFromIsr keeps only the last one,
+    and only if unclean election is disabled).
     """
     isr = tuple(replica for replica in current.isr if replica not in gone) or current.isr
     leader = NO_LEADER if current.leader in gone else current.leader
@@ -187,7 +187,7 @@ def without_replicas(
 
 
 def same_leader(current: LeaderAndIsr, controller_epoch: int) -> LeaderAndIsr:
-    """The same leader and isr under a new leader epoch, so that brokers take a new AR."""
+    """The same leader and isr with a new leader epoch, so that brokers accept a new AR."""
     return _next(current, current.leader, current.isr, controller_epoch)
 
 

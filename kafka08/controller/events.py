@@ -1,9 +1,9 @@
-"""Everything that can happen to the controller, as values for its one queue.
+"""The events of the controller's queue.
 
-Watch events carry no data: whoever handles one reads the whole node again, arming the watch
-anew, so coalesced and repeated events do no harm. ``reign`` is the count of elections this
-broker won; events of an earlier reign are dropped. These are no tuples, because those of
-different classes could be equal, and what lost watches had to post is told apart by equality.
+Watch events do not carry data: the handler reads the whole node again and arms the watch again,
+so merged and repeated events are harmless. ``reign`` counts the elections this broker won; events
+of an earlier reign are dropped. The classes are not tuples: tuples of different classes can be
+equal, and the events of lost watches are distinguished by equality.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafka08.common import TopicPartition
 
 @dataclass(frozen=True)
 class Startup:
-    """The loop has begun: watch /controller and try to be elected."""
+    """The loop has started: watch /controller and stand for election."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Shutdown:
 
 @dataclass(frozen=True)
 class SessionExpired:
-    """A new ZooKeeper session replaced one that ended with all its ephemeral nodes."""
+    """A new ZooKeeper session replaced one that ended; its ephemeral nodes are gone."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class BrokerIdsChanged:
 
 @dataclass(frozen=True)
 class OfflineReplicasChanged:
-    """A broker told which of its replicas its failed disks held, or came back with them."""
+    """A broker reported the replicas on its failed or full disks, or that they are back."""
 
     reign: int
 
@@ -53,7 +53,7 @@ class TopicsChanged:
 
 @dataclass(frozen=True)
 class PartitionsChanged:
-    """The node of a topic, which holds its assignment, changed or went."""
+    """The node of a topic, which holds its assignment, changed or was deleted."""
 
     reign: int
     topic: str
@@ -84,7 +84,7 @@ class IsrChanged:
 
 @dataclass(frozen=True)
 class IsrChangesAnnounced:
-    """A leader changed isrs itself and lists the partitions."""
+    """Leaders changed isrs and listed the partitions."""
 
     reign: int
 
@@ -101,7 +101,7 @@ class StopReplicaAnswered:
 
 @dataclass(frozen=True)
 class RebalanceDue:
-    """Time to look for leaders that are not the preferred ones."""
+    """It is time to check for leaders that are not the preferred replicas."""
 
     reign: int
 

@@ -1,8 +1,8 @@
-"""What happens when partitions change state (kafka.controller.PartitionStateMachine).
+"""The state changes of partitions (kafka.controller.PartitionStateMachine).
 
-Acts on many partitions at a time: states are read and written in bulk, and the requests that
-follow are gathered in one batch. A partition that cannot make its transition is logged and
-stays what it was; the others go on. ZooKeeper trouble and lost controllership are the caller's.
+Handles many partitions at a time: states are read and written in bulk, and the resulting requests
+are collected in one batch. A partition whose transition fails is logged and keeps its state; the
+others continue. The caller handles ZooKeeper errors and a lost controllership.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kafka08.controller.store import ControllerStore
 logger = logging.getLogger("kafka.controller.PartitionStateMachine")
 state_change_logger = logging.getLogger("state.change.logger")
 
-# The outcome for a partition, from its state as just read. Raises StateChangeFailedError.
+# Elects for a partition, given the state just read. Raises StateChangeFailedError.
 Rule = Callable[[TopicPartition, LeaderAndIsr], elections.Election]
 FetchLeo = Callable[[int, TopicPartition], int | None]
 
@@ -34,8 +34,8 @@ class PartitionStateMachine:
     """Transitions of partitions.
 
     ``send`` queues requests. ``unclean_allowed(topic)`` reads the configuration.
-    ``fetch_leo(broker_id, partition)``, where given, asks a replica for its log end, so that an
-    unclean election takes the longest log instead of the first.
+    ``fetch_leo(broker_id, partition)``, if given, asks a replica for its log end, so that an
+    unclean election chooses the longest log instead of the first replica.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class PartitionStateMachine:
         self._fetch_leo = fetch_leo
 
     def startup(self) -> None:
-        """At failover: where every partition stands, then try to bring all online."""
+        """At failover: set the state of every partition, then try to bring all online."""
         context = self._context
         for partition in context.assignment:
             state = context.leadership.get(partition)
@@ -80,7 +80,7 @@ class PartitionStateMachine:
         self.handle_state_changes(waiting, PartitionState.ONLINE)
 
     def isrs_changed(self, partitions: Collection[TopicPartition]) -> None:
-        """Leaders wrote other isrs: tell every broker (0.8.2.2 waits for the next election)."""
+        """Leaders changed isrs: send them to every broker (0.8.2.2 waits for the next election)."""
         context = self._context
         led = sorted(tp for tp in partitions if tp in context.leadership)
         for partition, state in self._store.states(led).items():
@@ -153,7 +153,7 @@ class PartitionStateMachine:
     # New -> Online
 
     def _initialize(self, partitions: Iterable[TopicPartition]) -> None:
-        """First leaders: written as new nodes, told to the live replicas."""
+        """Elect first leaders: write new nodes and send the states to the live replicas."""
         context = self._context
         wanted = {}
         for partition in partitions:
@@ -180,10 +180,10 @@ class PartitionStateMachine:
     # Online, Offline -> Online
 
     def _elect(self, partitions: Iterable[TopicPartition], rule: Rule) -> None:
-        """Decide and write; whatever was changed by somebody else meanwhile, once more.
+        """Elect and write; repeat for partitions whose node was changed meanwhile.
 
-        The first decision is made from what was last seen: mostly it still holds, and then
-        nothing has to be read, as the conditional write proves. Only successes count there.
+        The first election uses the cached states. They are mostly valid, as the conditional
+        write proves, and then no node needs to be read. Only its successes count.
         """
         pending = list(partitions)
         remembered = self._remembered(pending)
@@ -216,7 +216,7 @@ class PartitionStateMachine:
     def _remembered(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, LeaderAndIsr]:
-        """States as last seen, where they promise a clean election."""
+        """The cached states that allow a clean election."""
         context = self._context
         return {
             partition: context.leadership[partition]
@@ -257,7 +257,7 @@ class PartitionStateMachine:
         check_epoch(partition, current, self._context.epoch)
         return current
 
-    # The rules, bound to the context
+    # The election rules, bound to the context
 
     def offline_rule(self, partition: TopicPartition, current: LeaderAndIsr) -> elections.Election:
         context = self._context
@@ -265,7 +265,7 @@ class PartitionStateMachine:
         try:
             return elections.offline(current, replicas, live, context.epoch, None)
         except elections.NoReplicaOnlineError:
-            # The topic's configuration is read only when it matters.
+            # The topic's configuration is read only if it is needed.
             if live.isdisjoint(replicas) or not self._unclean_allowed(partition.topic):
                 raise
         return elections.offline(
@@ -317,7 +317,7 @@ class PartitionStateMachine:
 
 
 def check_epoch(partition: TopicPartition, current: LeaderAndIsr, epoch: int) -> None:
-    """Raises StateChangeFailedError if a later controller than us wrote ``current``."""
+    """Raises StateChangeFailedError if a later controller wrote ``current``."""
     if current.controller_epoch > epoch:
         raise StateChangeFailedError(
             f"aborted leader election for partition {partition} since the LeaderAndIsr path was "

@@ -1,4 +1,4 @@
-"""Giving leadership back to the first assigned replica, on request or when it drifts away.
+"""Gives leadership back to the first assigned replica, on request or by imbalance.
 
 Mirrors KafkaController.onPreferredReplicaElection and checkAndTriggerPartitionRebalance.
 """
@@ -19,7 +19,7 @@ logger = logging.getLogger("kafka.controller.KafkaController")
 
 
 class PreferredReplicaElection:
-    """Elections of preferred replicas; those under way are in the context."""
+    """Elections of preferred replicas; the context holds those under way."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class PreferredReplicaElection:
         self._deletion = deletion
 
     def load(self, listed: Iterable[TopicPartition]) -> None:
-        """At failover: what was asked for and neither happened nor vanished."""
+        """At failover: the requested elections that are neither done nor void."""
         context = self._context
         for partition in listed:
             replicas = context.replicas_of(partition)
@@ -47,11 +47,11 @@ class PreferredReplicaElection:
         )
 
     def resume(self) -> None:
-        """At failover, when the state machines are up."""
+        """At failover, after the state machines have started."""
         self._elect_requested(sorted(self._context.electing_preferred))
 
     def request(self, listed: Iterable[TopicPartition]) -> None:
-        """The node appeared: elect, and delete it in any case."""
+        """The node was created: hold the elections, and delete it in any case."""
         context = self._context
         wanted = []
         for partition in listed:
@@ -100,9 +100,9 @@ class PreferredReplicaElection:
         self._deletion.resume(topics)
 
     def rebalance(self, percentage: int) -> None:
-        """Per preferred broker: if others lead more than ``percentage`` of its share, elect.
+        """For each preferred broker: elect if others lead more than ``percentage`` of its share.
 
-        Not while a reassignment is under way.
+        Does nothing while a reassignment is under way.
         """
         context = self._context
         shares: dict[int, list[TopicPartition]] = {}

@@ -1,10 +1,10 @@
-"""Moving partitions to other brokers (KafkaController.onPartitionReassignment and around).
+"""Moves partitions to other brokers (KafkaController.onPartitionReassignment and its callers).
 
-AR = replicas as assigned now, RAR = the new list asked for. Phase A: AR becomes both lists, and
-the new replicas start to follow. Once all of RAR are in the isr, phase B: RAR takes over, the
-rest stops and is deleted. ZooKeeper's AR becomes RAR last, so any controller can go on from
-where this one ends. With it goes a note of each replica that is left behind, until its broker
-has answered that it is deleted.
+AR is the current list of replicas, RAR the requested list. Phase A: AR becomes the union of both,
+and the new replicas start to follow. Phase B, when all of RAR are in the isr: RAR takes over, and
+the other replicas are stopped and deleted. AR in ZooKeeper becomes RAR last, so any controller can
+continue where this one ended. The same write notes each replica that is left behind; the note stays
+until its broker has answered that the replica is deleted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ logger = logging.getLogger("kafka.controller.KafkaController")
 class Reassignment:
     """Partitions under reassignment, kept in the context as partition -> RAR.
 
-    ``isr_event(partition)`` makes the event that a watched state posts.
+    ``isr_event(partition)`` creates the event that a watched state posts.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Reassignment:
         self._isr_event = isr_event
 
     def load(self, listed: Mapping[TopicPartition, tuple[int, ...]]) -> None:
-        """At failover: take up what is listed, drop what is finished or has vanished."""
+        """At failover: adopt the listed partitions, drop those that are finished or deleted."""
         self._context.left = self._store.replicas_to_delete()
         assignment = self._context.assignment
         over = [tp for tp, new in listed.items() if assignment.get(tp) in (None, new)]
@@ -63,16 +63,16 @@ class Reassignment:
         logger.info("Resuming reassignment of partitions: %s", self._context.reassigned)
 
     def resume(self) -> None:
-        """At failover, when the state machines are up: go on where others stopped."""
+        """At failover, after the state machines have started: continue where others stopped."""
         for partition, new in list(self._context.reassigned.items()):
-            # Once AR holds RAR, phase A had been: a dead new replica stalls it, no more.
+            # If AR contains RAR, phase A is done: a dead new replica only delays phase B.
             begun = set(new) <= set(self._context.replicas_of(partition))
             self._initiate(partition, new, resumed=begun)
         self._delete_left(self._context.brokers)
 
     def request(self, listed: Mapping[TopicPartition, tuple[int, ...]]) -> None:
-        """The node changed: begin what is not under way. A node that lists nothing is deleted:
-        while it is there no tool would write another."""
+        """The node changed: begin new reassignments. An empty node is deleted, since no tool
+        writes another while it exists."""
         if not listed:
             self._store.finish_reassignments(())
         for partition, new in listed.items():
@@ -88,7 +88,7 @@ class Reassignment:
                 self._initiate(partition, new)
 
     def isr_changed(self, partition: TopicPartition) -> None:
-        """The state of a partition under reassignment changed: have all caught up?"""
+        """The state of a partition under reassignment changed: check whether all have caught up."""
         new = self._context.reassigned.get(partition)
         if new is None:
             return
@@ -105,7 +105,7 @@ class Reassignment:
             self._advance(partition)
 
     def brokers_started(self, broker_ids: Iterable[int]) -> None:
-        """Brokers are back: redo what names them."""
+        """Brokers are back: retry the reassignments that name them."""
         back = set(broker_ids)
         for partition, new in list(self._context.reassigned.items()):
             if back.intersection(new):
@@ -113,10 +113,10 @@ class Reassignment:
         self._delete_left(back)
 
     def _delete_left(self, broker_ids: Collection[int]) -> None:
-        """Have brokers delete what they held of partitions that have moved to others meanwhile.
+        """Let brokers delete their replicas of partitions that have moved to others meanwhile.
 
-        Only on the word of what is stored now: a replica that is assigned again, by whatever
-        controller, stays, and so does one whose assignment cannot be read.
+        Decides by the assignment as stored now: a replica that is assigned again stays, and so
+        does one whose assignment cannot be read.
         """
         noted = sorted(each for each in self._context.left if each.replica in broker_ids)
         if not noted:
@@ -126,12 +126,12 @@ class Reassignment:
         self._batch.clear()
         for replica in noted:
             if assigned.get(replica) is False:
-                logger.info("Replica %s was left by a reassignment; deleting it", replica)
+                logger.info("Replica %s was left behind by a reassignment; deleting it", replica)
                 self._batch.add_stop_replica(replica, delete=True)
         self._send(self._batch.drain())
 
     def left_deleted(self, replicas: Iterable[PartitionAndReplica]) -> None:
-        """Nothing is to be deleted of ``replicas`` any more."""
+        """Remove the notes of ``replicas``: they are deleted, or must stay."""
         done = self._context.left.intersection(replicas)
         self._store.forget_replicas_to_delete(done)
         self._context.left -= done
@@ -150,7 +150,7 @@ class Reassignment:
             "Handling reassignment of partition %s to new replicas %s", partition, _csv(new)
         )
         context.reassigned[partition] = new
-        # The watch comes before the first look at the isr, so that no change is missed.
+        # Arm the watch before the first read of the isr, so that no change is missed.
         self._store.watched_state(partition, self._isr_event(partition))
         self._deletion.mark_ineligible([partition.topic])
         self._advance(partition)
@@ -181,7 +181,7 @@ class Reassignment:
             )
 
     def _advance(self, partition: TopicPartition) -> None:
-        """Phase A or B, by the isr of this moment. A failure leaves the partition pending."""
+        """Run phase A or B, depending on the current isr. After a failure it stays pending."""
         new = self._context.reassigned[partition]
         try:
             state = self._store.states([partition]).get(partition)
@@ -215,7 +215,7 @@ class Reassignment:
         context = self._context
         self._replicas.handle_state_changes(_replicas(partition, new), ReplicaState.ONLINE)
         before = context.replicas_of(partition)
-        # From here on requests carry RAR, so that the leader lets nobody else back in.
+        # From here on requests carry RAR, so that the leader adds no other replica to the isr.
         context.assign(partition, new)
         try:
             self._move_leader(partition, before, new)
@@ -243,7 +243,7 @@ class Reassignment:
     def _move_leader(
         self, partition: TopicPartition, before: tuple[int, ...], new: tuple[int, ...]
     ) -> None:
-        """Have a live member of RAR lead. Raises StateChangeFailedError if none can."""
+        """Let a live member of RAR lead. Raises StateChangeFailedError if none can."""
         context = self._context
         leader = context.leadership[partition].leader
         if leader in new and leader in context.live_for(partition):
@@ -259,13 +259,13 @@ class Reassignment:
         )
         leader = context.leadership[partition].leader
         if leader not in new or leader not in context.live_for(partition):
-            # 0.8.2.2 goes on to delete the old replicas, leader included.
+            # 0.8.2.2 continues and deletes the old replicas, including the leader.
             raise StateChangeFailedError(f"No replica of {_csv(new)} can lead {partition} for now")
 
     def _renew_epoch(
         self, partition: TopicPartition, recipients: Iterable[int], assigned: tuple[int, ...]
     ) -> None:
-        """Raise the leader epoch alone, so that ``recipients`` accept ``assigned`` as AR."""
+        """Increment only the leader epoch, so that ``recipients`` accept ``assigned`` as AR."""
         context = self._context
         written: LeaderAndIsr | None = None
         while written is None:
@@ -297,7 +297,7 @@ class Reassignment:
         self._context.assign(partition, replicas)
 
     def drop(self, partitions: Collection[TopicPartition]) -> None:
-        """Over, done or refused: off the node, off the context."""
+        """Remove a finished or refused partition from the node and the context."""
         for partition in partitions:
             if self._context.reassigned.pop(partition, None) is not None:
                 self._store.forget_state(partition)

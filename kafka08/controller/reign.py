@@ -1,9 +1,9 @@
-"""Everything a broker is and does while it is the controller, from one election to its end.
+"""One term of a broker as the active controller, from its election to its resignation.
 
 Mirrors what KafkaController does between onControllerFailover and onControllerResignation. A
-reign starts from an empty context and is thrown away as a whole, so nothing outlives it. One
-task, the controller's loop, calls it; nothing here needs a lock. Errors that end a reign (lost
-session, lost epoch, ZooKeeper away) pass through to the loop.
+reign starts with an empty context and is discarded as a whole, so no state outlives it. Only the
+controller's loop calls it, so no lock is needed. Errors that end a reign (lost session, lost
+epoch, ZooKeeper not reachable) pass through to the loop.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ FetchLeo = Callable[[Broker, TopicPartition], int | None]
 
 
 class Reign:
-    """One time as controller. ``number`` counts this broker's reigns and marks their events.
+    """One term as controller. ``number`` counts this broker's reigns and marks their events.
 
-    ``post`` enqueues an event for the loop; ``connect(broker)`` makes a connection;
-    ``fetch_leo(broker, partition)`` asks a broker for a replica's log end, or is None.
+    ``post`` enqueues an event for the loop. ``connect(broker)`` creates a connection.
+    ``fetch_leo(broker, partition)`` asks a broker for a replica's log end; it may be None.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Reign:
     # Begin and end
 
     def start(self) -> None:
-        """Failover: read everything, take over what was under way, tell every broker."""
+        """Fail over: read all state, take over pending operations, send state to every broker."""
         context, store, number = self.context, self._store, self.number
         reassignments = store.reassignments(events.ReassignmentChanged(number))
         preferred = store.preferred_elections(events.PreferredElectionChanged(number))
@@ -172,7 +172,7 @@ class Reign:
             logger.info("%s%s: %s", self._prefix, what, ",".join(map(str, values)))
 
     def halt(self) -> None:
-        """Send nothing more, from this moment on; callable from any task."""
+        """Stop sending at once. May be called by any task."""
         self._channels.halt()
 
     def stop(self) -> None:
@@ -182,23 +182,23 @@ class Reign:
         self._scheduler.stop()
 
     def join(self, timeout: float) -> None:
-        """After ``stop``: wait for the senders, ``timeout`` seconds at most."""
+        """Call after ``stop``: wait for the senders, for at most ``timeout`` seconds."""
         self._channels.join(timeout)
 
     # Events
 
     def handle(self, event: events.ReignEvent) -> None:
-        """Act on one event; those of another reign are dropped."""
+        """Handle one event. Events of another reign are dropped."""
         if event.reign == self.number:
             self._handlers[type(event)](event)
 
     def work_on_deletions(self) -> None:
-        """Go on with topic deletions; due when no event waits, since answers come in crowds."""
+        """Continue topic deletions, once the queue is empty, as many answers come at once."""
         while self._deletion.due:
             self._deletion.work()
 
     def _answered(self, outgoing: Outgoing, response: Any) -> None:
-        """On a sender's task: pass answers to deletions on to the loop."""
+        """Runs on a sender's task: passes answers to deletions to the loop."""
         request = outgoing.request
         if not isinstance(request, schemas.StopReplicaRequest) or not request.delete_partitions:
             return
@@ -217,9 +217,10 @@ class Reign:
     # Brokers
 
     def _brokers_changed(self) -> None:
-        """Compare whole registrations: a changed one is a broker gone and a new one come."""
+        """Compare whole registrations. If one changed, the old broker is treated as failed and
+        the new one as started."""
         context = self.context
-        # A broker that comes back has its disks again; one may have failed meanwhile.
+        # A restarted broker may use its disks again, but one may have failed meanwhile.
         self._offline_replicas_changed()
         known = context.brokers
         current = self._store.brokers(events.BrokerIdsChanged(self.number))
@@ -239,8 +240,7 @@ class Reign:
         context.brokers = current
         self._brokers_started({i: current[i] for i in bounced})
         if new or dead or bounced:
-            # 0.8.2.2 leaves the others with their old list of brokers until something else is
-            # due for them.
+            # 0.8.2.2 does not send the other brokers the new list until their next request.
             self._send_metadata(context.live_or_shutting_down, ())
 
     def _brokers_started(self, brokers: dict[int, LiveBroker]) -> None:
@@ -251,7 +251,7 @@ class Reign:
         for live in brokers.values():
             self._channels.add_broker(live.broker)
         self._send_metadata(sorted(brokers), None)
-        # One request with all they host: from the first one they take what to keep.
+        # One request lists all their replicas: from the first one brokers learn which to keep.
         hosted = self.context.replicas_on(brokers)
         self._replicas.handle_state_changes(
             [
@@ -281,7 +281,7 @@ class Reign:
         self._replicas_failed(leaderless, context.replicas_on(broker_ids))
 
     def _offline_replicas_changed(self) -> None:
-        """Disks of live brokers have failed, or are full."""
+        """Disks of live brokers have failed or are full."""
         context = self.context
         known = context.offline
         context.offline, context.full = self._store.offline_replicas(
@@ -291,7 +291,7 @@ class Reign:
         self._hand_over_full()
 
     def _disks_failed(self, known: set[PartitionAndReplica]) -> None:
-        """What failed disks held, beyond what is ``known``, is as good as dead."""
+        """Treat replicas on failed disks, other than those ``known``, as dead."""
         context = self.context
         failed = [
             replica
@@ -313,8 +313,8 @@ class Reign:
         self._send_metadata(context.live_or_shutting_down, ())
 
     def _hand_over_full(self) -> None:
-        """Others of the isr go on with what a full disk cannot take. Without one all stays; the
-        broker asks again."""
+        """Move partitions from full disks to other members of the isr. A partition without one does
+        not change; the broker asks again."""
         context = self.context
         concerned = {
             replica.topic_partition
@@ -343,7 +343,7 @@ class Reign:
         self._deletion.fail(r for r in replicas if r.topic in context.topics_to_delete)
 
     def controlled_shutdown(self, broker_id: int) -> list[TopicPartition]:
-        """Move what can be moved off a broker; what it still leads with replication above 1.
+        """Move leadership away from a broker; returns what it still leads with replication above 1.
 
         Raises KafkaError for a broker that is not registered.
         """
@@ -361,7 +361,7 @@ class Reign:
         self._partitions.handle_state_changes(
             led, PartitionState.ONLINE, self._partitions.controlled_shutdown_rule
         )
-        # Stop the followers first, so that no leader lets them back in meanwhile.
+        # Stop the followers first, so that no leader adds them to the isr again meanwhile.
         replicas = [PartitionAndReplica(*partition, broker_id) for partition in followed]
         self._batch.clear()
         for replica in replicas:
@@ -388,7 +388,7 @@ class Reign:
         self._partitions_created(added)
 
     def _topic_vanished(self, topic: str) -> None:
-        """Somebody removed the node of a topic by hand."""
+        """Handle topics whose nodes were removed by hand."""
         context = self.context
         moving = [tp for tp in context.reassigned if tp.topic == topic]
         if moving:
@@ -399,7 +399,7 @@ class Reign:
         context.remove_topic(topic)
 
     def _load_topics(self, topics: Collection[str]) -> list[TopicPartition]:
-        """Take partitions not known yet into the context, watching their topics."""
+        """Add unknown partitions to the context, and watch their topics."""
         context = self.context
         assignments = self._store.assignments(
             sorted(topics), lambda topic: events.PartitionsChanged(self.number, topic)
@@ -440,7 +440,7 @@ class Reign:
         context = self.context
         listed = self._store.topics_to_delete(events.DeleteTopicsChanged(self.number))
         if not listed <= context.topics:
-            # Created and deleted at once: the creation may wait in the queue behind us.
+            # The topic was just created and deleted: its creation may still be in the queue.
             self._topics_changed()
         for topic in sorted(listed - context.topics):
             delete_logger.warning("Ignoring request to delete non-existing topics %s", topic)
@@ -465,22 +465,22 @@ class Reign:
     def _rebalance(self) -> None:
         self._preferred.rebalance(self._config.leader_imbalance_per_broker_percentage)
 
-    # What the parts need
+    # Helpers of the parts
 
     def _send_metadata(
         self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition] | None
     ) -> None:
-        """UpdateMetadata to ``broker_ids`` with ``partitions`` (None: all)."""
+        """Send UpdateMetadata to ``broker_ids`` with ``partitions`` (None: all)."""
         self._batch.clear()
         self._batch.add_update_metadata(broker_ids, partitions)
         self._channels.send(self._batch.drain())
 
     def _send_deletions(self) -> None:
-        """Every round of UpdateMetadata names the partitions being deleted: send just those."""
+        """Send UpdateMetadata with only the partitions being deleted; every round has these."""
         self._send_metadata(self.context.live_or_shutting_down, ())
 
     def _unclean_allowed(self, topic: str) -> bool:
-        """The topic's setting, else the broker's; any case, as the original reads it."""
+        """The topic's setting, else the broker's; in any case of letters, as in the original."""
         text = self._store.topic_config(topic).get(UNCLEAN_KEY, "").strip().lower()
         if text in ("true", "false"):
             return text == "true"

@@ -1,6 +1,6 @@
-"""What happens when replicas change state (kafka.controller.ReplicaStateMachine).
+"""The state changes of replicas (kafka.controller.ReplicaStateMachine).
 
-Like ``partitions``: in bulk, one batch per call, failures stay with the replica they concern.
+Like ``partitions``: in bulk, one batch per call; a failure affects only its replica.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ReplicaStateMachine:
         self._id = controller_id
 
     def startup(self) -> None:
-        """At failover: tell the live replicas of every partition that has a state.
+        """At failover: send the state of every partition that has one to its live replicas.
 
         Dead ones may have missed a deletion, so they start as ineligible for it.
         """
@@ -58,10 +58,10 @@ class ReplicaStateMachine:
         self.handle_state_changes([r for r in replicas if r in alive], ReplicaState.ONLINE)
 
     def dead_leave_isrs(self) -> None:
-        """At failover, after the elections: who died with the last controller holds no write up.
+        """At failover, after the elections: dead brokers leave isrs, so that writes do not wait.
 
-        0.8.2.2 leaves them to their leaders, which wait for replica.lag.time.max.ms. A partition
-        without a leader keeps its isr: only its members may lead once they are back.
+        0.8.2.2 leaves that to the leaders, which wait for replica.lag.time.max.ms. A partition
+        without a leader keeps its isr: only its members may lead when they are back.
         """
         context = self._context
         self.handle_state_changes(
@@ -80,7 +80,7 @@ class ReplicaStateMachine:
     def handle_state_changes(
         self, replicas: Collection[PartitionAndReplica], target: ReplicaState
     ) -> None:
-        """Move ``replicas`` to ``target`` and send what follows from it."""
+        """Move ``replicas`` to ``target`` and send the resulting requests."""
         if not replicas:
             return
         logger.info(
@@ -137,7 +137,7 @@ class ReplicaStateMachine:
         )
 
     def _start(self, replicas: Iterable[PartitionAndReplica]) -> None:
-        """NonExistent -> New: follow the leader, if there is one yet."""
+        """NonExistent -> New: follow the leader, if there is one."""
         replicas = list(replicas)
         partitions = list(dict.fromkeys(replica.topic_partition for replica in replicas))
         states = self._store.states(partitions)
@@ -160,21 +160,21 @@ class ReplicaStateMachine:
                 if replica.replica not in assigned:
                     context.assign(partition, (*assigned, replica.replica))
             else:
-                # Without a leader ever, there is no log and nothing to tell.
+                # A partition that never had a leader has no log, so there is no request to send.
                 state = context.leadership.get(partition)
                 if state is not None:
                     self._tell(replica, state)
             self._mark(replica, ReplicaState.ONLINE)
 
     def _take_offline(self, replicas: Iterable[PartitionAndReplica]) -> None:
-        """Have them stop fetching, and leave the isr at once."""
+        """Let the replicas stop fetching, and remove them from the isr at once."""
         context = self._context
         gone: dict[TopicPartition, set[int]] = {}
         for replica in replicas:
             self._batch.add_stop_replica(replica, delete=False)
             gone.setdefault(replica.topic_partition, set()).add(replica.replica)
-            # Marked although the isr may fail to follow: a replica of a partition that never
-            # had a leader could otherwise never be deleted (KafkaController leaves it stuck).
+            # Set the state even if the isr cannot be changed: otherwise a replica of a partition
+            # that never had a leader could not be deleted (KafkaController leaves it stuck).
             self._mark(replica, ReplicaState.OFFLINE)
         led = {partition: ids for partition, ids in gone.items() if partition in context.leadership}
         for partition, state in self._leave_isr(led).items():
@@ -186,10 +186,10 @@ class ReplicaStateMachine:
     def _leave_isr(
         self, gone: Mapping[TopicPartition, Collection[int]]
     ) -> dict[TopicPartition, LeaderAndIsr]:
-        """Write each isr without ``gone``; the states now valid (removeReplicaFromIsr).
+        """Write each isr without ``gone``; returns the states now valid (removeReplicaFromIsr).
 
-        Begins with the states as last seen, as elections do; "not in the isr" is believed of
-        a state just read only.
+        Begins with the cached states, as elections do. "Not in the isr" is accepted only from a
+        state just read.
         """
         context = self._context
         settled: dict[TopicPartition, LeaderAndIsr] = {}

@@ -1,8 +1,8 @@
 """The states of partitions and replicas, and every legal transition, as tables.
 
-The controller acts only after ``check_transition``; docs can draw the same tables. Mirrors the
-assertions of kafka.controller.PartitionStateMachine and ReplicaStateMachine. What a transition
-does is in ``partitions`` and ``replicas``.
+The controller acts only after ``check_transition``. Mirrors the assertions of
+kafka.controller.PartitionStateMachine and ReplicaStateMachine. ``partitions`` and ``replicas``
+carry out the transitions.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from kafka08.errors import KafkaError
 
 
 class StateChangeFailedError(KafkaError):
-    """A transition that cannot be made now; the rest of its batch goes on."""
+    """A transition that is not possible now; the rest of its batch continues."""
 
     java_class = "kafka.common.StateChangeFailedException"
 
 
 class PartitionState(enum.Enum):
-    """New has replicas but never had a leader; Offline had one that is gone."""
+    """New: has replicas but never had a leader. Offline: its leader has failed."""
 
     NEW = "NewPartition"
     ONLINE = "OnlinePartition"
@@ -33,7 +33,7 @@ class PartitionState(enum.Enum):
 
 
 class ReplicaState(enum.Enum):
-    """The last three but one are steps of deletion; ineligible means it must be retried."""
+    """DeletionIneligible means that the deletion must be retried."""
 
     NEW = "NewReplica"
     ONLINE = "OnlineReplica"

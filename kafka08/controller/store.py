@@ -1,10 +1,9 @@
-"""What the controller reads from and writes to ZooKeeper, in its own terms.
+"""The controller's reads and writes in ZooKeeper.
 
-Every write is a transaction that also checks /controller_epoch, so a controller that has been
-replaced without noticing changes nothing (0.8.2.2 fences state nodes only): it gets
-StaleControllerEpochError. Reads given an event arm a watch first. A malformed node is logged
-and taken as absent; nothing else suffers. Many nodes are read and written at a time. Knows no
-rule of the controller's.
+Every write is a transaction that also checks /controller_epoch. So a controller that has been
+replaced without noticing cannot write and gets StaleControllerEpochError (0.8.2.2 fences state
+nodes only). Reads with an event arm a watch first. A malformed node is logged and treated as
+absent. Many nodes are read and written at a time. Does not make the controller's decisions.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ R = TypeVar("R")
 
 
 class ControllerStore:
-    """The controller's nodes. ``watches`` posts the events given to reads."""
+    """The controller's nodes. ``watches`` posts the events that reads are given."""
 
     def __init__(
         self, zk: ZkClient, watches: WatchSet, context: ControllerContext, runtime: Runtime
@@ -76,7 +75,7 @@ class ControllerStore:
     def offline_replicas(
         self, event: Any
     ) -> tuple[set[PartitionAndReplica], set[PartitionAndReplica]]:
-        """What live brokers cannot serve at all, and what they cannot write."""
+        """The replicas that live brokers cannot serve, and those they cannot write."""
         failed: set[PartitionAndReplica] = set()
         full: set[PartitionAndReplica] = set()
         for name in self._watches.children(znodes.OFFLINE_REPLICAS, event) or ():
@@ -96,7 +95,7 @@ class ControllerStore:
     def assignments(
         self, topics: Collection[str], event_of: Callable[[str], Any]
     ) -> dict[TopicPartition, tuple[int, ...]]:
-        """AR of every partition of ``topics``, each watched with its own event."""
+        """AR of every partition of ``topics``; each topic is watched with its own event."""
 
         def read(topic: str) -> dict[int, tuple[int, ...]] | None:
             path = znodes.topic_path(topic)
@@ -115,7 +114,7 @@ class ControllerStore:
         self._watches.forget(znodes.topic_path(topic))
 
     def states(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, LeaderAndIsr]:
-        """The state nodes there are."""
+        """The state nodes that exist."""
         paths = [znodes.partition_state_path(*partition) for partition in partitions]
         states = {}
         for partition, path, found in zip(
@@ -142,10 +141,10 @@ class ControllerStore:
         return {} if found is None else _decoded(znodes.decode_reassignment, path, found[0]) or {}
 
     def take_isr_changes(self, event: Any) -> set[TopicPartition]:
-        """The partitions whose isr their leaders announce to have changed.
+        """The partitions whose leaders have announced changed isrs.
 
-        What announces them is deleted before this returns, so states read afterwards are those
-        announced, or newer.
+        The announcements are deleted before this returns, so states read afterwards are the
+        announced ones or newer.
         """
         changed: set[TopicPartition] = set()
         for name in self._watches.children(znodes.ISR_CHANGES, event) or ():
@@ -162,7 +161,7 @@ class ControllerStore:
         return changed
 
     def preferred_elections(self, event: Any) -> list[TopicPartition] | None:
-        """The partitions asked for; None without the node."""
+        """The requested partitions; None if the node does not exist."""
         path = znodes.PREFERRED_REPLICA_ELECTION
         found = self._watches.data(path, event)
         if found is None:
@@ -185,8 +184,8 @@ class ControllerStore:
     ) -> tuple[dict[TopicPartition, LeaderAndIsr], dict[TopicPartition, LeaderAndIsr]]:
         """Set each state if its node still has version ``zk_version - 1``.
 
-        Returned are the states as written, with the version they got, and of the others what
-        somebody else has put there meanwhile; a partition in neither has no (readable) node.
+        Returns the states as written, with their new versions, and for the others the states that
+        were written by somebody else meanwhile. A partition in neither has no (readable) node.
         """
         written: dict[TopicPartition, LeaderAndIsr] = {}
         changed: dict[TopicPartition, LeaderAndIsr] = {}
@@ -209,9 +208,9 @@ class ControllerStore:
         written: dict[TopicPartition, LeaderAndIsr],
         changed: dict[TopicPartition, LeaderAndIsr],
     ) -> dict[TopicPartition, LeaderAndIsr]:
-        """Of ``states`` refused together those whose nodes are still as they were.
+        """After a refused transaction: those of ``states`` whose nodes have not changed.
 
-        The rest goes to ``written``, where an earlier try had got through, or to ``changed``.
+        The others are added to ``written``, if an earlier try had succeeded, or to ``changed``.
         """
         due: dict[TopicPartition, LeaderAndIsr] = {}
         for partition, stored in self.states(list(states)).items():
@@ -227,7 +226,7 @@ class ControllerStore:
     def _written_before(
         self, partition: TopicPartition, state: LeaderAndIsr
     ) -> LeaderAndIsr | None:
-        """What is stored, if it is ``state`` after all: an earlier try had got through."""
+        """The stored state if it equals ``state``: then an earlier try had succeeded."""
         stored = self.states([partition]).get(partition)
         if stored is not None and stored[:-1] == state[:-1]:
             return stored
@@ -236,7 +235,7 @@ class ControllerStore:
     def create_states(
         self, states: Mapping[TopicPartition, LeaderAndIsr]
     ) -> dict[TopicPartition, LeaderAndIsr]:
-        """Create state nodes, and their parents; those that could be, for their partitions."""
+        """Create state nodes and their parents; returns those that were created, by partition."""
         created: dict[TopicPartition, LeaderAndIsr] = {}
         for topic in dict.fromkeys(partition.topic for partition in states):
             try:
@@ -269,10 +268,10 @@ class ControllerStore:
     def write_assignment(
         self, partition: TopicPartition, replicas: Sequence[int]
     ) -> tuple[int, ...]:
-        """Replace the replicas of one partition; the old ones. Other partitions keep theirs.
+        """Replace the replicas of one partition and return the old ones.
 
-        In the same transaction those that leave are noted as to be deleted, and no note of those
-        that enter is left. Raises NoNodeError if the topic is gone, MalformedNodeError.
+        The same transaction notes the removed replicas for deletion, and removes the notes of
+        added ones. Raises NoNodeError if the topic does not exist, and MalformedNodeError.
         """
         path = znodes.topic_path(partition.topic)
         while True:
@@ -288,7 +287,7 @@ class ControllerStore:
                 logger.debug("%s changed while it was being updated", path)
 
     def _notes(self, partition: TopicPartition, before: set[int], after: set[int]) -> list[Op]:
-        """What keeps the notes of replicas to delete true when an assignment changes."""
+        """The operations that update the notes of replicas to delete when an assignment changes."""
         notes: list[Op] = []
         if before - after:
             self._zk.ensure_path(znodes.DELETE_REPLICAS)
@@ -302,7 +301,7 @@ class ControllerStore:
         return notes
 
     def replicas_to_delete(self) -> set[PartitionAndReplica]:
-        """Replicas that no assignment lists any more and whose brokers have not deleted them."""
+        """Replicas that were removed from assignments and that brokers have not deleted yet."""
         found: set[PartitionAndReplica] = set()
         for name in self._children(znodes.DELETE_REPLICAS) or ():
             try:
@@ -314,7 +313,7 @@ class ControllerStore:
         return found
 
     def forget_replicas_to_delete(self, replicas: Iterable[PartitionAndReplica]) -> None:
-        """They have been deleted, or are assigned again."""
+        """Remove the notes of replicas that have been deleted or are assigned again."""
         for replica in replicas:
             try:
                 self._fenced([DeleteOp(znodes.delete_replica_path(*replica))])
@@ -327,7 +326,7 @@ class ControllerStore:
         """Whether the topics, as stored now, list ``replicas``.
 
         Replicas whose partition is not listed, or whose topic cannot be read, are left out. A
-        topic that is gone lists none.
+        deleted topic lists no replicas.
         """
         topics = sorted({replica.topic for replica in replicas})
         paths = [znodes.topic_path(topic) for topic in topics]
@@ -354,11 +353,11 @@ class ControllerStore:
         self._delete_tree(znodes.delete_topic_path(topic))
 
     def delete_topic_request(self, topic: str) -> None:
-        """Drop a request to delete a topic there is not."""
+        """Delete the request to delete a topic that does not exist."""
         self._delete_tree(znodes.delete_topic_path(topic))
 
     def _delete_tree(self, path: str) -> None:
-        """Delete a node and all below, children first; repeated while somebody adds to it."""
+        """Delete a node and its descendants, children first; repeats while nodes are added."""
         while True:
             paths = self._tree([path])
             try:
@@ -369,7 +368,7 @@ class ControllerStore:
                 logger.debug("%s changed while it was being deleted", path)
 
     def _tree(self, level: Sequence[str]) -> list[str]:
-        """``level`` and everything below it, deepest nodes first; nothing if it is gone."""
+        """``level`` and its descendants, deepest nodes first; empty if it does not exist."""
         found: list[str] = []
         for path, names in zip(level, self._each(self._children, level), strict=True):
             if names is not None:
@@ -385,7 +384,7 @@ class ControllerStore:
     # Administrative requests
 
     def finish_reassignments(self, partitions: Collection[TopicPartition]) -> None:
-        """Take ``partitions`` off the reassignment node; delete it when nothing is left on it."""
+        """Remove ``partitions`` from the reassignment node; delete the node when it is empty."""
         path = znodes.REASSIGN_PARTITIONS
         while True:
             found = self._zk.get_if_exists(path)
@@ -413,14 +412,14 @@ class ControllerStore:
         except NoNodeError:
             logger.debug("%s was gone already", znodes.PREFERRED_REPLICA_ELECTION)
 
-    # How
+    # Bulk reads and writes
 
     def _fenced(self, ops: Sequence[Op]) -> list[Any]:
         epoch = election.Epoch(self._context.epoch, self._context.epoch_zk_version)
         return election.fenced(self._zk, epoch, ops)
 
     def _each(self, read: Callable[[T], R], items: Collection[T]) -> list[R]:
-        """``read`` of every item, many at a time: ZooKeeper answers in order but pipelined."""
+        """``read`` every item, many at a time: ZooKeeper answers in order but pipelined."""
         if len(items) < 2:
             return [read(item) for item in items]
         waiting = list(enumerate(items))[::-1]
@@ -450,7 +449,7 @@ def _chunks(items: Sequence[T], size: int) -> Iterable[Sequence[T]]:
 
 
 def _decoded(decode: Callable[[str, bytes], T], path: str, data: bytes) -> T | None:
-    """The payload, or None for one that is malformed."""
+    """The parsed payload; None if it is malformed."""
     try:
         return decode(path, data)
     except znodes.MalformedNodeError as error:

@@ -1,4 +1,4 @@
-"""Offsets per partition in a small text file, replaced as a whole (kafka.server.OffsetCheckpoint).
+"""Offsets per partition in a small text file, written atomically (kafka.server.OffsetCheckpoint).
 
 Lines, each ending in a newline: ``0`` (version), the number of entries, then
 ``<topic> <partition> <offset>`` per entry. An empty file holds no entries.
@@ -37,7 +37,7 @@ class OffsetCheckpoint:
             pass
 
     def write(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Replace the content; on disk when this returns. Raises OSError."""
+        """Replace the content; it is on disk on return. Raises OSError."""
         lines = [str(VERSION), str(len(offsets))]
         lines += [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
         with self._lock:
@@ -50,8 +50,8 @@ class OffsetCheckpoint:
             sync_directory(os.path.dirname(self.path) or ".")
 
     def read(self) -> dict[TopicPartition, int]:
-        """The entries. A file that is not to be understood counts as empty, with a warning
-        (0.8.2.2 refuses to start): the offsets are lower bounds, and 0 is always one."""
+        """The entries. A malformed file counts as empty, with a warning (0.8.2.2 refuses to start):
+        the offsets are lower bounds, and 0 is always a valid one."""
         with self._lock:
             try:
                 with open(self.path, encoding="utf-8") as file:
@@ -64,7 +64,7 @@ class OffsetCheckpoint:
 
 
 def _parse(text: str) -> dict[TopicPartition, int]:
-    """Raises ValueError on anything that ``write`` would not have written."""
+    """Raises ValueError for text that ``write`` does not produce."""
     lines = text.splitlines()
     if not lines:
         return {}

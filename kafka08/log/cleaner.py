@@ -1,16 +1,17 @@
-"""Which compacted log to clean next, and the cleaning of it, step by step (kafka.log.LogCleaner).
+"""Chooses the compacted log to clean next, and cleans it step by step (kafka.log.LogCleaner).
 
-The work on files is done by a child process (``compaction``), one per cleaner thread at most and
-only while there is something to clean; here it is started, watched, and killed when its log is
-truncated, deleted or no longer compacted. Each group of segments it has finished is swapped into
-the Log at once. How far a log is clean is kept per data directory in cleaner-offset-checkpoint,
-in the original's format.
+A child process (``compaction``) works on the files, at most one per cleaner thread and only while
+there is a log to clean. This module starts and watches it, and kills it if its log is truncated,
+deleted or no longer compacted. Each finished group of segments is swapped into the Log at once.
+Each data directory records how far its logs are clean in cleaner-offset-checkpoint, in the
+original's format.
 
-A log is cleaned up to a segment base that its caller vouches for (``clean_until``: committed, so
-that no truncation takes the message that superseded another) and that is on disk.
+A log is cleaned up to a segment base that is on disk and not above ``clean_until``. The caller
+sets that bound to committed offsets, so that a truncation cannot remove a message that has
+superseded another.
 
-Like Log, this belongs to one thread and never switches greenlets; ``clean`` yields what is to be
-waited for. ``truncated`` alone may be called on any thread. Knows no tasks and no replicas.
+Like Log, this belongs to one thread and never switches greenlets; ``clean`` yields the waits and
+blocking calls. Only ``truncated`` may be called on any thread. Does not know tasks or replicas.
 """
 
 from __future__ import annotations
@@ -38,18 +39,18 @@ from kafka08.log.segment import LogSegment
 from kafka08.log.throttler import SharedTime
 
 POLL_SECONDS = 0.05
-# A log that cannot be cleaned is left alone for a minute, then for twice as long, and so on.
+# A log whose cleaning failed is skipped for a minute, then for twice as long, and so on.
 FIRST_RETRY_MS = 60_000
 LAST_RETRY_MS = 3_600_000
 
 logger = logging.getLogger("kafka.log.LogCleaner")
 
-# What ``clean`` yields: seconds to wait, or a call that may block.
+# ``clean`` yields seconds to wait, or a call that may block.
 Wish: TypeAlias = "float | Callable[[], Any]"
 
 
 class State(Enum):
-    """Of a partition (kafka.log.LogCleaningState)."""
+    """The cleaning state of a partition (kafka.log.LogCleaningState)."""
 
     IDLE = "idle"
     IN_PROGRESS = "in progress"
@@ -57,7 +58,7 @@ class State(Enum):
     PAUSED = "paused"
 
 
-# An aborted one is still being given up: its process may not have ended.
+# While it is aborted its process may not have ended yet.
 LEGAL_NEXT = {
     State.IDLE: {State.IN_PROGRESS, State.PAUSED},
     State.IN_PROGRESS: {State.IDLE, State.ABORTED},
@@ -67,24 +68,24 @@ LEGAL_NEXT = {
 
 
 class Process(Protocol):
-    """A compaction under way elsewhere."""
+    """A running compaction."""
 
     def poll(self) -> list[dict[str, Any]]:
         """The events since the last call (``compaction.events``), without waiting."""
 
     @property
     def exit_status(self) -> int | None:
-        """None while it runs."""
+        """The exit status; None while it runs."""
 
     def kill(self) -> None:
-        """End it; it writes nothing more when this returns. Harmless when it has ended."""
+        """End it: it does not write after this returns. Harmless if it has ended."""
 
 
 Start = Callable[[Job], Process]
 
 
 class LogToClean(NamedTuple):
-    """A log that may be cleaned from ``first_dirty_offset`` to ``end_offset``, segment bases."""
+    """A log that may be cleaned from ``first_dirty_offset`` to ``end_offset`` (segment bases)."""
 
     topic_partition: TopicPartition
     log: Log
@@ -100,7 +101,7 @@ class LogToClean(NamedTuple):
 
 
 class LogCleaner:
-    """Cleans the logs of the live mapping ``logs``; ``clean_until`` bounds how far (see module).
+    """Cleans the logs of the live mapping ``logs``, each up to ``clean_until`` (see the module).
 
     ``start`` starts a compaction, by default in a process of its own.
     """
@@ -122,22 +123,22 @@ class LogCleaner:
         self._throttle = SharedTime()
         self._start = start or CleanerProcess
         self._states: dict[TopicPartition, State] = {}
-        self._pausing: set[TopicPartition] = set()  # aborted, to be paused then
+        self._pausing: set[TopicPartition] = set()  # being aborted, paused afterwards
         self._processes: dict[TopicPartition, Process] = {}
         self._set_aside: dict[TopicPartition, tuple[int, int]] = {}  # (until, for how long), ms
         self._lock = threading.Lock()
         self._checkpoints: dict[str, OffsetCheckpoint] = {}
         self._cleaned: dict[str, dict[TopicPartition, int]] = {}
-        self._unwritten: set[str] = set()  # directories whose file says what is no longer so
+        self._unwritten: set[str] = set()  # directories whose checkpoint file is out of date
         for path in log_dirs:
             self.add_directory(path)
 
     # How far logs are clean
 
     def add_directory(self, path: str) -> None:
-        """Take over the checkpoint of a data directory whose logs are loaded. Raises OSError.
+        """Read the checkpoint of a data directory whose logs are loaded. Raises OSError.
 
-        What it says of logs that are gone would hold for new ones of their names.
+        Entries of deleted logs are dropped, as they would apply to new logs of the same name.
         """
         file = OffsetCheckpoint(os.path.join(path, CLEANER_CHECKPOINT_FILE))
         recorded = file.read()
@@ -156,13 +157,13 @@ class LogCleaner:
         self._write_changes()
 
     def remove_directory(self, path: str) -> None:
-        """A data directory has failed: its checkpoint is not to be touched any more."""
+        """A data directory has failed: stop using its checkpoint."""
         with self._lock:
             self._checkpoints.pop(path, None)
             self._unwritten.discard(path)
 
     def _check_against(self, log: Log) -> None:
-        """A checkpoint behind the log's end is from before a crash cut the log, and is void."""
+        """Reset a checkpoint above the log's end: a crash has cut the log since."""
         cleaned = self.checkpoint(log)
         if cleaned is not None and cleaned > log.log_end_offset:
             logger.warning(
@@ -172,11 +173,11 @@ class LogCleaner:
             self._note(log, log.log_start_offset)
 
     def checkpoint(self, log: Log) -> int | None:
-        """What is recorded for a log; None if it has never been cleaned."""
+        """The checkpoint of a log; None if it has never been cleaned."""
         return self._cleaned.get(os.path.dirname(log.directory), {}).get(log.topic_partition)
 
     def _record(self, log: Log, offset: int | None) -> None:
-        """Write a log's checkpoint, or with None its absence. Raises OSError."""
+        """Write a log's checkpoint; None removes it. Raises OSError."""
         self._note(log, offset)
         self._write(os.path.dirname(log.directory))
 
@@ -207,26 +208,26 @@ class LogCleaner:
         return failures
 
     def truncated(self) -> list[DiskFailure]:
-        """Lower the checkpoints of logs that were truncated below them, and write those that
-        could not be written before. To be called after each truncation: what is appended then
-        is dirty again. Safe on any thread."""
+        """Lower the checkpoints of logs that were truncated below them, and retry failed writes.
+        Must be called after each truncation: messages appended then are dirty. Safe on any
+        thread."""
         for log in list(self._logs.values()):
             lowest = log.take_lowest_truncation()
             cleaned = self.checkpoint(log)
             if lowest is not None and cleaned is not None and lowest < cleaned:
-                # none at all for a log that begins anew: a power cut can bring its old content back
+                # remove it for a log that was emptied: a power cut can bring its old content back
                 self._note(log, lowest if lowest >= log.log_start_offset else None)
         return self._write_changes()
 
     def deleted(self, log: Log) -> None:
-        """Forget a log: to be called with its directory still there."""
+        """Remove a log's state. Must be called while its directory still exists."""
         self.abort(log.topic_partition)
         self._set_aside.pop(log.topic_partition, None)
         if self.checkpoint(log) is not None:
             try:
                 self._record(log, None)
-            except OSError as error:  # it is written again before a log of this name is made
-                logger.warning("The checkpoint of %s stays for now: %s", log.name, error)
+            except OSError as error:  # it is written again before a log of this name is created
+                logger.warning("The checkpoint of %s could not be removed yet: %s", log.name, error)
 
     # States
 
@@ -245,7 +246,7 @@ class LogCleaner:
             self._states[key] = state
 
     def abort(self, key: TopicPartition) -> None:
-        """End the cleaning of a partition if there is one: its process is dead on return."""
+        """End the cleaning of a partition, if any. Its process has ended on return."""
         if self.state(key) is State.IN_PROGRESS:
             self._enter(key, State.ABORTED)
             process = self._processes.get(key)
@@ -254,7 +255,7 @@ class LogCleaner:
             logger.info("The cleaning for partition %s is aborted", key)
 
     def abort_and_pause(self, key: TopicPartition) -> None:
-        """End the cleaning of a partition, and begin none until ``resume``."""
+        """End the cleaning of a partition, and do not clean it until ``resume``."""
         self.abort(key)
         if self.state(key) is State.ABORTED:
             self._pausing.add(key)
@@ -272,7 +273,7 @@ class LogCleaner:
     # Selection
 
     def grab_filthiest_log(self) -> LogToClean | None:
-        """The log to clean next, now in progress; None when none is dirty enough."""
+        """The log to clean next, marked as in progress; None if no log is dirty enough."""
         now = self._clock.millis()
         cleanable = [
             self._to_clean(log)
@@ -297,7 +298,7 @@ class LogCleaner:
         segments = log.segments
         bases = [segment.base_offset for segment in segments]
         first = self._first_dirty(log, bases)
-        # A segment may go in when all of it, up to the next one's base, is vouched for.
+        # A segment may be cleaned if all of it, up to the next one's base, is below the bound.
         known = bisect_right(bases, min(self.clean_until(key), log.log_end_offset)) - 1
         end = bases[max(known, 0)]
         clean = sum([s.size for s in segments if s.base_offset < first])
@@ -305,7 +306,7 @@ class LogCleaner:
         return LogToClean(key, log, first, end, clean, dirty)
 
     def _first_dirty(self, log: Log, bases: list[int]) -> int:
-        """The checkpoint, if it makes sense for the log as it is, moved down to a segment base."""
+        """The checkpoint, if it is valid for the log, moved down to a segment base."""
         cleaned = self.checkpoint(log)
         if cleaned is None or not bases[0] <= cleaned <= log.log_end_offset:
             return bases[0]
@@ -316,9 +317,9 @@ class LogCleaner:
     def clean(
         self, found: LogToClean, thread: int = 0
     ) -> Generator[Wish, None, DiskFailure | None]:
-        """Clean a grabbed log. Yields seconds to wait and calls that block; what these raise is
-        to be thrown in. Closing the iterator ends the cleaning. The last thing it does is to
-        make the partition idle again, whatever happened. Returns the I/O error that ended it."""
+        """Clean a grabbed log. Yields seconds to wait and calls that block; throw their exceptions
+        into the iterator. Closing the iterator ends the cleaning. At its end the partition is idle
+        again in any case. Returns the I/O error that ended it, if any."""
         key, log = found.topic_partition, found.log
         truncations = log.truncations
         is_valid = partial(self._is_valid, found, truncations)
@@ -328,7 +329,7 @@ class LogCleaner:
             while is_valid() and first < found.end_offset:
                 first = yield from self._pass(found, first, thread, is_valid)
             if is_valid():
-                self._record(log, first)  # here and now: no truncation may come in between
+                self._record(log, first)  # at once: no truncation may come in between
                 self._set_aside.pop(key, None)
         except (KafkaError, OSError) as error:
             if is_valid():
@@ -341,7 +342,7 @@ class LogCleaner:
         return None
 
     def _is_valid(self, found: LogToClean, truncations: int) -> bool:
-        """Whether the log is still as it was when its cleaning began."""
+        """Whether the log is unchanged since its cleaning began."""
         return (
             self._states.get(found.topic_partition) is State.IN_PROGRESS
             and self._logs.get(found.topic_partition) is found.log
@@ -359,15 +360,15 @@ class LogCleaner:
     def _pass(
         self, found: LogToClean, first: int, thread: int, is_valid: Callable[[], bool]
     ) -> Generator[Wish, None, int]:
-        """One map and one copy; returns the first offset not cleaned.
+        """Build one map and copy the segments once; returns the first offset not cleaned.
 
-        Raises KafkaError when the process fails, and OSError.
+        Raises KafkaError if the process fails, and OSError.
         """
         key, log = found.topic_partition, found.log
         job = self._job(found, first)
         try:
             process = self._start(job)
-        except OSError as error:  # no fault of the log's disk
+        except OSError as error:  # not an error of the log's disk
             raise KafkaError(f"The cleaner process did not start: {error}") from error
         self._processes[key] = process
         try:
@@ -436,7 +437,7 @@ class LogCleaner:
         except BaseException:
             log.abandon_swap()
             raise
-        if not is_valid():  # a truncation has taken the swap back already
+        if not is_valid():  # a truncation has undone the swap already
             log.abandon_swap()
             return
         old = log.replace_segments()
@@ -444,7 +445,7 @@ class LogCleaner:
         log.delete_files(old)
 
     def _remove_cleaned(self, job: Job) -> None:
-        """Remove what a process left behind."""
+        """Remove files that a process left behind."""
         for source in job.sources:
             remove_cleaned(job.directory, source.base_offset)
 
@@ -454,7 +455,7 @@ def _source(segment: LogSegment, following: int) -> Source:
 
 
 def _record_stats(thread: int, name: str, first: int, end: int, stats: Stats) -> None:
-    """The lines of LogCleaner.CleanerThread.recordStats."""
+    """The log lines of LogCleaner.CleanerThread.recordStats."""
 
     def mb(count: float) -> float:
         return count / (1024 * 1024)

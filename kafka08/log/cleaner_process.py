@@ -1,4 +1,4 @@
-"""A compaction in a process of its own, and the pipe it tells its events through."""
+"""Runs a compaction in a child process and reads its events from a pipe."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 from kafka08.log.compaction import Job, encode_job, parse_events
 
 _ROOT = str(Path(__file__).resolve().parents[2])
-# Killed, a process is gone within milliseconds, unless a disk holds it in the kernel.
+# A killed process ends within milliseconds, unless it waits for a disk in the kernel.
 _KILL_SECONDS = 1.0
 
 
 class CleanerProcess:
-    """``python -m kafka08.log.compaction`` at work on ``job``. Nothing here waits, but ``kill``
-    for the end of the process. Raises OSError when it cannot be started."""
+    """Runs ``python -m kafka08.log.compaction`` on ``job``. Only ``kill`` waits, for the end of
+    the process. Raises OSError if it cannot be started."""
 
     def __init__(self, job: Job) -> None:
         self._process = subprocess.Popen(
@@ -36,8 +36,8 @@ class CleanerProcess:
         self._send()
 
     def _send(self) -> None:
-        """Write what the pipe takes of the job, which may list many segments. The pipe stays
-        open: its end tells the child that this process is gone."""
+        """Write as much of the job as the pipe accepts; a job may list many segments. The pipe
+        stays open: its end tells the child that this process has died."""
         try:
             while self._unsent:
                 sent = os.write(self._input.fileno(), self._unsent)
@@ -61,12 +61,12 @@ class CleanerProcess:
         return self._process.poll()
 
     def kill(self) -> None:
-        """End the process, if it has not; release the pipes."""
+        """End the process if it is still running, and release the pipes."""
         self._process.kill()
         try:
             self._process.wait(_KILL_SECONDS)
         except subprocess.TimeoutExpired:
-            pass  # it can do no more than finish the one call that holds it
+            pass  # it can only finish the kernel call that it waits in
         if not self._output.closed:
             self._output.close()
             self._input.close()

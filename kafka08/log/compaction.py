@@ -1,14 +1,14 @@
-"""Compaction as work on files: the sealed segments of one log in, cleaned ones beside them out.
+"""Compacts the sealed segments of one log into new files beside them.
 
-Mirrors kafka.log.Cleaner, and ends where that swaps: a group of segments becomes
-``<first base>.log.cleaned`` and ``.index.cleaned``, on disk, and is told to the caller; nothing
-that exists is touched. The broker runs this module as a child process (``main``), since the
-interpreter's lock would hold up every request meanwhile.
+Mirrors kafka.log.Cleaner up to the swap: a group of segments becomes ``<first base>.log.cleaned``
+and ``.index.cleaned`` on disk, and is reported to the caller. Existing files are not changed. The
+broker runs this module as a child process (``main``), because in the broker the interpreter's lock
+would block requests meanwhile.
 
-Differences from the original, all faults there: wrappers are read by their own sizes and what
-survives of one stays compressed; messages without a key survive; the checkpoint need not be a
-segment's base, and a map that is full ends a pass anywhere; damage ends the cleaning of this one
-log with an error. Knows no Log, no checkpoint and no schedule.
+Differences from the original, all of them faults there: wrappers are read by their own sizes and
+stay compressed; messages without a key survive; the checkpoint need not be a segment's base, and a
+full map ends a pass at any offset; damage ends the cleaning of only this log, with an error. Does
+not know Log, checkpoints or schedules.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NICENESS = 10
 
 _MIN_BUFFER = 4096
 _INDEX_ENTRY_BYTES = 8
-_STRETCH = 256 * 1024  # bytes of messages looked at at a time
+_STRETCH = 256 * 1024  # bytes of messages processed at a time
 
 
 class Source(NamedTuple):
@@ -61,10 +61,10 @@ class Source(NamedTuple):
 class Job(NamedTuple):
     """One pass over one log.
 
-    ``sources``: its sealed segments that may be cleaned, from the log's start. Everything below
-    ``first_dirty_offset`` has been in a map before; tombstones go by the age of the last segment
-    that begins below ``horizon_offset``, which is the same in the first pass. ``max_entries``
-    bounds the map, ``throttle_fd`` is what Throttler shares (-1: no limit).
+    ``sources``: its sealed segments that may be cleaned, from the log's start. All messages below
+    ``first_dirty_offset`` have been in a map before. The age of tombstones is that of the last
+    segment that begins below ``horizon_offset``, which is the same in the first pass.
+    ``max_entries`` bounds the map. ``throttle_fd`` is shared by Throttlers (-1: no limit).
     """
 
     directory: str
@@ -90,7 +90,7 @@ class Job(NamedTuple):
 
 
 class Stats(NamedTuple):
-    """What a pass did (kafka.log.CleanerStats); times in seconds, messages are entries."""
+    """Statistics of a pass (kafka.log.CleanerStats); times in seconds, messages are entries."""
 
     map_bytes_read: int = 0
     index_seconds: float = 0.0
@@ -103,7 +103,7 @@ class Stats(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A group of segments that was cleaned; ``changed`` says that cleaned files are waiting."""
+    """A group of segments that was cleaned; ``changed`` if cleaned files are ready."""
 
     bases: tuple[int, ...]
     changed: bool
@@ -115,9 +115,9 @@ Done = Callable[[Group], None]
 
 
 def clean(job: Job, say: Say, done: Done, throttler: Throttler) -> tuple[int, Stats]:
-    """Clean one log as far as one map reaches: the first offset not cleaned, and what was done.
+    """Clean one log as far as one map reaches; returns the first offset not cleaned and statistics.
 
-    ``say`` gets the lines of the original's log, ``done`` each group once its files are on disk.
+    ``say`` receives the lines of the original's log, ``done`` each group when it is on disk.
     Raises KafkaError (damage in the log) and OSError.
     """
     started = time.monotonic()
@@ -146,7 +146,7 @@ def clean(job: Job, say: Say, done: Done, throttler: Throttler) -> tuple[int, St
 
 
 class Reader:
-    """Reads log files in pieces of whole entries, of any size, and pays for them."""
+    """Reads log files in pieces of whole entries, at the throttled rate."""
 
     def __init__(self, buffer_bytes: int, throttler: Throttler) -> None:
         self.buffer_bytes = max(buffer_bytes, _MIN_BUFFER)
@@ -154,8 +154,8 @@ class Reader:
         self.bytes_read = 0
 
     def walk(self, path: str, size: int, take: Callable[[bytes], int | None]) -> None:
-        """Hand the first ``size`` bytes of a file to ``take``, which says how many it used:
-        0 if it needs more to see a whole entry, None to stop."""
+        """Pass the first ``size`` bytes of a file to ``take``, which returns how many it used:
+        0 if it needs more for a whole entry, None to stop."""
         with open(path, "rb", buffering=0) as file:
             position, want = 0, self.buffer_bytes
             while position < size:
@@ -175,10 +175,10 @@ class Reader:
 
 
 def build_offset_map(job: Job, key_map: KeyMap, reader: Reader, say: Say) -> int:
-    """Map the dirty part, or as much as there is room for; the first offset not mapped.
+    """Map as much of the dirty part as fits; returns the first offset not mapped.
 
-    That is the base of a segment wherever one fits into the map as a whole, as the original's
-    checkpoint must be, and lies within the first dirty segment where it alone does not.
+    That offset is the base of a segment, as the original's checkpoint must be, unless not even
+    the first dirty segment fits into the map; then it lies within that segment.
     """
     dirty = [s for s in job.sources if s.next_base_offset > job.first_dirty_offset]
     start, end = job.first_dirty_offset, job.first_dirty_offset
@@ -204,7 +204,7 @@ def build_offset_map(job: Job, key_map: KeyMap, reader: Reader, say: Say) -> int
 
 
 def delete_horizon_ms(job: Job) -> int:
-    """Tombstones in segments last modified up to then go (ms; 0 when nothing is clean yet)."""
+    """Tombstones in segments last modified up to this time are removed (ms; 0 in a first pass)."""
     clean = [s for s in job.sources if s.base_offset < job.horizon_offset]
     if not clean:
         return 0
@@ -214,7 +214,7 @@ def delete_horizon_ms(job: Job) -> int:
 def group_segments(job: Job, end_offset: int) -> list[list[Source]]:
     """The segments below ``end_offset``, in runs that fit one segment (groupSegmentsBySize).
 
-    Sizes count as before the cleaning. A run spans no more offsets than an index can tell.
+    Sizes are those before the cleaning. A run spans at most the offsets that an index can hold.
     """
     groups: list[list[Source]] = []
     size = index_size = 0
@@ -257,7 +257,7 @@ def _clean_group(
                 f"{_date(modified)}) into {base}, "
                 f"{'retaining' if retain else 'discarding'} deletes."
             )
-            # Not the last mapped message: its offset shows followers how far the log reaches.
+            # The last mapped message stays: its offset shows followers how far the log reaches.
             writer.tombstones_below = -1 if retain else key_map.last_offset
             reader.walk(path, source.size, writer.take)
         changed = writer.dropped or len(group) > 1
@@ -274,8 +274,8 @@ def _clean_group(
 class Writer:
     """The cleaned segment of a group, being written.
 
-    Stretches of the source in which everything survives go out as they are. ``dropped`` says
-    that the content differs from the source's.
+    Stretches of the source in which all messages survive are copied unchanged. ``dropped`` is
+    true if the content differs from the source's.
     """
 
     def __init__(self, job: Job, base_offset: int, key_map: KeyMap, throttler: Throttler) -> None:
@@ -300,9 +300,9 @@ class Writer:
         self.dropped = False
 
     def take(self, data: bytes) -> int:
-        """Write what survives of the whole entries of ``data``; bytes walked over.
+        """Write the surviving entries of ``data``; returns the bytes processed.
 
-        Raises InvalidMessageError (crc, sizes, order) and what ``inner.leaves`` raises.
+        Raises InvalidMessageError (crc, sizes, order) and the errors of ``wrappers.leaves``.
         """
         view = memoryview(data)
         position, end = 0, len(data)
@@ -321,10 +321,10 @@ class Writer:
         return position
 
     def _take_plain(self, data: bytes, view: memoryview, position: int, walked: Walked) -> None:
-        """Write what survives of a stretch of plain messages."""
+        """Write the surviving messages of a stretch of plain messages."""
         latest, digest = self._key_map.latest, self._key_map.digest
         tombstones_below = self.tombstones_below
-        start, lost = position, -1  # where what survives so far begins, and the entry before it
+        start, lost = position, -1  # start of the surviving run, and of the entry before it
         kept = walked.count
         shift = self.size - position
         last_kept, indexed, interval = (
@@ -360,7 +360,7 @@ class Writer:
         self._write(parts[0] if len(parts) == 1 else b"".join(parts))
 
     def _take_wrapper(self, data: bytes, view: memoryview, position: int) -> int:
-        """Write what survives of a wrapper; returns where it ends."""
+        """Write the surviving messages of a wrapper; returns where it ends."""
         offset, stop = offset_and_stop(data, position)
         instead = self._wrapper(data, position, stop, offset)
         self._last = offset
@@ -377,13 +377,13 @@ class Writer:
         return stop
 
     def _add_index_entry(self, offset: int, position: int) -> None:
-        """One above the previous entry's offset is right for plain entries and wrappers alike."""
+        """Index one above the previous entry's offset: valid for plain entries and wrappers."""
         if len(self._index) < self._index_room:
             relative = offset - self._base_offset
             self._index += relative.to_bytes(4, "big") + position.to_bytes(4, "big")
 
     def _wrapper(self, data: bytes, position: int, stop: int, offset: int) -> bytes | None:
-        """What to write instead of a wrapper: nothing, a smaller one, or None: it stays."""
+        """The bytes to write instead of a wrapper: empty, a smaller one, or None to keep it."""
         found = wrapper_leaves(data, position, stop)
         is_superseded, tombstones_below = self._key_map.is_superseded, self.tombstones_below
         table = bytearray()
@@ -407,7 +407,7 @@ class Writer:
         key = None if span is None else data[span[0] : span[1]]
         codec = codec_of(data, position)
         instead = encode_entry(key, compress(codec, table), last, codec)
-        # What got larger than a message may be would hang consumers; duplicates do no harm.
+        # A message larger than the limit would block consumers; superseded ones are harmless.
         limit = max(stop - position, self._job.max_message_bytes)
         return instead if len(instead) <= limit else None
 
@@ -422,7 +422,7 @@ class Writer:
         self._throttler.maybe_throttle(len(data))
 
     def finish(self, modified_ns: int) -> None:
-        """Bring both files to the disk, with the time of the group's last segment."""
+        """Sync both files, with the modification time of the group's last segment."""
         os.utime(self._fd, ns=(modified_ns, modified_ns))
         os.fsync(self._fd)
         index_fd = os.open(self._index_path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666)
@@ -439,7 +439,7 @@ class Writer:
 
 
 def remove_cleaned(directory: str, base_offset: int) -> None:
-    """Remove the cleaned files of a group, if they are there."""
+    """Remove the cleaned files of a group, if they exist."""
     stem = os.path.join(directory, f"{base_offset:020d}")
     for path in (stem + ".log" + CLEANED_SUFFIX, stem + ".index" + CLEANED_SUFFIX):
         try:
@@ -457,7 +457,7 @@ def _modified_ms(path: str) -> int:
 
 
 def _date(millis: int) -> str:
-    """As Java prints a Date."""
+    """A time in the format of Java's Date."""
     return time.strftime("%a %b %d %H:%M:%S %Z %Y", time.localtime(millis / 1000))
 
 
@@ -465,7 +465,7 @@ def _date(millis: int) -> str:
 
 
 def encode_job(job: Job) -> bytes:
-    """One line of JSON, ``decode_job``'s counterpart."""
+    """One line of JSON; ``decode_job`` reads it."""
     return json.dumps(job._asdict()).encode() + b"\n"
 
 
@@ -476,8 +476,8 @@ def decode_job(line: bytes) -> Job:
 
 
 def events(job: Job, emit: Callable[[dict[str, Any]], None], throttler: Throttler) -> None:
-    """``clean`` told in events: {"say": line}, {"group": Group}, then {"end": offset, "stats":
-    Stats}, or {"error": text}, with an "errno" if a file could not be read or written."""
+    """Run ``clean`` and emit events: {"say": line}, {"group": Group}, then {"end": offset,
+    "stats": Stats}, or {"error": text}, with "errno" if a file could not be read or written."""
     try:
         end, stats = clean(
             job,
@@ -495,15 +495,15 @@ def events(job: Job, emit: Callable[[dict[str, Any]], None], throttler: Throttle
 
 
 def main() -> None:
-    """Do the job read from the standard input, telling events as lines of JSON.
+    """Run the job read from standard input, and print events as lines of JSON.
 
-    Ends at once when that input ends: then the broker is gone, and its successor may be about
-    to write the same files.
+    Ends at once when standard input ends: then the broker has died, and its successor may
+    soon write the same files.
     """
     job = decode_job(sys.stdin.buffer.readline())
     threading.Thread(target=_die_with_parent, daemon=True).start()
     os.nice(NICENESS)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # from the terminal it is the broker's to handle
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the broker handles Ctrl-C in the terminal
     rate = job.rate if job.throttle_fd >= 0 else float("inf")
     events(job, _print_event, Throttler(rate, job.throttle_fd))
 

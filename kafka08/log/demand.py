@@ -1,8 +1,8 @@
-"""Whether consumers are near enough to a log's end for work done ahead of them to be of use.
+"""Tells whether consumers are near a log's end, so that preparing data for them is of use.
 
-What is prepared for them is kept in bounded memory elsewhere, so a log that nobody reads, or only
-from far behind, shall not have it made: at most ``AHEAD_BYTES`` are prepared, then nothing more
-until a consumer has come to where these began. Knows neither what is prepared nor who reads.
+Prepared data is kept in bounded memory elsewhere. So none is prepared for a log that has no
+consumers, or only consumers far behind: after ``AHEAD_BYTES`` preparation stops until a consumer
+has reached the start of the prepared data. Does not know what is prepared or who reads.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ class Demand:
         return self._prepared < AHEAD_BYTES
 
     def prepared(self, octets: int) -> None:
-        """So much more has been made ready at the log's end."""
+        """Record that more bytes were prepared at the log's end."""
         self._prepared += octets
 
     def read_at(self, offset: int, log_end_offset: int) -> None:
-        """A consumer asks for what lies at ``offset``."""
+        """Record that a consumer fetches from ``offset``."""
         if offset >= self._since:
             self._since = log_end_offset
             self._prepared = 0
 
     def cut_at(self, offset: int) -> None:
-        """The log ends at ``offset`` now."""
+        """Record that the log now ends at ``offset``."""
         self._since = min(self._since, offset)

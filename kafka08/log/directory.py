@@ -1,6 +1,6 @@
-"""A data directory as a whole: its lock, its clean-shutdown marker, its partitions' names.
+"""A data directory: its lock, its clean-shutdown marker, its partitions' names.
 
-Mirrors kafka.utils.FileLock and parts of kafka.log.LogManager. Knows no log.
+Mirrors kafka.utils.FileLock and parts of kafka.log.LogManager. Does not know logs.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ LOG_DIRS_FILE = ".kafka_log_dirs"
 
 logger = logging.getLogger("kafka.log.LogManager")
 
-# A POSIX record lock does not keep its own process out, and is lost when any descriptor of the
-# file is closed: so within the process ownership is by path, told before the file is opened.
+# A POSIX record lock does not exclude its own process, and is lost when any descriptor of the
+# file is closed. So within the process ownership is by path, checked before the file is opened.
 _owned: set[str] = set()
 _owned_guard = threading.Lock()
 
 
 def sync_directory(path: str) -> None:
-    """Make the names in a directory durable: POSIX promises a synced file only its content."""
+    """Make the names in a directory durable: syncing a file covers only its content."""
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)
@@ -40,23 +40,23 @@ def sync_directory(path: str) -> None:
 
 
 def put_aside(path: str) -> None:
-    """Give what lies where something of ours belongs another name, with a warning."""
+    """Rename a file or directory that lies where one of ours belongs, with a warning."""
     number, aside = 0, path + ".aside"
     while os.path.lexists(aside):
         number += 1
         aside = f"{path}.aside{number}"
-    logger.warning("%s is not what belongs there. It is renamed to %s.", path, aside)
+    logger.warning("%s is not of the expected kind. It is renamed to %s.", path, aside)
     os.rename(path, aside)
 
 
 def make_way(path: str) -> None:
-    """Put a directory aside that lies where a file of ours belongs."""
+    """Rename a directory that lies where a file of ours belongs."""
     if os.path.isdir(path):
         put_aside(path)
 
 
 def read_log_dirs(path: str) -> list[str]:
-    """The data directories in use when that at ``path`` last was; none if it does not say."""
+    """The data directories that were in use together with ``path``; empty if not recorded."""
     try:
         with open(os.path.join(path, LOG_DIRS_FILE), encoding="utf-8") as file:
             return file.read().splitlines()
@@ -65,7 +65,7 @@ def read_log_dirs(path: str) -> list[str]:
 
 
 def write_log_dirs(path: str, log_dirs: Sequence[str]) -> None:
-    """Leave in the directory which ones are in use. Raises OSError."""
+    """Record in the directory which data directories are in use. Raises OSError."""
     target = os.path.join(path, LOG_DIRS_FILE)
     for each in (target, target + ".tmp"):
         make_way(each)
@@ -78,7 +78,7 @@ def write_log_dirs(path: str, log_dirs: Sequence[str]) -> None:
 
 
 def parse_log_name(name: str) -> TopicPartition | None:
-    """The partition that a directory of this name holds; None for a name that is not ours."""
+    """The partition of a directory's name; None if it is not the name of a partition."""
     topic, _, digits = name.rpartition("-")
     if not digits.isascii() or not digits.isdigit() or str(int(digits)) != digits:
         return None
@@ -98,7 +98,7 @@ class UnusableDirectoryError(KafkaError):
 class LogDirectory:
     """The data directory at ``path``: created if missing, and locked until ``unlock``.
 
-    Raises KafkaError when it is in use, UnusableDirectoryError (both in the words of
+    Raises KafkaError if it is in use, UnusableDirectoryError (both with the texts of
     kafka.log.LogManager) or OSError.
     """
 
@@ -136,7 +136,7 @@ class LogDirectory:
             return fd
 
     def unlock(self) -> None:
-        """Give the directory up; the lock file stays. Harmless when done twice."""
+        """Release the lock; the lock file stays. Harmless if repeated."""
         with _owned_guard:
             if self._lock_fd >= 0:
                 os.close(self._lock_fd)
@@ -151,25 +151,25 @@ class LogDirectory:
         return os.path.isfile(self.file(CLEAN_SHUTDOWN_FILE))
 
     def mark_clean(self) -> None:
-        """Leave the marker: every log here is flushed and closed."""
+        """Write the marker: every log here is flushed and closed."""
         with open(self.file(CLEAN_SHUTDOWN_FILE), "a"):
             pass
 
     def unmark_clean(self) -> None:
-        """Remove the marker: from here on a crash needs recovery."""
+        """Remove the marker: from now on a crash needs recovery."""
         make_way(self.file(CLEAN_SHUTDOWN_FILE))
         try:
             os.unlink(self.file(CLEAN_SHUTDOWN_FILE))
         except FileNotFoundError:
             return
-        # a marker that came back after a power cut would vouch for what was never checked
+        # a marker that came back after a power cut would vouch for unchecked logs
         sync_directory(self.path)
 
     def partitions(self) -> dict[TopicPartition, str]:
-        """The partitions kept here, with their directories. Others are skipped with a warning
-        (0.8.2.2 refuses to start). Raises OSError."""
+        """The partitions kept here, with their directories. Directories with other names are
+        skipped with a warning (0.8.2.2 refuses to start). Raises OSError."""
         with os.scandir(self.path) as entries:
-            # is_dir raises where os.path.isdir would call an unreadable partition no directory
+            # is_dir raises for an unreadable partition; os.path.isdir would return False
             names = sorted(entry.name for entry in entries if entry.is_dir())
         found = {}
         for name in names:

@@ -1,7 +1,7 @@
-"""Which I/O errors mean that a data directory cannot be relied on any more.
+"""Classifies I/O errors: which ones mean that a data directory has failed.
 
-0.8.2.2 halts on any of them (kafka.common.KafkaStorageException). Here a directory can fail
-alone; ``DiskFailure`` is how the blocking code of this package tells its caller, who acts.
+0.8.2.2 halts on any of them (kafka.common.KafkaStorageException). Here a single directory can
+fail. The blocking code of this package reports it as ``DiskFailure``, and its caller acts on it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import errno
 import os
 from typing import NamedTuple
 
-# The process or the machine is short of something: it may be there again in a moment, and what
-# was refused has left nothing behind.
+# The process or the machine lacks a resource. It may be available again soon, and the failed
+# call has had no effect.
 _SHORTAGES = frozenset(
     (
         errno.ENOSPC,
@@ -26,19 +26,19 @@ _SHORTAGES = frozenset(
 
 
 class SyncError(OSError):
-    """An fsync failed: what was written since the last one may be lost, whatever a later one
-    says."""
+    """An fsync failed: data written since the last one may be lost, even if a later fsync
+    succeeds."""
 
 
 class DiskFailure(NamedTuple):
-    """A data directory (its absolute path) that failed, and how."""
+    """A data directory (its absolute path) that failed, and its error."""
 
     directory: str
     error: OSError
 
 
 def is_shortage(error: BaseException | None) -> bool:
-    """Whether what was refused may be granted in a moment."""
+    """Whether the refused call may succeed soon."""
     return (
         isinstance(error, OSError)
         and error.errno in _SHORTAGES
@@ -47,7 +47,7 @@ def is_shortage(error: BaseException | None) -> bool:
 
 
 def is_full(error: OSError) -> bool:
-    """Whether there was no room on the disk. (Room within a user's quota is not to be seen.)"""
+    """Whether the disk was full. (A user's quota cannot be seen.)"""
     return error.errno == errno.ENOSPC
 
 
@@ -59,7 +59,7 @@ def has_room(directory: str, wanted: int) -> bool:
 
 
 def is_failure(directory: str, error: OSError) -> bool:
-    """Whether ``error``, met at a file below a data directory, is the directory's end."""
+    """Whether ``error``, raised for a file below a data directory, means the directory failed."""
     if isinstance(error, FileNotFoundError):
-        return not os.path.isdir(directory)  # else somebody removed a file by hand
+        return not os.path.isdir(directory)  # otherwise a file was removed by hand
     return not is_shortage(error)

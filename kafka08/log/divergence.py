@@ -1,4 +1,4 @@
-"""Where a follower's log stops agreeing with its leader's: pure comparison of stored bytes."""
+"""Finds where a follower's log differs from its leader's, by comparing stored bytes. Pure."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from kafka08.message.sets import iter_messages
 
 
 class Agreement(NamedTuple):
-    """``verified``: everything below this offset agrees. ``conflict``: what is there does not."""
+    """``verified``: all entries below this offset agree. ``conflict``: the entry there differs."""
 
     verified: int
     conflict: bool
 
 
 def compare(local: bytes, leader: memoryview, offset: int, *, compacted: bool) -> Agreement:
-    """Compare local entries from ``offset`` on with what the leader sent for the same offset.
+    """Compare local entries from ``offset`` on with the leader's from the same offset.
 
-    Both may end inside an entry; only what both show whole is judged. In a compacted topic an
-    entry that one side lacks is a gap, not a conflict: either side may have been cleaned
-    further than the other. So may a wrapper: there only messages that both have are compared.
+    Both may end inside an entry; only entries that both have as a whole are compared. In a
+    compacted topic an entry that one side lacks is a gap, not a conflict: either side may have
+    been cleaned further. The same holds within wrappers: only messages in both are compared.
     """
     if local and bytes(leader[: len(local)]) == local[: len(leader)]:
         shorter = local if len(local) <= len(leader) else leader
@@ -58,7 +58,7 @@ def _bytes_of(buffer: bytes | memoryview, entry: Entry) -> bytes:
 
 
 def _same_messages(mine: bytes, its: bytes) -> bool:
-    """Whether two wrappers tell the same of each offset that both have."""
+    """Whether two wrappers have equal messages at each offset that both have."""
     try:
         known = {message.offset: message[1:3] for message in iter_messages(mine)}
         return all(known.get(m.offset, m[1:3]) == m[1:3] for m in iter_messages(its))

@@ -119,7 +119,7 @@ def test_a_directory_where_a_file_of_the_data_directory_belongs(
     path.unlink(missing_ok=True)
     (path / "below").mkdir(parents=True)
     manager = start()
-    assert f"{path} is not what belongs there" in caplog.text
+    assert f"{path} is not of the expected kind" in caplog.text
     assert (tmp_path / "a" / f"{name}.aside" / "below").is_dir()
     assert everything(manager.logs[T0]) == [(0, "x")]
     assert manager.checkpoint_recovery_points() == []
@@ -165,7 +165,7 @@ def test_a_directory_where_a_file_of_a_log_belongs(
     path.unlink(missing_ok=True)
     (path / "below").mkdir(parents=True)
     log = start().logs[T0]
-    assert f"{path} is not what belongs there" in caplog.text
+    assert f"{path} is not of the expected kind" in caplog.text
     assert everything(log) == [(0, "x"), (1, "y")]
     assert log.roll()  # into the files with base 2
     append(log, "z")
