@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import zookeeper_server
+from tools.admin import zookeeper_server
 from zk.client import ZkClient
 
 SESSION_TIMEOUT_MS = 4000

@@ -1,0 +1,223 @@
+"""kafka-log-convert over data directories that our log manager left."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka08.common import TopicPartition
+from kafka08.config import BrokerConfig
+from kafka08.errors import KafkaError
+from kafka08.log import integrity
+from kafka08.log.checkpoint import OffsetCheckpoint
+from kafka08.log.directory import LogDirectory
+from kafka08.log.manager import LogManager
+from kafka08.message.sets import encode_set
+from tests.log.support import ManualClock, everything, values
+from tools.logs import log_convert
+from tools.options import UsageError
+
+
+def main(argv: list[str]) -> int:
+    """In this process unless the test says otherwise: another one takes time to begin."""
+    return log_convert.main(
+        argv if "--processes" in argv or not argv else [*argv, "--processes", "1"]
+    )
+
+
+WRAPPED, PLAIN = TopicPartition("wrapped", 0), TopicPartition("plain", 1)
+Contents = dict[TopicPartition, list[tuple[int, str]]]
+
+
+def open_logs(path: Path) -> LogManager:
+    config = BrokerConfig.from_properties(
+        {
+            "broker.id": "0",
+            "zookeeper.connect": "none",
+            "log.dirs": str(path),
+            "log.segment.bytes": "2000",
+            "log.index.interval.bytes": "200",
+            "log.cleaner.enable": "false",
+        }
+    )
+    manager = LogManager(config, clock=ManualClock(), topic_configs={})
+    manager.load()
+    for tp in (WRAPPED, PLAIN):
+        manager.create_log(tp, manager.default_config)
+    return manager
+
+
+def contents(manager: LogManager) -> Contents:
+    return {tp: everything(log) for tp, log in manager.logs.items()}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A directory with several segments in each of two partitions, cleanly closed."""
+    path = tmp_path / "data"
+    manager = open_logs(path)
+    for number in range(40):
+        texts = [f"{number}-{i}" * 5 for i in range(10)]
+        manager.logs[WRAPPED].append(memoryview(bytearray(encode_set(values(*texts), 1))))
+        manager.logs[PLAIN].append(memoryview(bytearray(encode_set(values(*texts)))))
+    for segment in manager.logs[WRAPPED].segments[:-1]:
+        made = integrity.write(segment.path, integrity.summed(segment.path))
+        os.replace(made, integrity.seal_path(segment.path))
+    manager.close()
+    return path
+
+
+def snapshot(path: Path) -> dict[str, bytes]:
+    return {
+        str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()
+    }
+
+
+def test_convert_and_open_again(data: Path, capsys: Any) -> None:
+    manager = open_logs(data)
+    before = contents(manager)
+    manager.close()
+    files = snapshot(data)
+    assert main(["--log-dirs", str(data)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == str(data)
+    assert lines[1].split()[:5] == ["PARTITION", "SEGMENTS", "CONVERTED", "ADDED", "WRAPPERS"]
+    plain, wrapped = (line.split() for line in lines[2:])
+    assert plain[0] == "[plain,1]"
+    assert plain[2:6] == ["0", "0", "0", "0"]
+    assert wrapped[0] == "[wrapped,0]"
+    assert wrapped[4:6] == ["39", "39"]  # the first is right by luck
+    after = snapshot(data)
+    assert {name for name in files if not name.endswith(".crc32c")} == set(after)
+    assert any(name.endswith(".crc32c") for name in files)
+    for name in files:
+        if name.startswith("plain") or "/" not in name:
+            assert after[name] == files[name]
+    manager = open_logs(data)
+    assert contents(manager) == before
+    manager.close()
+
+
+def test_a_dry_run_writes_nothing(data: Path, tmp_path: Path, capsys: Any) -> None:
+    files = snapshot(data)
+    reports = {}
+    for words in (["--dry-run"], []):
+        if not words:
+            assert snapshot(data) == files
+        report = tmp_path / "report"
+        assert main(["--log-dirs", str(data), "--report", str(report), *words]) == 0
+        reports[bool(words)] = json.loads(report.read_text())
+    assert f"{data}: nothing is written" in capsys.readouterr().out
+    assert reports[True]["dry_run"]
+    assert reports[True]["log_dirs"] == reports[False]["log_dirs"]
+    plain, wrapped = reports[False]["log_dirs"][0]["partitions"]
+    assert (plain["topic"], plain["partition"], plain["converted"]) == ("plain", 1, 0)
+    assert wrapped["wrappers"] == wrapped["made"] == 39
+    assert wrapped["side_files"] == wrapped["segments"] - 1
+    assert wrapped["bytes_after"] > wrapped["bytes_before"]
+    assert wrapped["problems"] == []
+
+
+def test_a_second_run_finds_nothing_to_do(data: Path, tmp_path: Path) -> None:
+    assert main(["--log-dirs", str(data)]) == 0
+    files = snapshot(data)
+    report = tmp_path / "report"
+    assert main(["--log-dirs", str(data), "--report", str(report)]) == 0
+    assert snapshot(data) == files
+    assert all(
+        p["converted"] == 0 for p in json.loads(report.read_text())["log_dirs"][0]["partitions"]
+    )
+
+
+def test_settings_come_from_the_broker_s_file(data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(f"broker.id=0\nzookeeper.connect=z:1\nlog.dirs={data}\nmessage.max.bytes=150\n")
+    report = tmp_path / "report"
+    assert main(["--config", str(file), "--report", str(report), "--dry-run"]) == 0
+    _, wrapped = json.loads(report.read_text())["log_dirs"][0]["partitions"]
+    assert wrapped["made"] > wrapped["wrappers"]
+
+
+def test_directories_in_use_are_refused(data: Path) -> None:
+    directory = LogDirectory(str(data))
+    with pytest.raises(KafkaError, match="using this directory"):
+        main(["--log-dirs", str(data)])
+    directory.unlock()
+    assert main(["--log-dirs", str(data)]) == 0
+
+
+def test_without_a_clean_shutdown_it_takes_force(data: Path, capsys: Any) -> None:
+    (data / ".kafka_cleanshutdown").unlink()
+    files = snapshot(data)
+    with pytest.raises(KafkaError, match="start it once more and stop it, or let --force"):
+        main(["--log-dirs", str(data)])
+    assert snapshot(data) == files
+    assert main(["--log-dirs", str(data), "--force"]) == 0
+    assert (data / ".kafka_cleanshutdown").exists()
+    manager = open_logs(data)
+    assert len(contents(manager)[WRAPPED]) == 400
+    manager.close()
+
+
+def test_gzip_at_another_level(data: Path) -> None:
+    manager = open_logs(data)
+    before = contents(manager)
+    manager.close()
+    assert main(["--log-dirs", str(data), "--gzip-level", "1"]) == 0
+    manager = open_logs(data)
+    assert contents(manager) == before
+    manager.close()
+
+
+def test_partitions_side_by_side(data: Path, tmp_path: Path) -> None:
+    reports = []
+    for words in (["--dry-run", "--processes", "1"], ["--processes", "2"]):
+        report = tmp_path / "report"
+        assert main(["--log-dirs", str(data), "--report", str(report), *words]) == 0
+        reports.append(json.loads(report.read_text())["log_dirs"])
+    assert reports[0] == reports[1]
+
+
+def test_missing_indexes_are_rebuilt(data: Path, tmp_path: Path) -> None:
+    for path in data.glob("*/*.index"):
+        path.unlink()
+    assert main(["--log-dirs", str(data)]) == 0
+    assert len(list(data.glob("*/*.index"))) == len(list(data.glob("*/*.log")))
+
+
+def test_damage_is_told(data: Path, capsys: Any) -> None:
+    log = min((data / "wrapped-0").glob("*.log"))
+    content = bytearray(log.read_bytes())
+    content[50] ^= 4
+    log.write_bytes(content)
+    assert main(["--log-dirs", str(data)]) == 1
+    assert capsys.readouterr().err == (
+        f"[wrapped,0] left as it is: {log.name}: position 0, offset 9: wrong crc\n"
+    )
+
+
+def test_the_cleaner_s_points_become_bases(data: Path) -> None:
+    checkpoint = OffsetCheckpoint(str(data / "cleaner-offset-checkpoint"))
+    bases = sorted(int(path.stem) for path in (data / "plain-1").glob("*.log"))
+    gone = TopicPartition("gone", 0)
+    checkpoint.write({PLAIN: bases[1] + 1, WRAPPED: 0, gone: 5})
+    assert main(["--log-dirs", str(data)]) == 0
+    assert checkpoint.read() == {PLAIN: bases[1], WRAPPED: 0, gone: 5}
+
+
+def test_refusals(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="Rewrite compressed sets"):
+        main([])
+    with pytest.raises(UsageError, match=r"Provide \"\[config\]\" or"):
+        main(["--dry-run"])
+    with pytest.raises(UsageError, match="can't be used with"):
+        main(["--log-dirs", str(tmp_path), "--dry-run", "--force"])
+    with pytest.raises(KafkaError, match="There is no directory"):
+        main(["--log-dirs", str(tmp_path / "nowhere")])
+    with pytest.raises(UsageError, match="10 is no level of gzip"):
+        main(["--log-dirs", str(tmp_path), "--gzip-level", "10"])
+    assert main(["--log-dirs", str(tmp_path)]) == 0

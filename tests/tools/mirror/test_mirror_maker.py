@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka08.common import java_bytes_hash, scala_abs
+from kafka08.errors import ConfigError
+from kafka08.producer.kafka_config import KafkaProducerConfig
+from tools.mirror import mirror_modern
+from tools.mirror.mirror_maker import Targets, main, new_settings, old_settings
+from tools.mirror.mirror_modern import MissingLibraryError
+from tools.options import UsageError
+
+
+class Target:
+    closed: float | None = None
+
+    def send(self, topic: str, key: Any, value: Any, done: Any) -> None: ...
+
+    def close(self, timeout: float) -> None:
+        self.closed = timeout
+
+
+def test_nothing_is_given_up_on_unless_the_file_says_so() -> None:
+    config = KafkaProducerConfig.of(old_settings({"metadata.broker.list": "h:1"}))
+    assert (config.bootstrap_servers, config.acks) == (("h:1",), "-1")
+    assert config.retries == config.delivery_timeout_ms == 2**31 - 1
+    config = KafkaProducerConfig.of(new_settings({"bootstrap.servers": "h:1", "retries": "3"}))
+    assert (config.acks, config.retries) == ("-1", 3)
+
+
+def test_the_old_producers_settings() -> None:
+    given = {
+        "metadata.broker.list": "h:1,i:2",
+        "request.required.acks": "1",
+        "message.send.max.retries": "7",
+        "compression.codec": "2",
+        "compressed.topics": "a,b",
+        "queue.buffering.max.ms": "20",
+        "client.id": "m-0",
+        "topic.metadata.refresh.interval.ms": "-1",
+    }
+    config = KafkaProducerConfig.of(old_settings(given))
+    assert (config.acks, config.retries, config.linger_ms) == ("1", 7, 20)
+    assert (config.compression_type, config.compressed_topics) == ("snappy", ("a", "b"))
+    assert (config.client_id, config.metadata_max_age_ms) == ("m-0", 300000)
+    with pytest.raises(ConfigError, match=r"metadata\.broker\.list"):
+        old_settings({"bootstrap.servers": "h:1"})
+
+
+def test_equal_keys_go_the_same_way() -> None:
+    made = [Target(), Target(), Target()]
+    targets = Targets(made)
+    for key in (b"a", b"b", b"", b"key"):
+        assert targets.choose(key) is made[scala_abs(java_bytes_hash(key)) % 3]
+    assert {id(targets.choose(None)) for _ in range(3)} == {id(target) for target in made}
+    targets.close(5)
+    assert all(target.closed is not None and target.closed <= 5 for target in made)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    (tmp_path / "c").write_text("group.id=g\nzookeeper.connect=z\nbootstrap.servers=127.0.0.1:1\n")
+    (tmp_path / "p").write_text("metadata.broker.list=h:1\nbootstrap.servers=127.0.0.1:1\n")
+    return [f"--consumer.config={tmp_path / 'c'}", f"--producer.config={tmp_path / 'p'}"]
+
+
+def test_usage(capsys: Any, files: list[str]) -> None:
+    with pytest.raises(UsageError, match="Continuously copy data between two Kafka clusters"):
+        main([])
+    with pytest.raises(UsageError, match=r'Missing required argument "\[producer.config\]"'):
+        main([files[0], "--whitelist", "t"])
+    for filters in ([], ["--whitelist", "t", "--blacklist", "u"]):
+        assert main([*files, *filters]) == 1
+        text = "Exactly one of whitelist or blacklist is required.\n"
+        assert capsys.readouterr().out == text
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--num.producers", "0"], "num.producers"),
+        (["--whitelist", "(", "--num.streams", "1"], "invalid regex"),
+    ],
+)
+def test_bad_values(files: list[str], words: list[str], text: str) -> None:
+    argv = [*files, *([] if "--whitelist" in words else ["--whitelist", "t"]), *words]
+    with pytest.raises(ConfigError, match=text):
+        main(argv)
+
+
+def test_later_releases_need_a_library(files: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> Any:
+        raise ImportError(name)
+
+    monkeypatch.setattr(mirror_modern.importlib, "import_module", missing)
+    with pytest.raises(MissingLibraryError, match="pip install 'confluent-kafka"):
+        main([*files, "--whitelist", "t", "--modern.producer"])
+
+
+def test_settings_that_librdkafka_refuses() -> None:
+    pytest.importorskip("confluent_kafka")
+    with pytest.raises(ConfigError, match=r"no\.such\.setting"):
+        mirror_modern.ModernTarget({"bootstrap.servers": "127.0.0.1:1", "no.such.setting": "1"})

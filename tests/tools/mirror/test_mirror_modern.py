@@ -1,0 +1,222 @@
+"""The end at a later release, around a stand-in for confluent-kafka."""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any, NamedTuple
+
+import pytest
+
+from kafka08.consumer.filters import Blacklist, Whitelist
+from tools.mirror.mirror_modern import ModernError, ModernReader, ModernTarget
+from tools.mirror.mirror_pipeline import Window
+
+
+class Error:
+    def __init__(self, text: str, fatal: bool = False) -> None:
+        self._text = text
+        self._fatal = fatal
+
+    def str(self) -> Any:
+        return self._text
+
+    def fatal(self) -> bool:
+        return self._fatal
+
+
+class Message:
+    def __init__(self, topic: str, partition: int, offset: int, error: Error | None = None) -> None:
+        self._values = (topic, partition, offset, error)
+
+    def topic(self) -> str:
+        return self._values[0]
+
+    def partition(self) -> int:
+        return self._values[1]
+
+    def offset(self) -> int:
+        return self._values[2]
+
+    def error(self) -> Error | None:
+        return self._values[3]
+
+    def key(self) -> bytes:
+        return b"k"
+
+    def value(self) -> bytes:
+        return b"v"
+
+
+class Place(NamedTuple):
+    topic: str
+    partition: int
+    offset: int = -1
+
+
+class Consumer:
+    made: list[Consumer] = []
+
+    def __init__(self, settings: dict[str, Any], logger: Any) -> None:
+        self.settings = settings
+        self.polled: list[Any] = []
+        self.committed: list[list[Place]] = []
+        self.subscribed: list[list[str]] = []
+        self.closed = False
+        self.made.append(self)
+
+    def list_topics(self, timeout: float) -> Any:
+        names = dict.fromkeys(("a", "b", "__consumer_offsets"))
+        return types.SimpleNamespace(topics=names)
+
+    def subscribe(self, topics: list[str], **callbacks: Any) -> None:
+        self.subscribed.append(topics)
+        self.callbacks = callbacks
+        callbacks["on_assign"](self, [Place("a", 0), Place("a", 1)])
+
+    def poll(self, timeout: float) -> Any:
+        step = self.polled.pop(0)
+        return step() if callable(step) else step
+
+    def commit(self, offsets: list[Place], asynchronous: bool) -> None:
+        self.committed.append(offsets)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class KafkaException(Exception):
+    pass
+
+
+@pytest.fixture(autouse=True)
+def library(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    module = types.ModuleType("confluent_kafka")
+    vars(module).update(
+        Consumer=Consumer, Producer=Producer, KafkaException=KafkaException, TopicPartition=Place
+    )
+    monkeypatch.setitem(sys.modules, "confluent_kafka", module)
+    return module
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def reader(topics: Any = None) -> tuple[ModernReader, Window, Consumer, Clock]:
+    window, clock = Window(10, lambda error: None), Clock()
+    made = ModernReader(
+        {"group.id": "g"}, topics or Whitelist("a"), window, commit_interval_ms=1000, clock=clock
+    )
+    return made, window, Consumer.made[-1], clock
+
+
+def test_reads_and_commits_what_was_acknowledged() -> None:
+    made, window, consumer, clock = reader()
+    assert consumer.settings["enable.auto.commit"] == "false"
+    consumer.polled = [None, Message("a", 0, 5)]
+    assert made.has_next()
+    taken = window.take(made)
+    assert taken is not None
+    assert (taken[0].offset, taken[0].key, taken[0].value) == (5, b"k", b"v")
+    clock.now = 2.0
+    consumer.polled = [Message("a", 1, 7)]
+    assert made.has_next()
+    assert consumer.committed == []
+    taken[1](None)
+    clock.now = 4.0
+    consumer.polled = [Message("a", 1, 8)]
+    assert made.has_next()
+    assert consumer.committed == [[Place("a", 0, 6)]]
+
+
+def test_partitions_that_are_given_to_others() -> None:
+    made, window, consumer, _ = reader()
+    consumer.polled = [Message("a", 0, 5)]
+    made.has_next()
+    taken = window.take(made)
+    assert taken is not None
+    taken[1](None)
+    consumer.polled = [Message("a", 0, 6)]
+    made.has_next()
+    consumer.callbacks["on_revoke"](consumer, [Place("a", 0)])
+    assert consumer.committed == [[Place("a", 0, 6)]]
+    assert window.take(made) is None
+
+
+def test_partitions_that_are_lost_are_not_committed() -> None:
+    made, window, consumer, _ = reader()
+    consumer.polled = [Message("a", 0, 5)]
+    made.has_next()
+    taken = window.take(made)
+    assert taken is not None
+    taken[1](None)
+    consumer.callbacks["on_lost"](consumer, [Place("a", 0)])
+    window.stop()
+    assert not made.has_next()
+    made.close()
+    assert consumer.committed == []
+    assert consumer.closed
+
+
+def test_filters_pass_over_internal_topics() -> None:
+    made, _, consumer, _ = reader(Blacklist("a"))
+    consumer.polled = [Message("b", 0, 0)]
+    made.has_next()
+    assert consumer.subscribed == [["b"]]
+
+
+def test_errors(caplog: pytest.LogCaptureFixture) -> None:
+    made, _, consumer, _ = reader()
+    passing = Message("a", 0, 0, Error("broker down"))
+    consumer.polled = [passing, Message("a", 0, 0, Error("fenced", fatal=True))]
+    with pytest.raises(ModernError, match="fenced"):
+        made.has_next()
+    assert "broker down" in caplog.text
+
+
+class Producer:
+    made: list[Producer] = []
+
+    def __init__(self, settings: dict[str, Any], logger: Any) -> None:
+        self.settings = settings
+        self.full = 1
+        self.produced: list[tuple[Any, ...]] = []
+        self.made.append(self)
+
+    def poll(self, timeout: float) -> None: ...
+
+    def produce(self, topic: str, value: Any, key: Any, on_delivery: Any) -> None:
+        if self.full:
+            self.full -= 1
+            raise BufferError
+        self.produced.append((topic, value, key, on_delivery))
+
+    def flush(self, timeout: float) -> None: ...
+
+
+def test_target() -> None:
+    target = ModernTarget({"bootstrap.servers": "h:1", "key.serializer": "x"})
+    producer = Producer.made[-1]
+    assert producer.settings["enable.idempotence"] == "true"
+    assert "key.serializer" not in producer.settings
+    ended: list[Any] = []
+    target.send("t", b"k", b"v", ended.append)
+    [(topic, value, key, delivered)] = producer.produced
+    assert (topic, value, key) == ("t", b"v", b"k")
+    delivered(None, None)
+    delivered(Error("too large"), None)
+    assert ended[0] is None
+    assert str(ended[1]) == "t: too large"
+    target.close(0)
+    with pytest.raises(ModernError):
+        target.send("t", None, None, ended.append)
+
+
+def test_target_with_fewer_acks() -> None:
+    target = ModernTarget({"acks": "1"})
+    assert "enable.idempotence" not in Producer.made[-1].settings
+    target.close(0)

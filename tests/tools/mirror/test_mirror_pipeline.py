@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import Any, NamedTuple
+
+import pytest
+
+from tools.mirror.mirror_pipeline import Copier, Window
+
+
+class Position:
+    def __init__(self, offset: int = 0) -> None:
+        self.processed_offset = offset
+
+
+class Message(NamedTuple):
+    topic: str
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+
+class Reader:
+    """Hands out what it was given, then ends, or raises."""
+
+    def __init__(self, *taken: tuple[Position, int] | None, error: Exception | None = None) -> None:
+        self._left = deque(taken)
+        self._error = error
+
+    def has_next(self) -> bool:
+        if not self._left and self._error is not None:
+            raise self._error
+        return bool(self._left)
+
+    def take(self) -> tuple[Position, Message] | None:
+        taken = self._left.popleft()
+        if taken is None:
+            return None
+        position, offset = taken
+        return position, Message("t", offset, b"k", b"%d" % offset)
+
+
+class Target:
+    def __init__(self, refused: Exception | None = None) -> None:
+        self.sent: list[tuple[bytes, Any]] = []
+        self._refused = refused
+
+    def send(self, topic: str, key: Any, value: Any, done: Any) -> None:
+        if self._refused is not None:
+            raise self._refused
+        self.sent.append((value, done))
+
+    def close(self, timeout: float) -> None: ...
+
+
+class Failures(list[BaseException]):
+    pass
+
+
+@pytest.fixture
+def failures() -> Failures:
+    return Failures()
+
+
+def take_all(window: Window, position: Position, *offsets: int) -> list[Any]:
+    reader = Reader(*((position, offset) for offset in offsets))
+    found = [window.take(reader) for _ in offsets]
+    assert [item[0].offset for item in found if item] == list(offsets)
+    return [item[1] for item in found if item]
+
+
+def test_only_what_precedes_everything_under_way_counts(failures: Failures) -> None:
+    window, position = Window(10, failures.append), Position(5)
+    done = take_all(window, position, 5, 6, 9)
+    done[1](None)
+    assert position.processed_offset == 5
+    done[0](None)
+    assert position.processed_offset == 7
+    done[2](None)
+    assert position.processed_offset == 10
+    assert window.settle(0)
+    assert window.acknowledged == 3
+
+
+def test_a_failed_send_stops_everything(failures: Failures) -> None:
+    window, position = Window(10, failures.append), Position()
+    done = take_all(window, position, 0, 1, 2)
+    error = OSError("away")
+    done[1](error)
+    done[2](OSError("later"))
+    done[0](None)
+    assert position.processed_offset == 1
+    assert failures == [error]
+    assert window.take(Reader((position, 3))) is None
+    assert window.settle()
+
+
+def test_failed_sends_may_be_skipped(failures: Failures, caplog: pytest.LogCaptureFixture) -> None:
+    window, position = Window(10, failures.append, skip_failed=True), Position()
+    done = take_all(window, position, 0, 1)
+    done[0](OSError("too large"))
+    done[1](None)
+    assert position.processed_offset == 2
+    assert (window.acknowledged, window.skipped) == (1, 1)
+    assert not failures
+    assert "too large" in caplog.text
+
+
+def test_partitions_do_not_wait_for_each_other(failures: Failures) -> None:
+    window, one, two = Window(10, failures.append), Position(), Position()
+    take_all(window, one, 0)
+    [done] = take_all(window, two, 0)
+    done(None)
+    assert (one.processed_offset, two.processed_offset) == (0, 1)
+    assert not window.settle(0)
+
+
+def test_a_position_that_was_reset_is_left_alone(failures: Failures) -> None:
+    window, position = Window(10, failures.append), Position()
+    [before] = take_all(window, position, 0)
+    position.processed_offset = 500
+    [after] = take_all(window, position, 500)
+    before(None)
+    assert position.processed_offset == 500
+    after(None)
+    assert position.processed_offset == 501
+
+
+def test_a_message_that_was_lost_to_another_member(failures: Failures) -> None:
+    window = Window(10, failures.append)
+    assert window.take(Reader(None)) is None
+    assert window.settle(0)
+
+
+def test_no_more_than_the_limit_is_under_way(failures: Failures) -> None:
+    window, position = Window(2, failures.append), Position()
+    done = take_all(window, position, 0, 1)
+    taken = threading.Event()
+
+    def third() -> None:
+        take_all(window, position, 2)
+        taken.set()
+
+    thread = threading.Thread(target=third)
+    thread.start()
+    assert not taken.wait(0.05)
+    done[0](None)
+    assert taken.wait(10)
+    thread.join()
+
+
+def test_stop_ends_waits(failures: Failures) -> None:
+    window, position = Window(1, failures.append), Position()
+    take_all(window, position, 0)
+    results: list[Any] = []
+    reader = Reader((position, 1))
+    threads = [
+        threading.Thread(target=lambda: results.append(window.take(reader))),
+        threading.Thread(target=lambda: results.append(window.settle())),
+    ]
+    for thread in threads:
+        thread.start()
+    window.stop()
+    for thread in threads:
+        thread.join(10)
+    assert sorted(results, key=str) == [False, None]
+
+
+def test_after_stop_settle_still_waits_for_what_is_under_way(failures: Failures) -> None:
+    window, position = Window(10, failures.append), Position()
+    [done] = take_all(window, position, 0)
+    window.stop()
+    timer = threading.Timer(0.02, done, [None])
+    timer.start()
+    assert window.settle(10)
+    assert position.processed_offset == 1
+    timer.join()
+
+
+def test_copier(failures: Failures) -> None:
+    window, position, target = Window(10, failures.append), Position(), Target()
+    reader = Reader((position, 0), None, (position, 1))
+    copier = Copier(0, reader, window, lambda key: target, failures.append)
+    copier.start()
+    assert copier.join(10)
+    assert [value for value, _ in target.sent] == [b"0", b"1"]
+    for _, done in target.sent:
+        done(None)
+    assert position.processed_offset == 2
+    assert not failures
+
+
+def test_copier_whose_stream_fails(failures: Failures, caplog: pytest.LogCaptureFixture) -> None:
+    error = ValueError("bad crc")
+    window = Window(10, failures.append)
+    copier = Copier(0, Reader(error=error), window, lambda key: Target(), failures.append)
+    copier.start()
+    assert copier.join(10)
+    assert failures == [error]
+    assert "Stream unexpectedly exited." in caplog.text
+
+
+def test_copier_whose_target_refuses(failures: Failures) -> None:
+    error = ValueError("closed")
+    window, position = Window(10, failures.append), Position()
+    reader = Reader((position, 0))
+    copier = Copier(0, reader, window, lambda key: Target(error), failures.append)
+    copier.start()
+    assert copier.join(10)
+    assert failures == [error]
+    assert position.processed_offset == 0

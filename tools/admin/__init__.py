@@ -1,0 +1,1 @@
+"""ZooKeeper, Connect and the logs that brokers write about themselves."""

@@ -1,0 +1,1 @@
+"""Tools that print messages, and take them from standard input."""

@@ -1,0 +1,224 @@
+"""kafka-consumer-offset-checker: how far a group is, by partition, and who owns what.
+
+Mirrors kafka.tools.ConsumerOffsetChecker: the coordinator is asked first, ZooKeeper's offsets
+stand in for partitions it has nothing for. Failures are told on stdout and exit 0.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from kafka08 import admin
+from kafka08.client import shapes
+from kafka08.client.offsets import CoordinatorOffsets
+from kafka08.common import LATEST_TIME, Broker, TopicPartition
+from kafka08.consumer.simple import SimpleConsumer
+from kafka08.errors import NO_ERROR, BrokerNotAvailableError, KafkaError, for_code
+from kafka08.runtime import Runtime, ThreadRuntime
+from tools import admin_command
+from tools.groups.group_members import topic_partitions
+from tools.options import OptionParser, run_tool
+from zk import registry, znodes
+from zk.client import ZkClient
+from zk.errors import NoNodeError
+from zk.znodes import MalformedNodeError
+
+ROW = "{:<15} {:<30} {:<3} {:<15} {:<15} {:<15} {}"
+CLIENT_ID = "ConsumerOffsetChecker"
+_PATIENCE_MS = 30000
+
+PARSER = OptionParser(
+    "Check the offset of your consumers.",
+    """
+--zookeeper <>  ZooKeeper connect string. (default: localhost:2181)
+--topic <>  Comma-separated list of consumer topics (all topics if absent).
+--group <>  Consumer group.
+--socket.timeout.ms <Integer>  Socket timeout to use when querying for offsets. (default: 6000)
+--retry.backoff.ms <Integer>  Retry back-off to use for failed offset queries. (default: 3000)
+--broker-info  Print broker info
+--help  Print this message.
+""",
+)
+
+
+def main(argv: list[str]) -> int:
+    """Exit status; raises UsageError and OptionError for run_tool to print."""
+    args = PARSER.parse_command(argv, "group", "zookeeper")
+    group, topics = args.value("group"), args.value("topic")
+    timeout_ms, backoff_ms = args.value("socket.timeout.ms"), args.value("retry.backoff.ms")
+    client = checker = None
+    try:
+        client = admin_command.connect(args.value("zookeeper"))
+        checker = OffsetChecker(client, group, timeout_ms, backoff_ms)
+        checker.run(topics.split(",") if topics is not None else None)
+        if args.has("broker-info"):
+            checker.print_brokers()
+    except BrokenPipeError:
+        raise
+    except (OSError, KafkaError, LookupError, ValueError) as error:
+        print(f"Exiting due to: {_text(error)}.")
+        return admin_command.failure_status()
+    finally:
+        if checker is not None:
+            checker.close()
+        if client is not None:
+            client.close()
+    return 0
+
+
+class OffsetChecker:
+    """Prints the rows of one group. Calls raise OSError and KafkaError."""
+
+    def __init__(
+        self,
+        client: ZkClient,
+        group: str,
+        timeout_ms: int = 6000,
+        backoff_ms: int = 3000,
+        *,
+        runtime: Runtime | None = None,
+        channel: Any = None,
+    ) -> None:
+        self._zk = client
+        self._group = group
+        self._timeout_ms = timeout_ms
+        self._backoff_ms = backoff_ms
+        self._runtime = runtime or ThreadRuntime()
+        self._channel = channel
+        self._consumers: dict[int, SimpleConsumer | None] = {}
+
+    def run(self, topics: Iterable[str] | None) -> None:
+        """Print the table for these topics; None means those the group has owner nodes for."""
+        owners = znodes.consumer_owners_path(self._group)
+        listed = self._zk.children(owners) if topics is None else list(topics)
+        partitions = [
+            TopicPartition(topic, number)
+            for topic in dict.fromkeys(listed)
+            for number in topic_partitions(self._zk, topic)
+        ]
+        offsets = self._offsets(partitions)
+        print(ROW.format("Group", "Topic", "Pid", "Offset", "logSize", "Lag", "Owner"))
+        for topic in sorted(listed):
+            for tp in partitions:
+                if tp.topic == topic:
+                    self._print_partition(tp, offsets.get(tp))
+
+    def print_brokers(self) -> None:
+        print("BROKER INFO")
+        for broker_id, consumer in sorted(self._consumers.items()):
+            if consumer is not None:
+                print(f"{broker_id} -> {consumer.host}:{consumer.port}")
+
+    def close(self) -> None:
+        for consumer in self._consumers.values():
+            if consumer is not None:
+                consumer.close()
+
+    # --- offsets
+
+    def _offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        """Next offsets, -1 for none in a topic that has some."""
+        offsets = {}
+        for tp, stored in self._ask_coordinator(partitions).items():
+            if stored.error != NO_ERROR:
+                java_class = for_code(stored.error).java_class
+                print(f"Could not fetch offset for {tp} due to {java_class}.")
+            elif stored.offset >= 0:
+                offsets[tp] = stored.offset
+            else:
+                offsets[tp] = self._offset_in_zookeeper(tp)
+        return offsets
+
+    def _ask_coordinator(
+        self, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, shapes.StoredOffset]:
+        options = {} if self._channel is None else {"channel": self._channel}
+        coordinator = CoordinatorOffsets(
+            self._group,
+            self._brokers,
+            client_id=CLIENT_ID,
+            backoff_ms=self._backoff_ms,
+            socket_timeout_ms=self._timeout_ms,
+            runtime=self._runtime,
+            **options,
+        )
+        deadline = self._runtime.clock.monotonic() + _PATIENCE_MS / 1000
+        try:
+            while True:
+                try:
+                    coordinator.connect_once()
+                    return coordinator.fetch_once(partitions)
+                except (OSError, KafkaError):
+                    # The original asks for ever.
+                    if self._runtime.clock.monotonic() >= deadline:
+                        raise
+                self._runtime.sleep(self._backoff_ms / 1000)
+        finally:
+            coordinator.disconnect()
+
+    def _brokers(self) -> list[Broker]:
+        return registry.live_brokers(self._zk)
+
+    def _offset_in_zookeeper(self, tp: TopicPartition) -> int:
+        found = admin.fetch_consumer_offset(self._zk, self._group, *tp)
+        if found is not None:
+            return found
+        if self._zk.exists(znodes.consumer_topic_offsets_path(self._group, tp.topic)) is None:
+            raise NoNodeError(path=znodes.consumer_offset_path(self._group, *tp))
+        return -1
+
+    # --- rows
+
+    def _print_partition(self, tp: TopicPartition, offset: int | None) -> None:
+        owner = self._zk.get_if_exists(znodes.consumer_owner_path(self._group, *tp))
+        state = admin.fetch_partition_state(self._zk, *tp)
+        if state is None:
+            print(f"No broker for partition {tp.topic} - {tp.partition}")
+            return
+        consumer = self._consumer(state.leader)
+        if consumer is None:
+            return
+        size = consumer.earliest_or_latest(tp, LATEST_TIME)
+        row = [self._group, *tp, "unknown" if offset is None else offset, size]
+        row.append("unknown" if offset is None or offset < 0 else size - offset)
+        row.append("none" if owner is None else owner[0].decode(errors="replace"))
+        print(ROW.format(*row))
+
+    def _consumer(self, broker_id: int) -> SimpleConsumer | None:
+        """To a leader; None, said once, when it is not there."""
+        if broker_id not in self._consumers:
+            try:
+                self._consumers[broker_id] = self._connect(broker_id)
+            except KafkaError as error:
+                reason = error if isinstance(error, MalformedNodeError) else "null"
+                print(f"Could not parse broker info due to {reason}")
+                self._consumers[broker_id] = None
+        return self._consumers[broker_id]
+
+    def _connect(self, broker_id: int) -> SimpleConsumer:
+        path = znodes.broker_path(broker_id)
+        found = self._zk.get_if_exists(path)
+        if found is None:
+            raise BrokerNotAvailableError(f"Broker id {broker_id} does not exist")
+        node = znodes.decode_broker(path, found[0])
+        channel = self._channel and self._channel(node.host, node.port)
+        return SimpleConsumer(
+            node.host,
+            node.port,
+            timeout_ms=10000,
+            receive_buffer_bytes=100000,
+            client_id=CLIENT_ID,
+            runtime=self._runtime,
+            channel=channel,
+        )
+
+
+def _text(error: BaseException) -> str:
+    """OSError without its number, as the JVM has it."""
+    return str(getattr(error, "strerror", None) or error)
+
+
+if __name__ == "__main__":
+    sys.exit(run_tool(main))

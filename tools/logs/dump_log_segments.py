@@ -1,0 +1,274 @@
+"""DumpLogSegments: what is in log and index files, and whether they agree.
+
+Mirrors kafka.tools.DumpLogSegments, line for line, with one difference: messages inside a wrapper
+show their true offsets, numbered back from the wrapper's, whatever the producer stored. Opens
+files for reading only and needs no broker.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from struct import iter_unpack
+from typing import BinaryIO, NamedTuple
+
+from kafka08.errors import ConfigError, InvalidMessageError, KafkaError
+from kafka08.log import integrity
+from kafka08.message.crc import crc32
+from kafka08.message.entry import (
+    CODEC_MASK,
+    HEADER,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+    MIN_MESSAGE_SIZE,
+    OFFSET_AND_SIZE,
+    key_and_value,
+)
+from kafka08.message.sets import iter_messages
+from kafka08.producer.serializers import load
+from tools.logs.scala_order import hash_map_order
+from tools.options import OptionParser, run_tool
+
+Decoder = Callable[[bytes], object]
+Pairs = dict[str, list[tuple[int, int]]]
+
+CODECS = {
+    0: "NoCompressionCodec",
+    1: "GZIPCompressionCodec",
+    2: "SnappyCompressionCodec",
+    3: "LZ4CompressionCodec",
+}
+_INTRO = "Parse a log file and dump its contents to the console, to look at a suspicious segment."
+
+
+class NoDecoderError(KafkaError):
+    """Nothing of that name decodes."""
+
+    java_class = "java.lang.ClassNotFoundException"
+
+
+class Shown(NamedTuple):
+    """A message as a line shows it. ``codec`` is its own, ``valid`` whether its crc is right."""
+
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    codec: int
+    crc: int
+    magic: int
+    valid: bool
+
+
+_DECODER = (
+    "a class of the original, or the module.attribute of a Python callable that is given bytes. "
+    "(default: kafka.serializer.StringDecoder)"
+)
+PARSER = OptionParser(
+    _INTRO,
+    f"""
+--print-data-log  Show keys and values too.
+--verify-index-only  Check index files without showing their entries.
+--files <file1, file2, ...>  REQUIRED: Log and index files to dump.
+--max-message-size <Integer: size>  Size of the largest message. (default: 5242880)
+--deep-iteration  Show the messages inside compressed ones.
+--verify-integrity  Compare log files with their side files (.crc32c), which 0.8.2.2 has not.
+--key-decoder-class []  How to show a key: {_DECODER}
+--value-decoder-class []  How to show a value: {_DECODER}
+""",
+)
+
+
+def main(argv: list[str]) -> int:
+    """Dumps to stdout; what does not agree goes to stderr at the end. Exit status 0."""
+    args = PARSER.parse_command(argv, "files")
+    max_message_bytes = args.value("max-message-size")
+    decoders = (
+        _decoder(args.value("key-decoder-class")),
+        _decoder(args.value("value-decoder-class")),
+    )
+    mismatches: Pairs = {}
+    jumps: Pairs = {}
+    for path in args.value("files").split(","):
+        if path.endswith((".log", ".index")):
+            print(f"Dumping {path}")
+        if path.endswith(".log"):
+            show = decoders if args.has("print-data-log") else None
+            _dump_log(path, show, args.has("deep-iteration"), max_message_bytes, jumps)
+        elif path.endswith(".index"):
+            _dump_index(path, args.has("verify-index-only"), max_message_bytes, mismatches)
+        if path.endswith(".log") and args.has("verify-integrity"):
+            print(_verdict(path))
+    _report("Mismatches in :", "Index offset: {}, log offset: {}", mismatches)
+    _report("Non-secutive offsets in :", "{} is followed by {}", jumps)
+    return 0
+
+
+def _decoder(name: str) -> Decoder:
+    """The decoder of that name. Raises NoDecoderError when there is none."""
+    if name == "kafka.serializer.StringDecoder":
+        return lambda data: data.decode("utf-8", "replace")
+    if name == "kafka.serializer.DefaultDecoder":
+        return lambda data: f"[B@{crc32(data):x}"  # the JVM prints an array's identity
+    try:
+        found: Decoder = load(name)
+    except ConfigError:
+        raise NoDecoderError(name) from None
+    if not callable(found):
+        raise NoDecoderError(name)
+    return found
+
+
+def _dump_log(
+    path: str,
+    decoders: tuple[Decoder, Decoder] | None,
+    deep: bool,
+    max_message_bytes: int,
+    jumps: Pairs,
+) -> None:
+    print(f"Starting offset: {_base_offset(path)}")
+    last = -1
+    with open(path, "rb") as file:
+        end = 0
+        for position, entry in _entries(file, max_message_bytes):
+            end = position + len(entry)
+            for message in _messages(entry, deep):
+                if last != -1 and not message.codec and message.offset != last + 1:
+                    jumps.setdefault(os.path.abspath(path), []).append((last, message.offset))
+                last = message.offset
+                print(_line(message, position, decoders))
+        trailing = file.seek(0, os.SEEK_END) - end
+    if trailing:
+        print(f"Found {trailing} invalid bytes at the end of {os.path.basename(path)}")
+
+
+def _verdict(path: str) -> str:
+    """What the side file says of a log file."""
+    seal, found = integrity.read(path), integrity.summed(path)
+    if seal is None:
+        return "Integrity: no side file"
+    if seal == found:
+        return f"Integrity: {found.size} bytes as sealed"
+    return (
+        f"Integrity: {found.size} bytes with crc-32c {found.crc:08x}, "
+        f"sealed with {seal.size} bytes with crc-32c {seal.crc:08x}"
+    )
+
+
+def _dump_index(path: str, verify_only: bool, max_message_bytes: int, mismatches: Pairs) -> None:
+    base = _base_offset(path)
+    with open(path, "rb") as index:
+        content = index.read()
+    with open(os.path.join(os.path.dirname(path), f"{_stem(path)}.log"), "rb") as log:
+        slots = iter_unpack(">ii", content[: len(content) // 8 * 8])
+        for number, (relative, position) in enumerate(slots):
+            found = _first_offset(log, position, max_message_bytes)
+            if found is not None and found != base + relative:
+                mismatches.setdefault(os.path.abspath(path), []).append((base + relative, found))
+            if not relative and number:
+                return  # after a crash the file is still preallocated with zeros
+            if not verify_only:
+                print(f"offset: {base + relative} position: {position}")
+
+
+def _first_offset(log: BinaryIO, position: int, max_message_bytes: int) -> int | None:
+    """Offset of the first message at ``position``; None for an empty log.
+
+    Raises KafkaError when no whole entry begins there.
+    """
+    log.seek(position)
+    for _, entry in _entries(log, max_message_bytes):
+        return next(_messages(entry, deep=True)).offset
+    if not log.seek(0, os.SEEK_END):
+        return None
+    raise KafkaError(f"no whole message at position {position} of {log.name}")
+
+
+def _entries(file: BinaryIO, max_message_bytes: int) -> Iterator[tuple[int, bytes]]:
+    """(position, entry) of the whole entries from where the file stands.
+
+    Raises InvalidMessageError for one above ``max_message_bytes`` (without its 12-byte header).
+    """
+    position = file.tell()
+    while len(header := file.read(LOG_OVERHEAD)) == LOG_OVERHEAD:
+        _, size = OFFSET_AND_SIZE.unpack(header)
+        if size < MIN_MESSAGE_SIZE:
+            return
+        if size > max_message_bytes:
+            raise InvalidMessageError(
+                f"Message size exceeds the largest allowable message size ({max_message_bytes})."
+            )
+        entry = header + file.read(size)
+        if len(entry) < LOG_OVERHEAD + size:
+            return
+        yield position, entry
+        position += len(entry)
+
+
+def _messages(entry: bytes, deep: bool) -> Iterator[Shown]:
+    """The entry itself, or with ``deep`` the messages inside if it is a wrapper."""
+    offset, _, crc, magic, attributes = HEADER.unpack_from(entry)
+    codec = attributes & CODEC_MASK
+    if codec not in CODECS:
+        raise KafkaError(f"{codec} is an unknown compression codec")
+    if deep and codec:
+        for found in iter_messages(entry, check_crc=False):
+            body = _body_crc(found.key, found.value, found.magic, found.attributes)
+            yield Shown(
+                found.offset, found.key, found.value, 0, found.crc, found.magic, body == found.crc
+            )
+        return
+    key, value = (
+        None if span is None else entry[slice(*span)]
+        for span in key_and_value(entry, 0, len(entry))
+    )
+    yield Shown(offset, key, value, codec, crc, magic, crc32(entry[MAGIC_AT:]) == crc)
+
+
+def _body_crc(key: bytes | None, value: bytes | None, magic: int, attributes: int) -> int:
+    parts = [bytes((magic, attributes))]
+    for part in (key, value):
+        length = -1 if part is None else len(part)
+        parts += [length.to_bytes(4, "big", signed=True), part or b""]
+    return crc32(b"".join(parts))
+
+
+def _line(message: Shown, position: int, decoders: tuple[Decoder, Decoder] | None) -> str:
+    key, value = message.key, message.value
+    magic = message.magic - 256 if message.magic > 127 else message.magic
+    line = (
+        f"offset: {message.offset} position: {position} isvalid: {str(message.valid).lower()} "
+        f"payloadsize: {-1 if value is None else len(value)} magic: {magic} "
+        f"compresscodec: {CODECS[message.codec]} crc: {message.crc}"
+    )
+    if key is not None:
+        line += f" keysize: {len(key)}"
+    if decoders is not None:
+        decode_key, decode_value = decoders
+        if key is not None:
+            line += f" key: {decode_key(key)}"
+        line += f" payload: {'null' if value is None else decode_value(value)}"
+    return line
+
+
+def _report(title: str, text: str, pairs: Pairs) -> None:
+    for path in hash_map_order(pairs):
+        print(f"{title}{path}", file=sys.stderr)
+        for pair in reversed(pairs[path]):
+            print(f"  {text.format(*pair)}", file=sys.stderr)
+
+
+def _stem(path: str) -> str:
+    return os.path.basename(path).split(".")[0]
+
+
+def _base_offset(path: str) -> int:
+    """Raises KafkaError when the name does not begin with an offset."""
+    stem = _stem(path)
+    if not stem.isascii() or not stem.isdigit():
+        raise KafkaError(f'For input string: "{stem}"')
+    return int(stem)
+
+
+if __name__ == "__main__":
+    sys.exit(run_tool(main))

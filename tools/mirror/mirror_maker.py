@@ -1,0 +1,299 @@
+"""kafka-mirror-maker: copies topics from one cluster to another (kafka.tools.MirrorMaker).
+
+Offsets are committed when the target has acknowledged what they cover, so that a mirror that is
+killed repeats messages and loses none. ``--new.consumer``, ``--abort.on.send.failure`` and
+``--offset.commit.interval.ms`` are of later releases; ``--modern.producer`` and ``--new.consumer``
+reach clusters of later releases. Here the parts are put together; what they do is
+``mirror_pipeline``'s and ``mirror_modern``'s.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kafka08 import properties as java_properties
+from kafka08.common import java_bytes_hash, scala_abs
+from kafka08.consumer.config import ConsumerConfig
+from kafka08.consumer.connector import ConsumerConnector
+from kafka08.consumer.filters import Blacklist, TopicFilter, Whitelist
+from kafka08.errors import ConfigError
+from kafka08.producer.config import ProducerConfig
+from kafka08.producer.kafka_config import KafkaProducerConfig
+from kafka08.producer.kafka_producer import KafkaProducer
+from kafka08.producer.partitioners import StickyRandom
+from kafka08.producer.serializers import partitioner_named
+from kafka08.settings import COMPRESSION_CODECS, INT_MAX, log_overrides
+from tools.mirror.mirror_modern import SETTLE_S, ModernReader, ModernTarget
+from tools.mirror.mirror_pipeline import Copier, Reader, Target, Window
+from tools.options import Arguments, OptionParser, run_tool
+from tools.shutdown import at_end, hold
+
+logger = logging.getLogger("kafka.tools.MirrorMaker$")
+
+FAILED = 255
+OLD_PARTITIONER = "kafka.producer.ByteArrayPartitioner"
+COMMIT_INTERVAL_MS = 60000
+# Nothing is given up on unless the settings say so.
+PATIENT = {
+    "acks": "-1",
+    "retries": str(INT_MAX),
+    "delivery.timeout.ms": str(INT_MAX),
+    "metadata.fetch.timeout.ms": str(INT_MAX),
+}
+# The old producer's settings, and the new one's that mean the same.
+RENAMED = {
+    "metadata.broker.list": "bootstrap.servers",
+    "request.required.acks": "acks",
+    "request.timeout.ms": "timeout.ms",
+    "message.send.max.retries": "retries",
+    "retry.backoff.ms": "retry.backoff.ms",
+    "topic.metadata.refresh.interval.ms": "metadata.max.age.ms",
+    "queue.buffering.max.ms": "linger.ms",
+    "compressed.topics": "compressed.topics",
+    "send.buffer.bytes": "send.buffer.bytes",
+    "client.id": "client.id",
+}
+
+
+class OurTarget:
+    """A KafkaProducer, whichever producer's settings it was given."""
+
+    def __init__(self, producer: KafkaProducer) -> None:
+        self._producer = producer
+
+    def send(
+        self, topic: str, key: bytes | None, value: bytes | None, done: Callable[..., None]
+    ) -> None:
+        self._producer.send(topic, value, key, callback=lambda _metadata, error: done(error))
+
+    def close(self, timeout: float) -> None:
+        self._producer.close(timeout)
+
+
+class Targets:
+    """The producers; equal keys go through the same one, the others in turn."""
+
+    def __init__(self, targets: Sequence[Target]) -> None:
+        self._targets = targets
+        self._turn = itertools.cycle(targets)
+
+    def choose(self, key: bytes | None) -> Target:
+        if len(self._targets) == 1:
+            return self._targets[0]
+        if key is None:
+            return next(self._turn)
+        return self._targets[scala_abs(java_bytes_hash(key)) % len(self._targets)]
+
+    def close(self, timeout: float) -> None:
+        deadline = time.monotonic() + timeout
+        for target in self._targets:
+            target.close(max(0.0, deadline - time.monotonic()))
+
+
+class Mirror:
+    """Everything that runs; ``failed`` and ``close`` may come from any thread."""
+
+    def __init__(self, targets: Targets) -> None:
+        self.ended = threading.Event()
+        self.failure: BaseException | None = None
+        self._targets = targets
+        self._windows: list[Window] = []
+        self._copiers: list[Copier] = []
+        self._sources: list[Any] = []
+
+    def failed(self, error: BaseException) -> None:
+        self.failure = self.failure or error
+        self.ended.set()
+
+    def window(self, limit: int, skip_failed: bool) -> Window:
+        window = Window(limit, self.failed, skip_failed=skip_failed)
+        self._windows.append(window)
+        return window
+
+    def add_source(self, source: Any) -> None:
+        """Something to close, which commits then."""
+        self._sources.append(source)
+
+    def add_readers(self, readers: Sequence[Reader], window: Window) -> None:
+        for reader in readers:
+            number = len(self._copiers)
+            self._copiers.append(Copier(number, reader, window, self._targets.choose, self.failed))
+
+    def run(self) -> int:
+        """Until something fails; the exit status."""
+        for copier in self._copiers:
+            copier.start()
+        while not self.ended.wait(1.0):
+            pass
+        logger.critical("Stopping the whole mirror maker: %s", self.failure)
+        return FAILED
+
+    def close(self) -> None:
+        """Let what is under way arrive, commit, leave the groups. Not without an end."""
+        for window in self._windows:
+            window.stop()
+        deadline = time.monotonic() + SETTLE_S
+        for window in self._windows:
+            window.settle(max(0.01, deadline - time.monotonic()))
+        for source in self._sources:
+            try:
+                source.close()
+            except Exception:
+                logger.critical("error during shutdown", exc_info=True)
+        self._targets.close(max(0.0, deadline - time.monotonic()))
+        logger.info("Kafka mirror maker shutdown successfully")
+
+
+PARSER = OptionParser(
+    "Continuously copy data between two Kafka clusters.",
+    """
+--consumer.config <config file>  A file of consumer properties: the cluster to copy from. May be
+    given for several.
+--producer.config <config file>  A file of producer properties: the cluster to copy to.
+--new.producer  The producer's file is for the new producer.
+--num.producers <Integer: Number of producers>  How many producers. (default: 1)
+--num.streams <Integer: Number of threads>  How many threads consume, for each consumer.config.
+    (default: 1)
+--queue.size <Integer: Queue size in terms of number of messages>  How many messages of a producer
+    may be under way. (default: 10000)
+--whitelist <Java regex (String)>  The topics to mirror.
+--blacklist <Java regex (String)>  The topics not to mirror.
+--help  Print this.
+""",
+    later="""
+--new.consumer  The consumer's files are for clusters of 0.10 and later (needs confluent-kafka).
+--modern.producer  The producer's file is for a cluster of 0.10 or later (needs confluent-kafka).
+--abort.on.send.failure <true or false>  false: log a message that cannot be sent and go on, instead
+    of stopping. (default: true)
+--offset.commit.interval.ms <Integer: ms>  How often offsets are committed; auto.commit.interval.ms
+    of the file without it.
+""",
+)
+
+
+def main(argv: list[str]) -> int:
+    args = PARSER.parse_command(argv, "consumer.config", "producer.config")
+    if args.has("whitelist") == args.has("blacklist"):
+        print("Exactly one of whitelist or blacklist is required.")
+        return 1
+    topics: TopicFilter = (
+        Whitelist(args.value("whitelist"))
+        if args.has("whitelist")
+        else Blacklist(args.value("blacklist"))
+    )
+    mirror = Mirror(_targets(args))
+    with at_end(mirror.close):
+        add_source = _add_modern_source if args.has("new.consumer") else _add_source
+        for path in args.values("consumer.config"):
+            add_source(mirror, args, java_properties.load(path), topics)
+        return mirror.run()
+
+
+# --- the target
+
+
+def _targets(args: Arguments) -> Targets:
+    given = java_properties.load(args.value("producer.config"))
+    count = args.value("num.producers")
+    if count < 1:
+        raise ConfigError(f"num.producers has value {count} which is not at least 1.")
+    made: list[Target] = []
+    for number in range(count):
+        settings = {**given, "client.id": f"{given.get('client.id', '')}-{number}"}
+        if args.has("modern.producer"):
+            made.append(ModernTarget(settings))
+        elif args.has("new.producer"):
+            made.append(OurTarget(KafkaProducer(new_settings(settings))))
+        else:
+            made.append(OurTarget(_as_old_producer(settings)))
+    return Targets(made)
+
+
+def new_settings(given: Mapping[str, str]) -> dict[str, str]:
+    """What KafkaProducer is told: the file, and patience where the file says nothing."""
+    known = KafkaProducerConfig.keys()
+    log_overrides(given, known)
+    return {**PATIENT, **{key: value for key, value in given.items() if key in known}}
+
+
+def old_settings(given: Mapping[str, str]) -> dict[str, str]:
+    """The same for the old producer's settings. Raises ConfigError as it does."""
+    config = ProducerConfig.from_properties(given)
+    renamed = {new: given[old] for old, new in RENAMED.items() if old in given}
+    codecs = {number: name for name, number in COMPRESSION_CODECS.items()}
+    renamed["compression.type"] = codecs[config.compression_codec]
+    if config.topic_metadata_refresh_interval_ms <= 0:
+        renamed.pop("metadata.max.age.ms", None)
+    return {**PATIENT, **renamed}
+
+
+def _as_old_producer(given: Mapping[str, str]) -> KafkaProducer:
+    """Records go to the partitions the old producer sends them to."""
+    settings = old_settings(given)
+    return KafkaProducer(
+        settings,
+        partitioner=partitioner_named(given.get("partitioner.class", OLD_PARTITIONER)),
+        unkeyed=StickyRandom,
+    )
+
+
+# --- the sources
+
+
+def _limit(args: Arguments) -> int:
+    """Messages under way at once: what the original's queues hold."""
+    limit: int = args.value("queue.size") * args.value("num.producers")
+    if limit < 1:
+        raise ConfigError(f"queue.size has value {args.value('queue.size')}: not at least 1.")
+    return limit
+
+
+def _skip_failed(args: Arguments) -> bool:
+    return str(args.value("abort.on.send.failure")).lower() == "false"
+
+
+def _add_source(
+    mirror: Mirror, args: Arguments, given: dict[str, str], topics: TopicFilter
+) -> None:
+    if args.has("offset.commit.interval.ms"):
+        given["auto.commit.interval.ms"] = str(args.value("offset.commit.interval.ms"))
+    # Without commits a mirror that restarts would begin anew.
+    config = ConsumerConfig.from_properties({**given, "auto.commit.enable": "true"})
+    window = mirror.window(_limit(args), _skip_failed(args))
+
+    def settle() -> None:
+        # At the end ``Mirror.close`` has waited.
+        window.settle(0.0 if window.stopping else None)
+
+    connector = ConsumerConnector(config, before_release=settle)
+    mirror.add_source(connector)
+    try:
+        streams = connector.create_message_streams_by_filter(topics, args.value("num.streams"))
+    except BaseException:
+        hold()
+        logger.critical("Unable to create stream - shutting down mirror maker.")
+        raise
+    mirror.add_readers(streams, window)
+
+
+def _add_modern_source(
+    mirror: Mirror, args: Arguments, given: dict[str, str], topics: TopicFilter
+) -> None:
+    interval = given.pop("auto.commit.interval.ms", str(COMMIT_INTERVAL_MS))
+    if args.has("offset.commit.interval.ms"):
+        interval = args.value("offset.commit.interval.ms")
+    for _ in range(args.value("num.streams")):
+        window = mirror.window(_limit(args), _skip_failed(args))
+        reader = ModernReader(given, topics, window, commit_interval_ms=int(interval))
+        mirror.add_source(reader)
+        mirror.add_readers([reader], window)
+
+
+if __name__ == "__main__":
+    sys.exit(run_tool(main))

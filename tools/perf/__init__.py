@@ -1,0 +1,1 @@
+"""Tools that measure how fast clients are."""
