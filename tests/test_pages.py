@@ -7,6 +7,8 @@ import re
 import runpy
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -113,3 +115,35 @@ def anchors(page: Path) -> set[str]:
     """The names that GitHub gives headings."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+# Each of these has a plain, present-day form, such as "is not a" or "again".
+ARCHAIC = re.compile(
+    r"(?<!\bthere )\b(?:is|are|was|were) no(?! (?:longer|more)\b)\b"
+    r"|\b(?:anew|for ever|forever|octets|whoever|by and by|till|shall|hence|lest|vouch\w*|rests)\b"
+    r"|\b(?:brokers?|none) of ours\b",
+    re.IGNORECASE,
+)
+
+
+def test_pages_are_in_present_day_english() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md")]
+    found = []
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        text = re.sub(r"^```.*?^```|`[^`\n]*`", "", text, flags=re.MULTILINE | re.DOTALL)
+        words = ARCHAIC.finditer(" ".join(text.split()))
+        found += [f"{page.relative_to(ROOT)}: {word[0]}" for word in words]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "text", ["There is no such topic", "It is no longer used", "what is done for each"]
+)
+def test_plain_words_are_not_taken_for_archaic_ones(text: str) -> None:
+    assert ARCHAIC.search(text) is None
+
+
+@pytest.mark.parametrize("text", ["That is no failure", "It waits for ever", "is made anew"])
+def test_archaic_words_are_found(text: str) -> None:
+    assert ARCHAIC.search(text)

@@ -1,4 +1,4 @@
-"""Side files that vouch for sealed segments: the size and CRC-32C of a log file.
+"""Side files of sealed segments: the size and CRC-32C of a log file.
 
 ``<20 digits>.crc32c`` lies beside the ``.log`` it speaks of; 0.8.2.2 ignores such names. It is
 written when the segment takes no more appends and has been synced, and vouches for the bytes as

@@ -1,4 +1,4 @@
-"""A damaged segment fetched anew from its partition's leader, and put in the old one's place.
+"""Fetches a damaged segment again from its partition's leader, and replaces the old one.
 
 The stored bytes of compressed sets are to be had only as a replica: what consumers are sent may
 be rebuilt. But who fetches as a replica tells the leader where its log ends. So the segment is

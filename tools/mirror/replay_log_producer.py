@@ -1,4 +1,4 @@
-"""kafka-replay-log-producer: a topic's messages once more, into another topic.
+"""kafka-replay-log-producer: copies the messages of a topic to another topic.
 
 Mirrors kafka.tools.ReplayLogProducer, which ends after ten seconds without a message. Unlike there
 --outputtopic is checked at the start, and a record that fails later is logged.

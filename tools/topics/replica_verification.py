@@ -1,4 +1,4 @@
-"""kafka-replica-verification: compare what all replicas of partitions hold, for ever.
+"""kafka-replica-verification: compare what all replicas hold, until it is interrupted.
 
 Mirrors kafka.tools.ReplicaVerificationTool. Round by round every broker is asked for its copy
 from the same offsets on; the copies are compared message by message up to the high watermark. A
