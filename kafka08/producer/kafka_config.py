@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka08.errors import ConfigError
-from kafka08.settings import INT, INT_MAX, LIST, LONG, LONG_MAX, Settings, setting
+from kafka08.settings import INT, INT_MAX, LIST, LONG, LONG_MAX, Settings, log_overrides, setting
 
 logger = logging.getLogger("org.apache.kafka.clients.producer.ProducerConfig")
 
@@ -143,6 +143,13 @@ class KafkaProducerConfig(Settings):
 
     def check(self) -> None:
         parse_acks(self.acks)
+
+    @classmethod
+    def known(cls, properties: Mapping[str, str]) -> dict[str, str]:
+        """The properties that are settings of this producer. Logs all, and warns of the others."""
+        known = cls.keys()
+        log_overrides(properties, known)
+        return {key: value for key, value in properties.items() if key in known}
 
     @classmethod
     def of(cls, properties: Mapping[str, Any]) -> KafkaProducerConfig:

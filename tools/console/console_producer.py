@@ -20,7 +20,6 @@ from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.producer.producer import Producer
 from kafka08.producer.serializers import load
-from kafka08.settings import log_overrides
 from tools.broker_list import broker_list
 from tools.options import Arguments, OptionParser, parse_key_values, run_tool
 from tools.shutdown import at_end
@@ -165,11 +164,8 @@ def _send_old(reader: MessageReader, properties: dict[str, str]) -> None:
 
 def _send_new(reader: MessageReader, properties: dict[str, str]) -> None:
     """What fails later is logged, as the original's ErrorLoggingCallback does."""
-    known = KafkaProducerConfig.keys()
-    log_overrides(properties, known)
-    settings = {key: value for key, value in properties.items() if key in known}
     sync = properties.get("producer.type") == SYNC
-    producer = KafkaProducer(settings)
+    producer = KafkaProducer(KafkaProducerConfig.known(properties))
     with at_end(producer.close):
         for message in reader:
             if sync:

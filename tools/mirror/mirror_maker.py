@@ -28,7 +28,7 @@ from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.producer.partitioners import StickyRandom
 from kafka08.producer.serializers import partitioner_named
-from kafka08.settings import COMPRESSION_CODECS, INT_MAX, log_overrides
+from kafka08.settings import COMPRESSION_CODECS, INT_MAX
 from tools.mirror.mirror_modern import SETTLE_S, ModernReader, ModernTarget
 from tools.mirror.mirror_pipeline import Copier, Reader, Target, Window
 from tools.options import Arguments, OptionParser, run_tool
@@ -217,9 +217,7 @@ def _targets(args: Arguments) -> Targets:
 
 def new_settings(given: Mapping[str, str]) -> dict[str, str]:
     """What KafkaProducer is told: the file, and patience where the file says nothing."""
-    known = KafkaProducerConfig.keys()
-    log_overrides(given, known)
-    return {**PATIENT, **{key: value for key, value in given.items() if key in known}}
+    return PATIENT | KafkaProducerConfig.known(given)
 
 
 def old_settings(given: Mapping[str, str]) -> dict[str, str]:

@@ -18,7 +18,6 @@ from kafka08.consumer.errors import ConsumerTimeoutError
 from kafka08.consumer.stream import KafkaStream
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
-from kafka08.settings import log_overrides
 from tools.broker_list import broker_list
 from tools.groups.group_nodes import delete_group
 from tools.options import Arguments, OptionParser, parse_key_values, run_tool
@@ -98,9 +97,7 @@ def main(argv: list[str]) -> int:
     PARSER.check_required(args, "outputtopic")
     settings = parse_key_values(args.values("property"))
     settings["bootstrap.servers"] = args.value("broker-list")
-    known = KafkaProducerConfig.keys()
-    log_overrides(settings, known)
-    settings = {key: value for key, value in settings.items() if key in known}
+    settings = KafkaProducerConfig.known(settings)
     config = _consumer_config(args.value("zookeeper"))
     delete_group(config.zookeeper_connect, GROUP)
     time.sleep(AFTER_DELETE_S)

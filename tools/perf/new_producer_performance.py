@@ -15,7 +15,6 @@ from typing import Any
 from kafka08.errors import KafkaError
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
-from kafka08.settings import log_overrides
 from tools.options import run_tool
 from tools.perf.perf_options import MEGABYTE, Progress, decimal, rate
 
@@ -163,9 +162,7 @@ def _settings(words: list[str]) -> dict[str, str]:
         if not equals or not value or "=" in value:
             raise ArgumentError(f"Invalid property: {word}")
         settings[key] = value
-    known = KafkaProducerConfig.keys()
-    log_overrides(settings, known)
-    return {key: value for key, value in settings.items() if key in known}
+    return KafkaProducerConfig.known(settings)
 
 
 if __name__ == "__main__":
