@@ -16,6 +16,8 @@ from kafka08.log4j import (
     configure,
     option_words,
 )
+from kafka08.protocol.schemas import ConsumerMetadataRequest, RequestHeader
+from kafka08.server import request_log
 
 CONFIG = Path(__file__).parent.parent / "config"
 
@@ -323,3 +325,25 @@ def test_other_shipped_files_are_understood(
     monkeypatch.setenv("LOG_DIR", str(tmp_path))
     configure(CONFIG / name)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("level", "lines"), [("WARN", 0), ("DEBUG", 1), ("TRACE", 1)])
+def test_the_shipped_file_sends_requests_to_their_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: str, lines: int
+) -> None:
+    monkeypatch.setenv("LOG_DIR", str(tmp_path))
+    text = (CONFIG / "log4j.properties").read_text()
+    shipped = "log4j.logger.kafka.request.logger=WARN, "
+    assert shipped in text
+    chosen = tmp_path / "log4j.properties"
+    chosen.write_text(text.replace(shipped, shipped.replace("WARN", level)))
+    configure(chosen)
+    assert request_log.is_wanted() is (lines == 1)
+    header = RequestHeader(10, 0, 5, "evil\n[2013-04-22] client")
+    request_log.completed(header, ConsumerMetadataRequest("g"), "10.0.0.7:40001", 0.25)
+    written = (tmp_path / "kafka-request.log").read_text()
+    assert written.count("\n") == lines
+    if lines:
+        assert f"] {level} Completed request:Name: ConsumerMetadataRequest; " in written
+        assert "ClientId: evil\\n[2013-04-22] client; Group: g from client /10.0.0.7" in written
+        assert written.endswith(" (kafka.request.logger)\n")
