@@ -72,7 +72,7 @@ class Connection:
 
     __slots__ = (
         "_callback", "_decoder", "_held", "_held_bytes", "_holds", "_hub", "_lock", "_memory",
-        "_readable", "_sock", "_writing", "address", "last_active", "peer", "serving",
+        "_readable", "_sock", "_writer", "address", "last_active", "peer", "serving",
     )  # fmt: skip
 
     def __init__(self, sock: Any, address: str, max_bytes: int, memory: RequestMemory) -> None:
@@ -90,7 +90,7 @@ class Connection:
         self._held: list[Any] = []
         self._held_bytes = 0
         self._callback: Any = None
-        self._writing = False  # a greenlet of its own sends what was held
+        self._writer: Any = None  # the greenlet that sends what was held while a request waits
 
     def fileno(self) -> int:
         descriptor: int = self._sock.fileno()
@@ -108,7 +108,11 @@ class Connection:
             self.serving = False  # what is left may idle out like anything else
             self._memory.release(self)
             self._readable.close()
-            self.flush()
+            try:
+                self.flush()
+            finally:
+                if self._writer is not None:
+                    self._writer.kill()
 
     def _serve(self, handle: Handle) -> None:
         receive, decoder, loop = self._sock.recv_into, self._decoder, self._hub.loop
@@ -171,11 +175,10 @@ class Connection:
     def _flush_while_waiting(self) -> None:
         """In the hub, where nothing may wait: send what needs no waiting for."""
         self._callback = None
-        if not self._held or self._writing:
+        if not self._held or self._writer is not None:
             return
         if self._held_bytes > _READ_BYTES or not self._flush_at_once():
-            self._writing = True
-            gevent.spawn(self._flush_quietly)
+            self._writer = gevent.spawn(self._flush_quietly)
 
     def _flush_at_once(self) -> bool:
         """Send what is held, which is short; False if some of it has to wait."""
@@ -202,7 +205,7 @@ class Connection:
         except Exception:
             self.shutdown()  # the connection's own greenlet ends
         finally:
-            self._writing = False
+            self._writer = None
 
     def flush(self) -> None:
         """Send the replies that are held."""
