@@ -18,6 +18,28 @@ from kafka08.runtime import Runtime
 MAX_WAIT_MS = 300_000
 
 
+class _Watches:
+    """Who waits for which partition; shared by a purgatory and its watches."""
+
+    __slots__ = ("by_key", "closed")
+
+    def __init__(self) -> None:
+        self.by_key: dict[TopicPartition, set[Watch]] = {}
+        self.closed = False
+
+    def add(self, watch: Watch, keys: Iterable[TopicPartition]) -> None:
+        for key in keys:
+            self.by_key.setdefault(key, set()).add(watch)
+
+    def remove(self, watch: Watch, keys: Iterable[TopicPartition]) -> None:
+        for key in keys:
+            watches = self.by_key.get(key)
+            if watches is not None:
+                watches.discard(watch)
+                if not watches:
+                    del self.by_key[key]
+
+
 class Watch:
     """One waiting request: the partitions it cares for, and those that moved since it looked.
 
@@ -26,13 +48,13 @@ class Watch:
 
     def __init__(
         self,
-        purgatory: Purgatory,
+        watches: _Watches,
         runtime: Runtime,
         keys: Iterable[TopicPartition],
         wait_ms: int,
         peer: Peer | None,
     ) -> None:
-        self._purgatory = purgatory
+        self._watches = watches
         self._clock = runtime.clock
         self._deadline = runtime.clock.monotonic() + min(wait_ms, MAX_WAIT_MS) / 1000
         self._peer = peer
@@ -41,21 +63,21 @@ class Watch:
         self._moved: set[TopicPartition] = set()
 
     def __enter__(self) -> Watch:
-        self._purgatory._add(self, self._keys)
+        self._watches.add(self, self._keys)
         if self._peer is not None:
-            self._peer.wake = self._event.set
+            self._peer.wake = self.wake
         return self
 
     def __exit__(self, *exc_info: Any) -> None:
         if self._peer is not None:
             self._peer.wake = None
-        self._purgatory._remove(self, self._keys)
+        self._watches.remove(self, self._keys)
 
     def wait(self) -> set[TopicPartition]:
-        """The partitions that moved since the last call; empty once there is no use in waiting."""
+        """The partitions that moved since the last call; empty if waiting is of no more use."""
         while not self._moved:
             left = self._deadline - self._clock.monotonic()
-            if left <= 0 or self._purgatory.closed:
+            if left <= 0 or self._watches.closed:
                 return set()
             if self._peer is not None and self._peer.has_ended:
                 return set()
@@ -64,8 +86,13 @@ class Watch:
         self._event.clear()
         return moved
 
-    def _notify(self, key: TopicPartition) -> None:
+    def notify(self, key: TopicPartition) -> None:
+        """``key`` moved."""
         self._moved.add(key)
+        self._event.set()
+
+    def wake(self) -> None:
+        """Look again whether waiting is of use."""
         self._event.set()
 
 
@@ -75,40 +102,28 @@ class Purgatory:
     def __init__(self, runtime: Runtime, *, for_peers: bool = False) -> None:
         self._runtime = runtime
         self._for_peers = for_peers
-        self._watches: dict[TopicPartition, set[Watch]] = {}
-        self.closed = False
+        self._watches = _Watches()
+        self._by_key = self._watches.by_key
 
     def watch(self, keys: Iterable[TopicPartition], wait_ms: int) -> Watch:
         """A watch on ``keys`` that gives up ``wait_ms`` from now, or after MAX_WAIT_MS."""
         peer = current_peer.get() if self._for_peers else None
-        return Watch(self, self._runtime, keys, wait_ms, peer)
+        return Watch(self._watches, self._runtime, keys, wait_ms, peer)
 
     def notify(self, key: TopicPartition) -> None:
         """``key`` moved: wake every request that waits for it."""
-        watches = self._watches.get(key)
+        watches = self._by_key.get(key)
         if watches:
             for watch in watches:
-                watch._notify(key)
+                watch.notify(key)
 
     def close(self) -> None:
         """Let every waiting request answer with what it has."""
-        self.closed = True
-        for watches in list(self._watches.values()):
+        self._watches.closed = True
+        for watches in list(self._by_key.values()):
             for watch in watches:
-                watch._event.set()
+                watch.wake()
 
     def __len__(self) -> int:
         """Requests waiting."""
-        return len({watch for watches in self._watches.values() for watch in watches})
-
-    def _add(self, watch: Watch, keys: Iterable[TopicPartition]) -> None:
-        for key in keys:
-            self._watches.setdefault(key, set()).add(watch)
-
-    def _remove(self, watch: Watch, keys: Iterable[TopicPartition]) -> None:
-        for key in keys:
-            watches = self._watches.get(key)
-            if watches is not None:
-                watches.discard(watch)
-                if not watches:
-                    del self._watches[key]
+        return len({watch for watches in self._by_key.values() for watch in watches})

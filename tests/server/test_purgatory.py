@@ -50,7 +50,7 @@ def test_nothing_is_left_behind() -> None:
     with purgatory.watch([A, B], 100), purgatory.watch([A], 100):
         assert len(purgatory) == 2
     assert len(purgatory) == 0
-    assert not purgatory._watches
+    assert not purgatory._watches.by_key
 
 
 def test_closing_releases_who_waits() -> None:
