@@ -82,6 +82,7 @@ class Process(Protocol):
 
 
 Start = Callable[[Job], Process]
+CleanUntil = Callable[[TopicPartition], int]
 
 
 class LogToClean(NamedTuple):
@@ -101,7 +102,7 @@ class LogToClean(NamedTuple):
 
 
 class LogCleaner:
-    """Cleans the logs of the live mapping ``logs``, each up to ``clean_until`` (see the module).
+    """Cleans the logs of the live mapping ``logs``.
 
     ``start`` starts a compaction, by default in a process of its own.
     """
@@ -113,13 +114,11 @@ class LogCleaner:
         logs: Mapping[TopicPartition, Log],
         *,
         clock: Clock,
-        clean_until: Callable[[TopicPartition], int] | None = None,
         start: Start | None = None,
     ) -> None:
         self._config = config
         self._logs = logs
         self._clock = clock
-        self.clean_until = clean_until or (lambda key: logs[key].log_end_offset)
         self._throttle = SharedTime()
         self._start = start or CleanerProcess
         self._states: dict[TopicPartition, State] = {}
@@ -272,11 +271,14 @@ class LogCleaner:
 
     # Selection
 
-    def grab_filthiest_log(self) -> LogToClean | None:
-        """The log to clean next, marked as in progress; None if no log is dirty enough."""
+    def grab_filthiest_log(self, clean_until: CleanUntil) -> LogToClean | None:
+        """The log to clean next, marked as in progress; None if no log is dirty enough.
+
+        ``clean_until`` gives the offset up to which a partition may be cleaned (see the module).
+        """
         now = self._clock.millis()
         cleanable = [
-            self._to_clean(log)
+            self._to_clean(log, clean_until(key))
             for key, log in list(self._logs.items())
             if log.config.compact
             and self.state(key) is State.IDLE
@@ -293,13 +295,13 @@ class LogCleaner:
         self._enter(filthiest.topic_partition, State.IN_PROGRESS)
         return filthiest
 
-    def _to_clean(self, log: Log) -> LogToClean:
+    def _to_clean(self, log: Log, clean_until: int) -> LogToClean:
         key = log.topic_partition
         segments = log.segments
         bases = [segment.base_offset for segment in segments]
         first = self._first_dirty(log, bases)
         # A segment may be cleaned if all of it, up to the next one's base, is below the bound.
-        known = bisect_right(bases, min(self.clean_until(key), log.log_end_offset)) - 1
+        known = bisect_right(bases, min(clean_until, log.log_end_offset)) - 1
         end = bases[max(known, 0)]
         clean = sum([s.size for s in segments if s.base_offset < first])
         dirty = sum([s.size for s in segments if first <= s.base_offset < end])

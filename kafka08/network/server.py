@@ -13,6 +13,7 @@ import socket as stdlib_socket
 import time
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import gevent
@@ -55,7 +56,6 @@ class Server:
         self,
         host: str | None,
         port: int,
-        handle: Handle,
         *,
         max_request_bytes: int,
         send_buffer_bytes: int = 0,
@@ -65,7 +65,6 @@ class Server:
         idle_ms: int = 600_000,
         queued_max_bytes: int = UNBOUNDED,
     ) -> None:
-        self._handle = handle
         self.memory = RequestMemory(queued_max_bytes)
         self._max_request_bytes = max_request_bytes
         self._buffers = (
@@ -81,8 +80,8 @@ class Server:
         self._connections: set[Connection] = set()
         self._per_ip: Counter[str] = Counter()
         self._host = bare(host or "")
-        # A pool, so that stop() can wait for the connections' greenlets.
-        self._server = StreamServer(self._listen(port), self._serve, spawn=Pool())
+        self._socket = self._listen(port)
+        self._server: Any = None
         self._reaper: Any = None
         self._watcher: Any = None
 
@@ -125,14 +124,17 @@ class Server:
     @property
     def port(self) -> int:
         """The bound port (chosen by the system when 0 was asked for)."""
-        port: int = self._server.socket.getsockname()[1]
+        port: int = self._socket.getsockname()[1]
         return port
 
     @property
     def connections(self) -> int:
         return len(self._connections)
 
-    def start(self) -> None:
+    def start(self, handle: Handle) -> None:
+        """Serve with ``handle`` from now on: see the module's docstring."""
+        # A pool, so that stop() can wait for the connections' greenlets.
+        self._server = StreamServer(self._socket, partial(self._serve, handle), spawn=Pool())
         self._server.start()
         self._watcher = gevent.spawn(self._notice_ends)
         if self._idle > 0:
@@ -149,7 +151,7 @@ class Server:
             connection.shutdown()
         self._server.stop(timeout=_STOP_SECONDS)
 
-    def _serve(self, sock: Any, address: tuple[Any, ...]) -> None:
+    def _serve(self, handle: Handle, sock: Any, address: tuple[Any, ...]) -> None:
         host = address[0].removeprefix("::ffff:")  # IPv4 on a socket for both families
         if self._per_ip[host] >= self._limits.get(host, self._limit):
             processor_logger.info("Rejected connection from %s, too many", host)
@@ -161,7 +163,7 @@ class Server:
         self._connections.add(connection)
         try:
             sock.setsockopt(stdlib_socket.IPPROTO_TCP, stdlib_socket.TCP_NODELAY, 1)
-            connection.run(self._handle)
+            connection.run(handle)
         except ConnectionClosed as error:
             processor_logger.info("Closing socket connection to %s: %s", host, error)
         except ProtocolError as error:

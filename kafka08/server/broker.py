@@ -96,7 +96,6 @@ class KafkaServer:
         # What has been started, with the call that stops it; stopped in reverse.
         self._stops: list[tuple[str, Callable[[], Any]]] = []
         self._stopping = runtime.event()
-        self._fetchers: FetcherManager | None = None
 
     def _say(self, text: str) -> None:
         logger.info("[Kafka Server %d], %s", self.config.broker_id, text)
@@ -128,7 +127,6 @@ class KafkaServer:
         log_tasks = LogTasks(config, runtime, log_manager, effects, replicas.disk_failed)
         isr = IsrMaintenance(config, runtime, zk, replicas, effects)
         fetchers = FetcherManager(config, runtime, effects, log_manager, replicas.disk_failed)
-        self._fetchers = fetchers
         offsets = OffsetManager(config, runtime, replicas)
         checkpoints = HwCheckpoints(runtime, log_manager)
         roles = Roles(
@@ -149,12 +147,8 @@ class KafkaServer:
         def checkpoint_high_watermarks() -> None:
             replicas.disk_failed(checkpoints.write(replicas.partitions))
 
-        server = self._bind(lambda frame, address: dispatcher.handle(frame, address))
-        me = Broker(
-            config.broker_id,
-            host,
-            config.advertised_port or server.port,
-        )
+        server = self._bind()
+        me = Broker(config.broker_id, host, config.advertised_port or server.port)
         controller = Controller(
             config, zk, runtime, broker=me, fetch_leo=partial(fetch_log_end, runtime)
         )
@@ -174,7 +168,7 @@ class KafkaServer:
         self._started("offset loading", offsets.stop)
         log_dirs.start()
         self._started("the watch over log dirs", log_dirs.stop)
-        server.start()
+        server.start(dispatcher.handle)
         self._started("the socket server", server.stop)
         self._started("waiting requests", replicas.close)
         # From here on watches and nodes depend on the session; what ends it must be noticed.
@@ -187,7 +181,10 @@ class KafkaServer:
         self._started("the controller", controller.stop)
         keeper.start()
         self._started("the session keeper", keeper.stop)
+        self._started("waiting for ZooKeeper", self._stopping.set)
         self._patiently(lambda: self._register(zk, me))
+        if config.controlled_shutdown_enable:
+            self._started("leaderships", lambda: self._hand_over(zk, fetchers))
 
     def _started(self, name: str, stop: Callable[[], Any]) -> None:
         self._stops.append((name, stop))
@@ -205,15 +202,15 @@ class KafkaServer:
     def _connect_zookeeper(self) -> ZkClient:
         config = self.config
         self._say(f"Connecting to zookeeper on {config.zookeeper_connect}")
-        self.zk = ZkClient(
+        zk = ZkClient(
             config.zookeeper_connect,
             session_timeout_ms=config.zookeeper_session_timeout_ms,
             connection_timeout_ms=config.zookeeper_connection_timeout_ms,
             gevent=True,
         ).start()
-        self._started("zookeeper", self.zk.close)
-        self._patiently(lambda: ensure_common_paths(self.zk))
-        return self.zk
+        self._started("zookeeper", zk.close)
+        self._patiently(lambda: ensure_common_paths(zk))
+        return zk
 
     def _load_logs(self, zk: ZkClient) -> LogManager:
         log_manager = LogManager(
@@ -228,22 +225,17 @@ class KafkaServer:
         cleaner = log_manager.cleaner
         if cleaner is None:
             return
-
-        def committed(key: TopicPartition) -> int:
-            partition = replicas.partitions.get(key)
-            return 0 if partition is None else partition.high_watermark
-
-        cleaner.clean_until = committed
-        tasks = CleanerTasks(self.config, self._runtime, cleaner, replicas.disk_failed)
+        tasks = CleanerTasks(
+            self.config, self._runtime, cleaner, replicas.committed, replicas.disk_failed
+        )
         tasks.start()
         self._started("the log cleaner", tasks.stop)
 
-    def _bind(self, handle: Callable[[memoryview, str], list[Any] | None]) -> Server:
+    def _bind(self) -> Server:
         config = self.config
         return Server(
             config.host_name,
             config.port,
-            handle,
             max_request_bytes=config.socket_request_max_bytes,
             send_buffer_bytes=config.socket_send_buffer_bytes,
             receive_buffer_bytes=config.socket_receive_buffer_bytes,
@@ -378,15 +370,14 @@ class KafkaServer:
     def shutdown(self) -> None:
         """Hand leaderships over, stop everything, leave the logs clean."""
         self._say("shutting down")
-        if self.config.controlled_shutdown_enable:
-            if self._fetchers is not None:
-                self._fetchers.leave()
-            controlled_shutdown(self.config, self._runtime, self.zk, self._runtime.sleep)
         self._stop_all()
         self._say("shut down completed")
 
+    def _hand_over(self, zk: ZkClient, fetchers: FetcherManager) -> None:
+        fetchers.leave()
+        controlled_shutdown(self.config, self._runtime, zk, self._runtime.sleep)
+
     def _stop_all(self) -> None:
-        self._stopping.set()
         while self._stops:
             name, stop = self._stops.pop()
             try:

@@ -91,6 +91,11 @@ class ReplicaManager:
                 f"Partition {topic_partition} doesn't exist on {self.broker_id}"
             ) from None
 
+    def committed(self, topic_partition: TopicPartition) -> int:
+        """The high watermark; 0 for a partition without a role here."""
+        partition = self.partitions.get(topic_partition)
+        return 0 if partition is None else partition.high_watermark
+
     def writable(self, topic_partition: TopicPartition, acks: int) -> Partition:
         """The partition, unless ZooKeeper is away and a new leader might not have the write.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -87,8 +88,13 @@ def drive(steps: Any) -> list[float]:
         return waits
 
 
-def clean_once(cleaner: LogCleaner) -> bool:
-    found = cleaner.grab_filthiest_log()
+def no_bound(key: TopicPartition) -> int:
+    """All of a log may be cleaned."""
+    return sys.maxsize
+
+
+def clean_once(cleaner: LogCleaner, until: int = sys.maxsize) -> bool:
+    found = cleaner.grab_filthiest_log(lambda key: until)
     if found is None:
         return False
     drive(cleaner.clean(found))

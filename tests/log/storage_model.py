@@ -670,8 +670,7 @@ class Driver:
         if log is None or cleaner is None:
             return
         until = self.rng.randint(log.log_start_offset, log.log_end_offset)
-        cleaner.clean_until = lambda _: until
-        found = cleaner.grab_filthiest_log()
+        found = cleaner.grab_filthiest_log(lambda _: until)
         if found is None:
             return
         expected = self.expected[key]

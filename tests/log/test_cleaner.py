@@ -32,6 +32,7 @@ from tests.log.cleaning import (
     contents,
     drive,
     keys,
+    no_bound,
     put,
     put_keys,
 )
@@ -78,14 +79,14 @@ class TestSelection:
         logs[TopicPartition("t", 3)].config = config(cleanup_policy="delete")
         put_keys(logs[KEY], "a")  # two clean, one dirty, a third
         logs[KEY].roll()
-        found = cleaner.grab_filthiest_log()
+        found = cleaner.grab_filthiest_log(no_bound)
         assert found is not None and found.topic_partition.partition == 1
         assert found.cleanable_ratio == 1.0
         assert cleaner.state(found.topic_partition) is State.IN_PROGRESS
-        assert cleaner.grab_filthiest_log() is None
+        assert cleaner.grab_filthiest_log(no_bound) is None
         put_keys(logs[KEY], "a" * 2)
         logs[KEY].roll()
-        found = cleaner.grab_filthiest_log()
+        found = cleaner.grab_filthiest_log(no_bound)
         assert found is not None and found.topic_partition == KEY
         assert found.first_dirty_offset == 2
 
@@ -98,13 +99,10 @@ class TestSelection:
     def test_only_what_is_committed(self, log: Log) -> None:
         """A truncation must not take the only message of a key that is left."""
         cleaner = cleaner_of(log)
-        cleaner.clean_until = lambda _: 3
-        assert clean_once(cleaner)
+        assert clean_once(cleaner, 3)
         assert cleaner.checkpoint(log) == 2 and keys(log) == "abacx"
-        cleaner.clean_until = lambda _: 0
-        assert not clean_once(cleaner)
-        cleaner.clean_until = lambda _: 4
-        assert clean_once(cleaner)
+        assert not clean_once(cleaner, 0)
+        assert clean_once(cleaner, 4)
         assert keys(log) == "bacx"
 
     @pytest.mark.interpreted
@@ -123,7 +121,7 @@ class TestSelection:
         cleaner = cleaner_of(log)
         if checkpoint is not None:
             cleaner._record(log, checkpoint)
-        found = cleaner._to_clean(log)
+        found = cleaner._to_clean(log, log.log_end_offset)
         assert (found.first_dirty_offset, found.end_offset) == (first, 4)
 
     def test_a_checkpoint_before_or_behind_the_log_is_void(self, tmp_path: Path) -> None:
@@ -133,7 +131,7 @@ class TestSelection:
         for wrong in (3, 106):
             OffsetCheckpoint(str(tmp_path / CHECKPOINT)).write({KEY: wrong})
             cleaner = cleaner_of(log)
-            assert cleaner._to_clean(log).first_dirty_offset == 100
+            assert cleaner._to_clean(log, log.log_end_offset).first_dirty_offset == 100
         assert recorded(tmp_path) == "0\n1\nt 0 100\n"  # it could become right again otherwise
 
 
@@ -256,7 +254,7 @@ class Stuck:
 class TestAborts:
     def begin(self, log: Log, start: Any = Stuck) -> tuple[LogCleaner, Any]:
         cleaner = cleaner_of(log, start=start)
-        found = cleaner.grab_filthiest_log()
+        found = cleaner.grab_filthiest_log(no_bound)
         assert found is not None
         steps = cleaner.clean(found)
         next(steps)()
@@ -291,7 +289,7 @@ class TestAborts:
         cleaner, steps = self.begin(log)
         cleaner.abort(KEY)
         assert Stuck.last.killed and cleaner.state(KEY) is State.ABORTED
-        assert cleaner.grab_filthiest_log() is None
+        assert cleaner.grab_filthiest_log(no_bound) is None
         cleaner.abort(KEY)
         drive(steps)
         self.check_over(cleaner, log)
@@ -317,9 +315,9 @@ class TestAborts:
         assert cleaner.state(KEY) is State.ABORTED
         drive(steps)
         assert cleaner.state(KEY) is State.PAUSED
-        assert cleaner.grab_filthiest_log() is None
+        assert cleaner.grab_filthiest_log(no_bound) is None
         cleaner.resume(KEY)
-        assert cleaner.grab_filthiest_log() is not None
+        assert cleaner.grab_filthiest_log(no_bound) is not None
 
     def test_pausing_what_is_idle_and_resuming_what_is_not_gone_yet(self, log: Log) -> None:
         cleaner = cleaner_of(log)
@@ -328,7 +326,7 @@ class TestAborts:
         cleaner.abort_and_pause(KEY)
         with pytest.raises(KafkaError, match="cannot become paused"):
             cleaner.abort_and_pause(KEY)
-        assert cleaner.grab_filthiest_log() is None
+        assert cleaner.grab_filthiest_log(no_bound) is None
         cleaner.resume(KEY)
         cleaner, steps = self.begin(log)
         cleaner.abort_and_pause(KEY)
@@ -340,7 +338,7 @@ class TestAborts:
     def test_truncation_around_a_swap(self, log: Log, tmp_path: Path, when: str) -> None:
         """What was cleaned with what is cut now must not come back, not even after a crash."""
         cleaner = cleaner_of(log)
-        found = cleaner.grab_filthiest_log()
+        found = cleaner.grab_filthiest_log(no_bound)
         assert found is not None
         steps = cleaner.clean(found)
         next(steps)()  # the flush
@@ -366,7 +364,7 @@ class TestAborts:
         clock = ManualClock()
         cleaner = cleaner_of(log, clock, start=Stuck)
         for pause in (60, 120, 240, 480, 960, 1920, 3600, 3600):
-            found = cleaner.grab_filthiest_log()
+            found = cleaner.grab_filthiest_log(no_bound)
             assert found is not None
             steps = cleaner.clean(found)
             next(steps)()
@@ -380,7 +378,7 @@ class TestAborts:
             text = "no luck" if pause == 60 else "The cleaner process ended with -9"
             assert f"the next try is in {pause} s: {text}" in caplog.messages[-1]
             clock.now += pause * 1000 - 1
-            assert cleaner.grab_filthiest_log() is None
+            assert cleaner.grab_filthiest_log(no_bound) is None
             clock.now += 1
         cleaner._start = InlineProcess
         assert clean_once(cleaner)
@@ -532,7 +530,7 @@ class TestSwapRecovery:
     def test_recovery_itself_may_crash(self, tmp_path: Path, monkeypatch: Any) -> None:
         log, before = self.prepared(tmp_path)
         cleaner = cleaner_of(log)
-        found = cleaner.grab_filthiest_log()
+        found = cleaner.grab_filthiest_log(no_bound)
         assert found is not None
         steps = cleaner.clean(found)
         while ".swap" not in suffixes(log):
@@ -566,7 +564,7 @@ class TestProcess:
         cleaner = cleaner_of(
             log, start=CleanerProcess, log_cleaner_io_max_bytes_per_second="1000000"
         )
-        found = cleaner.grab_filthiest_log()
+        found = cleaner.grab_filthiest_log(no_bound)
         assert found is not None
         deadline = time.monotonic() + 30
         for wish in cleaner.clean(found):
@@ -580,7 +578,7 @@ class TestProcess:
 
     def test_killed(self, log: Log) -> None:
         cleaner = cleaner_of(log, start=CleanerProcess, log_cleaner_io_max_bytes_per_second="0.001")
-        found = cleaner.grab_filthiest_log()
+        found = cleaner.grab_filthiest_log(no_bound)
         assert found is not None
         steps = cleaner.clean(found)
         next(steps)()
@@ -620,7 +618,7 @@ def test_a_disk_that_dies_at_any_call_of_a_cleaning(
         put_keys(log, "abacx")
         before = contents(log)
         cleaner = cleaner_of(log)
-        found = cleaner.grab_filthiest_log()
+        found = cleaner.grab_filthiest_log(no_bound)
         assert found is not None
         with monkeypatch.context() as patch:
             dead = Dead(patch, str(directory))

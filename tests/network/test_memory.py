@@ -128,8 +128,8 @@ def start(service: Service) -> Iterator[Start]:
 
         def start(**settings: Any) -> Server:
             settings = {"max_request_bytes": 1 << 30, "queued_max_bytes": LIMIT, **settings}
-            server = Server("127.0.0.1", 0, service.handle, **settings)
-            server.start()
+            server = Server("127.0.0.1", 0, **settings)
+            server.start(service.handle)
             stack.callback(server.stop)
             stack.callback(service.gate.set)
             return server

@@ -134,8 +134,8 @@ def start(service: Service) -> Iterator[Start]:
         def start(**settings: Any) -> Server:
             settings = {"max_request_bytes": 1000, "idle_ms": 600_000, **settings}
             host = settings.pop("host", "127.0.0.1")
-            server = Server(host, 0, service.handle, **settings)
-            server.start()
+            server = Server(host, 0, **settings)
+            server.start(service.handle)
             stack.callback(server.stop)
             stack.callback(service.gate.set)
             return server
@@ -342,7 +342,7 @@ def test_ipv4_alone_where_the_machine_has_no_ipv6(
 def test_a_port_taken_on_one_family_is_not_shared(start: Start) -> None:
     taken = start(host="127.0.0.1").port
     with pytest.raises(KafkaError, match=f"failed to bind to 0.0.0.0:{taken}"):
-        Server(None, taken, lambda frame, address: None, max_request_bytes=1)
+        Server(None, taken, max_request_bytes=1)
 
 
 def test_a_host_that_does_not_resolve_fails_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -351,7 +351,7 @@ def test_a_host_that_does_not_resolve_fails_the_start(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(stdlib_socket, "getaddrinfo", getaddrinfo)
     with pytest.raises(KafkaError, match="failed to bind to box:9092: Name or service not known"):
-        Server("box", 9092, lambda frame, address: None, max_request_bytes=1)
+        Server("box", 9092, max_request_bytes=1)
 
 
 # Slices of files
@@ -615,7 +615,7 @@ def test_stopping_does_not_wait_for_ever_for_a_request(
     assert client.is_closed()
 
 
-def test_a_taken_port_is_told_before_anything_starts(start: Start, service: Service) -> None:
+def test_a_taken_port_is_told_before_anything_starts(start: Start) -> None:
     server = start()
     with pytest.raises(KafkaError, match=f"failed to bind to 127.0.0.1:{server.port}"):
-        Server("127.0.0.1", server.port, service.handle, max_request_bytes=1000)
+        Server("127.0.0.1", server.port, max_request_bytes=1000)

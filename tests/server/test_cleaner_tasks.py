@@ -12,7 +12,15 @@ from kafka08.log.cleaner import POLL_SECONDS, State
 from kafka08.log.disk import DiskFailure, SyncError
 from kafka08.server.cleaner_tasks import CleanerTasks
 from tests.fakes import FakeRuntime
-from tests.log.cleaning import KEY, broker_config, cleaner_of, compacted_log, keys, put_keys
+from tests.log.cleaning import (
+    KEY,
+    broker_config,
+    cleaner_of,
+    compacted_log,
+    keys,
+    no_bound,
+    put_keys,
+)
 from tests.log.test_cleaner import Stuck
 
 
@@ -23,7 +31,7 @@ def tasks_of(
     put_keys(log, "abacx")
     cleaner = cleaner_of(log, **({"start": start} if start else {}))
     runtime = FakeRuntime()
-    tasks = CleanerTasks(broker_config(tmp_path, **settings), runtime, cleaner, report)
+    tasks = CleanerTasks(broker_config(tmp_path, **settings), runtime, cleaner, no_bound, report)
     return tasks, cleaner, log
 
 
@@ -69,7 +77,7 @@ def test_a_failing_disk_is_told(tmp_path: Path, monkeypatch: Any) -> None:
     ((directory, error),) = told
     assert directory == str(tmp_path) and isinstance(error, SyncError)
     assert cleaner.state(KEY) is State.IDLE
-    assert keys(log) == "abacx" and cleaner.grab_filthiest_log() is None
+    assert keys(log) == "abacx" and cleaner.grab_filthiest_log(no_bound) is None
 
 
 def test_one_loop_for_each_thread(tmp_path: Path) -> None:
