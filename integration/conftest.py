@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 
@@ -10,6 +11,10 @@ import pytest
 from integration import original
 from integration.clients import CODECS, READERS, WRITERS
 from integration.harness import Broker, Process, Tools, ZooKeeper, kill_everything
+
+# Child processes get Ctrl-C also where the parent of the tests ignores it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Ids in the reports; the original's cases skip with the reason when it cannot run.
 BOTH = [pytest.param("ours"), pytest.param("original", marks=pytest.mark.original)]

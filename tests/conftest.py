@@ -1,10 +1,21 @@
-"""With KAFKA08_TEST_COMPILED set, the tests run on the compiled modules."""
+"""With KAFKA08_TEST_COMPILED set, the tests run on the compiled modules.
+
+Child processes get Ctrl-C also where the parent of the tests ignores it, and no example of a
+property test has to be quick: neither the caller nor a busy machine decides a test.
+"""
 
 import os
+import signal
 
 import pytest
+from hypothesis import settings
 
 from kafka08 import compiled
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+settings.register_profile("kafka08", deadline=None)
+settings.load_profile("kafka08")
 
 COMPILED = bool(os.environ.get("KAFKA08_TEST_COMPILED"))
 

@@ -177,7 +177,8 @@ def walk(
     w.rising, w.last = last is not None, or_none(last, 0)
     w.whole, w.reach = reach is None, or_none(reach, end)
     w.up_to, w.until = or_none(up_to, INT64_MAX), or_none(until, INT64_MAX)
-    w.check_crc, w.wrappers, w.keyed = check_crc, wrappers, keyed
+    # Beyond the buffer nothing is read.
+    w.check_crc, w.wrappers, w.keyed = check_crc and w.whole, wrappers, keyed
     w.count, w.first, w.newest, w.codec = 0, -1, -1, 0
     PyObject_GetBuffer(buffer, &view, PyBUF_WRITABLE if w.stamps else PyBUF_SIMPLE)
     if position < 0 or end > view.len:

@@ -23,11 +23,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kafka08.errors import InvalidMessageError, KafkaError
-from kafka08.log.key_map import DIGEST_BYTES, KeyMap, leaves_of, refuse, wrapper_leaves
+from kafka08.log.key_map import KeyMap, leaves_of, refuse, wrapper_leaves
 from kafka08.log.throttler import Throttler
 from kafka08.message.compression import compress
 from kafka08.message.entry import (
-    KEY_AT,
     OFFSET,
     PAUSED,
     WRAPPER,
@@ -37,7 +36,7 @@ from kafka08.message.entry import (
     key_and_value,
     offset_and_stop,
 )
-from kafka08.message.scan import iter_fields, walk
+from kafka08.message.scan import walk
 
 CLEANED_SUFFIX = ".cleaned"
 MAX_RELATIVE_OFFSET = (1 << 31) - 1
@@ -322,42 +321,34 @@ class Writer:
 
     def _take_plain(self, data: bytes, view: memoryview, position: int, walked: Walked) -> None:
         """Write the surviving messages of a stretch of plain messages."""
-        latest, digest = self._key_map.latest, self._key_map.digest
-        tombstones_below = self.tombstones_below
-        start, lost = position, -1  # start of the surviving run, and of the entry before it
-        kept = walked.count
-        shift = self.size - position
-        last_kept, indexed, interval = (
-            self._last_kept,
-            self._indexed,
-            self._job.index_interval_bytes,
+        stretches, kept = self._key_map.survivors(
+            data, position, walked.stop, self.tombstones_below
         )
-        parts: list[memoryview] = []
-        for offset, key_at, key_end, _, value_end in iter_fields(data, position, walked.stop):
-            at = key_at - KEY_AT
-            if lost >= 0:  # the entry before this one is dropped
-                shift -= at - lost
-                start, lost = at, -1
-            if key_end >= 0:
-                key = data[key_at:key_end]
-                if latest(key if len(key) <= DIGEST_BYTES else digest(key), -1) > offset or (
-                    value_end < 0 and offset < tombstones_below
-                ):
-                    parts.append(view[start:at])
-                    kept -= 1
-                    lost = at
-                    continue
-            if at + shift - indexed > interval:
-                indexed = at + shift
-                self._add_index_entry(last_kept + 1, indexed)
-            last_kept = offset
-        if lost < 0:
-            parts.append(view[start : walked.stop])
+        place = self.size
+        for start, stop in stretches:
+            self._index_stretch(data, start, stop, place - start)
+            place += stop - start
         self.dropped = self.dropped or kept < walked.count
-        self._last, self._last_kept, self._indexed = walked.last, last_kept, indexed
+        self._last = walked.last
         self.messages_read += walked.count
         self.messages_written += kept
-        self._write(parts[0] if len(parts) == 1 else b"".join(parts))
+        if stretches:
+            parts = [view[start:stop] for start, stop in stretches]
+            self._write(parts[0] if len(parts) == 1 else b"".join(parts))
+
+    def _index_stretch(self, data: bytes, position: int, stop: int, shift: int) -> None:
+        """Note the entries that are far enough apart, at the places they will have."""
+        interval = self._job.index_interval_bytes
+        while position < stop:
+            due = max(self._indexed + interval + 1 - shift, position)
+            walked = walk(data, position, stop, until=due)
+            self._last_kept = walked.last if walked.count else self._last_kept
+            position = walked.stop
+            if position < stop:
+                self._indexed = position + shift
+                self._add_index_entry(self._last_kept + 1, self._indexed)
+                walked = walk(data, position, stop, until=position + 1)
+                self._last_kept, position = walked.last, walked.stop
 
     def _take_wrapper(self, data: bytes, view: memoryview, position: int) -> int:
         """Write the surviving messages of a wrapper; returns where it ends."""

@@ -1,17 +1,17 @@
-"""The last offset of each key in the dirty part of a log (kafka.log.SkimpyOffsetMap).
+"""The last offset of each key in the dirty part of a log, as far as there is room.
 
-A dict bounded by what its entries really cost, so that log.cleaner.dedupe.buffer.size is a bound
-on memory: a map that is full means one more pass over the log, never more memory. Also how the
-entries of a stretch of a log file are walked for their keys. Knows no files.
+The map is bounded by what its entries really cost, so that log.cleaner.dedupe.buffer.size is a
+bound on memory: a map that is full means one more pass over the log, never more memory. Also how
+the entries of a stretch of a log file are walked for their keys. Knows no files.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from hashlib import blake2b
+from collections.abc import Iterator
 
 from kafka08.errors import InvalidMessageError
+from kafka08.log.offset_map import ENTRY_BYTES, OffsetMap
 from kafka08.message.entry import (
     ABOVE,
     BAD_CRC,
@@ -31,12 +31,6 @@ from kafka08.message.entry import (
 from kafka08.message.scan import iter_fields, walk
 from kafka08.message.wrappers import Leaves, leaves, numbered_from
 
-DIGEST_BYTES = 16
-
-# What one key costs, as measured: 64 bytes for its bytes object, 32 for the offset, its share of a
-# dict that has just grown, with the old table still there, and what the allocator wastes.
-ENTRY_BYTES = 208
-
 _STRETCH = 64 * 1024  # bytes of messages looked at at a time
 
 # (position in the leaves' bytes, end, true offset, key, is the value null)
@@ -49,35 +43,33 @@ def max_entries(buffer_bytes: int, load_factor: float) -> int:
 
 
 class KeyMap:
-    """Key -> offset for up to ``room`` keys. Longer keys are kept as a digest of 16 bytes.
-
-    The digests are keyed with ``secret``, so that nobody can send keys that collide.
-    ``last_offset`` is that of the last message added (-1: none); ``latest`` reads the map.
-    """
+    """Key -> offset for up to ``room`` keys. ``last_offset`` is that of the last message added
+    (-1: none)."""
 
     def __init__(self, room: int, secret: bytes | None = None) -> None:
         self.room = room
         self.last_offset = -1
-        self._secret = os.urandom(16) if secret is None else secret
-        self._offsets: dict[bytes, int] = {}
-        self.latest: Callable[[bytes, int], int] = self._offsets.get
+        self._map = OffsetMap(room, os.urandom(16) if secret is None else secret)
 
     def __len__(self) -> int:
-        return len(self._offsets)
+        return len(self._map)
 
     @property
     def is_full(self) -> bool:
-        return len(self._offsets) >= self.room
-
-    def digest(self, key: bytes) -> bytes:
-        """What stands for a key longer than DIGEST_BYTES."""
-        return blake2b(key, digest_size=DIGEST_BYTES, key=self._secret).digest()
+        return len(self) >= self.room
 
     def is_superseded(self, key: bytes, offset: int) -> bool:
         """Whether a later message than that at ``offset`` has this key."""
-        if len(key) > DIGEST_BYTES:
-            key = self.digest(key)
-        return self.latest(key, -1) > offset
+        later: int = self._map.get(key)
+        return later > offset
+
+    def survivors(
+        self, data: bytes, position: int, stop: int, tombstones_below: int
+    ) -> tuple[list[tuple[int, int]], int]:
+        """See ``PlainOffsetMap.survivors``."""
+        found: tuple[list[tuple[int, int]], int]
+        found = self._map.survivors(data, position, stop, tombstones_below)
+        return found
 
     def add(self, data: bytes, first_offset: int) -> int:
         """Take in the whole entries of ``data`` from ``first_offset`` on, as far as there is
@@ -90,7 +82,7 @@ class KeyMap:
             refuse(data, known, first_offset)
             return known.stop
         position, end = known.stop, len(data)
-        while len(self._offsets) < self.room:
+        while len(self) < self.room:
             walked = walk(
                 data,
                 position,
@@ -99,8 +91,9 @@ class KeyMap:
                 last=self.last_offset,
                 until=position + _STRETCH,
             )
-            position = self._add_plain(data, position, walked.stop)
-            if len(self._offsets) >= self.room:
+            position, count, last = self._map.add_plain(data, position, walked.stop)
+            self.last_offset = last if count else self.last_offset
+            if len(self) >= self.room:
                 break
             if walked.ended == WRAPPER:
                 offset, position = self._add_wrapper(data, position, first_offset)
@@ -110,27 +103,12 @@ class KeyMap:
                 break
         return position
 
-    def _add_plain(self, data: bytes, position: int, stop: int) -> int:
-        """Take in a stretch of plain messages; returns where the room ended."""
-        offsets, room, digest = self._offsets, self.room, self.digest
-        last = self.last_offset
-        for offset, start, key_end, _, _ in iter_fields(data, position, stop):
-            if len(offsets) >= room:
-                stop = start - KEY_AT
-                break
-            if key_end >= 0:
-                key = data[start:key_end]
-                offsets[key if len(key) <= DIGEST_BYTES else digest(key)] = offset
-            last = offset
-        self.last_offset = last
-        return stop
-
     def _add_wrapper(self, data: bytes, position: int, first_offset: int) -> tuple[int, int]:
         """Take in what a wrapper holds; returns its offset and where it ends."""
         offset, stop = offset_and_stop(data, position)
         for _, _, at, key, _ in leaves_of(wrapper_leaves(data, position, stop), offset):
             if key is not None and at >= first_offset:
-                self._offsets[key if len(key) <= DIGEST_BYTES else self.digest(key)] = at
+                self._map.put(key, at)
         return offset, stop
 
 

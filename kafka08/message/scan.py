@@ -110,7 +110,7 @@ def walk(
         if size > max_size:
             ended = TOO_LARGE
             break
-        if check_crc and not has_right_crc(view, position, stop):
+        if check_crc and reach is None and not has_right_crc(view, position, stop):
             ended = BAD_CRC
             break
         if last is not None:
@@ -333,9 +333,11 @@ class FileWalk:
         is_larger = walked.ended == CUT and walked.stop == 0 and len(self._data) < end
         if not is_larger or self._headers_only or len(self._data) < MIN_ENTRY:
             return walked
-        walked = walk(self._data, 0, LOG_OVERHEAD, last=self._last, up_to=self._up_to, reach=end)
+        walked = walk(self._data, 0, LOG_OVERHEAD, up_to=self._up_to, reach=end)
         if walked.count and self._check_crc and not self._large_crc_is_right(walked.stop):
             return Walked(0, 0, -1, -1, 0, BAD_CRC)
+        if walked.count and self._last is not None and walked.first <= self._last:
+            return Walked(0, 0, -1, -1, 0, DISORDER)
         return walked._replace(codec=codec_of(self._data))
 
     def _large_crc_is_right(self, size: int) -> bool:

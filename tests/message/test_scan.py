@@ -102,6 +102,8 @@ def test_headers_are_enough_where_entries_reach_beyond_the_buffer(walk):
     header = THREE[: len(ONE) + 12]
     assert walk(header, 0, len(header), reach=len(THREE))[:2] == (len(ONE) + 76, 2)
     assert walk(header, 0, len(header), reach=len(ONE) + 75)[:2] == (len(ONE), 1)
+    # nothing is read where nothing may be
+    assert walk(header, 0, len(header), reach=len(THREE), check_crc=True)[1] == 2
 
 
 @every_walk
