@@ -25,7 +25,7 @@ from kafka08.consumer.stream import KafkaStream
 from tools.broker_list import broker_list
 from tools.console.deserializers import Deserializer, deserializer_named
 from tools.console.formatters import DEFAULT_FORMATTER, MessageFormatter, formatter_named
-from tools.groups.group_nodes import delete_group, has_offsets
+from tools.groups.nodes import delete_group, has_offsets
 from tools.options import Arguments, OptionError, OptionParser, parse_key_values, run_tool
 from tools.output import abandon_stdout, stdout
 from tools.perf.csv_metrics import CSV_OPTIONS, CsvReporter, Meter, csv_directory

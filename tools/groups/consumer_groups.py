@@ -15,9 +15,9 @@ from kafka08.errors import AdminOperationError, KafkaError
 from kafka08.settings import INT
 from tools import admin_command
 from tools.broker_list import broker_list
-from tools.groups import group_reset, group_tables
-from tools.groups.group_reset import SCENARIOS
-from tools.groups.group_service import CLIENT_ID, GroupService
+from tools.groups import reset, tables
+from tools.groups.reset import SCENARIOS
+from tools.groups.service import CLIENT_ID, GroupService
 from tools.options import Arguments, OptionError, OptionParser, UsageError, run_tool
 
 logger = logging.getLogger("kafka.admin.ConsumerGroupCommand$")
@@ -206,14 +206,14 @@ def _reset(service: GroupService, args: Arguments) -> None:
     if args.has("execute"):
         service.execute(plan)
     if args.has("export"):
-        group_tables.print_export(plan, with_group=with_group)
+        tables.print_export(plan, with_group=with_group)
     else:
-        group_tables.print_new_offsets(plan, with_group=with_group)
+        tables.print_new_offsets(plan, with_group=with_group)
 
 
 def _delete_offsets(service: GroupService, args: Arguments) -> int:
     words = args.values("topic")
-    partitions = group_reset.parse_partitions(words, service.storage.partitions)
+    partitions = reset.parse_partitions(words, service.storage.partitions)
     failed = False
     for group in _groups(service, args):
         results = service.delete_offsets(group, partitions)
@@ -224,7 +224,7 @@ def _delete_offsets(service: GroupService, args: Arguments) -> int:
         else:
             failed = True
             print("Error: Encounter some partition level error, see the follow-up details:")
-        group_tables.print_deleted_offsets(results)
+        tables.print_deleted_offsets(results)
     return admin_command.failure_status() if failed else 0
 
 

@@ -18,7 +18,7 @@ from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import NO_ERROR, BrokerNotAvailableError, KafkaError, for_code
 from kafka08.runtime import Runtime, ThreadRuntime
 from tools import admin_command
-from tools.groups.group_members import topic_partitions
+from tools.groups.members import topic_partitions
 from tools.options import OptionParser, run_tool
 from zk import registry, znodes
 from zk.client import ZkClient

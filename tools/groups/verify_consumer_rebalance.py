@@ -12,7 +12,7 @@ import sys
 from contextlib import closing
 
 from tools import admin_command
-from tools.groups.group_members import GroupMembers, read_group
+from tools.groups.members import GroupMembers, read_group
 from tools.options import OptionParser, run_tool
 from zk.client import ZkClient
 

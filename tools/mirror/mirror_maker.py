@@ -4,7 +4,7 @@ Offsets are committed when the target has acknowledged what they cover, so that 
 killed repeats messages and loses none. ``--new.consumer``, ``--abort.on.send.failure`` and
 ``--offset.commit.interval.ms`` are of later releases; ``--modern.producer`` and ``--new.consumer``
 reach clusters of later releases. Here the parts are put together; what they do is
-``mirror_pipeline``'s and ``mirror_modern``'s.
+``pipeline``'s and ``modern``'s.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.producer.partitioners import StickyRandom
 from kafka08.producer.serializers import partitioner_named
 from kafka08.settings import COMPRESSION_CODECS, INT_MAX
-from tools.mirror.mirror_modern import SETTLE_S, ModernReader, ModernTarget
-from tools.mirror.mirror_pipeline import Copier, Reader, Target, Window
+from tools.mirror.modern import SETTLE_S, ModernReader, ModernTarget
+from tools.mirror.pipeline import Copier, Reader, Target, Window
 from tools.options import Arguments, OptionParser, run_tool
 from tools.shutdown import at_end, hold
 

@@ -19,7 +19,7 @@ from kafka08.consumer.stream import KafkaStream
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
 from tools.broker_list import broker_list
-from tools.groups.group_nodes import delete_group
+from tools.groups.nodes import delete_group
 from tools.options import Arguments, OptionParser, parse_key_values, run_tool
 from tools.perf.perf_options import run_threads
 from tools.shutdown import at_end, hold

@@ -15,7 +15,7 @@ from kafka08.consumer.config import LARGEST, SMALLEST, ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.errors import ConsumerTimeoutError
 from kafka08.consumer.stream import KafkaStream
-from tools.groups.group_nodes import delete_group
+from tools.groups.nodes import delete_group
 from tools.options import Arguments, OptionParser, run_tool
 from tools.perf.perf_options import (
     CONSUMED_HEADER,

@@ -15,8 +15,8 @@ from kafka08.config import LogConfig
 from tools import admin_command
 from tools.broker_list import broker_list
 from tools.options import Arguments, OptionParser, run_tool
-from tools.topics import topics_bootstrap, topics_zookeeper
-from tools.topics.topics_shared import PARTITION_FILTERS
+from tools.topics import bootstrap, zookeeper
+from tools.topics.shared import PARTITION_FILTERS
 
 logger = logging.getLogger("kafka.admin.TopicCommand$")
 
@@ -81,7 +81,7 @@ def main(argv: list[str]) -> int:
         return _over_the_wire(args)
     with closing(admin_command.connect(args.value("zookeeper"))) as client:
         return admin_command.run(
-            lambda: topics_zookeeper.run(client, args),
+            lambda: zookeeper.run(client, args),
             "Error while executing topic command {error}",
         )
 
@@ -89,9 +89,9 @@ def main(argv: list[str]) -> int:
 def _over_the_wire(args: Arguments) -> int:
     """0, or 1 for a failure: what later releases exit with."""
     endpoints = broker_list(PARSER, args.value("bootstrap-server"))
-    with topics_bootstrap.connect(endpoints, args) as client:
+    with bootstrap.connect(endpoints, args) as client:
         try:
-            topics_bootstrap.run(client, args)
+            bootstrap.run(client, args)
         except BrokenPipeError:
             raise
         except Exception as error:

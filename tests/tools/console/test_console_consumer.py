@@ -13,7 +13,7 @@ from tests.client.fakes import FakeZkClient
 from tests.consumer.test_connector import World
 from tools.console import console_consumer
 from tools.console.console_consumer import Printer, main
-from tools.groups import group_nodes
+from tools.groups import nodes
 from tools.options import UsageError
 from tools.shutdown import Shutdown
 
@@ -43,7 +43,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
         return Driven(config, runtime=world.runtime, zk=zk, channel=world.cluster.channel)
 
     monkeypatch.setattr(console_consumer, "ConsumerConnector", connect)
-    monkeypatch.setattr(group_nodes, "zookeeper", lambda url: FakeZkClient(world.ensemble))
+    monkeypatch.setattr(nodes, "zookeeper", lambda url: FakeZkClient(world.ensemble))
     return world
 
 
@@ -169,7 +169,7 @@ def test_an_interrupt_without_zookeeper_names_the_node_that_stays(
     world: World, interrupted: list[int], monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.setattr(FakeZkClient, "unreachable", True)
-    monkeypatch.setattr(group_nodes, "zookeeper", None)  # nothing connects again
+    monkeypatch.setattr(nodes, "zookeeper", None)  # nothing connects again
     main(TOPIC)
     assert interrupted == [130]
     count, left = capsys.readouterr().err.splitlines()

@@ -17,7 +17,8 @@ from kafka08.protocol.codec import encode
 from kafka08.server.apis.group_members import DescribeGroupsApi
 from tests.client.fakes import FakeCluster, FakeEnsemble, FakeRuntime, FakeZkClient
 from tools import admin_command
-from tools.groups import consumer_groups, consumer_offset_checker, group_members, group_service
+from tools.groups import consumer_groups, consumer_offset_checker, members
+from tools.groups import service as group_service
 from tools.groups import verify_consumer_rebalance as verifier
 from tools.options import OptionError, UsageError
 from zk import znodes
@@ -285,13 +286,13 @@ def test_what_a_broker_tells_of_members_reads_as_zookeeper_does(world: World) ->
     world.member("b")
     world.put("/consumers/g/owners/t/1", b"stranger-0")
     client: Any = FakeZkClient(world.ensemble)
-    seen = group_members.read_group(client, "g")
+    seen = members.read_group(client, "g")
     described = DescribeGroupsApi(client)._describe("g")
-    assert group_members.from_described(described, {"t": [0, 1], "u": [0]}) == seen
+    assert members.from_described(described, {"t": [0, 1], "u": [0]}) == seen
     assert seen.misplaced() == [T1]
     other = described._replace(members=[a.GroupMember("x", "", "", b"{}", b"\0\0")])
     with pytest.raises(ProtocolError, match="in other words"):
-        group_members.from_described(other, {})
+        members.from_described(other, {})
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 from kafka08.common import java_bytes_hash, scala_abs
 from kafka08.errors import ConfigError
 from kafka08.producer.kafka_config import KafkaProducerConfig
-from tools.mirror import mirror_modern
+from tools.mirror import modern
 from tools.mirror.mirror_maker import Targets, main, new_settings, old_settings
-from tools.mirror.mirror_modern import MissingLibraryError
+from tools.mirror.modern import MissingLibraryError
 from tools.options import UsageError
 
 
@@ -95,7 +95,7 @@ def test_later_releases_need_a_library(files: list[str], monkeypatch: pytest.Mon
     def missing(name: str) -> Any:
         raise ImportError(name)
 
-    monkeypatch.setattr(mirror_modern.importlib, "import_module", missing)
+    monkeypatch.setattr(modern.importlib, "import_module", missing)
     with pytest.raises(MissingLibraryError, match="pip install 'confluent-kafka"):
         main([*files, "--whitelist", "t", "--modern.producer"])
 
@@ -103,4 +103,4 @@ def test_later_releases_need_a_library(files: list[str], monkeypatch: pytest.Mon
 def test_settings_that_librdkafka_refuses() -> None:
     pytest.importorskip("confluent_kafka")
     with pytest.raises(ConfigError, match=r"no\.such\.setting"):
-        mirror_modern.ModernTarget({"bootstrap.servers": "127.0.0.1:1", "no.such.setting": "1"})
+        modern.ModernTarget({"bootstrap.servers": "127.0.0.1:1", "no.such.setting": "1"})

@@ -1,7 +1,7 @@
 """What kafka-consumer-groups does: list, describe, reset and delete groups.
 
 Members are seen in ZooKeeper, or through a broker of ours; offsets are found in either storage.
-The command line is ``consumer_groups``', printing ``group_tables``'.
+The command line is ``consumer_groups``', printing ``tables``'.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from kafka08.errors import AdminOperationError, KafkaError
 from kafka08.network.channel import Channel
 from kafka08.runtime import Runtime, ThreadRuntime
 from tools import admin_command
-from tools.groups import group_members, group_reset, group_tables
-from tools.groups.group_members import DEAD, EMPTY, REBALANCING, GroupMembers, host_of
-from tools.groups.group_reset import Plan
-from tools.groups.group_storage import Committed, GroupStorage, Where
-from tools.groups.group_tables import MemberRow, Progress
+from tools.groups import members as group_members
+from tools.groups import reset, tables
+from tools.groups.members import DEAD, EMPTY, REBALANCING, GroupMembers, host_of
+from tools.groups.reset import Plan
+from tools.groups.storage import Committed, GroupStorage, Where
+from tools.groups.tables import MemberRow, Progress
 from tools.options import Arguments
 from zk import registry, znodes
 from zk.client import ZkClient
@@ -140,7 +141,7 @@ class GroupService:
         if members is not None:
             idle = [consumer for consumer, share in members.owned().items() if not share]
             rows += [Progress(None, consumer=c, host=host_of(group, c)) for c in idle]
-        group_tables.print_progress(lead, rows, hosts=self.zk is None)
+        tables.print_progress(lead, rows, hosts=self.zk is None)
 
     def describe_members(self, group: str, lead: str | None, *, verbose: bool) -> None:
         members = self.seen_members(group)
@@ -149,14 +150,14 @@ class GroupService:
         shares = members.owned()
         rows = [MemberRow(c, host_of(group, c), shares[c]) for c in members.members]
         if rows:
-            group_tables.print_members(lead, rows, verbose=verbose)
+            tables.print_members(lead, rows, verbose=verbose)
 
     def describe_state(self, group: str, lead: str | None) -> None:
         members = self.seen_members(group)
         if self._is_there(group, members, {} if members.exists else self.committed(group)):
             coordinator = self.storage.coordinator(group)
             state = EMPTY if members.state == DEAD else members.state
-            group_tables.print_state(lead, coordinator, state, len(members.members))
+            tables.print_state(lead, coordinator, state, len(members.members))
 
     @staticmethod
     def _is_there(
@@ -182,17 +183,17 @@ class GroupService:
         plan: Plan = {}
         if args.has("from-file"):
             text = admin_command.read_file(args.value("from-file")).decode(errors="replace")
-            wanted = group_reset.parse_plan(text, groups)
+            wanted = reset.parse_plan(text, groups)
             for group in groups:
                 if group in wanted and self._may_be_reset(group):
                     self._check_exist(wanted[group])
-                    plan[group] = group_reset.clamp(self.storage, wanted[group])
+                    plan[group] = reset.clamp(self.storage, wanted[group])
             return plan
         now_ms = self._runtime.clock.millis()
         for group in groups:
             if self._may_be_reset(group):
                 partitions = self._scope(group, args)
-                plan[group] = group_reset.new_offsets(self.storage, group, args, partitions, now_ms)
+                plan[group] = reset.new_offsets(self.storage, group, args, partitions, now_ms)
         return plan
 
     def _may_be_reset(self, group: str) -> bool:
@@ -208,7 +209,7 @@ class GroupService:
     def _scope(self, group: str, args: Arguments) -> list[TopicPartition]:
         if args.has("all-topics"):
             return sorted(self.committed(group))
-        return group_reset.parse_partitions(args.values("topic"), self.storage.partitions)
+        return reset.parse_partitions(args.values("topic"), self.storage.partitions)
 
     def _check_exist(self, partitions: Mapping[TopicPartition, int]) -> None:
         known = set(self.storage.partitions({tp.topic for tp in partitions}))

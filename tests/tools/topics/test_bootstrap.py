@@ -14,7 +14,7 @@ from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.schemas import MetadataRequest
 from tests.server.admin_support import AdminRig
 from tools import admin_command
-from tools.topics import topics, topics_bootstrap
+from tools.topics import bootstrap, topics
 
 FAILED = "Error while executing topic command : "
 CLOSED = (
@@ -54,7 +54,7 @@ def make_tool(
         def client(endpoints: Any, **options: Any) -> AdminClient:
             return AdminClient(endpoints, runtime=rig.runtime, channel=rig.channel, **options)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(topics_bootstrap, "AdminClient", client)
+        monkeypatch.setattr(bootstrap, "AdminClient", client)
         monkeypatch.setattr(admin_command, "connect", None)
         return Tool(rig, capsys)
 

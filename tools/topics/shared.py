@@ -1,6 +1,6 @@
 """What both ways of kafka-topics share: option values, and how topics are printed.
 
-The two ways, over ZooKeeper and over the wire, are in topics_zookeeper and topics_bootstrap.
+The two ways, over ZooKeeper and over the wire, are in zookeeper.py and bootstrap.py.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from kafka08.consumer.filters import Blacklist, Whitelist
-from tools.mirror.mirror_modern import ModernError, ModernReader, ModernTarget
-from tools.mirror.mirror_pipeline import Window
+from tools.mirror.modern import ModernError, ModernReader, ModernTarget
+from tools.mirror.pipeline import Window
 
 
 class Error:

@@ -23,7 +23,7 @@ from kafka08.protocol.admin_schemas import BROKER_DEFAULT, ConfigEntry
 from kafka08.settings import INT
 from tools.admin_command import command_config
 from tools.options import Arguments
-from tools.topics.topics_shared import (
+from tools.topics.shared import (
     MIN_ISR,
     PartitionView,
     configs_to_add,

@@ -7,7 +7,7 @@ from kafka08.common import OFFSETS_TOPIC
 from kafka08.errors import TopicExistsError
 from kafka08.settings import INT
 from tools.options import Arguments
-from tools.topics.topics_shared import (
+from tools.topics.shared import (
     MIN_ISR,
     PartitionView,
     configs_to_add,

@@ -2,7 +2,7 @@
 
 A group of 0.8 keeps its offsets in ZooKeeper, in ``__consumer_offsets``, or in both; the tools
 read and write them wherever they are. Brokers are asked over the wire; a ZooKeeper client, where
-the tool has one, serves the nodes. Who the members are is ``group_members``'.
+the tool has one, serves the nodes. Who the members are is ``members``'.
 """
 
 from __future__ import annotations

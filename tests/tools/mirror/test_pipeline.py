@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tools.mirror.mirror_pipeline import Copier, Window
+from tools.mirror.pipeline import Copier, Window
 
 
 class Position:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from kafka08.consumer.filters import TopicFilter
 from kafka08.errors import ConfigError, KafkaError
-from tools.mirror.mirror_pipeline import Window
+from tools.mirror.pipeline import Window
 
 logger = logging.getLogger("kafka.tools.MirrorMaker$")
 
