@@ -10,7 +10,9 @@ import pytest
 from tools.options import OptionParser, UsageError
 from tools.perf.perf_options import (
     DATE_FORMAT,
+    MEGABYTE,
     PERF_OPTIONS,
+    consumed,
     date_format,
     decimal,
     perf_options,
@@ -62,6 +64,13 @@ def test_numbers_as_java_prints_them() -> None:
     assert decimal(rate(0, 0)) == "NaN"
     assert decimal(-math.inf) == "-Infinity"
     assert rate(10, 4) == 2.5
+
+
+def test_columns_of_what_was_read() -> None:
+    read = 3 * MEGABYTE
+    assert consumed(7, read, 10, 2.0) == ["7", "3.0000", "1.5000", "10", "5.0000"]
+    since = consumed(7, read, 10, 2.0, before=(MEGABYTE, 4))
+    assert since == ["7", "3.0000", "1.0000", "10", "3.0000"]
 
 
 def test_defaults() -> None:
