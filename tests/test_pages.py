@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import re
 import runpy
@@ -115,6 +116,37 @@ def anchors(page: Path) -> set[str]:
     """The names that GitHub gives headings."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_architecture_names_what_is_there() -> None:
+    """Modules, and methods of classes, by the names they have in the code."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"`([^`\s]+)`", text))
+    roots = (ROOT, ROOT / "kafka08")
+    paths = {word for word in words if re.fullmatch(r"[\w./-]+\.(py|pyx|sh)", word) and "/" in word}
+    missing = {path for path in paths if not any((root / path).exists() for root in roots)}
+    sources = [path for top in ("kafka08", "zk", "tools") for path in (ROOT / top).rglob("*.py")]
+    members: dict[str, set[str]] = {}
+    for path in sources:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                members.setdefault(node.name, set()).update(names_in(node))
+    for word in words:
+        named = re.fullmatch(r"([A-Z]\w+)\.(\w+)", word)
+        if named and named[2] not in members.get(named[1], ()):
+            missing.add(word)
+    assert missing == set()
+    assert len(paths) > 30
+
+
+def names_in(class_: ast.ClassDef) -> set[str]:
+    names = {node.name for node in class_.body if isinstance(node, ast.FunctionDef)}
+    names |= {
+        node.target.id
+        for node in class_.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+    return names | {node.attr for node in ast.walk(class_) if isinstance(node, ast.Attribute)}
 
 
 # Each of these has a plain, present-day form, such as "is not a" or "again".
