@@ -1,9 +1,9 @@
-"""Python's logging set up from a log4j 1.x properties file.
+"""Sets up Python's logging from a log4j 1.x properties file.
 
-Understands root and named loggers, additivity, console and file appenders, pattern layouts,
-``${...}`` and the system properties that KAFKA_LOG4J_OPTS and LOG_DIR give. Logger names are the
-original's, so its files work as they are. Other appenders and layouts are named on stderr and
-left out.
+Supports root and named loggers, additivity, console and file appenders, pattern layouts,
+``${...}`` and the system properties in KAFKA_LOG4J_OPTS and LOG_DIR. Logger names are the
+original's, so its files work unchanged. Other appenders and layouts are reported on stderr and
+ignored.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _SIZE = re.compile(r"(\d+)\s*(KB|MB|GB)?", re.IGNORECASE)
 _NEXT_OPTION = re.compile(r"\s+(?=-[A-Za-z])")
 _UNITS = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
-# What could end a line, or tell a terminal something; and what turns the order of letters.
+# Characters that end a line, control a terminal, or change the direction of text.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _INDENT = "    "
 
@@ -59,8 +59,8 @@ Part = Callable[[logging.LogRecord], str]
 def configure(path: str | Path | None = None, *, tool: bool = False) -> None:
     """Set up logging from a file, or the one KAFKA_LOG4J_OPTS names, or else to stdout.
 
-    ``tool`` chooses WARN over INFO for that last case. A file that cannot be read is reported on
-    stderr; it never stops a program.
+    ``tool`` sets the level on stdout to WARN instead of INFO. A file that cannot be read is
+    reported on stderr; it does not stop the program.
     """
     system = system_properties(os.environ)
     source = _file_of(system.get("log4j.configuration")) if path is None else Path(path)
@@ -71,12 +71,12 @@ def configure(path: str | Path | None = None, *, tool: bool = False) -> None:
             config = properties.load(source)
         except OSError as error:
             _complain(f"Could not read configuration file [{source}]: {error.strerror}")
-    logging.raiseExceptions = False  # a reader that closes our stdout is no reason for traces
+    logging.raiseExceptions = False  # no tracebacks if the reader of our stdout closes it
     _apply({key: _substitute(value, config, system) for key, value in config.items()})
 
 
 def system_properties(environ: Mapping[str, str]) -> dict[str, str]:
-    """The ``-Dname=value`` words of KAFKA_LOG4J_OPTS and KAFKA_OPTS, and LOG_DIR's."""
+    """The ``-Dname=value`` options of KAFKA_LOG4J_OPTS and KAFKA_OPTS, and LOG_DIR."""
     found = {}
     if environ.get("LOG_DIR"):
         found["kafka.logs.dir"] = environ["LOG_DIR"]
@@ -91,8 +91,8 @@ def system_properties(environ: Mapping[str, str]) -> dict[str, str]:
 def option_words(text: str) -> list[str]:
     """The words of KAFKA_LOG4J_OPTS, quoted as in a shell.
 
-    A path with a blank or an apostrophe needs no quotes: where quoting alone does not give
-    options, each one lasts until the next word that begins with a dash.
+    A path with a blank or an apostrophe does not need quotes: if the words by shell rules are not
+    all options, each option extends to the next word that begins with a dash.
     """
     try:
         words = shlex.split(text)
@@ -110,7 +110,7 @@ def _file_of(url: str | None) -> Path | None:
 
 
 def _substitute(value: str, config: Mapping[str, str], system: Mapping[str, str]) -> str:
-    """System properties win over the file's own keys; unknown names become empty."""
+    """Substitute ``${...}``. System properties override the file; unknown names are empty."""
 
     def replacement(match: re.Match[str]) -> str:
         name = match[1]
@@ -139,7 +139,7 @@ def _set_up(
     config: Mapping[str, str],
     appenders: dict[str, logging.Handler | None],
 ) -> None:
-    """``LEVEL, appender, appender``; an empty level leaves the parent's."""
+    """Parse ``LEVEL, appender, appender``; an empty level keeps the parent's."""
     level, *names = (word.strip() for word in value.split(","))
     if level:
         logger.setLevel(_LEVELS.get(level.upper(), logging.DEBUG))
@@ -154,7 +154,7 @@ def _set_up(
 
 
 def _appender(name: str, config: Mapping[str, str]) -> logging.Handler | None:
-    """The handler of an appender, None when it cannot be made."""
+    """The handler of an appender; None if it cannot be created."""
     prefix = f"log4j.appender.{name}"
     kind = config.get(prefix, "").strip().rpartition(".")[2]
     options = {
@@ -170,7 +170,7 @@ def _appender(name: str, config: Mapping[str, str]) -> logging.Handler | None:
     if handler is None:
         _complain(f"Could not instantiate appender named [{name}].")
         return None
-    # The pattern is not stripped: blanks at its end are part of it.
+    # The pattern is not stripped: trailing blanks are part of it.
     pattern = config.get(f"{prefix}.layout.ConversionPattern", "%m%n")
     handler.setFormatter(PatternLayout(pattern))
     handler.setLevel(_LEVELS.get(options.get("threshold", "ALL").upper(), logging.NOTSET))
@@ -230,8 +230,8 @@ class DailyRollingFileHandler(logging.FileHandler):
 class PatternLayout(logging.Formatter):
     """log4j's conversion pattern; ``%n`` at its end is left to the handler.
 
-    Whatever a client sent may be in a message: its control characters are written as Python
-    escapes, so that no line but the logger's own begins in the first column.
+    A message may contain text from clients. Its control characters are written as Python
+    escapes, so that only the logger's own lines begin in the first column.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -245,7 +245,7 @@ class PatternLayout(logging.Formatter):
         """The traceback; further lines of an exception's own text are indented."""
         entries = []
         for entry in traceback.TracebackException(*ei).format():
-            own = entry.startswith((" ", "\n"))  # frames and the words between two exceptions
+            own = entry.startswith((" ", "\n"))  # frames, and the text between two exceptions
             lines = [escaped(line.expandtabs()) for line in entry.removesuffix("\n").split("\n")]
             entries.append(("\n" if own else "\n" + _INDENT).join(lines))
         return "\n".join(entries)
@@ -264,7 +264,7 @@ def _message(record: logging.LogRecord) -> str:
         return text
     if not record.args or not isinstance(record.msg, str) or record.msg.isprintable():
         return escaped(text)
-    # The line breaks of a format are the program's own; those of what it is filled with are not.
+    # Line breaks of a format string are the program's; those of its arguments may be a client's.
     args = record.args if isinstance(record.args, tuple) else ()
     plain = [each if isinstance(each, int | float) else escaped(str(each)) for each in args]
     return record.msg % tuple(plain) if plain else escaped(text)

@@ -8,7 +8,7 @@ it opens for valid entries.
 Lookups read a memory map. Entries are written with pwrite, which Linux keeps coherent with the
 map: on a full disk a store into a sparse map would kill the process, a write raises OSError.
 
-Knows nothing of messages: what an entry points at is the segment's business.
+Does not know messages: the segment interprets positions.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _entry_at = ENTRY.unpack_from
 class OffsetIndex:
     """The index file at ``path`` for a segment that begins at ``base_offset``.
 
-    Opening takes every whole entry of an existing file as valid; a missing file is no entries.
-    Nothing stays open until a lookup or an append needs it. ``allocated`` is how many entries
-    the file has room for, ``read_in_ms`` when all of it was last brought into memory.
+    Opening accepts every whole entry of an existing file as valid; a missing file is empty.
+    The file is opened when a lookup or an append needs it. ``allocated`` is the number of entries
+    the file has room for, ``read_in_ms`` the time when all of it was last read into memory.
     """
 
     __slots__ = (
@@ -76,26 +76,26 @@ class OffsetIndex:
         return self.base_offset + relative, position
 
     def entry(self, slot: int) -> tuple[int, int]:
-        """(offset, position) of the entry number ``slot``."""
+        """(offset, position) of entry number ``slot``."""
         relative, position = _entry_at(self._mapped(), slot * ENTRY_SIZE)
         return self.base_offset + relative, position
 
     def lookup(self, offset: int) -> int:
-        """Position of the last entry at or below ``offset``; 0 when there is none."""
+        """Position of the last entry at or below ``offset``; 0 if there is none."""
         if offset >= self.last_offset:
             return self.last_position
         slot = self._slot(offset)
         return _entry_at(self._mapped(), slot * ENTRY_SIZE)[1] if slot >= 0 else 0
 
     def bounds(self, offset: int) -> tuple[int, int]:
-        """Positions of the last entry at or below ``offset`` (else 0) and of the one after it,
-        which is -1 when there is none: what ``offset`` is at lies between."""
+        """Positions of the last entry at or below ``offset`` (else 0) and of the next one (else
+        -1). The message at ``offset`` lies between them."""
         slot = self._slot(offset)
         low = self.entry(slot)[1] if slot >= 0 else 0
         return low, self.entry(slot + 1)[1] if slot + 1 < self.entries else -1
 
     def _slot(self, offset: int) -> int:
-        """Number of the last entry at or below ``offset``; -1 when there is none."""
+        """Number of the last entry at or below ``offset``; -1 if there is none."""
         low, high = 0, self.entries
         if not high:
             return -1
@@ -112,10 +112,10 @@ class OffsetIndex:
         return low - 1
 
     def append(self, offset: int, position: int) -> None:
-        """Add an entry. The very first one is not checked to rise (as in 0.8.2.2).
+        """Add an entry. The first one is not checked to be above the base offset (as in 0.8.2.2).
 
-        Raises KafkaError when ``offset`` does not rise or the index is full, OSError when the
-        write fails; neither leaves a trace.
+        Raises KafkaError if ``offset`` does not rise or the index is full, and OSError if the
+        write fails. The index does not change then.
         """
         if self.is_full:
             raise KafkaError(f"Attempt to append to a full index (size = {self.entries}).")
@@ -131,7 +131,7 @@ class OffsetIndex:
         self.last_offset, self.last_position = offset, position
 
     def replace(self, entries: bytes | bytearray) -> None:
-        """Make ``entries`` (packed) the whole content of the file, trimmed to it."""
+        """Replace the content of the file with ``entries`` (packed), and trim it to them."""
         self._release()
         descriptor = self._descriptor()
         os.ftruncate(descriptor, 0)
@@ -143,8 +143,8 @@ class OffsetIndex:
         self.last_offset, self.last_position = self._read_last_entry()
 
     def truncate_to(self, offset: int, log_size: int) -> None:
-        """Drop every entry at or above ``offset``, and those that point past ``log_size``: a
-        wrapper that is cut whole is indexed below its own offset."""
+        """Drop every entry at or above ``offset``, and those that point past ``log_size``: the
+        index entry of a removed wrapper may be below the wrapper's own offset."""
         slot = self._slot(offset)
         while slot >= 0 and (self.entry(slot)[0] >= offset or self.entry(slot)[1] >= log_size):
             slot -= 1
@@ -152,9 +152,9 @@ class OffsetIndex:
         self.last_offset, self.last_position = self._read_last_entry()
 
     def preallocate(self, max_bytes: int) -> None:
-        """Size the file for ``max_bytes`` of entries (at least the present ones and one more).
+        """Resize the file to ``max_bytes`` of entries, at least the present ones and one more.
 
-        The active segment's index has this size; stale entries past the valid ones are zeroed.
+        The active segment's index has this size. Stale entries past the valid ones are zeroed.
         """
         self._release()
         descriptor = self._descriptor()
@@ -163,7 +163,7 @@ class OffsetIndex:
         os.ftruncate(descriptor, self.allocated * ENTRY_SIZE)
 
     def trim(self) -> None:
-        """End the file with its last entry and release map and descriptor."""
+        """Trim the file to its last entry, and release map and descriptor."""
         self._release()
         descriptor = self._descriptor()
         os.ftruncate(descriptor, self.entries * ENTRY_SIZE)
@@ -176,7 +176,7 @@ class OffsetIndex:
         self._close_descriptor()
 
     def problem(self, log_size: int, *, thorough: bool) -> str | None:
-        """Why this file cannot be the index of a log of ``log_size`` bytes; None if it may be.
+        """Why this file cannot be the index of a log of ``log_size`` bytes; None if it can be.
 
         ``thorough`` also checks that all entries rise, in time proportional to their number.
         """
@@ -215,7 +215,7 @@ class OffsetIndex:
         if self._map is None:
             self._map = mmap.mmap(self._descriptor(), 0, prot=mmap.PROT_READ)
             if self.is_full:
-                self._close_descriptor()  # nothing will be appended; the map has its own
+                self._close_descriptor()  # no more appends; the map has its own descriptor
         return self._map
 
     def _release(self) -> None:

@@ -1,12 +1,12 @@
 """Side files of sealed segments: the size and CRC-32C of a log file.
 
-``<20 digits>.crc32c`` lies beside the ``.log`` it speaks of; 0.8.2.2 ignores such names. It is
-written when the segment takes no more appends and has been synced, and vouches for the bytes as
-they were then: whatever they are found to be later, a flipped bit or a lost block shows, also
-where no message's own crc covers it (offsets and sizes). It goes before its segment is cut,
-deleted or replaced. One that cannot be read, or is larger than its segment, vouches for nothing.
+``<20 digits>.crc32c`` lies beside its ``.log``; 0.8.2.2 ignores such names. It is written when the
+segment takes no more appends and has been synced. It shows a flipped bit or a lost block later,
+also in fields that no message's own crc covers (offsets and sizes). It is removed before its
+segment is cut, deleted or replaced. A side file that cannot be read, or whose size is larger than
+its segment, is ignored.
 
-Text: a version, then ``<size> <crc in hex>``. Knows neither logs nor when to look.
+Text: a version, then ``<size> <crc in hex>``. Does not know logs, or when to check.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ logger = logging.getLogger("kafka.log.Integrity")
 
 
 class Seal(NamedTuple):
-    """What a side file says of its segment: bytes, and their CRC-32C."""
+    """The content of a side file: the segment's size in bytes, and its CRC-32C."""
 
     size: int
     crc: int
 
 
 class Damage(NamedTuple):
-    """The first entry of a segment that cannot be right: where, below which offset, and why."""
+    """The first damaged entry of a segment: its position and offset, and the reason."""
 
     position: int
     offset: int
@@ -59,7 +59,7 @@ def seal_path(log_path: str) -> str:
 
 
 def read(log_path: str) -> Seal | None:
-    """The seal of a segment; None when there is none that can be read."""
+    """The seal of a segment; None if there is no readable one."""
     path = seal_path(log_path)
     try:
         with open(path, encoding="ascii") as file:
@@ -76,9 +76,9 @@ def read(log_path: str) -> Seal | None:
 
 
 def write(log_path: str, seal: Seal) -> str:
-    """Put a side file beside the segment under a temporary name, synced; that name.
+    """Write and sync a side file under a temporary name; returns that name.
 
-    The caller renames it to ``seal_path`` if the segment still is what was summed up.
+    The caller renames it to ``seal_path`` if the segment has not changed since it was read.
     """
     path = seal_path(log_path) + ".tmp"
     with open(path, "w", encoding="ascii") as file:
@@ -89,15 +89,15 @@ def write(log_path: str, seal: Seal) -> str:
 
 
 def remove(log_path: str) -> None:
-    """The segment is about to change: nothing vouches for it any more."""
+    """Remove the side file: the segment is about to change."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(seal_path(log_path))
 
 
 def sum_up(log_path: str, piece: int = PIECE) -> Generator[int, None, Seal]:
-    """Read a whole log file; yields the bytes of each piece read, returns its seal.
+    """Read a whole log file; yields the number of bytes of each piece, and returns its seal.
 
-    What was not in the page cache before is not left there. Raises OSError.
+    Pages that were not in the page cache before are dropped again. Raises OSError.
     """
     crc = position = 0
     buffer = memoryview(bytearray(piece))
@@ -124,12 +124,12 @@ def _read(fd: int, buffer: memoryview, position: int) -> tuple[int, bool]:
             if count == len(buffer):
                 return count, True
         except OSError:
-            pass  # would have to wait, or the file system does not say
+            pass  # the read would wait, or the file system does not tell
     return os.preadv(fd, [buffer], position), False
 
 
 def is_intact(log_path: str) -> bool:
-    """Whether a side file vouches for every byte of the segment, and is right."""
+    """Whether a side file covers every byte of the segment and matches it."""
     seal = read(log_path)
     if seal is None or os.stat(log_path).st_size != seal.size:
         return False
@@ -137,7 +137,7 @@ def is_intact(log_path: str) -> bool:
 
 
 def summed(log_path: str) -> Seal:
-    """``sum_up`` at one go."""
+    """``sum_up`` in one call."""
     pieces = sum_up(log_path)
     while True:
         try:
@@ -148,8 +148,8 @@ def summed(log_path: str) -> Seal:
 
 
 def find_damage(log_path: str) -> Damage | None:
-    """The first entry that is not whole, fails its crc or is out of order; None if all are
-    right. Decodes nothing: messages inside a wrapper are covered by the wrapper's crc."""
+    """The first entry that is not whole, fails its crc or is out of order; None if there is
+    none. Wrappers are not opened: their own crc covers the messages inside."""
     before = int(os.path.basename(log_path)[: -len(LOG_SUFFIX)]) - 1
     with open(log_path, "rb", buffering=0) as file:
         end = os.fstat(file.fileno()).st_size
@@ -162,7 +162,7 @@ def find_damage(log_path: str) -> Damage | None:
         return Damage(walked.stop, last + 1, "cut short")
     offset, size = OFFSET_AND_SIZE.unpack(header)
     reasons = {
-        SHORT: f"size {size} is no message's",
+        SHORT: f"size {size} is too small for a message",
         DISORDER: f"offset {offset} does not rise",
         CUT: f"size {size} goes past the end",
         BAD_CRC: "wrong crc",

@@ -38,7 +38,7 @@ Leaf = tuple[int, int, int, "bytes | None", bool]
 
 
 def max_entries(buffer_bytes: int, load_factor: float) -> int:
-    """How many keys a buffer of that size stands for."""
+    """How many keys fit into a buffer of that size."""
     return max(int(buffer_bytes / ENTRY_BYTES * min(max(load_factor, 0.0), 1.0)), 1)
 
 
@@ -72,8 +72,8 @@ class KeyMap:
         return found
 
     def add(self, data: bytes, first_offset: int) -> int:
-        """Take in the whole entries of ``data`` from ``first_offset`` on, as far as there is
-        room; bytes walked over. A wrapper is taken as a whole even if it is the one too many.
+        """Add the whole entries of ``data`` from ``first_offset`` on, as long as there is room;
+        returns the bytes processed. A wrapper is added as a whole, even if it exceeds the room.
 
         Raises InvalidMessageError (crc, sizes, order) and what ``wrappers.leaves`` raises.
         """
@@ -104,7 +104,7 @@ class KeyMap:
         return position
 
     def _add_wrapper(self, data: bytes, position: int, first_offset: int) -> tuple[int, int]:
-        """Take in what a wrapper holds; returns its offset and where it ends."""
+        """Add the messages of a wrapper; returns its offset and where it ends."""
         offset, stop = offset_and_stop(data, position)
         for _, _, at, key, _ in leaves_of(wrapper_leaves(data, position, stop), offset):
             if key is not None and at >= first_offset:
@@ -113,7 +113,7 @@ class KeyMap:
 
 
 def wrapper_leaves(data: BytesLike, position: int, stop: int) -> Leaves:
-    """What the wrapper entry holds, crcs checked. Raises as ``wrappers.leaves``."""
+    """The leaves of a wrapper entry, with crcs checked. Raises as ``wrappers.leaves``."""
     return leaves(data, position, stop, codec_of(data, position), check_crc=True)
 
 
@@ -128,9 +128,9 @@ def leaves_of(found: Leaves, wrapper_offset: int) -> Iterator[Leaf]:
 
 
 def refuse(data: bytes, walked: Walked, last: int) -> None:
-    """Raise InvalidMessageError if the walk ended at an entry that cannot be right.
+    """Raise InvalidMessageError if the walk ended at a damaged entry.
 
-    ``last`` is the offset that the entry should follow.
+    ``last`` is the offset of the entry before it.
     """
     if walked.ended in (END, CUT):
         return

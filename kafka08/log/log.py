@@ -1,14 +1,14 @@
 """A partition's log: append-only segments, the newest taking appends (kafka.log.Log).
 
-Who may call what: everything runs on one thread (the broker's loop) and nothing here switches
-greenlets, so appends need no lock. ``flush`` alone may run on any other thread at the same time,
-since fsync takes long: it copies the list of segments under a lock that roll, truncate and
-deletion share, syncs without it, and moves the recovery point only if no truncation came
-between. ``delete_due_files`` may also run anywhere, and so may ``delete`` once the log is out of
-use. Reading the attributes is safe from anywhere.
+Threads: all methods run on one thread (the broker's loop) and do not switch greenlets, so appends
+need no lock. ``flush`` may run on another thread at the same time, since fsync takes long: it
+copies the list of segments under a lock that roll, truncate and deletion share, syncs without it,
+and moves the recovery point only if there was no truncation meanwhile. ``delete_due_files`` may
+run on any thread, and so may ``delete`` once the log is out of use. Attributes may be read on any
+thread.
 
-Knows nothing of replicas, high watermarks (a reader's bound is an argument) or other logs, and
-has no timers: what falls due later is told to the caller.
+Does not know replicas, high watermarks (a reader's bound is an argument) or other logs. It has no
+timers: it reports to the caller what is due later.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from kafka08.message import sets, wrappers
 from kafka08.message.sets import Opened
 from kafka08.message.wrappers import Rebuilt
 
-# What was appended within the last two or three such periods is taken to be in the page cache.
+# Data appended within the last two or three such periods is assumed to be in the page cache.
 FRESH_MS = 1000
 
 logger = logging.getLogger("kafka.log.Log")
@@ -55,8 +55,8 @@ class Clock(Protocol):
 
 
 class Prepared(NamedTuple):
-    """What consumers must get for the wrappers of a set, which was written to
-    ``position`` of the file with this ``serial``; the wrappers' own positions count from there."""
+    """The rebuilt wrappers that consumers must get for a set, which was written at ``position`` of
+    the file with this ``serial``. The wrappers' own positions are relative to it."""
 
     serial: int
     position: int
@@ -64,23 +64,23 @@ class Prepared(NamedTuple):
 
 
 class Numbered(NamedTuple):
-    """A checked set: ``data`` is ready to be written at offset ``base``, and ``found`` says what
-    is in it. ``movable``: it can be given other offsets, without opening its wrappers again."""
+    """A checked set: ``data`` is ready to be written at offset ``base``; ``found`` describes it.
+    ``movable``: it can be given other offsets without opening its wrappers again."""
 
     base: int
     found: sets.Appended
-    data: Any  # a memoryview: mypyc knows no such field
+    data: Any  # a memoryview, which mypyc does not support as a field
     movable: bool
     rebuilt: list[Rebuilt] | None
     last_stored: list[int]
 
 
 class LogAppendInfo(NamedTuple):
-    """What an append did. Nothing was written when ``count`` is 0 (offsets are then -1).
+    """The result of an append. If ``count`` is 0 nothing was written, and the offsets are -1.
 
     ``rolled``: the caller should soon call ``flush(up_to=first_offset)`` on another thread.
-    ``flush_due``: flush.messages is reached and the caller wanted to flush by itself.
-    ``prepared``: made on the way while consumers are near (see ``demand``).
+    ``flush_due``: flush.messages is reached and the caller asked to flush by itself.
+    ``prepared``: wrappers rebuilt at append while consumers are near (see ``demand``).
     """
 
     first_offset: int
@@ -93,16 +93,16 @@ class LogAppendInfo(NamedTuple):
     prepared: Prepared | None = None
 
 
-# Makes one in half the time of the constructor: each append does.
+# Takes half the time of the constructor; every append calls it.
 _new = tuple.__new__
 NOTHING_APPENDED = LogAppendInfo(-1, -1, 0, 0, 0)
 
 
 class Log:
-    """The log in ``directory`` (named ``<topic>-<partition>``); opened, and recovered if need be.
+    """The log in ``directory`` (named ``<topic>-<partition>``); opened, and recovered if needed.
 
-    ``recovery_point`` is the first offset that may not be on disk. ``clean_shutdown`` says that
-    the last broker here closed its logs. ``config`` may be replaced at any time.
+    ``recovery_point`` is the first offset that may not be on disk. ``clean_shutdown``: the last
+    broker to use it closed its logs. ``config`` may be replaced at any time.
     """
 
     def __init__(
@@ -124,8 +124,8 @@ class Log:
         self._clock = clock
         self._lock = threading.Lock()
         self._truncations = 0
-        # Counts changes of the directory's names; flush makes them durable, and at first the
-        # directory itself.
+        # Counts changes of names in the directory. A flush makes them durable; the first one also
+        # the name of the directory itself.
         self._layout = 1
         self._synced_layout = 0
         self._lowest_truncation: int | None = None
@@ -140,13 +140,13 @@ class Log:
         self.log_end_offset = loaded.log_end_offset
         self.recovery_point = loaded.recovery_point
         self.demand = Demand(self.log_end_offset)
-        # Periods in which something is appended: when the last one began, the log's end then,
-        # and the end when the one before it began.
+        # Periods with appends: when the last one began, the log's end at that time, and the end
+        # when the period before it began.
         self._fresh_at = now
         self._fresh_next = self._fresh_from = self.log_end_offset
-        # Base of the first segment that was cut since the last flush: until it is synced its old
-        # end may come back. What an earlier process cut is the segment that held the recovery
-        # point then: that which holds it now, or the one before.
+        # Base of the first segment that was cut since the last flush: its old end may come back
+        # until it is synced. An earlier process may have cut the segment that held the recovery
+        # point then, which is the one that holds it now, or the one before.
         self._first_cut = self.log_end_offset
         if not clean_shutdown:
             holds = bisect_right(self._bases, self.recovery_point) - 1
@@ -175,17 +175,17 @@ class Log:
 
     @property
     def segments(self) -> tuple[LogSegment, ...]:
-        """From oldest to newest; the last is the active one. Not to be changed by callers."""
+        """Oldest first; the last is the active one. Callers must not change the list."""
         return tuple(self._segments)
 
     @property
     def truncations(self) -> int:
-        """How often the log was cut or deleted; who works on its files looks for a change."""
+        """How often the log was cut or deleted; code that works on its files checks it."""
         return self._truncations
 
     def take_lowest_truncation(self) -> int | None:
-        """The lowest offset truncated to since the last call; None if none was. Safe on any
-        thread."""
+        """The lowest offset truncated to since the last call; None if there was no truncation.
+        Safe on any thread."""
         with self._lock:
             lowest, self._lowest_truncation = self._lowest_truncation, None
             return lowest
@@ -202,8 +202,8 @@ class Log:
     ) -> Numbered:
         """Check a produced set and number it from ``base``, in ``buffer``, for ``append``.
 
-        On any thread. ``opened`` bounds what its wrappers inflate to, all together. Without
-        ``rebuild`` nothing is made ready for consumers. Raises as ``append`` does.
+        Safe on any thread. ``opened`` bounds the inflated size of all its wrappers together.
+        Without ``rebuild`` no wrappers are rebuilt for consumers. Raises as ``append`` does.
         """
         found, data, movable, rebuilt = self._number(buffer, base, opened, rebuild)
         last_stored = opened.last_stored if opened is not None else []
@@ -212,7 +212,7 @@ class Log:
     def _number(
         self, buffer: memoryview, base: int, opened: Opened | None, rebuild: bool
     ) -> tuple[sets.Appended, memoryview, bool, list[Rebuilt] | None]:
-        """(what was found, the bytes to store, whether the set is movable, what was rebuilt)."""
+        """(the set's description, the bytes to store, whether it is movable, rebuilt wrappers)."""
         config = self.config
         normalised = config.compressed_sets == "normalised"
         rebuilt: list[Rebuilt] | None = None
@@ -247,18 +247,18 @@ class Log:
         opened: Opened | None = None,
         numbered: Numbered | None = None,
     ) -> LogAppendInfo:
-        """Append a message set: all of it or, after an error, nothing.
+        """Append a message set: all of it or, after an error, none.
 
-        As leader (``assign_offsets``) offsets from the log's end are written into ``buffer``,
-        as follower they are kept and must rise. A partial last entry is left out. With
-        ``defer_flush`` the caller sees to flush.messages; otherwise this call syncs when it must.
-        ``opened`` is for ``number``; a set that was ``numbered`` before is only moved to the log's
-        end, which one that is not movable must have met.
+        A leader (``assign_offsets``) writes offsets from the log's end into ``buffer``. A follower
+        keeps the set's offsets, which must rise. A partial last entry is left out. With
+        ``defer_flush`` the caller handles flush.messages; otherwise this call syncs when it is due.
+        ``opened`` is passed to ``number``. A set that was ``numbered`` before is moved to the log's
+        end; one that is not movable must have been numbered from it.
 
         Raises MessageSizeTooLargeError, InvalidMessageError (also for a produced message without
         a key in a compacted topic), MessageSetSizeTooLargeError, UnknownError (undecodable
-        wrapper), KafkaError (a follower's offsets fall behind the log's end), OSError (disk) and
-        SyncError, after which the set may be there or not.
+        wrapper), KafkaError (a follower's offsets are below the log's end), OSError (disk) and
+        SyncError, after which the set may or may not be in the log.
         """
         config = self.config
         leo = self.log_end_offset
@@ -291,7 +291,7 @@ class Log:
         try:
             self._active.append(leo, data, config.index_interval_bytes, right=right)
         except OSError:
-            with self._lock:  # the set's front part was cut again
+            with self._lock:  # the part of the set that was written has been cut again
                 self._first_cut = min(self._active.base_offset, self._first_cut)
             raise
         self.log_end_offset = info.last_offset + 1
@@ -313,7 +313,7 @@ class Log:
         return Prepared(self._active.file.serial, position, wrappers)
 
     def _out_of_order(self, first_offset: int, leo: int) -> NoReturn:
-        # 0.8.2.2 means to check this and does not; its log end then goes backwards.
+        # 0.8.2.2 intends to check this but does not; its log end then goes backwards.
         raise KafkaError(
             f"Out of order offsets found in a set for {self.topic_partition}: it begins at "
             f"{first_offset}, the log ends at {leo}"
@@ -336,9 +336,9 @@ class Log:
         )
 
     def roll(self) -> bool:
-        """Begin a new active segment at the log's end; False if the active one is that already.
+        """Begin a new active segment at the log's end; False if the active one begins there.
 
-        Files that already have the new segment's name are removed.
+        Existing files with the new segment's name are removed.
         """
         old, base = self._active, self.log_end_offset
         if old.base_offset == base and not old.size:
@@ -402,17 +402,17 @@ class Log:
             found = segments[number].read(offset, max_bytes, max_offset)
             if found is not None:
                 return found
-        return _nothing(segments[-1])  # all behind the offset has been compacted away
+        return _nothing(segments[-1])  # all messages from the offset on were compacted away
 
     def is_fresh(self, offset: int) -> bool:
-        """Whether everything from ``offset`` on was appended a moment ago, if there is any."""
+        """Whether all data from ``offset`` on was appended recently."""
         if offset >= self.log_end_offset:
             return True
         age = self._clock.millis() - self._fresh_at
         return offset >= self._fresh_from and 0 <= age < 2 * FRESH_MS
 
     def segment_of(self, offset: int) -> LogSegment | None:
-        """The segment in which ``offset`` is looked for; None if the log does not have it."""
+        """The segment to search for ``offset``; None if it is out of the log's range."""
         if self._is_deleted or not self._bases[0] <= offset < self.log_end_offset:
             return None
         return self._segments[bisect_right(self._bases, offset) - 1]
@@ -525,7 +525,7 @@ class Log:
         self.abandon_swap()
         with self._lock:
             self._note_truncation(offset)
-            # the newest first: a crash in between leaves a log that ends earlier, without a hole
+            # newest first: a crash in between leaves a log that ends earlier, but has no gap
             above = self._segments[: bisect_right(self._bases, offset) - 1 : -1]
             self._drop(above)
             if above:
@@ -541,7 +541,7 @@ class Log:
         logger.debug("Truncate and start log '%s' to %d", self.name, offset)
         self.abandon_swap()
         with self._lock:
-            # what was known of the old content holds for nothing in the new one
+            # these facts described the old content
             self._note_truncation(0)
             self._drop(self._segments[::-1])
             self._segments.append(self._new_segment(offset))
@@ -555,28 +555,28 @@ class Log:
         if self._lowest_truncation is None or offset < self._lowest_truncation:
             self._lowest_truncation = offset
 
-    # Swap: cleaned segments take the place of those they were made from
+    # Swap: cleaned segments replace the segments they were made from
 
     def prepare_swap(self, bases: Sequence[int]) -> None:
-        """Step 1: the cleaned files of the group of segments with these bases are whole and on
-        disk; from here on a crash completes the swap. The caller then syncs the directory, for
-        the old files must not go while the new name might be lost.
+        """Step 1: rename the cleaned files of the segments with these bases, which must be complete
+        and on disk. From now on recovery completes the swap after a crash. The caller then syncs
+        the directory, as the old files must not be removed while the new name may be lost.
 
-        Raises KafkaError when the segments are not (or no longer) sealed neighbours, OSError.
+        Raises KafkaError if the segments are not (or no longer) sealed neighbours, and OSError.
         """
         self._group_at(bases)
         stem = os.path.join(self.directory, f"{bases[0]:020d}")
-        for suffix in (".index", ".log"):  # the log last: its .swap is what recovery goes by
+        for suffix in (".index", ".log"):  # the log last: recovery looks for its .swap
             os.replace(stem + suffix + CLEANED_SUFFIX, stem + suffix + SWAP_SUFFIX)
         self._swap = tuple(bases)
 
     def replace_segments(self) -> list[str]:
-        """Step 2: the segments of the prepared group give way to the cleaned one.
+        """Step 2: replace the segments of the prepared group with the cleaned one.
 
         Old files are renamed oldest first, so that a crash leaves the newest of them. Returns
-        their new names, for ``delete_files`` once the caller has synced the directory again.
-        The cleaned segment is complete on disk and has no side files yet.
-        Raises KafkaError if a truncation has taken the swap back, and OSError.
+        their new names, for ``delete_files`` after the caller has synced the directory again.
+        The cleaned segment is complete on disk and does not have side files yet.
+        Raises KafkaError if a truncation has undone the swap, and OSError.
         """
         bases, self._swap = self._swap, ()
         if not bases:
@@ -596,7 +596,7 @@ class Log:
         return renamed
 
     def abandon_swap(self) -> None:
-        """Take back ``prepare_swap`` if it was not completed."""
+        """Undo ``prepare_swap`` if the swap was not completed."""
         bases, self._swap = self._swap, ()
         if bases:
             stem = os.path.join(self.directory, f"{bases[0]:020d}")
@@ -604,7 +604,7 @@ class Log:
                 os.unlink(stem + suffix + SWAP_SUFFIX)
 
     def _group_at(self, bases: Sequence[int]) -> int:
-        """Where in the list the group begins."""
+        """The index of the group's first segment."""
         number = bisect_right(self._bases, bases[0]) - 1
         if number < 0 or self._bases[number : number + len(bases)] != list(bases):
             raise KafkaError(f"The segments {list(bases)} of {self.name} are not there any more")
@@ -613,7 +613,7 @@ class Log:
         return number
 
     def delete_files(self, paths: Sequence[str]) -> None:
-        """Have ``delete_due_files`` remove these once file.delete.delay.ms have passed."""
+        """Let ``delete_due_files`` remove these after file.delete.delay.ms."""
         due = self._clock.millis() + self.config.file_delete_delay_ms
         with self._lock:
             self._due += [(due, path) for path in paths]
@@ -621,15 +621,15 @@ class Log:
     # Delete
 
     def delete_old_segments(self) -> int:
-        """Apply retention by time, then by size; the number of segments deleted.
+        """Apply retention by time, then by size; returns the number of segments deleted.
 
-        The active segment may go too if it is not empty. Files get the suffix .deleted now and
-        are removed by ``delete_due_files`` once file.delete.delay.ms have passed.
+        The active segment may be deleted too if it is not empty. Files get the suffix .deleted
+        now, and ``delete_due_files`` removes them after file.delete.delay.ms.
         """
         self.abandon_swap()
         now, config = self._clock.millis(), self.config
         deleted = self._delete_while(
-            # with a negative age 0.8.2.2 deletes everything; who sets -1 means to keep it
+            # with a negative age 0.8.2.2 deletes everything; users who set -1 want to keep it
             lambda segment: 0 <= config.retention_ms < now - segment.last_modified_ms
         )
         excess = self.size - config.retention_bytes
@@ -654,12 +654,12 @@ class Log:
         if len(deletable) == len(self._segments):
             self.roll()
         with self._lock:
-            # The recovery point stays: what went unsynced can come back after a power cut.
+            # The recovery point stays: unsynced deletions can be undone by a power cut.
             self._drop(deletable)
         return len(deletable)
 
     def _drop(self, segments: list[LogSegment]) -> None:
-        """Take segments out of the log; the caller holds the lock."""
+        """Remove segments from the list. The caller holds the lock."""
         self._layout += 1
         for segment in segments:
             number = self._segments.index(segment)
@@ -674,7 +674,7 @@ class Log:
         self._due += [(due, path) for path in segment.rename_deleted()]
 
     def delete_due_files(self, now: int) -> int:
-        """Remove the .deleted files whose delay is over at ``now`` (ms); how many."""
+        """Remove the .deleted files whose delay is over at ``now`` (ms); returns how many."""
         with self._lock:
             due = [path for at, path in self._due if at <= now]
             self._due = [entry for entry in self._due if entry[0] > now]
@@ -686,13 +686,13 @@ class Log:
         return len(due)
 
     def close(self) -> None:
-        """Trim indexes and let the files go; the caller has flushed. Deletions are dropped:
-        the next start removes the files."""
+        """Trim indexes and close the files; the caller has flushed. Scheduled deletions are
+        dropped: the next start removes the files."""
         for segment in self._segments:
             segment.close()
 
     def delete(self) -> None:
-        """Remove the directory and everything in it, now. Slices in flight stay readable."""
+        """Remove the directory and its files at once. Slices in flight stay readable."""
         with self._lock:
             self._truncations += 1
             self._is_deleted = True
@@ -704,7 +704,7 @@ class Log:
 
 
 def _moved(numbered: Numbered, base: int) -> Numbered:
-    """The set with offsets from ``base`` on."""
+    """The set, renumbered from ``base``."""
     if not numbered.movable:
         raise KafkaError("The log's end has moved on")
     found = numbered.found

@@ -1,10 +1,10 @@
 """All logs of a broker, in one or more data directories (kafka.log.LogManager).
 
-Blocking code without tasks or timers of its own: the server decides when ``cleanup``,
-``flush_dirty``, ``checkpoint_recovery_points`` and ``delete_due_files`` run. As with a Log, all
-of it belongs to one thread except ``flush_dirty``, ``checkpoint_recovery_points`` and
-``delete_due_files``, which may run on any. Chores go on past a directory that fails and tell the
-caller, who decides about ``take_offline``. Knows neither replicas nor ZooKeeper.
+Blocking code without tasks or timers: the server decides when ``cleanup``, ``flush_dirty``,
+``checkpoint_recovery_points`` and ``delete_due_files`` run. As with a Log, all methods belong to
+one thread, except ``flush_dirty``, ``checkpoint_recovery_points`` and ``delete_due_files``, which
+may run on any. If a directory fails, these jobs continue with the others and report it to the
+caller, which decides on ``take_offline``. Does not know replicas or ZooKeeper.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ logger = logging.getLogger("kafka.log.LogManager")
 class LogManager:
     """The logs under ``broker_config.log_dirs``, by partition in ``logs`` once loaded.
 
-    ``topic_configs``: per topic the overriding properties. A log knows its data directory as the
-    parent of ``log.directory``; ``log_dirs`` lists those in use (absolute paths). ``offline``:
-    partitions whose directory has failed; others are not known if one was ``lost_at_start``.
-    ``full_dirs``: those of ``log_dirs`` that have no room; kept by the server.
+    ``topic_configs``: the overriding properties by topic. A log's data directory is the parent of
+    ``log.directory``; ``log_dirs`` lists those in use (absolute paths). ``offline``: partitions
+    whose directory has failed; if a directory was ``lost_at_start``, its partitions are not known.
+    ``full_dirs``: those of ``log_dirs`` that are full; the server sets it.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class LogManager:
         self.default_config = LogConfig.from_broker(broker_config)
         self._topic_configs = topic_configs
         self._clock = clock
-        self.cleaner: LogCleaner | None = None  # once loaded, if there is to be one
+        self.cleaner: LogCleaner | None = None  # set after loading, if logs are to be cleaned
         self._broker_config = broker_config
         self._threads = broker_config.num_recovery_threads_per_data_dir
         self._directories: list[LogDirectory] = []
@@ -77,9 +77,9 @@ class LogManager:
     def load(self) -> None:
         """Create and lock the data directories, open and recover every partition in them.
 
-        The clean-shutdown markers are gone when this returns. A directory that fails is done
-        without, as long as another is left. Raises KafkaError (a directory is in use, or a
-        partition lies in two) and OSError; the locks are given up then.
+        The clean-shutdown markers are removed on return. A directory that fails is not used, as
+        long as another is left. Raises KafkaError (a directory is in use, or a partition is in
+        two directories) and OSError; the locks are released then.
         """
         logger.info("Loading logs.")
         if len({os.path.realpath(path) for path in self.log_dirs}) < len(self.log_dirs):
@@ -108,7 +108,7 @@ class LogManager:
 
     @contextmanager
     def _sparing(self, path: str) -> Iterator[None]:
-        """Go on without the directory if it fails in here and is not the last."""
+        """Continue without the directory if the body fails and another directory is left."""
         try:
             yield
         except (UnusableDirectoryError, OSError) as error:
@@ -120,8 +120,8 @@ class LogManager:
             self.take_offline(path)
 
     def _open(self, path: str, *, was_used: bool) -> None:
-        """Raises UnusableDirectoryError where a disk is not mounted: what it holds must not be
-        made anew, empty, and perhaps be led."""
+        """Raises UnusableDirectoryError if a disk is not mounted: its partitions must not be
+        created again, empty, and perhaps be led."""
         points = os.path.join(path, RECOVERY_POINT_CHECKPOINT_FILE)
         if was_used and not os.path.lexists(points):
             raise UnusableDirectoryError(
@@ -184,8 +184,8 @@ class LogManager:
                 self.cleaner.add_directory(path)
 
     def _lower_recovery_points(self, path: str) -> None:
-        """Points on disk above a log's end, or of a log that is gone, would vouch for what is
-        appended up to them."""
+        """Lower points above a log's end, and remove those of deleted logs: they would vouch for
+        messages appended below them later."""
         actual = {log.topic_partition: log.recovery_point for log in self._logs_in(path)}
         for topic_partition, point in self._recovery_points[path].read().items():
             if point > actual.get(topic_partition, 0):
@@ -202,7 +202,8 @@ class LogManager:
     def close(self) -> None:
         """Flush and close every log, write the checkpoints and the clean-shutdown markers.
 
-        Raises what went wrong in a directory; that one gets no marker. All locks are released.
+        Raises the error of a directory that failed; that one does not get a marker. All locks
+        are released.
         """
         logger.info("Shutting down.")
         failure: Exception | None = None
@@ -218,7 +219,7 @@ class LogManager:
                     self._checkpoint(directory.path)
                     directory.mark_clean()
                 except Exception as error:
-                    logger.exception("No clean shutdown of %s", directory.path)
+                    logger.exception("The logs in %s were not shut down cleanly", directory.path)
                     failure = failure or error
         finally:
             self._unlock()
@@ -233,7 +234,7 @@ class LogManager:
         self._directories, self._failed = [], []
 
     def take_offline(self, path: str) -> list[TopicPartition]:
-        """Use a data directory no more; the partitions that were in it. It stays locked."""
+        """Stop using a data directory; returns the partitions in it. It stays locked."""
         gone = [log.topic_partition for log in self._logs_in(path)]
         for topic_partition in gone:
             del self.logs[topic_partition]
@@ -249,7 +250,7 @@ class LogManager:
     # Partitions
 
     def config_for(self, topic: str) -> LogConfig:
-        """The settings of a topic's logs; the defaults if its own cannot be parsed."""
+        """The settings of a topic's logs; the defaults if its own values cannot be parsed."""
         try:
             return self.default_config.override(self._topic_configs.get(topic, {}))
         except ConfigError as error:
@@ -260,10 +261,10 @@ class LogManager:
         return self.logs.get(topic_partition)
 
     def create_log(self, topic_partition: TopicPartition, log_config: LogConfig) -> Log:
-        """The partition's log, made in the directory with the fewest partitions if missing; in
-        the next one where a disk is full.
+        """The partition's log. A missing one is created in the directory with the fewest
+        partitions, or in the next one if that disk is full.
 
-        Raises OSError, and KafkaError where the partition has a log in a directory that failed.
+        Raises OSError, and KafkaError if the partition has a log in a directory that failed.
         """
         log = self.logs.get(topic_partition)
         if log is not None:
@@ -290,17 +291,19 @@ class LogManager:
             return Log(path, config, recovery_point=0, clean_shutdown=False, clock=self._clock)
         except OSError as error:
             if is_failure(parent, error):
-                self.offline.add(topic_partition)  # the next chore meets the directory itself
+                self.offline.add(
+                    topic_partition
+                )  # the next job will detect the failure of the directory
                 raise
             if not was_there and os.path.lexists(path):
-                shutil.rmtree(path)  # half a log here and one elsewhere would be one too many
+                shutil.rmtree(path)  # an incomplete log here must not remain beside one elsewhere
             if not others:
                 raise
             logger.warning("Cannot create a log for %s in %s: %s", topic_partition, parent, error)
         return self._new_log(others[0], others[1:], topic_partition, config)
 
     def delete_log(self, topic_partition: TopicPartition) -> None:
-        """Remove a partition's files, now. Nothing happens if it has none. Raises OSError."""
+        """Remove a partition's files at once; does nothing without a log. Raises OSError."""
         log = self.logs.pop(topic_partition, None)
         if log is not None:
             self._deleted.add(topic_partition)
@@ -310,12 +313,14 @@ class LogManager:
                 log.delete()
             except OSError as error:
                 if is_failure(os.path.dirname(log.directory), error):
-                    self.offline.add(topic_partition)  # what is left may be back after a restart
+                    self.offline.add(
+                        topic_partition
+                    )  # remaining files may be loaded again after a restart
                 raise
             logger.info("Deleted log for partition %s in %s.", topic_partition, log.directory)
 
     def truncate_to(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Truncate logs (those not here are passed over) and write the recovery points."""
+        """Truncate logs (unknown partitions are skipped) and write the recovery points."""
         for topic_partition, offset in offsets.items():
             log = self.logs.get(topic_partition)
             if log is not None:
@@ -323,18 +328,18 @@ class LogManager:
         self.checkpoint_recovery_points()
 
     def truncate_fully_and_start_at(self, topic_partition: TopicPartition, offset: int) -> None:
-        """Empty a log, to go on at ``offset``, and write the recovery points."""
+        """Empty a log so that it continues at ``offset``, and write the recovery points."""
         log = self.logs.get(topic_partition)
         if log is not None:
             log.truncate_fully_and_start_at(offset)
         self.checkpoint_recovery_points()
 
-    # Chores
+    # Periodic jobs
 
     def checkpoint_recovery_points(self) -> list[DiskFailure]:
-        """Write every log's recovery point, so that a restart need not check all of it.
+        """Write every log's recovery point, so that a restart need not check the whole log.
 
-        Logs that were truncated are also dirty for the cleaner from there on.
+        Logs that were truncated are also dirty for the cleaner from that offset on.
         """
         deleted = set(self._deleted)
         failures = []
@@ -350,7 +355,7 @@ class LogManager:
         return failures
 
     def _checkpoint(self, path: str) -> None:
-        # Points read before a truncation must not be written after those read behind it.
+        # Points read before a truncation must not be written after those read after it.
         with self._checkpointing:
             self._recovery_points[path].write(
                 {log.topic_partition: log.recovery_point for log in self._logs_in(path)}
@@ -360,7 +365,7 @@ class LogManager:
         return [log for log in list(self.logs.values()) if os.path.dirname(log.directory) == path]
 
     def flush_dirty(self) -> list[DiskFailure]:
-        """Flush the logs whose last flush is flush.ms ago."""
+        """Flush the logs whose last flush was flush.ms ago."""
         now = self._clock.millis()
         due = [log for log in list(self.logs.values()) if _is_flush_due(log, now)]
         return _each(due, lambda log: log.flush())
@@ -377,7 +382,7 @@ class LogManager:
 
 
 class _Progress:
-    """Says every ten seconds how many logs have been opened. On any thread."""
+    """Logs every ten seconds how many logs have been opened. Safe on any thread."""
 
     _INTERVAL_MS = 10_000
 
@@ -410,7 +415,7 @@ def _is_flush_due(log: Log, now: int) -> bool:
 
 
 def _each(logs: Sequence[Log], act: Callable[[Log], object]) -> list[DiskFailure]:
-    """Do something with each log; where the disk refused."""
+    """Call a function with each log; returns the disk failures."""
     failures = []
     for log in logs:
         try:
@@ -426,8 +431,8 @@ def _flush_and_close(log: Log) -> None:
 
 
 def _run(threads: int, jobs: Sequence[Sequence[Callable[[], T]]]) -> list[list[Future[T]]]:
-    """Run each data directory's jobs in ``threads`` threads of its own. All have ended, well or
-    badly, when this returns."""
+    """Run each data directory's jobs in ``threads`` threads of its own. All have ended on return,
+    with or without an error."""
     pools = [ThreadPoolExecutor(threads) for _ in jobs]
     try:
         return [

@@ -1,12 +1,12 @@
 """Opening a partition's directory: interrupted swaps, damaged tails, lost indexes.
 
-Mirrors loadSegments and recoverLog of kafka.log.Log and LogSegment.recover, with these
-differences, each on the safe side: an index that cannot be right is rebuilt and a file that is
-no segment is skipped with a warning (0.8.2.2 refuses to start); only damage cuts a log, never an
-entry that is merely larger than today's max.message.bytes; and segments that an interrupted
-swap has replaced are removed (0.8.2.2 leaves both).
+Mirrors loadSegments and recoverLog of kafka.log.Log and LogSegment.recover, with these safer
+differences: an invalid index is rebuilt, and a file that is not a segment is skipped with a
+warning (0.8.2.2 refuses to start); only damage cuts a log, not an entry that is larger than the
+present max.message.bytes; segments that an interrupted swap has replaced are removed (0.8.2.2
+keeps both).
 
-Knows nothing of retention, appends or other partitions.
+Does not know retention, appends or other partitions.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ logger = logging.getLogger("kafka.log.Log")
 
 
 class Loaded(NamedTuple):
-    """An opened directory. ``dropped`` files, of segments that lay behind damage, may go."""
+    """An opened directory. ``dropped``: files of segments after damage, which may be deleted."""
 
     segments: list[LogSegment]
     log_end_offset: int
@@ -56,10 +56,10 @@ class Loaded(NamedTuple):
 
 
 def load(directory: str, config: LogConfig, recovery_point: int, clean: bool, now: int) -> Loaded:
-    """Open every segment, recover what may not have reached the disk, find the log's end.
+    """Open every segment, recover those that may not be on disk, find the log's end.
 
-    After a ``clean`` shutdown no entry is checked and the recovery point is the log's end.
-    Otherwise every segment from the one that holds ``recovery_point`` on is.
+    After a ``clean`` shutdown entries are not checked, and the recovery point is the log's end.
+    Otherwise every segment from the one that holds ``recovery_point`` on is checked.
     """
     if os.path.isfile(directory):
         put_aside(directory)
@@ -82,7 +82,7 @@ def load(directory: str, config: LogConfig, recovery_point: int, clean: bool, no
     leo, end = active.next_offset()
     if end != active.size:
         logger.warning(
-            "Found %d bytes that are no entry at the end of %s, recovering it.",
+            "Found %d bytes that are not an entry at the end of %s, recovering it.",
             active.size - end,
             active.path,
         )
@@ -98,13 +98,13 @@ def recover(
     max_index_bytes: int,
     before_cut: Callable[[int], object] | None = None,
 ) -> int:
-    """Cut the segment after its last good entry and rebuild its index; bytes cut.
+    """Cut the segment after its last valid entry and rebuild its index; returns the bytes cut.
 
-    ``before_cut`` is told the offset after that entry.
+    ``before_cut`` is called with the offset after that entry.
 
-    Good means: whole, crc right, offset above the one before. An entry is indexed where more
-    than ``index_interval_bytes`` lie between it and the entry indexed before, under the lowest
-    offset that is right for plain entries and wrappers alike: one above the previous entry's.
+    A valid entry is whole, has a correct crc, and an offset above the previous one. An entry is
+    indexed if it is more than ``index_interval_bytes`` after the last indexed one. Its index
+    offset is one above the previous entry's, which is valid for plain entries and wrappers.
     """
     entries = bytearray()
     room = max(max_index_bytes // ENTRY_SIZE, 1) * ENTRY_SIZE
@@ -114,7 +114,7 @@ def recover(
         fd, 0, segment.size, check_crc=True, last=base - 1, up_to=base + MAX_RELATIVE_OFFSET
     )
     position, last = 0, base - 1
-    is_due = False  # whether the entry at position is to be indexed, if it is good
+    is_due = False  # whether to index the entry at position, if it is valid
     while True:
         walked = walk.step(until=position + index_interval_bytes + 1)
         if is_due and walked.count and len(entries) < room:
@@ -135,13 +135,13 @@ def recover(
         if before_cut is not None:
             before_cut(last + 1)
         segment.cut(position)
-        os.fsync(fd)  # nobody may sync this segment again, and what was cut must not come back
+        os.fsync(fd)  # the segment may not be synced again, and the cut bytes must not come back
     _write_index(segment, entries)
     return cut
 
 
 def _write_index(segment: LogSegment, entries: bytes | bytearray) -> None:
-    """On a full disk with fewer entries, as far apart as it takes: a start needs no room."""
+    """Write the index; on a full disk with fewer entries, as a start must not need room."""
     try:
         segment.index.replace(entries)
     except OSError as error:
@@ -154,7 +154,7 @@ def _write_index(segment: LogSegment, entries: bytes | bytearray) -> None:
 
 
 def _put_directories_aside(directory: str) -> None:
-    """What lies where this log puts its files would stop it later, if not now."""
+    """Rename stray files and directories that have the names of this log's files."""
     with os.scandir(directory) as entries:
         found = [e.path for e in entries if e.is_dir() and e.name.endswith(_OUR_SUFFIXES)]
     for path in found:
@@ -173,12 +173,12 @@ def _finish_interrupted(directory: str) -> None:
 
 
 def _complete_swap(directory: str, name: str) -> None:
-    """Put a cleaned segment, which was whole before it got the suffix .swap, in its place.
+    """Put a cleaned segment in place; it was complete before it got the suffix .swap.
 
-    First go the segments it replaces that are still there: under its own name, and those that
-    begin inside it. They are the last of their group, which was renamed oldest first. Those that
-    begin behind its last entry, if any, hold nothing but superseded messages and may stay.
-    Until the last step the .swap file is there to do all of this again.
+    First remove the remaining segments that it replaces: the one with its own name, and those
+    that begin inside it. They are the last of their group, which was renamed oldest first.
+    Segments that begin after its last entry, if any, contain only superseded messages and may
+    stay. The .swap file exists until the last step, so that a crash repeats all of this.
     """
     base = _base_of(name)
     swap = os.path.join(directory, name + SWAP_SUFFIX)
@@ -208,7 +208,7 @@ def _end_of(path: str, base: int) -> int:
 
 
 def _remove_side_files(path: str) -> None:
-    """Remove what was derived from a log file: it says nothing about the one to come."""
+    """Remove the files derived from a log file: they do not describe its replacement."""
     integrity.remove(path)
     _unlink_if_there(path[: -len(LOG_SUFFIX)] + INDEX_SUFFIX)
 
@@ -237,7 +237,7 @@ def _bases(directory: str) -> list[int]:
 
 
 def _base_of(name: str) -> int | None:
-    """Base offset in a segment's file name; None for any other name."""
+    """The base offset in a segment's file name; None for other names."""
     digits = name[: -len(LOG_SUFFIX)]
     if len(digits) != 20 or not digits.isascii() or not digits.isdigit():
         return None
@@ -246,11 +246,11 @@ def _base_of(name: str) -> int | None:
 
 
 def _recover_from(segments: list[LogSegment], config: LogConfig, recovery_point: int) -> list[str]:
-    """Recover from the segment that holds ``recovery_point``; the files dropped for damage.
+    """Recover from the segment that holds ``recovery_point``; returns files dropped for damage.
 
-    What lies behind damage goes before the damage does: after a crash in between, a log without
-    the one and with the other would look whole. It stays where it goes on with the next offset:
-    the damage then is the rest of an append that failed, or of a truncation.
+    Segments after damage are removed before the damage is cut: after a crash in between, a log
+    with these segments and without the damage would look whole. They stay if they continue with
+    the next offset: then the damage is the rest of a failed append or of a truncation.
     """
     dropped: list[str] = []
 
@@ -282,20 +282,20 @@ def _recover_from(segments: list[LogSegment], config: LogConfig, recovery_point:
                 segment.path,
                 segment.next_offset()[0],
             )
-        integrity.remove(segment.path)  # whatever it says, it does not vouch for these bytes
+        integrity.remove(segment.path)  # it does not match these bytes
     return dropped
 
 
 def _recover_cut(segment: LogSegment, config: LogConfig) -> None:
-    """A truncation down to the recovery point may have cut the segment before it, and that may
-    have reached the disk in part."""
+    """Include the segment before the recovery point: a truncation down to that point may have
+    cut it, and may have reached the disk only in part."""
     _ensure_index(segment, config, thorough=True)
     if segment.next_offset()[1] != segment.size:
         recover(segment, config.index_interval_bytes, config.segment_index_bytes)
 
 
 def _drop_from(segments: list[LogSegment], number: int) -> list[str]:
-    """Take out the segments from ``number`` on, the newest first; their files' new names."""
+    """Remove the segments from ``number`` on, newest first; returns their files' new names."""
     renamed = [path for segment in segments[: number - 1 : -1] for path in segment.rename_deleted()]
     del segments[number:]
     if renamed:
@@ -304,17 +304,17 @@ def _drop_from(segments: list[LogSegment], number: int) -> list[str]:
 
 
 def _drop_overtaken(segments: list[LogSegment]) -> list[str]:
-    """Take out what follows a segment that reaches into the next one.
+    """Remove the segments after one that reaches into the next one.
 
-    A power cut undoes what was not synced in any order: an old end of a segment can come back
-    beside what was written after its truncation, or the other way round. Neither was flushed
-    since, or the other would not be there.
+    A power cut undoes unsynced changes in any order: an old end of a segment can come back
+    beside segments written after its truncation, or the other way round. Neither was flushed
+    since, or the other would not exist.
     """
     for number, (segment, following) in enumerate(pairwise(segments)):
         end, _ = segment.next_offset()
         if end > following.base_offset:
             logger.warning(
-                "Segment %s reaches %d, into the next one: dropping all that follows.",
+                "Segment %s reaches offset %d, into the next one: dropping all segments after it.",
                 segment.path,
                 end,
             )
@@ -323,11 +323,11 @@ def _drop_overtaken(segments: list[LogSegment]) -> list[str]:
 
 
 def _ensure_index(segment: LogSegment, config: LogConfig, *, thorough: bool) -> None:
-    """Rebuild the index if it is missing or cannot belong to this log."""
+    """Rebuild the index if it is missing or does not match this log."""
     index = segment.index
     problem = index.problem(segment.size, thorough=thorough)
     if problem is None and index.entries:
-        # An entry names an offset above the previous entry's and at most that of its target.
+        # An index offset is above the previous message's and at most that of its target.
         target = segment.header_at(index.last_position)
         if target is None or target[0] < index.last_offset:
             problem = "its last entry does not point at an entry of the log"

@@ -1,7 +1,7 @@
-"""Whether stored bytes lie in the page cache, and getting them there.
+"""Checks whether stored bytes are in the page cache, and reads them into it.
 
-A read of what is not there makes its whole thread wait for the disk. Who must not wait asks
-first, and has another thread read. Asking takes microseconds; newer kernels begin to read then.
+A read of other bytes makes its whole thread wait for the disk. Code that must not wait checks
+first, and lets another thread read. A check takes microseconds; newer kernels start the read then.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ import os
 
 from kafka08.log.segment import FileSlice, LogSegment
 
-# The kernel reads ahead, and forgets, in runs about this long: one page of each tells.
+# The kernel reads ahead, and evicts, in runs about this long: one page of each is checked.
 SAMPLE_BYTES = 128 << 10
-# A reader of cold data is likely to go on: so many times what it asked for is read ahead, within
+# A reader of cold data is likely to continue: read ahead this multiple of its request, within
 # these bounds.
 AHEAD_TIMES, MIN_AHEAD_BYTES, MAX_AHEAD_BYTES = 4, 128 << 10, 4 << 20
-# The memory map of an index cannot be asked; it is read as a whole when nobody has done so lately.
+# The memory map of an index cannot be checked; it is read as a whole if not done recently.
 INDEX_STAYS_MS = 60_000
-# Behind the last index entry there mostly is no more than one message set.
+# After the last index entry there is mostly not more than one message set.
 _UNINDEXED_BYTES = 1 << 20
 _NOWAIT = getattr(os, "RWF_NOWAIT", 0)
 _one_byte = [bytearray(1)]
-# Systems that send files to sockets alone.
+# Systems that can send files only to sockets.
 _NOT_TO_NULL = (errno.EINVAL, errno.ENOSYS, errno.ENOTSOCK)
 _PIECE = 1 << 20
 _null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 
 
 def is_resident(part: FileSlice) -> bool:
-    """Whether a read would not wait, by samples. Where nobody can tell: True."""
+    """Whether a read would not wait, judged by samples. True if the system cannot tell."""
     fd, position, size = part.file.fd, part.position, part.size
     if not _NOWAIT or not size:
         return True
@@ -40,14 +40,14 @@ def is_resident(part: FileSlice) -> bool:
     except BlockingIOError:
         return False
     except OSError:
-        return True  # a file system without the flag; an error shows when it is read
+        return True  # a file system without the flag; the read itself reports errors
     return True
 
 
 def read_in(part: FileSlice) -> None:
-    """Have the disk read the slice, and wait; some of what follows it reads meanwhile.
+    """Read the slice from the disk and wait; the kernel reads some bytes after it meanwhile.
 
-    To be called on a thread that may wait. Raises OSError.
+    Must be called on a thread that may wait. Raises OSError.
     """
     fd, position, end = part.file.fd, part.position, part.position + part.size
     ahead = min(max(AHEAD_TIMES * part.size, MIN_AHEAD_BYTES), MAX_AHEAD_BYTES)
@@ -56,7 +56,7 @@ def read_in(part: FileSlice) -> None:
 
 
 def _read_through(fd: int, position: int, end: int) -> None:
-    """Wait for the bytes; none of them is copied. Ends early where the file does."""
+    """Wait for the bytes without copying them. Ends early at the end of the file."""
     while position < end:
         try:
             count = os.sendfile(_null, fd, position, end - position)
@@ -75,14 +75,14 @@ def can_look_up(segment: LogSegment, offset: int, now_ms: int) -> bool:
         return True
     index = segment.index
     if offset >= index.last_offset:
-        return segment.is_open  # the last entry is known without the index
+        return segment.is_open  # the last entry does not need the index
     return segment.is_open and 0 <= now_ms - index.read_in_ms < INDEX_STAYS_MS
 
 
 def read_in_index(log_path: str, index_path: str, index_bytes: int) -> None:
-    """Have the disk read an index, and what it takes to open the segment's file.
+    """Read an index from the disk, and open the segment's file.
 
-    To be called on a thread that may wait. Raises OSError.
+    Must be called on a thread that may wait. Raises OSError.
     """
     os.close(os.open(log_path, os.O_RDONLY))
     fd = os.open(index_path, os.O_RDONLY)
@@ -93,7 +93,7 @@ def read_in_index(log_path: str, index_path: str, index_bytes: int) -> None:
 
 
 def extent(segment: LogSegment, offset: int, max_bytes: int) -> FileSlice:
-    """What a read of ``max_bytes`` from ``offset`` may touch, as far as the index tells."""
+    """The slice that a read of ``max_bytes`` from ``offset`` may touch, judged by the index."""
     low, high = segment.index.bounds(offset)
     if high < 0:
         high = low + _UNINDEXED_BYTES

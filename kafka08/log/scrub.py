@@ -1,9 +1,9 @@
-"""Looks for rot in sealed segments before a reader meets it: slowly, again and again.
+"""Checks sealed segments for damage, slowly and periodically, before readers find it.
 
-A sealed and synced segment without a side file gets one; one with a side file is read and
-compared once an interval. When it was last found right is the side file's mtime, so a restart
-goes on where the last broker stopped. What is found is told and remembered; the log goes on
-serving, since each message has a crc of its own.
+A sealed and synced segment without a side file gets one. A segment with a side file is read and
+compared once per interval. The side file's mtime is the time of the last successful check, so a
+restart continues where the last broker stopped. Damage is logged and remembered. The log stays in
+service, since each message has a crc of its own.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ logger = logging.getLogger("kafka.log.Scrub")
 
 
 class Scrubber:
-    """Scrubs ``logs``; each segment every ``interval_ms``.
+    """Scrubs ``logs``: each segment every ``interval_ms``.
 
-    ``damaged``: paths of the segments found damaged so far, with what is wrong.
+    ``damaged``: paths of the segments found damaged so far, with descriptions.
     """
 
     def __init__(
@@ -37,9 +37,9 @@ class Scrubber:
         self._interval = interval_ms
 
     def one_pass(self) -> Iterator[int]:
-        """Seal and check all that is due; yields the bytes read after each piece.
+        """Seal and check all segments that are due; yields the bytes read after each piece.
 
-        May run on any thread, each step on another.
+        Each step may run on a different thread.
         """
         for log in list(self._logs.values()):
             for segment, following in pairwise(log.segments):
@@ -54,9 +54,9 @@ class Scrubber:
                     self._tell(segment.path, f"cannot be read: {error}")
 
     def seal_rolled(self, log: Log) -> None:
-        """Seal what was rolled and synced lately: back to the newest that has a side file.
+        """Seal segments rolled and synced recently: back to the newest one with a side file.
 
-        Raises OSError. On any thread.
+        Raises OSError. Safe on any thread.
         """
         for segment, following in reversed(list(pairwise(log.segments))):
             if os.path.exists(integrity.seal_path(segment.path)):
@@ -110,8 +110,8 @@ def run_throttled(
     step: Callable[[Callable[[], int | None]], int | None],
     wait: Callable[[float], object],
 ) -> None:
-    """Take all ``pieces`` at no more than the rate; ``step`` runs one of them (elsewhere, off an
-    event loop), ``wait`` sleeps some seconds and returns true when it is time to stop."""
+    """Process all ``pieces`` at most at the given rate. ``step`` runs one of them, perhaps on
+    another thread. ``wait`` sleeps some seconds and returns true when it is time to stop."""
     while True:
         octets = step(lambda: next(pieces, None))
         if octets is None or wait(octets / bytes_per_second):

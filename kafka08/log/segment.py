@@ -1,8 +1,8 @@
 """One segment of a log: a file of entries, its index, and slices of it (kafka.log.LogSegment).
 
-Entries are read by their headers only (int64 offset, int32 size): nothing is decoded, and a
-wrapper counts as one entry at the offset of its last message. Knows neither its neighbours nor
-the log's end; rolling, retention and flushing are decided by kafka08.log.log.
+Only the headers of entries are read (int64 offset, int32 size): messages are not decoded, and a
+wrapper counts as one entry at the offset of its last message. Does not know its neighbours or
+the log's end; kafka08.log.log decides on rolling, retention and flushing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
 DELETED_SUFFIX = ".deleted"
 
-# Not an attribute of the class: compiled, each file would get a counter of its own.
+# Not an attribute of the class: in a compiled class each object would get its own counter.
 _serials = itertools.count()
 _FIRST_READ = 8 << 10
 _LONG_READ = 64 << 10
@@ -30,9 +30,9 @@ class SegmentFile:
     """An open file; the descriptor closes with the last reference to this object.
 
     Slices waiting in a socket's queue keep the file readable after its segment is deleted.
-    ``serial`` tells these bytes from all others ever read: appending keeps it, cutting does not.
-    Below ``right_until`` they are known to be what consumers must get: plain entries, or wrappers
-    with true offsets inside. Readers that look may raise it.
+    ``serial`` identifies these bytes among all files ever opened: appends keep it, a cut changes
+    it. Below ``right_until`` the bytes can be sent to consumers as they are: plain entries, or
+    wrappers with true offsets inside. Readers that check more may raise it.
     """
 
     __slots__ = ("fd", "right_until", "serial")
@@ -54,7 +54,7 @@ class SegmentFile:
         return self.fd
 
     def renew(self) -> None:
-        """Take a new serial: what was known of the bytes by the old one no longer holds."""
+        """Take a new serial, as the bytes have changed."""
         self.serial = next(_serials)
 
 
@@ -121,7 +121,7 @@ class LogSegment:
         self.jitter_ms = jitter_ms
         self.bytes_since_index_entry = 0
         self._file: SegmentFile | None = None
-        # Where the set appended last lies: it is what waiting readers want next.
+        # The position of the last set appended, which waiting readers fetch next.
         self._last_set_from, self._last_set_at = -1, 0
         try:
             self.size = os.stat(self.path).st_size
@@ -131,7 +131,7 @@ class LogSegment:
 
     @property
     def file(self) -> SegmentFile:
-        """The open log file; opened when first asked for."""
+        """The open log file; opened on first use."""
         if self._file is None:
             self._file = SegmentFile.open(self.path)
         return self._file
@@ -143,10 +143,10 @@ class LogSegment:
     ) -> None:
         """Write a checked set whose first message has ``first_offset``, and maybe index it.
 
-        An index entry points at the set if more than ``index_interval_bytes`` went in since
-        the last entry; it is written after the set, so that a full disk leaves an index that
-        is sparser but true. ``right`` says that consumers may be sent the set as it is.
-        Raises OSError when the write fails, with nothing of the set left.
+        An index entry for the set is added if more than ``index_interval_bytes`` were appended
+        since the last one. It is written after the set, so that on a full disk the index is
+        sparser but valid. ``right``: consumers may be sent the set as it is.
+        Raises OSError if the write fails; then no part of the set is left.
         """
         position = self.size
         self._write(data, position)
@@ -179,15 +179,15 @@ class LogSegment:
             raise
 
     def fits(self, last_offset: int) -> bool:
-        """Whether ``last_offset`` can be told as int32 relative to this segment's base."""
+        """Whether ``last_offset`` relative to this segment's base fits an int32."""
         return last_offset - self.base_offset <= MAX_RELATIVE_OFFSET
 
     # Read
 
     def position_of(self, offset: int, lower_bound: int = 0) -> int | None:
-        """Position of the first entry with an offset >= ``offset``; None when there is none.
+        """Position of the first entry with an offset >= ``offset``; None if there is none.
 
-        The search begins at ``lower_bound`` or further. Raises KafkaError on a broken header.
+        The search begins at ``lower_bound`` or later. Raises KafkaError on a broken header.
         """
         if offset == self._last_set_from and lower_bound <= self._last_set_at:
             return self._last_set_at
@@ -224,8 +224,8 @@ class LogSegment:
         return FileSlice(self.file, position, min(end - position, max_bytes), self.base_offset)
 
     def next_offset(self) -> tuple[int, int]:
-        """(offset after the last whole entry, position after it), walking from the last index
-        entry. The position is below ``size`` if something follows that is no entry."""
+        """(offset after the last whole entry, position after it), found from the last index
+        entry. The position is below ``size`` if bytes follow that are not an entry."""
         position = self.index.last_position
         walked = FileWalk(
             self.file.fd,
@@ -238,7 +238,7 @@ class LogSegment:
         return (walked.last + 1 if walked.count else self.base_offset), walked.stop
 
     def header_at(self, position: int) -> tuple[int, int] | None:
-        """(offset, end position) of the entry at ``position``; None if that is no entry."""
+        """(offset, end position) of the entry at ``position``; None if there is no valid entry."""
         header = os.pread(self.file.fd, LOG_OVERHEAD, position)
         if len(header) < LOG_OVERHEAD:
             return None
@@ -248,12 +248,12 @@ class LogSegment:
 
     @property
     def last_modified_ms(self) -> int:
-        """Time of the file's last change, ms since the epoch: what retention goes by."""
+        """Time of the file's last change, ms since the epoch; retention uses it."""
         return os.stat(self.path).st_mtime_ns // 1_000_000
 
     def open_for_sync(self) -> list[SegmentFile]:
-        """Both files, for fsync on any thread while this segment lives on. Syncing the index
-        file writes the pages of its map too."""
+        """Both files, for fsync on any thread while this segment is in use. Syncing the index
+        file also writes the pages of its map."""
         files = [self.file]
         if self.index.entries:
             try:
@@ -292,7 +292,7 @@ class LogSegment:
         self._last_set_from = -1
 
     def rename_deleted(self) -> list[str]:
-        """Give both files the suffix .deleted and let them go; the new paths."""
+        """Give both files the suffix .deleted and close them; returns the new paths."""
         self.release()
         integrity.remove(self.path)
         renamed = []
@@ -310,11 +310,11 @@ class LogSegment:
         return self._file is not None
 
     def release(self) -> None:
-        """Let both files go until they are asked for again."""
+        """Close both files until they are used again."""
         self.index.close()
         self._file = None
 
     def close(self) -> None:
-        """Trim the index and let both files go; slices in flight stay readable."""
+        """Trim the index and close both files; slices in flight stay readable."""
         self.index.trim()
         self._file = None

@@ -1,8 +1,8 @@
-"""A rate shared by several processes (kafka.utils.Throttler, whose threads share an object).
+"""A rate limit shared by several processes (kafka.utils.Throttler, whose threads share an object).
 
-The processes share eight bytes of a file: the time at which everything granted so far will have
-been paid for. Who does some work reserves its time there and sleeps until its turn. Knows
-nothing of what is counted.
+The processes share eight bytes of a file: the time at which all work granted so far is within the
+rate. A process reserves time for its work there and sleeps until its turn. Does not know the unit
+that is counted.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from collections.abc import Callable
 from struct import Struct
 
 _TIME = Struct("=d")
-# Above this nobody could tell: the default of log.cleaner.io.max.bytes.per.second is 1.8e308.
+# Higher rates mean no limit: the default of log.cleaner.io.max.bytes.per.second is 1.8e308.
 _UNLIMITED = 1e15
 
 
 class SharedTime:
-    """A nameless file for Throttlers to share; it closes with the last reference."""
+    """An unnamed file that Throttlers share; it closes with the last reference."""
 
     def __init__(self) -> None:
         self.fd = -1
@@ -33,7 +33,7 @@ class SharedTime:
 
 
 class Throttler:
-    """Holds those who share the file ``fd`` to ``rate`` units per second together.
+    """Limits all processes that share the file ``fd`` to ``rate`` units per second together.
 
     ``monotonic`` must be a clock that the processes share, which Linux's monotonic clock is.
     """
@@ -52,7 +52,7 @@ class Throttler:
         self._sleep = sleep
 
     def maybe_throttle(self, observed: int) -> None:
-        """Count ``observed`` units just done; sleeps while more was done than the rate allows."""
+        """Count ``observed`` units of work done; sleeps while the total is above the rate."""
         if self.rate >= _UNLIMITED:
             return
         fcntl.lockf(self._fd, fcntl.LOCK_EX)

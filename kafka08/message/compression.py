@@ -1,13 +1,13 @@
-"""The three codecs of magic 0, as bytes to bytes, never inflating past a bound.
+"""The three codecs of magic 0, as functions on bytes, with a bound on the inflated size.
 
-gzip: an ordinary stream; concatenated members are read, and as in java.util.zip what follows the
-last member and does not look like another one is ignored.
+gzip: an ordinary stream. Concatenated members are read; as in java.util.zip, bytes after the last
+member that do not look like another one are ignored.
 snappy: written in the framing of xerial's snappy-java with 32 KiB blocks; read with that framing
 (any block size) or as one raw block.
-lz4: the standard frame, except that the header checksum that 0.8.2.2 writes also covers the magic
-number. That one is always written; on input the standard one is accepted as well, and so are the
-frame options that 0.8.2.2 refuses (linked blocks, content size and checksum).
-Mirrors kafka.message.CompressionFactory. Knows nothing of messages.
+lz4: the standard frame, except that the header checksum of 0.8.2.2 also covers the magic number.
+That checksum is always written. On input the standard one is also accepted, and so are frame
+options that 0.8.2.2 refuses (linked blocks, content size and checksum).
+Mirrors kafka.message.CompressionFactory. Does not know messages.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any
 from kafka08.errors import KafkaError, MessageSizeTooLargeError, UnknownError
 from kafka08.message.entry import BytesLike
 
-# Inflating is on the broker's produce path: isal does it in a third of zlib's time. Where it has
-# no wheel, zlib stands in, level 1 for its fastest.
+# Inflating is on the broker's produce path: isal takes a third of zlib's time. On platforms without
+# a wheel of isal, zlib is used instead, with level 1 as its fastest.
 fast_zlib: Any = zlib
 try:
     from isal import isal_zlib
@@ -32,9 +32,9 @@ except ImportError:
 
 
 def _library(name: str) -> Any:
-    """None where it is missing: on Spark's executors there may be no more than a zip of Python
-    files, and most topics need none of these. One that is written for another Python is missing
-    too."""
+    """The module, or None if it is missing: Spark's executors may have only a zip of Python files,
+    and most topics do not need these libraries. A library built for another Python counts as
+    missing."""
     try:
         return importlib.import_module(name)
     except (ImportError, SyntaxError):
@@ -49,10 +49,10 @@ SNAPPY = 2
 LZ4 = 3
 NAMES = {NONE: "none", GZIP: "gzip", SNAPPY: "snappy", LZ4: "lz4"}
 
-# What one wrapper may inflate to unless the caller says otherwise.
+# The default limit of a wrapper's inflated size.
 MAX_INFLATED = 64 * 1024 * 1024
 
-FASTEST = 1  # the gzip level of what is compressed on a consumer's time
+FASTEST = 1  # the gzip level for data that is compressed while a consumer waits
 
 _GZIP_WBITS = 31
 _GZIP_START = b"\x1f\x8b\x08"
@@ -65,7 +65,7 @@ _LZ4_MAGIC = b"\x04\x22\x4d\x18"
 _LZ4_DESCRIPTOR = b"\x60\x40"  # version 01 and independent blocks; blocks of at most 64 KiB
 _LZ4_CONTENT_SIZE = 0x08
 _LZ4_DICTIONARY = 0x01
-# The most that one byte of input can stand for; a claim beyond it need not be allocated.
+# The most bytes that one byte of input can inflate to; larger claims are rejected unallocated.
 _SNAPPY_RATIO = 22
 _LZ4_RATIO = 256
 
@@ -92,14 +92,14 @@ def _check_installed(codec: int) -> None:
 
 
 def check_codecs() -> None:
-    """Send a value through each codec. Raises CodecMissingError when a library is not installed or
-    does not work: another Python's, or a module that only has the same name."""
+    """Test each codec with a value. Raises CodecMissingError if a library is not installed or does
+    not work, such as one for another Python, or another module of the same name."""
     for codec in (GZIP, SNAPPY, LZ4):
         try:
             sound = decompress(codec, compress(codec, _SAMPLE)) == _SAMPLE
         except CodecMissingError:
             raise
-        except Exception as error:  # such a module may raise anything
+        except Exception as error:  # a wrong module may raise any exception
             raise CodecMissingError(_unfit(codec, repr(error))) from error
         if not sound:
             raise CodecMissingError(_unfit(codec, "other bytes come back than were compressed"))
@@ -115,7 +115,7 @@ def _unfit(codec: int, reason: str) -> str:
 
 
 class InflatesTooFarError(MessageSizeTooLargeError):
-    """A compressed value holds more than the caller has room for."""
+    """A compressed value inflates to more than the caller's limit."""
 
 
 class CorruptCompressionError(KafkaError):
@@ -125,7 +125,7 @@ class CorruptCompressionError(KafkaError):
 
 
 def compress(codec: int, data: BytesLike, *, level: int = 6) -> bytes:
-    """``data`` in the form 0.8.2.2 writes; ``level`` is gzip's: 6 for size, 1 for speed.
+    """``data`` compressed in the form 0.8.2.2 writes; ``level`` is gzip's: 6 for size, 1 for speed.
 
     Raises UnknownError, CodecMissingError.
     """
@@ -147,8 +147,8 @@ def compress(codec: int, data: BytesLike, *, level: int = 6) -> bytes:
 def decompress(codec: int, data: BytesLike, max_bytes: int = MAX_INFLATED) -> bytes:
     """The inflated bytes, at most ``max_bytes`` of them.
 
-    Raises CorruptCompressionError for what cannot be decoded, InflatesTooFarError for more
-    than ``max_bytes``, UnknownError for a codec that is none, CodecMissingError.
+    Raises CorruptCompressionError for data that cannot be decoded, InflatesTooFarError for more
+    than ``max_bytes``, UnknownError for an unknown codec, CodecMissingError.
     """
     if _MISSING:
         _check_installed(codec)
@@ -170,7 +170,7 @@ def _decompress_gzip(data: BytesLike, max_bytes: int) -> bytes:
     parts: list[bytes] = []
     room = max_bytes
     position = 0
-    # of what follows the first member little is fed at once: zlib copies what it does not use
+    # after the first member the input is passed in small pieces, as zlib copies unused input
     piece_bytes = len(view)
     while not position or view[position : position + len(_GZIP_START)] == _GZIP_START:
         inflate = fast_zlib.decompressobj(_GZIP_WBITS)
@@ -179,7 +179,7 @@ def _decompress_gzip(data: BytesLike, max_bytes: int) -> bytes:
             if not piece:
                 raise CorruptCompressionError("The gzip stream ends early")
             try:
-                # one byte over the bound tells a bomb from a stream that just fits
+                # one byte over the bound distinguishes a bomb from a stream that just fits
                 parts.append(inflate.decompress(piece, room + 1))
             except (zlib.error, fast_zlib.error) as error:
                 raise CorruptCompressionError(f"Bad gzip data: {error}") from error
@@ -211,7 +211,7 @@ def _decompress_snappy(data: BytesLike, max_bytes: int) -> bytes:
     blocks = []
     room = max_bytes
     position = len(_XERIAL_HEADER)
-    # fewer than 4 bytes left are no block for the original either
+    # the original also ignores fewer than 4 remaining bytes
     while position + 4 <= len(view):
         size = _BLOCK_SIZE.unpack_from(view, position)[0]
         position += 4
@@ -253,7 +253,7 @@ def _snappy_length(block: memoryview) -> int:
 
 
 def _historical_checksum(header: BytesLike) -> int:
-    """What 0.8 and 0.9 take for the header checksum: over the magic number too."""
+    """The header checksum of 0.8 and 0.9, which also covers the magic number."""
     return int(xxhash.xxh32_intdigest(header)) >> 8 & 0xFF
 
 
@@ -294,7 +294,7 @@ def _decompress_lz4(data: BytesLike, max_bytes: int) -> bytes:
 def _standard_lz4_header(start: bytes) -> bytes:
     """The header of the frame with the checksum that the lz4 library expects."""
     if len(start) < len(_LZ4_HEADER) or not start.startswith(_LZ4_MAGIC):
-        raise CorruptCompressionError("This is no lz4 frame")
+        raise CorruptCompressionError("This is not an lz4 frame")
     flags = start[4]
     end = 6 + 8 * bool(flags & _LZ4_CONTENT_SIZE) + 4 * bool(flags & _LZ4_DICTIONARY)
     if len(start) <= end:

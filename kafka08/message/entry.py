@@ -1,10 +1,10 @@
-"""A log entry: where its fields lie, how one is written, and what a reader gets of it.
+"""A log entry: the positions of its fields, functions to write one, and the value readers get.
 
 An entry of magic 0 is a message with its log header: ``offset i64 | size i32 | crc u32 |
 magic i8 | attributes i8 | key length i32, key | value length i32, value``. The length -1 means
 null. ``size`` counts from the crc on; the crc (zlib's CRC-32) covers everything from magic to the
 end. The magic byte is at the same place in all later formats too. Mirrors kafka.message.Message.
-Knows no sets.
+Does not know sets.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Message(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A top-level entry: ``size_total`` bytes at ``position``, its 12-byte header included."""
+    """A top-level entry: ``size_total`` bytes at ``position``, including its 12-byte header."""
 
     position: int
     offset: int
@@ -81,10 +81,10 @@ class Entry(NamedTuple):
 
 
 class Walked(NamedTuple):
-    """What a walk passed: ``count`` entries up to the position ``stop``.
+    """The result of a walk: it passed ``count`` entries and ended at the position ``stop``.
 
-    ``first`` and ``last`` are their offsets (-1 without entries), as they are after numbering.
-    ``codec`` is the last one seen other than 0. ``ended`` says why the walk stopped.
+    ``first`` and ``last`` are their offsets after numbering (-1 without entries). ``codec`` is the
+    last one seen other than 0. ``ended`` gives the reason why the walk stopped.
     """
 
     stop: int
@@ -96,7 +96,7 @@ class Walked(NamedTuple):
 
 
 def encode_entry(key: bytes | None, value: bytes | None, offset: int = 0, codec: int = 0) -> bytes:
-    """The bytes of one entry with magic 0; ``codec`` alone makes up its attributes."""
+    """The bytes of one entry with magic 0; its attributes contain only ``codec``."""
     body = b"".join(
         (
             bytes((0, codec)),
@@ -110,13 +110,13 @@ def encode_entry(key: bytes | None, value: bytes | None, offset: int = 0, codec:
 
 
 def has_right_crc(buffer: BytesLike, position: int, stop: int) -> bool:
-    """Whether the crc of the entry at ``position`` to ``stop`` is right."""
+    """Whether the crc of the entry at ``position`` to ``stop`` is correct."""
     stored: int = _CRC.unpack_from(buffer, position + CRC_AT)[0]
     return crc32(memoryview(buffer)[position + MAGIC_AT : stop]) == stored
 
 
 def offset_and_stop(buffer: BytesLike, position: int) -> tuple[int, int]:
-    """The offset of the whole entry at ``position``, and where it ends."""
+    """The offset of the whole entry at ``position``, and its end position."""
     offset, size = OFFSET_AND_SIZE.unpack_from(buffer, position)
     return offset, position + LOG_OVERHEAD + size
 
@@ -129,10 +129,10 @@ def codec_of(buffer: BytesLike, position: int = 0) -> int:
 def key_and_value(
     buffer: BytesLike, position: int, stop: int
 ) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
-    """Where key and value of the entry at ``position`` to ``stop`` lie: (start, end), None = null.
+    """The positions (start, end) of key and value of the entry at ``position`` to ``stop``.
 
-    Any negative length is null and slack after the value is ignored, as in the original.
-    Raises InvalidMessageError when a length reaches past the entry.
+    None stands for null. Any negative length is null, and bytes after the value are ignored, as in
+    the original. Raises InvalidMessageError if a length reaches past the entry.
     """
     start = position + KEY_AT
     length = SIZE.unpack_from(buffer, position + KEY_LENGTH_AT)[0]

@@ -1,11 +1,11 @@
-"""The walk over log entries: every other module that reads entries calls this one.
+"""The walk over log entries, which all other modules use to read entries.
 
-``walk`` passes over a stretch of entries, checks what it is asked to check, may number them, and
-says where and why it stopped. ``fields`` and ``messages`` read what lies in a stretch that a walk
-has passed. ``entries`` yields top-level entries one at a time, ``FileWalk`` walks over a file.
+``walk`` passes over a stretch of entries, makes the requested checks, may number the entries, and
+returns where and why it stopped. ``fields`` and ``messages`` read the contents of a stretch that a
+walk has passed. ``entries`` yields top-level entries one at a time. ``FileWalk`` walks over a file.
 
-The three functions over stretches have a twin in machine code, ``kafka08._native.scan``, which
-replaces them where it was built. It makes no Python object per entry. Knows no codecs.
+The three functions over stretches have a compiled twin, ``kafka08._native.scan``, which replaces
+them if it was built. It does not create a Python object per entry. Does not know codecs.
 """
 
 from __future__ import annotations
@@ -72,16 +72,16 @@ def walk(
     keyed: bool = False,
     reach: int | None = None,
 ) -> Walked:
-    """Pass over the entries from ``position`` to ``end`` while they are as they should be.
+    """Pass over the entries from ``position`` to ``end`` until one fails a check.
 
-    Sizes are always checked, crcs with ``check_crc``. ``number`` writes offsets from that one on
-    into the buffer, which must be writable. With ``last`` offsets must rise, from above it on.
+    Sizes are always checked, crcs with ``check_crc``. ``number`` writes offsets starting with that
+    one into the buffer, which must be writable. With ``last`` offsets must rise and be above it.
     The walk stops at an entry above ``max_size`` (without its header), at an offset above
-    ``up_to``, at the first entry that begins at ``until`` or behind it, with ``keyed`` at a plain
+    ``up_to``, at the first entry that begins at ``until`` or later, with ``keyed`` at a plain
     message without a key, and without ``wrappers`` at a compressed entry.
 
-    With ``reach`` only headers (offset and size) need be in the buffer: entries may end as far
-    out as ``reach``, and codecs, keys and crcs are not looked at.
+    With ``reach`` only headers (offset and size) need be in the buffer: entries may end at
+    positions up to ``reach``, and codecs, keys and crcs are not read.
     """
     view = memoryview(buffer)
     if position < 0 or end > len(view):
@@ -140,11 +140,11 @@ def walk(
 
 
 def fields(buffer: BytesLike, position: int, stop: int, number: int | None = None) -> array[int]:
-    """Where the messages of a stretch of whole plain entries have their parts.
+    """The positions of keys and values in a stretch of whole plain entries.
 
-    Five numbers for each: its offset (counted from ``number`` if that is given), start and end of
-    the key, start and end of the value, as positions in ``buffer``. The end of a null is -1. An
-    entry begins ``KEY_AT`` before its key. Raises InvalidMessageError for impossible lengths.
+    Five numbers for each message: its offset (counted from ``number`` if that is given), start and
+    end of the key, start and end of the value, as positions in ``buffer``. The end of a null is -1.
+    An entry begins ``KEY_AT`` before its key. Raises InvalidMessageError for impossible lengths.
     """
     rows = array("q")
     view = memoryview(buffer)
@@ -171,9 +171,9 @@ def fields(buffer: BytesLike, position: int, stop: int, number: int | None = Non
 def messages(
     buffer: BytesLike, position: int, stop: int, codec: int = 0, number: int | None = None
 ) -> list[Message]:
-    """The messages of a stretch of whole plain entries, as members of an entry with ``codec``.
+    """The messages of a stretch of whole plain entries, which came in an entry with ``codec``.
 
-    They have their own offsets or are counted from ``number``. Raises as ``fields`` does.
+    They have their own offsets, or are numbered from ``number``. Raises as ``fields`` does.
     """
     found = []
     data = bytes(memoryview(buffer)[position:stop])
@@ -203,9 +203,9 @@ def iter_fields(
 
 
 def iter_entries(buffer: BytesLike, start: int = 0) -> Iterator[Entry]:
-    """The whole top-level entries from position ``start``; nothing but sizes is checked.
+    """The whole top-level entries from position ``start``; only sizes are checked.
 
-    Raises InvalidMessageError at an entry shorter than a message can be.
+    Raises InvalidMessageError at an entry shorter than any message.
     """
     end = len(buffer)
     position = start
@@ -222,7 +222,7 @@ def iter_entries(buffer: BytesLike, start: int = 0) -> Iterator[Entry]:
 
 
 def refuse(buffer: BytesLike, walked: Walked, max_size: int = ANY_SIZE) -> None:
-    """Raise the error that a walk ended with, if it was one.
+    """Raise the error that a walk ended with, if any.
 
     InvalidMessageError (impossible size, wrong crc), MessageSizeTooLargeError, UnknownError
     (offsets do not rise).
@@ -243,7 +243,7 @@ def refuse(buffer: BytesLike, walked: Walked, max_size: int = ANY_SIZE) -> None:
 
 
 def short(size: int) -> InvalidMessageError:
-    """The error of an entry that claims a size no message can have."""
+    """The error of an entry with an impossible size."""
     return InvalidMessageError(f"Message found with corrupt size ({size})")
 
 
@@ -285,7 +285,7 @@ class FileWalk:
         self._start = position  # of the chunk
 
     def step(self, until: int | None = None) -> Walked:
-        """Walk on to the first entry at ``until`` or behind it, the end, or what fails a check.
+        """Walk to the first entry at ``until`` or later, the end, or an entry that fails a check.
 
         ``stop`` and ``until`` are positions in the file; ``count``, ``first`` and ``last`` are
         those of this step. Raises OSError.
@@ -311,13 +311,13 @@ class FileWalk:
         return Walked(self._position, count, first, last, codec, ended)
 
     def _read(self) -> bool:
-        """Take in the chunk that begins here; False if no entry can begin in it."""
+        """Read the chunk that begins here; False if no entry can begin in it."""
         self._start = self._position
         self._data = os.pread(self._fd, min(self._chunk, self._end - self._start), self._start)
         return len(self._data) >= LOG_OVERHEAD
 
     def _walk(self, until: int | None) -> Walked:
-        """Over the rest of the chunk, or the one entry that goes on behind it."""
+        """Walk over the rest of the chunk, or over the one entry that continues after it."""
         at, end = self._position - self._start, self._end - self._start
         walked = walk(
             self._data,

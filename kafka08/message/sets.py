@@ -1,12 +1,12 @@
 """Message sets: entries back to back, as produced, stored, replicated and fetched.
 
-``assign_offsets`` is the leader's pass over what a producer sent, ``check_follower_set`` the
-follower's over what a leader sent; ``iter_messages`` reads, ``encode_set`` writes. Sets are stored
-as they came: a wrapper gets the offset of its last message, and only these 8 bytes change
+``assign_offsets`` is the leader's pass over a producer's set, ``check_follower_set`` the
+follower's pass over a leader's set; ``iter_messages`` reads, ``encode_set`` writes. Sets are
+stored as received: a wrapper gets the offset of its last message, and only these 8 bytes change
 (0.8.2.2 re-packs the set instead, see ``wrappers.normalise``). Mirrors
-kafka.message.ByteBufferMessageSet and Log.analyzeAndValidateMessageSet. Knows no log.
+kafka.message.ByteBufferMessageSet and Log.analyzeAndValidateMessageSet. Does not know logs.
 
-Two deviations from 0.8.2.2: the crcs of messages inside a wrapper are checked (a consumer could
+Two differences from 0.8.2.2: the crcs of messages inside a wrapper are checked (a consumer could
 not read past a wrong one), and the inflated size of a wrapper is bounded.
 """
 
@@ -43,16 +43,16 @@ from kafka08.message.wrappers import (
     rebuilt_entry,
 )
 
-# Readers make Message objects for so many bytes at a time.
+# Readers create Message objects for so many bytes at a time.
 _STRETCH = 64 * 1024
 
 
 class Appended(NamedTuple):
-    """What a pass over a set found.
+    """The result of a pass over a set.
 
-    ``count`` messages (a follower does not look into wrappers: there it equals ``entries``) in
-    ``entries`` top-level entries, which are the first ``valid_bytes`` of the buffer. ``codec`` is
-    the last one seen. Without any whole entry both offsets are -1.
+    The set has ``count`` messages (a follower does not open wrappers: there it equals ``entries``)
+    in ``entries`` top-level entries, which are the first ``valid_bytes`` of the buffer. ``codec``
+    is the last one seen. Without a whole entry both offsets are -1.
     """
 
     count: int  # type: ignore[assignment]  # hides tuple.count
@@ -64,8 +64,8 @@ class Appended(NamedTuple):
 
 
 class Opened:
-    """How many bytes the wrappers of a pass may still inflate to, all together, and the last
-    offset that each of those that were kept holds."""
+    """The bytes that all wrappers of a pass together may still inflate to, and the last inner
+    offset of each wrapper that was kept."""
 
     __slots__ = ("last_stored", "room")
 
@@ -88,17 +88,17 @@ def assign_offsets(
 ) -> Appended:
     """Check a produced set and number its messages from ``base_offset``, in place.
 
-    ``buffer`` must be writable. A cut last entry is left out of ``valid_bytes``. A wrapper that
-    holds no message has no legal offset: it is taken out, what follows moves up, and a set of
-    nothing else counts 0. If the inner offsets of a wrapper would pass for true ones with gaps,
-    its messages get offsets one higher: ``first_offset`` may then be above ``base_offset``. After
-    an error the offsets in the buffer are undefined. Each wrapper may inflate to ``max_inflated``
-    bytes; ``opened`` bounds all of them together. ``rebuilt`` gathers what consumers must get for
-    the wrappers, by their positions among the valid bytes.
+    ``buffer`` must be writable. A cut last entry is left out of ``valid_bytes``. A wrapper
+    without messages has no legal offset: it is removed and later entries move up; a set of only
+    such wrappers counts 0. If the inner offsets of a wrapper could be mistaken for true ones with
+    gaps, its messages get offsets one higher: ``first_offset`` may then be above ``base_offset``.
+    After an error the offsets in the buffer are undefined. Each wrapper may inflate to
+    ``max_inflated`` bytes; ``opened`` bounds all of them together. ``rebuilt`` collects the
+    wrappers that consumers must get, by their positions among the valid bytes.
 
     Raises InvalidMessageError (wrong crc, impossible size, nested too deep),
-    MessageSizeTooLargeError (an entry above ``max_message_bytes``), InflatesTooFarError, which is
-    one too, CorruptCompressionError and UnknownError (codec 4 to 7), both -1.
+    MessageSizeTooLargeError (an entry above ``max_message_bytes``), its subclass
+    InflatesTooFarError, CorruptCompressionError and UnknownError (codec 4 to 7), both -1.
     """
     view = memoryview(buffer)
     end = len(view)
@@ -108,11 +108,11 @@ def assign_offsets(
     if ended != WRAPPER:
         if ended not in (END, CUT):
             refuse(view, walked, max_size)
-        # A constructor takes twice the time, and each produce comes by here.
+        # A constructor call takes twice the time, and every produce runs this.
         return tuple.__new__(Appended, (count, stop if count else 0, first, last, count, NONE))
     entry_count = count
     first, offset, last_codec = walked.first, base_offset + walked.count, NONE
-    empty: list[tuple[int, int]] = []  # the wrappers that are taken out
+    empty: list[tuple[int, int]] = []  # the wrappers to remove
     emptied = 0
     while walked.ended == WRAPPER:
         position = walked.stop
@@ -155,8 +155,8 @@ def assign_offsets(
 def move_offsets(buffer: memoryview, distance: int, last_stored: Sequence[int]) -> int:
     """Add at least ``distance`` to the offsets of a set that ``assign_offsets`` numbered.
 
-    Returns what was added: more where a wrapper's inner offsets, whose last ones are
-    ``last_stored``, would otherwise end at the wrapper's own offset and pass for true ones.
+    Returns the distance added. It is larger if the inner offsets of a wrapper (``last_stored`` has
+    the last of each) would otherwise end at the wrapper's own offset and be mistaken for true ones.
     """
     entries = list(iter_entries(buffer))
     wrappers = [entry.offset for entry in entries if entry.codec]
@@ -174,7 +174,7 @@ def begins_compressed(buffer: memoryview) -> bool:
 
 
 def check_follower_set(buffer: BytesLike, max_message_bytes: int) -> Appended:
-    """Check a set that a leader sent; its offsets stand, and wrappers are not opened.
+    """Check a leader's set. Its offsets stay, and wrappers are not opened.
 
     Raises as ``assign_offsets`` does for entries, and UnknownError when offsets do not rise.
     """
@@ -190,9 +190,9 @@ def check_follower_set(buffer: BytesLike, max_message_bytes: int) -> Appended:
 
 
 def next_offset(buffer: BytesLike, default: int) -> int:
-    """What follows the offset of the last whole top-level entry; ``default`` without one.
+    """The offset after the last whole top-level entry; ``default`` without one.
 
-    Raises InvalidMessageError at an entry shorter than a message can be.
+    Raises InvalidMessageError at an entry shorter than any message.
     """
     walked = walk(buffer, 0, len(buffer), wrappers=True)
     refuse(buffer, walked)
@@ -219,10 +219,10 @@ def holds_null_key(buffer: BytesLike, *, max_inflated: int = MAX_INFLATED) -> bo
 def iter_messages(
     buffer: BytesLike, *, max_inflated: int = MAX_INFLATED, check_crc: bool = True
 ) -> Iterator[Message]:
-    """All whole messages, those inside wrappers included, with their true offsets.
+    """All whole messages, including those inside wrappers, with their true offsets.
 
-    Messages of a wrapper are numbered back from its offset unless those they carry are true
-    (``wrappers.numbered_from``). Raises as ``assign_offsets`` does, without a limit of size.
+    Messages of a wrapper are numbered back from its offset, unless their stored offsets are true
+    (``wrappers.numbered_from``). Raises as ``assign_offsets`` does, but has no limit of size.
     """
     data = memoryview(bytes(buffer))
     position, end = 0, len(data)
@@ -271,7 +271,7 @@ def encode_set(
 
 
 def _close_gaps(view: memoryview, gaps: list[tuple[int, int]], end: int) -> int:
-    """Move up what follows each gap; returns the new end."""
+    """Move the bytes after each gap up; returns the new end."""
     for start, stop in reversed(gaps):
         view[start : start + end - stop] = view[stop:end]
         end -= stop - start

@@ -1,20 +1,20 @@
-"""Wrappers: compressed entries, what is inside them, and how they are rebuilt.
+"""Wrappers: compressed entries, the messages inside them, and how they are rebuilt.
 
-A wrapper is an entry with a codec whose value is a compressed message set. That set may hold
-wrappers again (0.8.2.2 flattens any depth, here one more level is followed). The plain messages
+A wrapper is an entry with a codec whose value is a compressed message set. That set may contain
+wrappers again (0.8.2.2 flattens any depth; one more level is supported here). The plain messages
 inside are the leaves. Mirrors the deep half of kafka.message.ByteBufferMessageSet.
 
-Producers mostly number the leaves from 0 to n-1. Wrappers of 0.8.2.2 and of the cleaner carry true
-offsets, the latter possibly with gaps. ``numbered_from`` is the one place that distinguishes them:
-in a wrapper with offset W the stored offsets are true if and only if they rise strictly and the
-last equals W; otherwise leaf i of n has W - (n-1) + i. ``sets.assign_offsets`` makes sure that the
-offsets a producer sent cannot look true by accident.
+Producers mostly number the leaves from 0 to n-1. Wrappers of 0.8.2.2 and of the cleaner have true
+offsets, the cleaner's possibly with gaps. ``numbered_from`` is the only place that distinguishes
+them: in a wrapper with offset W the stored offsets are true if and only if they rise strictly and
+the last equals W; otherwise leaf i of n has W - (n-1) + i. ``sets.assign_offsets`` makes sure that
+a producer's offsets cannot look true by accident.
 
-0.8.2.2 clients take stored inner offsets at face value, so consumers must be sent wrappers whose
-inner offsets are the true ones. ``rebuilt_entry`` makes them, at append or when a consumer asks
-(``absolute_slice``): from the same entry comes the same result. Replicas get what is stored.
-``normalise`` is what 0.8.2.2 does at append instead (ByteBufferMessageSet.assignOffsets). Knows
-no log: positions are the caller's.
+0.8.2.2 clients use the stored inner offsets, so consumers must be sent wrappers whose inner
+offsets are the true ones. ``rebuilt_entry`` creates them, at append or at a consumer's fetch
+(``absolute_slice``); the same entry gives the same result. Replicas get the stored bytes.
+``normalise`` does what 0.8.2.2 does at append instead (ByteBufferMessageSet.assignOffsets). Does
+not know logs: positions are the caller's.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ _BEFORE_ALL = -(1 << 63)
 
 
 class Leaves(NamedTuple):
-    """The leaf entries of a wrapper as they came, offsets included.
+    """The leaf entries of a wrapper as stored, including their offsets.
 
-    ``exact`` says that ``data`` is the inflated value itself: no nested wrapper, no cut tail.
-    ``last_stored`` is the offset that the last leaf carries (-1 when there is none).
-    ``inflated`` counts every byte that was inflated on the way, those of nested wrappers too.
+    ``exact``: ``data`` is the inflated value itself, without nested wrappers or a cut tail.
+    ``last_stored`` is the stored offset of the last leaf (-1 if there is none).
+    ``inflated`` counts all inflated bytes, including those of nested wrappers.
     """
 
     data: bytes
@@ -67,8 +67,8 @@ class Leaves(NamedTuple):
 
 
 class Rebuilt(NamedTuple):
-    """What consumers get for the wrapper whose ``stored_bytes`` lie at ``position``: the same bytes
-    if the wrapper is right as it is."""
+    """The bytes that consumers get for the wrapper with ``stored_bytes`` at ``position``: the same
+    bytes if the wrapper's inner offsets are true."""
 
     position: int
     stored_bytes: int
@@ -84,25 +84,25 @@ def leaves(
     max_inflated: int = MAX_INFLATED,
     check_crc: bool = False,
 ) -> Leaves:
-    """Inflate the wrapper entry at ``position`` to ``stop``; all of it within ``max_inflated``.
+    """Inflate the wrapper entry at ``position`` to ``stop`` to at most ``max_inflated`` bytes.
 
     Raises CorruptCompressionError (null or undecodable value), InflatesTooFarError (inflates
-    too far), UnknownError (codec 4 to 7), InvalidMessageError (an inner entry is shorter than a
-    message can be, has a wrong crc when these are checked, or is nested too deep).
+    too far), UnknownError (codec 4 to 7), InvalidMessageError (an inner entry is shorter than any
+    message, has a wrong crc if crcs are checked, or is nested too deep).
     """
     return _leaves(buffer, position, stop, codec, max_inflated, check_crc, MAX_NESTING)
 
 
 def numbered_from(found: Leaves, wrapper_offset: int) -> int | None:
-    """The true offset of the first leaf when all are consecutive up to ``wrapper_offset``, or
-    None: the offsets that the leaves carry are the true ones."""
+    """The true offset of the first leaf if the leaves are numbered consecutively up to
+    ``wrapper_offset``; None if their stored offsets are the true ones."""
     if found.last_stored == wrapper_offset and found.count and _rise(found.data):
         return None
     return wrapper_offset - found.count + 1
 
 
 def looks_true_with_gaps(found: Leaves, wrapper_offset: int) -> bool:
-    """Whether the leaves' own offsets would be taken for true ones without being consecutive."""
+    """Whether the leaves' offsets would be mistaken for true ones though not consecutive."""
     if found.last_stored != wrapper_offset or not found.count:
         return False
     first = OFFSET.unpack_from(found.data)[0]
@@ -110,15 +110,15 @@ def looks_true_with_gaps(found: Leaves, wrapper_offset: int) -> bool:
 
 
 def is_right(found: Leaves, last: int) -> bool:
-    """Whether a wrapper with offset ``last`` may be sent as it is: plain messages only, all with
-    their true offsets."""
+    """Whether a wrapper with offset ``last`` may be sent unchanged: it contains only plain
+    messages with their true offsets."""
     return found.exact and numbered_from(found, last) is None
 
 
 def rebuilt_entry(entry: BytesLike, found: Leaves, last: int) -> bytes:
-    """The wrapper ``entry``, whose leaves are ``found``, as one with offset ``last`` must be.
+    """The wrapper ``entry`` with leaves ``found``, rebuilt with true offsets up to ``last``.
 
-    Raises InvalidMessageError for one without messages.
+    Raises InvalidMessageError for a wrapper without messages.
     """
     if not found.count:
         raise InvalidMessageError("A compressed message holds no messages")
@@ -133,7 +133,7 @@ def rebuilt_entry(entry: BytesLike, found: Leaves, last: int) -> bytes:
 
 
 def number(table: bytearray, first: int) -> int:
-    """Write consecutive offsets into whole plain entries; returns how many there are."""
+    """Write consecutive offsets into whole plain entries; returns their number."""
     return walk(table, 0, len(table), number=first).count
 
 
@@ -143,18 +143,18 @@ def holds_wrappers(buffer: BytesLike) -> bool:
 
 
 def has_absolute_offsets(entry: BytesLike, *, max_inflated: int = MAX_INFLATED) -> bool:
-    """Whether a wrapper entry holds plain messages only, all with their true offsets.
+    """Whether a wrapper entry contains only plain messages with their true offsets.
 
-    Raises as ``inner.leaves`` does, and InvalidMessageError when the entry fails its crc.
+    Raises as ``leaves`` does, and InvalidMessageError if the entry fails its crc.
     """
     return is_right(_leaves_of(entry, max_inflated), OFFSET.unpack_from(entry)[0])
 
 
 def rebuild(entry: BytesLike, *, max_inflated: int = MAX_INFLATED) -> bytes:
-    """The wrapper with true offsets inside: same offset, codec and key, nesting flattened.
+    """The wrapper with true offsets inside; same offset, codec and key; nesting is flattened.
 
-    Raises as ``inner.leaves`` does, and InvalidMessageError for a wrapper that fails its crc or
-    is without messages.
+    Raises as ``leaves`` does, and InvalidMessageError for a wrapper that fails its crc or
+    has no messages.
     """
     return rebuilt_entry(entry, _leaves_of(entry, max_inflated), OFFSET.unpack_from(entry)[0])
 
@@ -168,16 +168,16 @@ def absolute_slice(
     max_inflated: int = MAX_INFLATED,
     room: int | None = None,
 ) -> bytes:
-    """What a consumer must get for the stored bytes of a fetch; ``data`` itself if all is right.
+    """The bytes to send to a consumer for the stored bytes of a fetch; ``data`` if none change.
 
-    Wrappers with wrong inner offsets are rebuilt, which mostly makes them larger: the first
-    rebuilt one is never cut, but from the first later entry on that would go past ``max_bytes``
-    everything is left out. A cut last entry stays only if nothing was left out. A wrapper that
-    cannot be decoded is passed on as it is. ``known`` may tell what to send for the wrapper at a
-    position; what it does not know goes into ``made``, if anything is to be rebuilt at all.
+    Wrappers with wrong inner offsets are rebuilt, which mostly makes them larger. The first
+    rebuilt one is never cut. All bytes from the first later entry that would exceed ``max_bytes``
+    are left out. A cut last entry stays only if no entry was left out. A wrapper that cannot be
+    decoded is passed on unchanged. ``known`` may return the bytes for the wrapper at a position.
+    Wrappers it does not know are added to ``made``, if any wrapper is rebuilt at all.
 
-    With a ``room`` all wrappers together inflate to no more than that: from the first one that
-    would go past it everything is left out. Raises InflatesTooFarError if that is the first entry
+    With a ``room`` all wrappers together inflate to at most that: all bytes from the first wrapper
+    that would exceed it are left out. Raises InflatesTooFarError if that is the first entry
     (with a room of ``max_inflated`` or more it never is).
     """
     if not holds_wrappers(data):
@@ -185,7 +185,7 @@ def absolute_slice(
     view = memoryview(data)
     parts: list[BytesLike] = []
     found: list[Rebuilt] = []
-    kept = done = grown = 0  # bytes of data in parts, bytes looked at, bytes gained by rebuilding
+    kept = done = grown = 0  # bytes of data in parts, bytes processed, bytes gained by rebuilding
     for entry in _whole_entries(data):
         start, stop = entry.position, entry.stop
         rebuilt: BytesLike | None = None
@@ -208,7 +208,7 @@ def absolute_slice(
                 sent = data[start:stop] if rebuilt is None else bytes(rebuilt)
                 found.append(Rebuilt(start, stop - start, sent))
         growth = len(rebuilt) - entry.size_total if rebuilt is not None else 0
-        # parts is empty until the first rebuilt entry, which may go past the limit
+        # parts is empty until the first rebuilt entry, which may exceed the limit
         if parts and stop + grown + growth > max_bytes:
             parts.append(view[kept:start])
             break
@@ -232,10 +232,10 @@ def whole_bytes(data: bytes) -> int:
 
 
 def normalise(buffer: BytesLike, base_offset: int, *, max_inflated: int = MAX_INFLATED) -> bytes:
-    """The whole set as 0.8.2.2 stores it: one wrapper of the last codec seen, offsets absolute.
+    """The set as 0.8.2.2 stores it: one wrapper with the last codec seen and absolute offsets.
 
-    A set without wrappers stays plain and is numbered; a cut last entry is left out; without any
-    message the result is empty. Crcs are not checked. Raises as ``inner.leaves`` does.
+    A set without wrappers stays plain and is numbered. A cut last entry is left out. Without
+    messages the result is empty. Crcs are not checked. Raises as ``leaves`` does.
     """
     parts: list[BytesLike] = []
     codec = NONE
@@ -255,7 +255,7 @@ def normalise(buffer: BytesLike, base_offset: int, *, max_inflated: int = MAX_IN
 
 
 def _whole_entries(data: bytes) -> Iterator[Entry]:
-    """The entries up to a cut or damaged one: damage is passed on, the client reports it."""
+    """The entries before a cut or damaged one. Damage is passed on; the client reports it."""
     try:
         yield from iter_entries(data)
     except InvalidMessageError:
@@ -263,7 +263,7 @@ def _whole_entries(data: bytes) -> Iterator[Entry]:
 
 
 def _rebuilt_or_none(entry: memoryview, max_inflated: int) -> tuple[bytes | None, int]:
-    """The rebuilt entry, None when the stored one is to be sent; and how much was inflated.
+    """The rebuilt entry, or None to send the stored one; and the number of bytes inflated.
 
     Raises InflatesTooFarError.
     """
@@ -276,11 +276,11 @@ def _rebuilt_or_none(entry: memoryview, max_inflated: int) -> tuple[bytes | None
     except InflatesTooFarError:
         raise
     except KafkaError:
-        return None, 0  # the client meets the same damage and reports it
+        return None, 0  # the client finds the same damage and reports it
 
 
 def _leaves_of(entry: BytesLike, max_inflated: int) -> Leaves:
-    """A damaged wrapper must not get a new crc: its reader could not tell any more."""
+    """Check a wrapper's crc: a damaged one must not get a new crc, which would hide the damage."""
     if not has_right_crc(entry, 0, len(entry)):
         raise InvalidMessageError("A compressed message fails its crc")
     return leaves(entry, 0, len(entry), codec_of(entry), max_inflated=max_inflated)
@@ -306,7 +306,7 @@ def _leaves(
     view = memoryview(data)
     parts: list[BytesLike] = []
     count, last = 0, -1
-    start = at = 0  # where the leaves not yet in parts begin, and where the walk stands
+    start = at = 0  # start of the leaves not yet in parts, and the position of the walk
     while True:
         walked = walk(data, at, len(data), check_crc=check_crc)
         at = walked.stop

@@ -1,8 +1,8 @@
 """A blocking connection to a broker: requests out, responses in, in order.
 
-What kafka.network.BlockingChannel is for the original, and the only client-side socket code.
-It knows no retry policy: any failure closes the connection and surfaces; the next call
-connects anew. One task uses a channel at a time; keeping to that is the caller's part.
+Mirrors kafka.network.BlockingChannel. It does not retry: any failure closes the connection and is
+raised; the next call connects again. Only one task may use a channel at a time, which the caller
+ensures.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Pending(NamedTuple):
 
 
 class Channel:
-    """A connection to ``host:port``, opened when first used.
+    """A connection to ``host:port``, opened on first use.
 
     ``timeout_ms`` bounds connecting and every wait for bytes. Failures raise OSError (the
     network) or ProtocolError (bytes that make no sense) and close the connection.
@@ -87,14 +87,14 @@ class Channel:
             raise ConnectionAbortedError(f"the connection to {self.host}:{self.port} was given up")
 
     def call(self, request: Any) -> Any:
-        """Send ``request`` and return its response (None where the wire has none: acks 0)."""
+        """Send ``request`` and return its response (None if there is none: acks 0)."""
         if self._pending:
             raise ProtocolError("call on a channel with responses outstanding")
         self.send(request)
         return self.receive() if _is_answered(request) else None
 
     def send(self, request: Any) -> int:
-        """Write ``request``; returns its correlation id. Its response is due in order."""
+        """Write ``request``; returns its correlation id. Responses arrive in order."""
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         correlation_id = self._correlation_id
         parts = requests.encode_request(request, correlation_id, self.client_id)
@@ -132,7 +132,7 @@ class Channel:
             raise
 
     def _read(self, size: int) -> bytearray:
-        # In growing pieces: the size may be no size at all but the words of another protocol.
+        # In growing pieces: the size may be invalid, such as text of another protocol.
         data = bytearray(min(size, _FIRST_READ_BYTES))
         done = 0
         while True:
@@ -151,8 +151,8 @@ class Channel:
     def close(self) -> None:
         """Close the connection; responses outstanding are forgotten.
 
-        A greenlet that waits in ``receive`` wakes with ConnectionResetError. A thread might wait
-        on: the socket's number can be another's before it begins to. Use ``abort`` there.
+        A greenlet that waits in ``receive`` wakes with ConnectionResetError. A thread may continue
+        to wait, as the socket's number can be reused before its wait begins. Use ``abort`` there.
         """
         sock, self._socket = self._socket, None
         self._pending.clear()
@@ -162,9 +162,9 @@ class Channel:
             sock.close()
 
     def abort(self) -> None:
-        """Give it up for good, from any task: whoever uses it gets an OSError, now or later.
+        """Abort the connection, from any task: its user gets an OSError, now or later.
 
-        ``close`` is still to be called, when nobody uses it any more.
+        ``close`` must still be called, when the channel is no longer in use.
         """
         self._aborted = True
         sock = self._socket

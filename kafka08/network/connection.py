@@ -1,11 +1,10 @@
 """One client's connection: frames in, replies out, in order.
 
-Requests that arrived together are served one after the other and answered with one write, as
-long as none of them has to wait: a request that waits (for bytes to fetch, for acks) lets the
-replies before it go first. Short replies leave after those whom the requests woke have been
-served, as in the original: a waiting consumer has a message before its producer has the answer.
-Replies are bytes or slices of a log file; those that are long travel from the page cache to the
-socket by sendfile. Knows nothing of what a request means.
+Requests that arrived together are served one after the other and answered with one write, unless
+one of them waits (for bytes to fetch, for acks): then the replies before it are sent first. Short
+replies are sent after the greenlets that the requests woke have run, as in the original: a waiting
+consumer gets a message before its producer gets the answer. Replies are bytes or slices of a log
+file; long slices go from the page cache to the socket by sendfile. Does not interpret requests.
 
 A frame's memory belongs to the connection's receive buffer and is reused after ``handle``.
 """
@@ -28,25 +27,25 @@ from kafka08.protocol.framing import LARGEST_BUFFER, FrameDecoder
 
 Handle = Callable[[memoryview, str], "list[Any] | None"]
 
-# A connection that always has data would keep every other greenlet waiting: after this many
-# requests, or bytes, in a row it lets the others run.
+# A connection that always has data would block all other greenlets. After this many requests, or
+# bytes, in a row it lets the others run.
 _TURN_REQUESTS = 8
 _TURN_BYTES = 1 << 20
-# After so long a row of requests all sockets are looked at again: the turns above only let
-# greenlets run that are ready already.
+# After requests in a row for this long, the loop polls all sockets: the turns above only run
+# greenlets that are ready already.
 _TURN_SECONDS = 0.01
 # Replies are not held together beyond this.
 _HELD_BYTES = 64 * 1024
-# What is no longer than this is copied (or read) and goes with the rest in one call.
+# Parts up to this size are copied (or read) and sent with the rest in one call.
 _READ_BYTES = 16 * 1024
 _PLAIN = (bytes, bytearray, memoryview)
-# What libev calls EV_READ.
+# libev's EV_READ.
 _READ = 1
 
 
 class Peer:
-    """Who sent the request in work. ``has_ended`` once it sends no more: it has closed its
-    connection, or its half of it. Who waits in its name sets ``wake``, to hear of that."""
+    """The sender of the current request. ``has_ended`` is set when it has closed its connection,
+    or its half of it. Code that waits on its behalf sets ``wake``, which is called then."""
 
     __slots__ = ("has_ended", "wake")
 
@@ -60,14 +59,14 @@ class Peer:
             self.wake()
 
 
-# Of the greenlet's connection; nobody outside of connections.
+# The peer of the greenlet's connection; unset in other greenlets.
 current_peer: ContextVar[Peer | None] = ContextVar("current_peer", default=None)
 
 
 class Connection:
-    """A socket, its frames and replies, and when it was last heard (monotonic seconds).
+    """A socket, its frames and replies, and the time of its last traffic (monotonic seconds).
 
-    ``serving`` while a request is in work.
+    ``serving`` is true while a request is being handled.
     """
 
     __slots__ = (
@@ -81,7 +80,7 @@ class Connection:
         self.serving = False
         self.peer = Peer()
         self._memory = memory
-        self._holds = False  # memory for a large request
+        self._holds = False  # has memory for a large request
         self._sock = sock
         self._decoder = FrameDecoder(max_bytes)
         self._hub = gevent.get_hub()
@@ -97,15 +96,15 @@ class Connection:
         return descriptor
 
     def run(self, handle: Handle) -> None:
-        """Serve until the peer closes, the protocol is broken or ``handle`` raises.
+        """Serve until the peer closes, violates the protocol, or ``handle`` raises.
 
-        Replies to requests served before that are sent all the same.
+        Replies to requests served before that are still sent.
         """
         current_peer.set(self.peer)
         try:
             self._serve(handle)
         finally:
-            self.serving = False  # what is left may idle out like anything else
+            self.serving = False  # the remaining sends count as idle time
             self._memory.release(self)
             self._readable.close()
             try:
@@ -118,7 +117,7 @@ class Connection:
         receive, decoder, loop = self._sock.recv_into, self._decoder, self._hub.loop
         requests = octets = 0
         drained = True
-        looked = 0.0  # when all sockets were last looked at
+        looked = 0.0  # when all sockets were last polled
         while True:
             size = decoder.next_size
             if size > LARGEST_BUFFER:
@@ -128,7 +127,7 @@ class Connection:
                 self._holds = False
                 self._memory.release(self)
             buffer = decoder.get_buffer()
-            if drained:  # a read would most likely find nothing
+            if drained:  # a read would most likely return no data
                 self._hub.wait(self._readable)
                 looked = time.monotonic()
             count = receive(buffer)
@@ -150,7 +149,7 @@ class Connection:
                     self._hold(reply)
                 requests += 1
             if self._held:
-                # Whoever had to wait lets nobody go first any more.
+                # If no request had to wait, the greenlets that they woke run before the replies.
                 if drained and loop.iteration == turn and self._held_bytes <= _READ_BYTES:
                     self._flush_soon()
                 else:
@@ -168,12 +167,12 @@ class Connection:
             self.flush()
 
     def _flush_soon(self) -> None:
-        """Have replies sent when the loop gets to run, after those whom the requests woke."""
+        """Let the loop send the replies, after the greenlets that the requests woke."""
         if self._callback is None:
             self._callback = self._hub.loop.run_callback(self._flush_while_waiting)
 
     def _flush_while_waiting(self) -> None:
-        """In the hub, where nothing may wait: send what needs no waiting for."""
+        """Runs in the hub, which must not wait: sends what can be sent at once."""
         self._callback = None
         if not self._held or self._writer is not None:
             return
@@ -181,7 +180,7 @@ class Connection:
             self._writer = gevent.spawn(self._flush_quietly)
 
     def _flush_at_once(self) -> bool:
-        """Send what is held, which is short; False if some of it has to wait."""
+        """Send the held replies, which are short; False if some bytes must wait."""
         if not self._lock.acquire(blocking=False):
             return False
         try:
@@ -190,7 +189,7 @@ class Connection:
         except BlockingIOError:
             return False
         except Exception:
-            self.shutdown()  # so that the connection's own greenlet meets it
+            self.shutdown()  # so that the connection's own greenlet gets the error
             return True
         finally:
             self._lock.release()
@@ -239,7 +238,7 @@ class Connection:
             self._send(gathered[0] if len(gathered) == 1 else b"".join(gathered))
 
     def _send(self, data: Any) -> None:
-        """Most replies fit the socket's buffer: one call that need not wait sends them."""
+        """Send in one call without waiting: most replies fit the socket's buffer."""
         try:
             sent = os.write(self._sock.fileno(), data)
         except BlockingIOError:
@@ -262,7 +261,7 @@ class Connection:
             left -= sent
 
     def shutdown(self) -> None:
-        """Wake the connection's greenlet wherever it waits; closing is its own business."""
+        """Wake the connection's greenlet wherever it waits; it then closes the connection."""
         try:
             self._sock.shutdown(socket.SHUT_RDWR)
         except OSError:

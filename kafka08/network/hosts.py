@@ -1,4 +1,4 @@
-"""What the machine's resolver says of hosts."""
+"""Resolves host names with the machine's resolver."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from kafka08.errors import ConfigError
 
 
 def first_address(host: str, port: int = 0) -> tuple[int, Any]:
-    """The family of ``host``'s first address, IPv4 before IPv6 as in the JVM, and the address
-    with ``port`` as sockets take it. Raises OSError."""
+    """The family of ``host``'s first address (IPv4 before IPv6, as in the JVM), and the address
+    with ``port`` in the form that sockets take. Raises OSError."""
     try:
         found = socket.getaddrinfo(bare(host), port, type=socket.SOCK_STREAM)
     except UnicodeError as error:
@@ -25,10 +25,10 @@ def bare(host: str) -> str:
 
 
 def canonical_host_name() -> str:
-    """This machine's name, as InetAddress.getLocalHost and getCanonicalHostName tell it.
+    """This machine's name, as InetAddress.getLocalHost and getCanonicalHostName return it.
 
-    Where the machine's address has no name that leads back to it, the address itself. Raises
-    ConfigError where the machine's name has no address.
+    If the machine's address has no name that resolves to it, returns the address. Raises
+    ConfigError if the machine's name has no address.
     """
     name = socket.gethostname()
     try:

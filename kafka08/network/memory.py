@@ -1,9 +1,10 @@
-"""How much memory requests take that have not come in as a whole, or are in work.
+"""Limits the memory of large requests that are incomplete or being served.
 
-Each connection reads up to 256 KiB without asking. Beyond that its buffer grows only while there
-is room; until then its socket is not read. So that clients who begin large requests and never end
-them cannot keep the room: whoever has waited for a moment has that connection closed which has
-held the most bytes for the longest, unless its request is whole. Knows nothing of sockets.
+Each connection reads up to 256 KiB without a limit. Beyond that its buffer grows only while there
+is room; otherwise its socket is not read. Clients that begin large requests and never complete
+them must not occupy the room: after a short wait, a connection that needs room causes the one that
+has held the most bytes for the longest to be closed, unless that request is complete. Does not
+know sockets.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from gevent.event import Event
 
 logger = logging.getLogger("kafka.network.Processor")
 
-# How long one waits for others to finish before one of them has to go.
+# How long a connection waits for room before another one is closed.
 PATIENCE_SECONDS = 0.1
-# A request may take that long to come in before it counts as one that does not end.
+# A request may take this long to arrive before it counts as never complete.
 GRACE_SECONDS = 1.0
 UNBOUNDED = -1
 
 
 class Holder(Protocol):
-    """A connection. Not ``serving``: it waits for the rest of its request."""
+    """A connection. If it is not ``serving``, it waits for the rest of its request."""
 
     address: str
     serving: bool
@@ -33,11 +34,11 @@ class Holder(Protocol):
 
 
 class EvictedError(OSError):
-    """There is no room for a request, and it is the one that has held the most for the longest."""
+    """There is no room, and this connection has held the most bytes for the longest."""
 
 
 class RequestMemory:
-    """``max_bytes`` for all large requests together; a single one always has room."""
+    """``max_bytes`` for all large requests together; a single request always has room."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
@@ -46,7 +47,7 @@ class RequestMemory:
         self._freed = Event()
 
     def hold(self, holder: Holder, size: int) -> None:
-        """From now on ``holder`` has ``size`` bytes; waits for room. Raises EvictedError."""
+        """Wait for room, and record that ``holder`` has ``size`` bytes. Raises EvictedError."""
         held, since = self._held.get(holder, (0, time.monotonic()))
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not self._has_room(size, held):
@@ -64,7 +65,7 @@ class RequestMemory:
         return self.max_bytes == UNBOUNDED or not others or others + size <= self.max_bytes
 
     def release(self, holder: Holder) -> None:
-        """It has nothing any more."""
+        """Record that the holder has released its memory."""
         held, _ = self._held.pop(holder, (0, 0.0))
         if held:
             self.used -= held

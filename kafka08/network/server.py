@@ -1,7 +1,7 @@
 """Accepts connections and gives each a greenlet (kafka.network.SocketServer).
 
-It knows nothing of what a request means: ``handle`` is given the bytes of one frame and answers
-with the parts of the reply, or None where the wire has no answer; see ``connection``.
+Does not interpret requests: ``handle`` gets the bytes of one frame and returns the parts of the
+reply, or None if the request has no answer; see ``connection``.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from kafka08.network.memory import UNBOUNDED, RequestMemory
 logger = logging.getLogger("kafka.network.Acceptor")
 processor_logger = logging.getLogger("kafka.network.Processor")
 
-# How often those who wait are asked whether they are still there.
+# How often connections with a waiting request are checked for a peer that has closed.
 _LOOK_SECONDS = 1
-# Of other systems than Linux only those that closed both halves are noticed.
+# On systems other than Linux only peers that closed both halves are noticed.
 _HUNG_UP = getattr(select, "POLLRDHUP", 0)
-# How long a request in work may take at the end before its greenlet is killed.
+# How long a request being served may take at shutdown before its greenlet is killed.
 _STOP_SECONDS = 2
 _ALL = "0.0.0.0"
 
@@ -47,9 +47,9 @@ class Server:
 
     Without a ``host`` it listens on every interface, IPv4 and IPv6.
     ``max_connections_per_ip`` closes further connections of an address as soon as they are
-    accepted; ``idle_ms`` closes connections not heard of for that long, unless a request of
-    theirs is in work. (0.8.2.2 never closes one that has sent nothing; here it is idle too.)
-    ``queued_max_bytes`` is for large requests in memory, see ``memory``.
+    accepted. ``idle_ms`` closes connections without traffic for that long, unless a request of
+    theirs is being served. (0.8.2.2 never closes one that has not sent a request; here it counts as
+    idle.) ``queued_max_bytes`` limits large requests in memory, see ``memory``.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Server:
         logger.info("Awaiting socket connections on %s:%d.", self._host or _ALL, self.port)
 
     def stop(self) -> None:
-        """Accept no more, end every connection, wait for their greenlets."""
+        """Stop accepting, end every connection, wait for their greenlets."""
         for task in (self._reaper, self._watcher):
             if task is not None:
                 task.kill()
@@ -180,7 +180,7 @@ class Server:
             sock.close()
 
     def _notice_ends(self) -> None:
-        """A connection whose request waits is not read from, so nobody else sees its peer leave."""
+        """Check for peers that have closed: a connection whose request waits is not read from."""
         while True:
             gevent.sleep(_LOOK_SECONDS)
             waiting = {each.fileno(): each for each in self._connections if each.peer.wake}

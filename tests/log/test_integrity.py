@@ -112,8 +112,8 @@ class TestFindDamage:
             (37 + 30, b"?", Damage(37, 1, "wrong crc")),
             (37 + 7, b"\0", Damage(37, 1, "offset 0 does not rise")),
             (74 + 10, b"\xff", Damage(74, 2, "size 65305 goes past the end")),
-            (74 + 8, b"\0\0\0\x0d", Damage(74, 2, "size 13 is no message's")),
-            (74 + 8, b"\xff", Damage(74, 2, "size -16777191 is no message's")),
+            (74 + 8, b"\0\0\0\x0d", Damage(74, 2, "size 13 is too small for a message")),
+            (74 + 8, b"\xff", Damage(74, 2, "size -16777191 is too small for a message")),
             (111, b"\0" * 5, Damage(111, 3, "cut short")),
         ],
     )
