@@ -1,8 +1,8 @@
 """The last offset of each key in the dirty part of a log, as far as there is room.
 
-The map is bounded by what its entries really cost, so that log.cleaner.dedupe.buffer.size is a
-bound on memory: a map that is full means one more pass over the log, never more memory. Also how
-the entries of a stretch of a log file are walked for their keys. Knows no files.
+The map is bounded by the real memory of its entries, so that log.cleaner.dedupe.buffer.size limits
+memory: a full map causes another pass over the log, not more memory. Also walks the entries of a
+stretch of a log file for their keys. Does not know files.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kafka08.message.entry import (
 from kafka08.message.scan import iter_fields, walk
 from kafka08.message.wrappers import Leaves, leaves, numbered_from
 
-_STRETCH = 64 * 1024  # bytes of messages looked at at a time
+_STRETCH = 64 * 1024  # bytes of messages processed at a time
 
 # (position in the leaves' bytes, end, true offset, key, is the value null)
 Leaf = tuple[int, int, int, "bytes | None", bool]
@@ -59,7 +59,7 @@ class KeyMap:
         return len(self) >= self.room
 
     def is_superseded(self, key: bytes, offset: int) -> bool:
-        """Whether a later message than that at ``offset`` has this key."""
+        """Whether a message after the one at ``offset`` has this key."""
         later: int = self._map.get(key)
         return later > offset
 

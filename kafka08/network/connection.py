@@ -89,7 +89,7 @@ class Connection:
         self._held: list[Any] = []
         self._held_bytes = 0
         self._callback: Any = None
-        self._writer: Any = None  # the greenlet that sends what was held while a request waits
+        self._writer: Any = None  # the greenlet that sends the held replies while a request waits
 
     def fileno(self) -> int:
         descriptor: int = self._sock.fileno()
