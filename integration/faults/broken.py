@@ -31,7 +31,7 @@ def _dawdling(step: Callable[[ReplicaFetcher], None]) -> Callable[[ReplicaFetche
 
 
 if __name__ == "__main__":
-    Partition.acks_reached = _acknowledged_at_once  # type: ignore[method-assign]
+    Partition.check_enough_replicas_reach_offset = _acknowledged_at_once  # type: ignore[method-assign]
     ReplicaFetcher.step = _dawdling(ReplicaFetcher.step)  # type: ignore[method-assign]
     log4j.configure()
     sys.exit(main(sys.argv[1:]))

@@ -103,19 +103,19 @@ class Partition:
         Followers must show their log end anew (kafka.cluster.Partition.makeLeader).
         """
         log = self._local_log()
-        self._take(state)
+        self._set_leader_state(state)
         self.leadership_start = log.log_end_offset
         self.remote = {
             broker_id: RemoteReplica(broker_id, now)
             for broker_id in state.replicas
             if broker_id != self.broker_id
         }
-        return self.advance_hw()
+        return self.maybe_increment_leader_hw()
 
     def make_follower(self, state: LeaderState) -> bool:
         """Follow ``state.leader``; True if that is another leader than before."""
         changed = self.leader_id != state.leader
-        self._take(state)
+        self._set_leader_state(state)
         self.isr = ()
         self.remote = {}
         return changed
@@ -136,7 +136,7 @@ class Partition:
         """The known leader epoch was false: take any that the controller names."""
         self.leader_epoch = NO_EPOCH
 
-    def _take(self, state: LeaderState) -> None:
+    def _set_leader_state(self, state: LeaderState) -> None:
         self.leader_id = state.leader
         self.leader_epoch = state.leader_epoch
         self.controller_epoch = state.controller_epoch
@@ -147,7 +147,7 @@ class Partition:
 
     # Append and read
 
-    def append_as_leader(
+    def append_messages_to_leader(
         self,
         buffer: memoryview,
         acks: int,
@@ -167,7 +167,7 @@ class Partition:
                 f"[{len(self.isr)}], below required minimum [{log.config.min_insync_replicas}]"
             )
         appended = log.append(buffer, opened=opened, numbered=numbered)
-        return appended, self.advance_hw()
+        return appended, self.maybe_increment_leader_hw()
 
     def read(self, offset: int, max_bytes: int, replica_id: int) -> FileSlice:
         """Stored bytes from ``offset``: below the hw for consumers, to the log end for followers.
@@ -218,7 +218,7 @@ class Partition:
 
     # High watermark
 
-    def advance_hw(self) -> bool:
+    def maybe_increment_leader_hw(self) -> bool:
         """As leader: hw := min log end over the isr, never backwards. True if it moved.
 
         A member that is no assigned replica any more (a reassignment ends) can fetch nothing,
@@ -245,7 +245,7 @@ class Partition:
         """As follower: hw := min(own log end, the leader's hw)."""
         self.high_watermark = min(self.any_log().log_end_offset, leader_hw)
 
-    def acks_reached(self, offset: int, acks: int) -> bool:
+    def check_enough_replicas_reach_offset(self, offset: int, acks: int) -> bool:
         """Whether a produce that ends before ``offset`` has the acks it asked for.
 
         Raises NotLeaderForPartitionError once leadership is gone, and
@@ -266,7 +266,7 @@ class Partition:
             >= acks
         )
 
-    def keeps_unseen(self, acks: int) -> bool:
+    def is_safe_without_zookeeper(self, acks: int) -> bool:
         """Whether what is acknowledged with ``acks`` stays although another broker may have been
         elected, of which this one has not heard (docs/adr/0030).
 
@@ -288,22 +288,22 @@ class Partition:
 
     # Isr
 
-    def record_follower(self, broker_id: int, offset: int, now: float) -> FollowerProgress:
+    def record_follower_position(self, broker_id: int, offset: int, now: float) -> FollowerProgress:
         """A follower fetched from ``offset`` (-1: its read failed): that is its log end."""
         remote = self.remote[broker_id]
         moved = remote.log_end_offset != offset
         remote.log_end_offset = offset
         remote.fetched_at = now
-        return FollowerProgress(moved, moved and self.advance_hw())
+        return FollowerProgress(moved, moved and self.maybe_increment_leader_hw())
 
-    def expansion(
+    def expanded_isr(
         self, now: float, max_lag_seconds: float, max_lag_messages: int
     ) -> tuple[int, ...] | None:
-        """The isr with every replica that has caught up, if that differs.
+        """The isr with every replica that has caught up, if that differs (maybeExpandIsr).
 
         Caught up means: all that is committed, and all this leader had when it began
         (a new leader may know too low a hw; see docs/architecture.md, loss window L3); and
-        nothing for which ``shrinkage`` would put it out again.
+        nothing for which ``shrunk_isr`` would put it out again.
         """
         if not self.is_leader or self.log is None or self.pending_isr is not None:
             return None
@@ -317,10 +317,11 @@ class Partition:
         ]
         return (*self.isr, *joining) if joining else None
 
-    def shrinkage(
+    def shrunk_isr(
         self, now: float, max_lag_seconds: float, max_lag_messages: int
     ) -> tuple[int, ...] | None:
-        """The isr without members that are silent or too far behind, if that differs."""
+        """The isr without members that are silent or too far behind, if that differs
+        (maybeShrinkIsr, getOutOfSyncReplicas)."""
         if not self.is_leader or self.log is None or self.pending_isr is not None:
             return None
         kept = tuple(
@@ -353,7 +354,7 @@ class Partition:
         self.pending_isr = None
         self.isr = change.isr
         self.zk_version = zk_version
-        return self.advance_hw()
+        return self.maybe_increment_leader_hw()
 
     def abandon_isr(
         self, change: IsrChange, isr: tuple[int, ...] | None = None, zk_version: int = -1
@@ -365,4 +366,4 @@ class Partition:
         if isr is not None:
             self.isr = isr
             self.zk_version = zk_version
-        return self.advance_hw()
+        return self.maybe_increment_leader_hw()

@@ -20,7 +20,7 @@ class Demand:
         self._prepared = 0
 
     @property
-    def is_there(self) -> bool:
+    def is_near_end(self) -> bool:
         return self._prepared < AHEAD_BYTES
 
     def prepared(self, octets: int) -> None:

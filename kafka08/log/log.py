@@ -216,7 +216,12 @@ class Log:
         config = self.config
         normalised = config.compressed_sets == "normalised"
         rebuilt: list[Rebuilt] | None = None
-        if rebuild and not normalised and sets.begins_compressed(buffer) and self.demand.is_there:
+        if (
+            rebuild
+            and not normalised
+            and sets.begins_compressed(buffer)
+            and self.demand.is_near_end
+        ):
             rebuilt = []
         found = sets.assign_offsets(
             buffer,

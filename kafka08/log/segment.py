@@ -31,15 +31,15 @@ class SegmentFile:
 
     Slices waiting in a socket's queue keep the file readable after its segment is deleted.
     ``serial`` identifies these bytes among all files ever opened: appends keep it, a cut changes
-    it. Below ``right_until`` the bytes can be sent to consumers as they are: plain entries, or
+    it. Below ``sendable_until`` the bytes can be sent to consumers as they are: plain entries, or
     wrappers with true offsets inside. Readers that check more may raise it.
     """
 
-    __slots__ = ("fd", "right_until", "serial")
+    __slots__ = ("fd", "sendable_until", "serial")
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
-        self.right_until = 0
+        self.sendable_until = 0
         self.serial = next(_serials)
 
     @classmethod
@@ -159,8 +159,8 @@ class LogSegment:
             self.bytes_since_index_entry = 0
         self.size = position + len(data)
         file = self.file
-        if right and file.right_until == position:
-            file.right_until = self.size
+        if right and file.sendable_until == position:
+            file.sendable_until = self.size
         self.bytes_since_index_entry += len(data)
         self._last_set_from, self._last_set_at = first_offset, position
 
@@ -286,7 +286,7 @@ class LogSegment:
         integrity.remove(self.path)
         file = self.file
         os.ftruncate(file.fd, position)
-        file.right_until = min(file.right_until, position)
+        file.sendable_until = min(file.sendable_until, position)
         file.renew()
         self.size = position
         self._last_set_from = -1

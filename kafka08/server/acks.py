@@ -28,7 +28,9 @@ def await_acks(
 
     def settle(key: TopicPartition) -> bool:
         try:
-            reached = replicas.writable(key, acks).acks_reached(required[key], acks)
+            reached = replicas.writable(key, acks).check_enough_replicas_reach_offset(
+                required[key], acks
+            )
             codes[key] = NO_ERROR
         except UnknownTopicOrPartitionError:
             # Moved away meanwhile, stored all the same: 0.8.2.2's 3 says that there is nothing.

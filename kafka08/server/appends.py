@@ -64,7 +64,7 @@ class Appends:
                 # Nothing is left of few requests: the room is added up for those alone.
                 at_once = min(room.left, LOOP_BYTES) if room.inflated else LOOP_BYTES
                 opened = Opened(at_once)
-                appended = self._replicas.append(key, data, acks, opened)
+                appended = self._replicas.append_messages(key, data, acks, opened)
                 room.inflated += at_once - opened.room
                 return appended
             except InflatesTooFarError:
@@ -99,7 +99,7 @@ class Appends:
                 movable = numbered.movable and numbered.found.entries <= _MOVED_ENTRIES
                 if log.log_end_offset == base or movable:
                     room.inflated += inflated
-                    return replicas.append(key, data, acks, numbered=numbered)
+                    return replicas.append_messages(key, data, acks, numbered=numbered)
         raise RequestTimedOutError(f"{key} is too busy for a set of {len(data)} bytes")
 
 

@@ -64,8 +64,8 @@ from kafka08.server.log_dirs import LogDirs
 from kafka08.server.log_end import fetch_log_end
 from kafka08.server.log_tasks import LogTasks
 from kafka08.server.offset_manager import OffsetManager
+from kafka08.server.partition_retries import PartitionRetries
 from kafka08.server.rebuild import ConsumerView
-from kafka08.server.refused import RefusedPartitions
 from kafka08.server.replica_manager import ReplicaManager
 from kafka08.server.roles import Roles
 from kafka08.server.session import SessionKeeper
@@ -139,13 +139,13 @@ class KafkaServer:
             offsets,
             failures,
         )
-        refused = RefusedPartitions(replicas, roles)
+        retries = PartitionRetries(replicas, roles)
         log_dirs = LogDirs(
             runtime, zk, log_manager, replicas, failures, partial(_stored_leader_and_isr, zk)
         )
 
         def checkpoint_high_watermarks() -> None:
-            replicas.disk_failed(checkpoints.write(replicas.partitions))
+            replicas.disk_failed(checkpoints.checkpoint_high_watermarks(replicas.partitions))
 
         server = self._bind()
         me = Broker(config.broker_id, host, config.advertised_port or server.port)
@@ -153,7 +153,7 @@ class KafkaServer:
             config, zk, runtime, broker=me, fetch_leo=partial(fetch_log_end, runtime)
         )
         dispatcher = self._dispatcher(
-            zk, metadata_cache, replicas, roles, refused, offsets, creator, controller
+            zk, metadata_cache, replicas, roles, retries, offsets, creator, controller
         )
 
         self._started("the high watermarks", checkpoint_high_watermarks)
@@ -163,7 +163,7 @@ class KafkaServer:
         self._started("fetchers", fetchers.stop)
         isr.start()
         self._started("isr maintenance", isr.stop)
-        self._schedule(scheduler, checkpoint_high_watermarks, refused, isr, offsets, fetchers)
+        self._schedule(scheduler, checkpoint_high_watermarks, retries, isr, offsets, fetchers)
         self._started("the scheduler", scheduler.stop)
         self._started("offset loading", offsets.stop)
         log_dirs.start()
@@ -173,7 +173,7 @@ class KafkaServer:
         self._started("waiting requests", replicas.close)
         # From here on watches and nodes depend on the session; what ends it must be noticed.
         keeper = self._session_keeper(
-            zk, me, replicas, roles, refused, controller, topic_configs, log_dirs
+            zk, me, replicas, roles, retries, controller, topic_configs, log_dirs
         )
         self._patiently(topic_configs.start)
         self._started("topic configs", topic_configs.stop)
@@ -251,7 +251,7 @@ class KafkaServer:
         cache: MetadataCache,
         replicas: ReplicaManager,
         roles: Roles,
-        refused: RefusedPartitions,
+        retries: PartitionRetries,
         offsets: OffsetManager,
         creator: TopicCreator,
         controller: Controller,
@@ -266,8 +266,8 @@ class KafkaServer:
                 FetchApi(self._runtime, replicas, view),
                 OffsetsApi(self._runtime, replicas),
                 MetadataApi(self._runtime, cache, creator),
-                LeaderAndIsrApi(roles, refused, epochs),
-                StopReplicaApi(roles, refused, epochs),
+                LeaderAndIsrApi(roles, retries, epochs),
+                StopReplicaApi(roles, retries, epochs),
                 UpdateMetadataApi(roles, epochs),
                 ControlledShutdownApi(controller),
                 OffsetCommitApi(
@@ -295,7 +295,7 @@ class KafkaServer:
         self,
         scheduler: Scheduler,
         checkpoint_high_watermarks: Callable[[], None],
-        refused: RefusedPartitions,
+        retries: PartitionRetries,
         isr: IsrMaintenance,
         offsets: OffsetManager,
         fetchers: FetcherManager,
@@ -310,7 +310,7 @@ class KafkaServer:
         scheduler.every(
             "isr-expiration",
             config.replica_lag_time_max_ms,
-            isr.check_lag,
+            isr.maybe_shrink_isr,
             delay_ms=config.replica_lag_time_max_ms,
         )
         scheduler.every(
@@ -319,13 +319,13 @@ class KafkaServer:
         scheduler.every(
             "idle-fetchers",
             _IDLE_FETCHER_CHECK_MS,
-            fetchers.stop_idle,
+            fetchers.shutdown_idle_fetchers,
             delay_ms=_IDLE_FETCHER_CHECK_MS,
         )
         scheduler.every(
             "refused-partitions",
             _REFUSED_RETRY_MS,
-            refused.retry,
+            retries.retry,
             delay_ms=_REFUSED_RETRY_MS,
         )
 
@@ -346,7 +346,7 @@ class KafkaServer:
         me: Broker,
         replicas: ReplicaManager,
         roles: Roles,
-        refused: RefusedPartitions,
+        retries: PartitionRetries,
         controller: Controller,
         topic_configs: TopicConfigs,
         log_dirs: LogDirs,
@@ -358,7 +358,7 @@ class KafkaServer:
             [
                 controller.session_expired,
                 log_dirs.publish,
-                refused.clear,
+                retries.clear,
                 lambda: self._register(zk, me),
                 lambda: roles.confirm_leaderships(partial(_stored_leader, zk)),
                 lambda: replicas.fence(False),

@@ -146,7 +146,7 @@ class ReplicaFetcher:
             key = TopicPartition(name, answer.partition)
             position = asked.get(key)
             if position is not None and self._is_current(key, position):
-                self._take(key, position, answer)
+                self._process_partition_data(key, position, answer)
 
     def _is_current(self, key: TopicPartition, position: _Position) -> bool:
         """False if the partition was removed, or removed and added again, or its data directory
@@ -173,13 +173,13 @@ class ReplicaFetcher:
             [FetchTopic(*item) for item in topics.items()],
         )
 
-    def _take(
+    def _process_partition_data(
         self, key: TopicPartition, position: _Position, answer: FetchPartitionResponse
     ) -> None:
         """Use one partition's answer; whatever fails in it concerns that partition alone."""
         try:
             if answer.error == OffsetOutOfRangeError.code:
-                self._out_of_range(key, position)
+                self._handle_offset_out_of_range(key, position)
             elif answer.error:
                 raise for_code(answer.error)
             else:
@@ -260,7 +260,7 @@ class ReplicaFetcher:
         """The log has been cut: a crash must not trust what is written there later."""
         self._disk_failed(self._log_manager.checkpoint_recovery_points())
 
-    def _out_of_range(self, key: TopicPartition, position: _Position) -> None:
+    def _handle_offset_out_of_range(self, key: TopicPartition, position: _Position) -> None:
         """The leader has no such offset (ReplicaFetcherThread.handleOffsetOutOfRange)."""
         partition = position.partition
         log = partition.any_log()
@@ -323,7 +323,7 @@ class FetcherManager:
         self._fetchers: dict[tuple[Broker, int], ReplicaFetcher] = {}
         self._leaving = False
 
-    def add(self, partition: Partition, leader: Broker) -> None:
+    def add_fetcher_for_partition(self, partition: Partition, leader: Broker) -> None:
         """Copy ``partition`` from ``leader`` from now on."""
         if self._leaving:
             return
@@ -357,12 +357,12 @@ class FetcherManager:
             self._disk_failed,
         )
 
-    def remove(self, keys: Iterable[TopicPartition]) -> None:
+    def remove_fetcher_for_partitions(self, keys: Iterable[TopicPartition]) -> None:
         """Stop copying these partitions, whoever leads them."""
         for fetcher in self._fetchers.values():
             fetcher.remove(keys)
 
-    def stop_idle(self) -> None:
+    def shutdown_idle_fetchers(self) -> None:
         """End fetchers that have nothing left to copy."""
         for key, fetcher in list(self._fetchers.items()):
             # Looked at one by one: stopping waits, and meanwhile another may get work.

@@ -43,7 +43,9 @@ class HwCheckpoints:
         """The partition has been deleted: another of its name starts at 0."""
         self._recorded.pop(key, None)
 
-    def write(self, partitions: Mapping[TopicPartition, Partition]) -> list[DiskFailure]:
+    def checkpoint_high_watermarks(
+        self, partitions: Mapping[TopicPartition, Partition]
+    ) -> list[DiskFailure]:
         """Write every high watermark to the checkpoint of the directory its log is in.
 
         Files are written by another thread. Returns the directories that could not be written.

@@ -57,10 +57,10 @@ class IsrMaintenance:
         self._effects.stop_isr_changes()
         self._loop.stop()
 
-    def check_lag(self) -> None:
+    def maybe_shrink_isr(self) -> None:
         """Look for isr members that are silent or too far behind; the timer calls this."""
         for partition in self._replicas.led_with_followers():
-            if self._shrinkage(partition):
+            if partition.shrunk_isr(*self._lag_limits()):
                 self._effects.isr_may_change(partition)
 
     def step(self) -> None:
@@ -73,12 +73,13 @@ class IsrMaintenance:
             return
         if partition is None:
             return
-        self._maintain(partition)
+        self._maybe_shrink_isr_of(partition)
+        self._maybe_expand_isr_of(partition)
         if not self._effects.has_isr_changes:
             self._changes.announce()
 
-    def _maintain(self, partition: Partition) -> None:
-        shrunk = self._shrinkage(partition)
+    def _maybe_shrink_isr_of(self, partition: Partition) -> None:
+        shrunk = partition.shrunk_isr(*self._lag_limits())
         if shrunk:
             logger.info(
                 "Partition %s on broker %d: Shrinking ISR for partition %s from %s to %s",
@@ -86,7 +87,9 @@ class IsrMaintenance:
                 ",".join(map(str, partition.isr)), ",".join(map(str, shrunk)),
             )  # fmt: skip
             self._change(partition, shrunk)
-        grown = partition.expansion(*self._lag_limits())
+
+    def _maybe_expand_isr_of(self, partition: Partition) -> None:
+        grown = partition.expanded_isr(*self._lag_limits())
         if grown:
             logger.info(
                 "Partition %s on broker %d: Expanding ISR for partition %s from %s to %s",
@@ -94,9 +97,6 @@ class IsrMaintenance:
                 ",".join(map(str, partition.isr)), ",".join(map(str, grown)),
             )  # fmt: skip
             self._change(partition, grown)
-
-    def _shrinkage(self, partition: Partition) -> tuple[int, ...] | None:
-        return partition.shrinkage(*self._lag_limits())
 
     def _lag_limits(self) -> tuple[float, float, int]:
         """Now, and how far behind that or the log's end an isr member may be."""
@@ -119,7 +119,7 @@ class IsrMaintenance:
                 logger.error("Isr of %s not changed: %s", partition.topic_partition, error)
                 moved = partition.abandon_isr(change)
             if moved:
-                self._replicas.hw_moved(partition.topic_partition)
+                self._replicas.unblock_delayed_requests(partition.topic_partition)
             return
 
     def _write(self, partition: Partition, change: IsrChange) -> bool:

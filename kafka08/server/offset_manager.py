@@ -155,7 +155,7 @@ class OffsetManager:
         log = self._replicas.partition(key).leader_log()
         codec = self._config.offsets_topic_compression_codec
         data = encode_set(records, codec, log.log_end_offset)
-        return self._replicas.append(key, memoryview(bytearray(data)), acks).first_offset
+        return self._replicas.append_messages(key, memoryview(bytearray(data)), acks).first_offset
 
     def _remember(self, key: GroupPartition, value: Committed, log_offset: int) -> None:
         cache = self._cached(key.group)

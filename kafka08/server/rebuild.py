@@ -44,7 +44,7 @@ class ConsumerView:
         for place, stored_bytes, data in wrappers:
             self._cache.put(serial, start + place, stored_bytes, data)
 
-    def of(self, stored: Sized, max_bytes: int) -> Sized:
+    def bytes_to_send(self, stored: Sized, max_bytes: int) -> Sized:
         """``stored`` or the bytes to send instead, at most ``max_bytes`` past the first entry."""
         if not isinstance(stored, FileSlice):
             return stored
@@ -82,10 +82,10 @@ class ConsumerView:
     def _ready(self, stored: FileSlice, max_bytes: int) -> Sized | None:
         file, position = stored.file, stored.position
         end = position + stored.size
-        if end <= file.right_until:
+        if end <= file.sendable_until:
             return stored
-        if file.right_until >= position + READY_BYTES:
-            return FileSlice(file, position, file.right_until - position, stored.base_offset)
+        if file.sendable_until >= position + READY_BYTES:
+            return FileSlice(file, position, file.sendable_until - position, stored.base_offset)
         return self._cache.run(file.serial, position, end, max_bytes, READY_BYTES)
 
     def _known(self, stored: FileSlice) -> dict[int, FileSlice]:
@@ -97,8 +97,8 @@ class ConsumerView:
         self.remember(prepared)
         if sent is not data:
             return sent
-        if file.serial == prepared.serial and position <= file.right_until:
-            file.right_until = max(file.right_until, position + whole_bytes(data))
+        if file.serial == prepared.serial and position <= file.sendable_until:
+            file.sendable_until = max(file.sendable_until, position + whole_bytes(data))
         return stored
 
 

@@ -102,7 +102,7 @@ class ReplicaManager:
         Raises UnknownTopicOrPartitionError or NotLeaderForPartitionError.
         """
         partition = self.partition(topic_partition)
-        if self.fenced and not partition.keeps_unseen(acks):
+        if self.fenced and not partition.is_safe_without_zookeeper(acks):
             raise NotLeaderForPartitionError(
                 f"{topic_partition} may have another leader: ZooKeeper is out of reach"
             )
@@ -110,7 +110,7 @@ class ReplicaManager:
 
     # Produce and fetch
 
-    def append(
+    def append_messages(
         self,
         topic_partition: TopicPartition,
         buffer: memoryview,
@@ -122,7 +122,7 @@ class ReplicaManager:
         ``numbered`` are for Log.append."""
         partition = self.writable(topic_partition, acks)
         try:
-            appended, hw_moved = partition.append_as_leader(buffer, acks, opened, numbered)
+            appended, hw_moved = partition.append_messages_to_leader(buffer, acks, opened, numbered)
         except OSError as error:
             self.disk_error(partition, error)
             # Another broker may lead in a moment, or there may be room. Clients ask for the
@@ -133,12 +133,12 @@ class ReplicaManager:
         if appended.rolled and partition.log is not None:
             self._effects.rolled(partition.log)
         if hw_moved:
-            self.hw_moved(topic_partition)
+            self.unblock_delayed_requests(topic_partition)
         if partition.remote:
             self.follower_purgatory.notify(topic_partition)
         return appended
 
-    def read(
+    def read_message_set(
         self, topic_partition: TopicPartition, offset: int, max_bytes: int, replica_id: int
     ) -> ReadResult:
         """Stored bytes of a partition, in the page cache; may wait for them to get there.
@@ -161,10 +161,10 @@ class ReplicaManager:
             raise self.disk_error(partition, error) from error
         except Exception:
             if replica_id >= 0 and partition.is_leader and replica_id in partition.remote:
-                self._record_follower(partition, replica_id, -1)
+                self._record_follower_position(partition, replica_id, -1)
             raise
         if replica_id >= 0:
-            self._record_follower(partition, replica_id, offset)
+            self._record_follower_position(partition, replica_id, offset)
         older = data.base_offset < partition.any_log().segments[-1].base_offset
         return ReadResult(data, partition.high_watermark, older)
 
@@ -204,21 +204,21 @@ class ReplicaManager:
                 if partition.is_leader:
                     self._failures.lost_leaderships.add(key)
                 partition.go_offline()
-                self.hw_moved(key)
+                self.unblock_delayed_requests(key)
 
-    def _record_follower(self, partition: Partition, broker_id: int, offset: int) -> None:
+    def _record_follower_position(self, partition: Partition, broker_id: int, offset: int) -> None:
         now, config = self._clock.monotonic(), self.config
-        progress = partition.record_follower(broker_id, offset, now)
+        progress = partition.record_follower_position(broker_id, offset, now)
         if progress.hw_moved:
-            self.hw_moved(partition.topic_partition)
+            self.unblock_delayed_requests(partition.topic_partition)
         elif progress.leo_moved:
             self.produce_purgatory.notify(partition.topic_partition)
-        if broker_id not in partition.isr and partition.expansion(
+        if broker_id not in partition.isr and partition.expanded_isr(
             now, config.replica_lag_time_max_ms / 1000, config.replica_lag_max_messages
         ):
             self._effects.isr_may_change(partition)
 
-    def hw_moved(self, topic_partition: TopicPartition) -> None:
+    def unblock_delayed_requests(self, topic_partition: TopicPartition) -> None:
         """Wake everyone a higher high watermark may release."""
         self.fetch_purgatory.notify(topic_partition)
         self.produce_purgatory.notify(topic_partition)
@@ -230,7 +230,7 @@ class ReplicaManager:
         """ZooKeeper has been out of reach for a whole session, or is back.
 
         Meanwhile partitions may have got another leader. They take only writes that it will
-        have (``Partition.keeps_unseen``).
+        have (``Partition.is_safe_without_zookeeper``).
         """
         if fenced == self.fenced:
             return

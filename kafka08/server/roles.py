@@ -50,8 +50,8 @@ TopicConfigs = Callable[[str], LogConfig]
 class FetcherControl(Protocol):
     """The part of the follower side that role changes need (server.fetchers)."""
 
-    def add(self, partition: Partition, leader: Broker) -> None: ...
-    def remove(self, topic_partitions: Iterable[TopicPartition]) -> None: ...
+    def add_fetcher_for_partition(self, partition: Partition, leader: Broker) -> None: ...
+    def remove_fetcher_for_partitions(self, topic_partitions: Iterable[TopicPartition]) -> None: ...
 
 
 class LeadershipControl(Protocol):
@@ -162,9 +162,9 @@ class Roles:
                 self._open_log(partition, configs)
             self._partitions[topic_partition] = partition
             if state.leader == self._broker_id:
-                self._lead(partition, _leader_state(state))
+                self._make_leader(partition, _leader_state(state))
             else:
-                self._follow(partition, state, brokers.get(state.leader))
+                self._make_follower(partition, state, brokers.get(state.leader))
         except Exception as error:
             state_change_logger.error(
                 "Broker %d failed on LeaderAndIsr for partition %s: %s",
@@ -193,33 +193,35 @@ class Roles:
             raise KafkaError(f"{key} may lie in a data directory that has failed")
         return self._log_manager.create_log(key, config)
 
-    def _lead(self, partition: Partition, state: LeaderState) -> None:
+    def _make_leader(self, partition: Partition, state: LeaderState) -> None:
         was_leader = partition.is_leader
-        self._fetchers.remove([partition.topic_partition])
+        self._fetchers.remove_fetcher_for_partitions([partition.topic_partition])
         if partition.make_leader(state, self._clock.monotonic()):
-            self._replicas.hw_moved(partition.topic_partition)
+            self._replicas.unblock_delayed_requests(partition.topic_partition)
         if not was_leader:
             self._offsets.leadership_changed(partition, True)
         state_change_logger.debug("Broker %d leads %s", self._broker_id, partition.topic_partition)
 
-    def _follow(self, partition: Partition, state: PartitionState, leader: Broker | None) -> None:
+    def _make_follower(
+        self, partition: Partition, state: PartitionState, leader: Broker | None
+    ) -> None:
         was_leader = partition.is_leader
         key = partition.topic_partition
-        self._fetchers.remove([key])
+        self._fetchers.remove_fetcher_for_partitions([key])
         # Without a live leader nothing can be fetched; the epoch still fences older requests.
         partition.make_follower(_leader_state(state))
         if was_leader:
             self._offsets.leadership_changed(partition, False)
-        self._replicas.hw_moved(key)
+        self._replicas.unblock_delayed_requests(key)
         if leader is not None:
-            self._fetchers.add(partition, leader)
+            self._fetchers.add_fetcher_for_partition(partition, leader)
         state_change_logger.debug("Broker %d follows %d for %s", self._broker_id, state.leader, key)
 
     def stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
         """Stop following; delete the log too when told. Unknown partitions count as done."""
         self.check_controller(request.controller_epoch)
         keys = [TopicPartition(*partition) for partition in request.partitions]
-        self._fetchers.remove(keys)
+        self._fetchers.remove_fetcher_for_partitions(keys)
         answers = []
         for key in keys:
             error = NO_ERROR
@@ -244,7 +246,7 @@ class Roles:
                 self._delete(log)
         if partition is not None:
             self._offsets.leadership_changed(partition, False)
-        self._replicas.hw_moved(key)
+        self._replicas.unblock_delayed_requests(key)
 
     def _delete(self, log: Log) -> None:
         try:
@@ -270,7 +272,7 @@ class Roles:
             logger.warning("Leadership of %s passed while the session was lost", key)
             partition.resign()
             self._offsets.leadership_changed(partition, False)
-            self._replicas.hw_moved(key)
+            self._replicas.unblock_delayed_requests(key)
 
 
 def _is_legal(state: PartitionState) -> bool:

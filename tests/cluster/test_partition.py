@@ -52,7 +52,7 @@ def values_of(partition: Partition, offset: int, replica_id: int) -> list[bytes 
 def test_a_follower_refuses_writes_and_consumers(partition: Partition) -> None:
     assert partition.make_follower(state(leader=2))
     with pytest.raises(NotLeaderForPartitionError):
-        partition.append_as_leader(message_set("a"), 1)
+        partition.append_messages_to_leader(message_set("a"), 1)
     with pytest.raises(NotLeaderForPartitionError):
         partition.read(0, 100, -1)
     assert len(partition.read(0, 100, -2)) == 0
@@ -60,10 +60,10 @@ def test_a_follower_refuses_writes_and_consumers(partition: Partition) -> None:
 
 def test_the_high_watermark_is_what_the_whole_isr_has(partition: Partition) -> None:
     partition.make_leader(state(), NOW)
-    _, moved = partition.append_as_leader(message_set("a", "b", "c"), 1)
+    _, moved = partition.append_messages_to_leader(message_set("a", "b", "c"), 1)
     assert not moved
-    assert not partition.record_follower(2, 3, NOW).hw_moved
-    assert partition.record_follower(3, 2, NOW).hw_moved
+    assert not partition.record_follower_position(2, 3, NOW).hw_moved
+    assert partition.record_follower_position(3, 2, NOW).hw_moved
     assert partition.high_watermark == 2
     assert values_of(partition, 0, -1) == [b"a", b"b"]
     assert values_of(partition, 0, 2) == [b"a", b"b", b"c"]
@@ -71,14 +71,14 @@ def test_the_high_watermark_is_what_the_whole_isr_has(partition: Partition) -> N
 
 def test_alone_all_is_committed_at_once(partition: Partition) -> None:
     partition.make_leader(state(isr=(1,), replicas=(1,)), NOW)
-    appended, moved = partition.append_as_leader(message_set("a"), 1)
+    appended, moved = partition.append_messages_to_leader(message_set("a"), 1)
     assert moved and appended.first_offset == 0
     assert partition.high_watermark == 1
 
 
 def test_between_hw_and_log_end_a_consumer_finds_nothing_yet(partition: Partition) -> None:
     partition.make_leader(state(), NOW)
-    partition.append_as_leader(message_set("a", "b", "c"), 1)
+    partition.append_messages_to_leader(message_set("a", "b", "c"), 1)
     assert len(partition.read(2, 100, -1)) == 0
     assert len(partition.read(3, 100, -1)) == 0
     with pytest.raises(OffsetOutOfRangeError):
@@ -100,61 +100,62 @@ def test_bad_reads(partition: Partition) -> None:
 def test_min_insync_replicas_before_and_after_the_append(partition: Partition) -> None:
     partition.make_leader(state(isr=(1,)), NOW)
     with pytest.raises(NotEnoughReplicasError):
-        partition.append_as_leader(message_set("a"), -1)
+        partition.append_messages_to_leader(message_set("a"), -1)
     assert partition.any_log().log_end_offset == 0
-    partition.append_as_leader(message_set("a"), 1)
-    partition.append_as_leader(message_set("b"), -2)  # below -1: no check before the append
+    partition.append_messages_to_leader(message_set("a"), 1)
+    # below -1: no check before the append
+    partition.append_messages_to_leader(message_set("b"), -2)
     with pytest.raises(NotEnoughReplicasAfterAppendError):
-        partition.acks_reached(2, -2)
+        partition.check_enough_replicas_reach_offset(2, -2)
 
 
 def test_acks_by_count_need_that_many_isr_members(partition: Partition) -> None:
     partition.make_leader(state(), NOW)
-    partition.append_as_leader(message_set("a"), 2)
-    assert not partition.acks_reached(1, 2)
-    partition.record_follower(3, 1, NOW)
-    assert partition.acks_reached(1, 2)
-    assert not partition.acks_reached(1, 3)
+    partition.append_messages_to_leader(message_set("a"), 2)
+    assert not partition.check_enough_replicas_reach_offset(1, 2)
+    partition.record_follower_position(3, 1, NOW)
+    assert partition.check_enough_replicas_reach_offset(1, 2)
+    assert not partition.check_enough_replicas_reach_offset(1, 3)
 
 
 def test_lost_leadership_ends_the_wait_for_acks(partition: Partition) -> None:
     partition.make_leader(state(), NOW)
-    partition.append_as_leader(message_set("a"), -1)
+    partition.append_messages_to_leader(message_set("a"), -1)
     partition.make_follower(state(leader=2, epoch=1))
     with pytest.raises(NotLeaderForPartitionError):
-        partition.acks_reached(1, -1)
+        partition.check_enough_replicas_reach_offset(1, -1)
 
 
 def test_silent_and_lagging_followers_leave_the_isr(partition: Partition) -> None:
     partition.make_leader(state(), NOW)
-    partition.append_as_leader(message_set(*"abcdef"), 1)
-    partition.record_follower(2, 6, NOW + 5)
-    partition.record_follower(3, 1, NOW + 5)
-    assert partition.shrinkage(NOW + 5, 10, 4000) is None
-    assert partition.shrinkage(NOW + 5, 10, 4) == (1, 2)
-    assert partition.shrinkage(NOW + 16, 10, 4000) == (1,)
+    partition.append_messages_to_leader(message_set(*"abcdef"), 1)
+    partition.record_follower_position(2, 6, NOW + 5)
+    partition.record_follower_position(3, 1, NOW + 5)
+    assert partition.shrunk_isr(NOW + 5, 10, 4000) is None
+    assert partition.shrunk_isr(NOW + 5, 10, 4) == (1, 2)
+    assert partition.shrunk_isr(NOW + 16, 10, 4000) == (1,)
 
 
 def test_who_is_put_out_for_silence_or_lag_is_not_let_in_again_at_once(
     partition: Partition,
 ) -> None:
     partition.make_leader(state(isr=(1, 2)), NOW)
-    partition.append_as_leader(message_set(*"abcdef"), 1)
-    partition.record_follower(2, 6, NOW)
-    partition.record_follower(3, 6, NOW + 11)
+    partition.append_messages_to_leader(message_set(*"abcdef"), 1)
+    partition.record_follower_position(2, 6, NOW)
+    partition.record_follower_position(3, 6, NOW + 11)
     silent = partition.propose_isr((1,))
     partition.commit_isr(silent, 1)
-    assert partition.expansion(NOW + 11, 10, 4000) == (1, 3)
-    assert partition.expansion(NOW + 9, 10, 4000) == (1, 2, 3)
-    partition.append_as_leader(message_set(*"ghij"), 1)
+    assert partition.expanded_isr(NOW + 11, 10, 4000) == (1, 3)
+    assert partition.expanded_isr(NOW + 9, 10, 4000) == (1, 2, 3)
+    partition.append_messages_to_leader(message_set(*"ghij"), 1)
     partition.high_watermark = 6
-    assert partition.expansion(NOW + 9, 10, 3) is None
+    assert partition.expanded_isr(NOW + 9, 10, 3) is None
 
 
 def test_a_change_under_way_holds_the_high_watermark_for_both_sets(partition: Partition) -> None:
     partition.make_leader(state(), NOW)
-    partition.append_as_leader(message_set("a", "b"), 1)
-    partition.record_follower(2, 2, NOW)
+    partition.append_messages_to_leader(message_set("a", "b"), 1)
+    partition.record_follower_position(2, 2, NOW)
     change = partition.propose_isr((1, 2))
     assert partition.high_watermark == 0
     assert partition.commit_isr(change, 1)
@@ -163,25 +164,25 @@ def test_a_change_under_way_holds_the_high_watermark_for_both_sets(partition: Pa
 
 def test_a_joining_follower_counts_before_zookeeper_has_answered(partition: Partition) -> None:
     partition.make_leader(state(isr=(1,)), NOW)
-    partition.append_as_leader(message_set("a"), 1)
-    partition.record_follower(2, 1, NOW)
-    assert partition.expansion(NOW, 10, 4000) == (1, 2)
+    partition.append_messages_to_leader(message_set("a"), 1)
+    partition.record_follower_position(2, 1, NOW)
+    assert partition.expanded_isr(NOW, 10, 4000) == (1, 2)
     change = partition.propose_isr((1, 2))
-    _, moved = partition.append_as_leader(message_set("b"), 1)
+    _, moved = partition.append_messages_to_leader(message_set("b"), 1)
     assert not moved and partition.high_watermark == 1
-    assert partition.expansion(NOW, 10, 4000) is None  # one change at a time
+    assert partition.expanded_isr(NOW, 10, 4000) is None  # one change at a time
     assert partition.abandon_isr(change)
     assert partition.high_watermark == 2
 
 
 def test_an_isr_member_reassigned_away_holds_back_until_it_has_left(partition: Partition) -> None:
     partition.make_leader(state(isr=(1, 2, 4), replicas=(1, 2)), NOW)
-    partition.append_as_leader(message_set("a"), -1)
-    assert not partition.record_follower(2, 1, NOW).hw_moved
-    assert not partition.acks_reached(1, -1)
-    assert partition.shrinkage(NOW, 10, 4000) == (1, 2)
+    partition.append_messages_to_leader(message_set("a"), -1)
+    assert not partition.record_follower_position(2, 1, NOW).hw_moved
+    assert not partition.check_enough_replicas_reach_offset(1, -1)
+    assert partition.shrunk_isr(NOW, 10, 4000) == (1, 2)
     partition.commit_isr(partition.propose_isr((1, 2)), 1)
-    assert partition.acks_reached(1, -1)
+    assert partition.check_enough_replicas_reach_offset(1, -1)
 
 
 def test_a_newer_role_voids_a_change_under_way(partition: Partition) -> None:
@@ -194,26 +195,27 @@ def test_a_newer_role_voids_a_change_under_way(partition: Partition) -> None:
 
 def test_entering_the_isr_needs_all_the_leader_began_with(partition: Partition) -> None:
     partition.make_leader(state(isr=(1,), replicas=(1,)), NOW)
-    partition.append_as_leader(message_set(*"abcd"), 1)
+    partition.append_messages_to_leader(message_set(*"abcd"), 1)
     partition.make_follower(state(leader=2, epoch=1))
     partition.follow_hw(1)
     partition.make_leader(state(epoch=2, isr=(1, 3)), NOW)
     assert partition.high_watermark == 1
-    partition.record_follower(2, 1, NOW)  # as far as the hw, behind what may be acknowledged
-    assert partition.expansion(NOW, 10, 4000) is None
-    partition.record_follower(2, 4, NOW)
-    assert partition.expansion(NOW, 10, 4000) == (1, 3, 2)
+    # as far as the hw, behind what may be acknowledged
+    partition.record_follower_position(2, 1, NOW)
+    assert partition.expanded_isr(NOW, 10, 4000) is None
+    partition.record_follower_position(2, 4, NOW)
+    assert partition.expanded_isr(NOW, 10, 4000) == (1, 3, 2)
 
 
 def test_the_high_watermark_never_goes_back_for_a_leader(partition: Partition) -> None:
     partition.make_leader(state(), NOW)
-    partition.append_as_leader(message_set("a"), 1)
+    partition.append_messages_to_leader(message_set("a"), 1)
     for follower in (2, 3):
-        partition.record_follower(follower, 1, NOW)
+        partition.record_follower_position(follower, 1, NOW)
     assert partition.high_watermark == 1
-    partition.record_follower(2, 0, NOW)
-    partition.record_follower(3, -1, NOW)
-    assert not partition.advance_hw()
+    partition.record_follower_position(2, 0, NOW)
+    partition.record_follower_position(3, -1, NOW)
+    assert not partition.maybe_increment_leader_hw()
     assert partition.high_watermark == 1
 
 

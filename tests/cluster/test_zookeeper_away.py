@@ -152,13 +152,13 @@ class World:
         self.produced += 1
         name = f"{self.produced}"
         try:
-            broker.partition.append_as_leader(name, self.acks)  # type: ignore[arg-type]
+            broker.partition.append_messages_to_leader(name, self.acks)  # type: ignore[arg-type]
         except KafkaError:
             return
         broker.waiting[name] = broker.records.log_end_offset
 
     def writable(self, broker: Broker) -> bool:
-        return not broker.blind or broker.partition.keeps_unseen(self.acks)
+        return not broker.blind or broker.partition.is_safe_without_zookeeper(self.acks)
 
     def acknowledge(self) -> None:
         broker = self.some()
@@ -166,7 +166,9 @@ class World:
             try:
                 if not self.writable(broker):
                     del broker.waiting[name]
-                elif self.acks == 1 or broker.partition.acks_reached(offset, self.acks):
+                elif self.acks == 1 or broker.partition.check_enough_replicas_reach_offset(
+                    offset, self.acks
+                ):
                     del broker.waiting[name]
                     self.acknowledged[name] = offset - 1
                     self._look_after(name, offset - 1, broker)
@@ -198,10 +200,10 @@ class World:
         if not partition.is_leader or found.follower not in partition.remote:
             return
         if found.offset > leader.records.log_end_offset:
-            partition.record_follower(found.follower, -1, 0.0)
+            partition.record_follower_position(found.follower, -1, 0.0)
             return
         names = leader.records.names[found.offset : found.offset + 2]
-        partition.record_follower(found.follower, found.offset, 0.0)
+        partition.record_follower_position(found.follower, found.offset, 0.0)
         self.network.append(Answer(found, names, partition.high_watermark))
 
     # ZooKeeper and the controller
@@ -214,7 +216,7 @@ class World:
             return
         change = partition.pending_isr
         if change is None:
-            grown = partition.expansion(0.0, 10.0, 10**6)
+            grown = partition.expanded_isr(0.0, 10.0, 10**6)
             follower = self.random.choice(BROKERS)
             smaller = tuple(
                 i for i in partition.isr if i in (broker.number, broker.number, follower)
@@ -340,7 +342,7 @@ def test_acks_of_all_replicas_hold_with_unclean_election() -> None:
 def test_without_the_rule_acknowledged_records_are_lost(
     monkeypatch: pytest.MonkeyPatch, acks: int, unclean: bool
 ) -> None:
-    monkeypatch.setattr(Partition, "keeps_unseen", lambda self, acks: True)
+    monkeypatch.setattr(Partition, "is_safe_without_zookeeper", lambda self, acks: True)
     assert walks(unclean=unclean, acks=acks).missing
 
 
@@ -359,14 +361,14 @@ def test_who_may_go_on(
 ) -> None:
     partition = Broker(1, unclean=unclean).partition
     partition.make_leader(LeaderState(1, 0, isr, 0, replicas, 0), 0.0)
-    assert partition.keeps_unseen(-1) is kept
-    assert partition.keeps_unseen(1) is (len(replicas) == 1)
+    assert partition.is_safe_without_zookeeper(-1) is kept
+    assert partition.is_safe_without_zookeeper(1) is (len(replicas) == 1)
 
 
 def test_a_change_of_isr_that_zookeeper_may_have_counts() -> None:
     partition = Broker(1, unclean=True).partition
     partition.make_leader(LeaderState(1, 0, (1, 2, 3), 0, (1, 2, 3), 0), 0.0)
     change = partition.propose_isr((1,))
-    assert partition.keeps_unseen(-1)  # both hold the high watermark back
+    assert partition.is_safe_without_zookeeper(-1)  # both hold the high watermark back
     partition.commit_isr(change, 1)
-    assert not partition.keeps_unseen(-1)
+    assert not partition.is_safe_without_zookeeper(-1)

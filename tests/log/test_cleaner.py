@@ -190,7 +190,7 @@ class TestCleaning:
         log.roll()
         held = [log.read(at, 1000) for at in (0, 2, 4, 5)]
         known = [(part.file.serial, bytes(part.read())) for part in held]
-        seen = [view.of(part, 1000) for part in held]
+        seen = [view.bytes_to_send(part, 1000) for part in held]
         assert clean_once(cleaner_of(log))
         log.delete_due_files(10**15)
         assert [(part.file.serial, part.read()) for part in held] == known
@@ -198,7 +198,7 @@ class TestCleaning:
         fresh = log.read(0, 1000)
         assert fresh.file.serial not in [serial for serial, _ in known]
         assert known[0][0] != known[2][0]
-        assert fresh.file.right_until == 0
+        assert fresh.file.sendable_until == 0
 
     def test_old_files_go_after_the_delay(self, tmp_path: Path) -> None:
         clock = ManualClock()

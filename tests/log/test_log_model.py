@@ -69,7 +69,7 @@ class LogMachine(RuleBasedStateMachine):
         codec=st.sampled_from([0, 0, 0, 1, 2, 3]),
         tail=st.integers(0, 20),
     )
-    def append_as_leader(self, messages: list[bytes], codec: int, tail: int) -> None:
+    def append_messages_to_leader(self, messages: list[bytes], codec: int, tail: int) -> None:
         self.produce(messages, codec, tail)
 
     def produce(self, messages: list[bytes], codec: int, tail: int = 0) -> None:

@@ -65,8 +65,8 @@ from kafka08.server.hw_checkpoints import HwCheckpoints
 from kafka08.server.log_dir_failures import LogDirFailures
 from kafka08.server.log_dirs import LogDirs
 from kafka08.server.offset_manager import OffsetManager
+from kafka08.server.partition_retries import PartitionRetries
 from kafka08.server.rebuild import ConsumerView
-from kafka08.server.refused import RefusedPartitions
 from kafka08.server.replica_manager import ReplicaManager
 from kafka08.server.roles import Roles
 from kafka08.server.topic_creator import TopicCreator
@@ -143,10 +143,10 @@ class Fetchers:
         self.added: list[tuple[TopicPartition, Broker]] = []
         self.removed: list[TopicPartition] = []
 
-    def add(self, partition: Partition, leader: Broker) -> None:
+    def add_fetcher_for_partition(self, partition: Partition, leader: Broker) -> None:
         self.added.append((partition.topic_partition, leader))
 
-    def remove(self, topic_partitions: Iterable[TopicPartition]) -> None:
+    def remove_fetcher_for_partitions(self, topic_partitions: Iterable[TopicPartition]) -> None:
         self.removed += topic_partitions
 
 
@@ -234,7 +234,7 @@ class Rig:
             self,
             self.failures,
         )
-        self.refused = RefusedPartitions(self.replicas, self.roles)
+        self.retries = PartitionRetries(self.replicas, self.roles)
         self.controller = SimpleNamespace(controlled_shutdown=lambda broker_id: [])
         self.creator = TopicCreator(zk, self.config)
         cache, zk_offsets = self.cache, ZkOffsets(zk)
@@ -248,8 +248,8 @@ class Rig:
                 FetchApi(self.runtime, self.replicas, self.view),
                 OffsetsApi(self.runtime, self.replicas),
                 MetadataApi(self.runtime, cache, self.creator),
-                LeaderAndIsrApi(self.roles, self.refused, epochs),
-                StopReplicaApi(self.roles, self.refused, epochs),
+                LeaderAndIsrApi(self.roles, self.retries, epochs),
+                StopReplicaApi(self.roles, self.retries, epochs),
                 UpdateMetadataApi(self.roles, epochs),
                 ControlledShutdownApi(self.controller),
                 OffsetCommitApi(
@@ -286,7 +286,9 @@ class Rig:
         self.offsets.leadership_changed(partition, leads)
 
     def checkpoint_high_watermarks(self) -> None:
-        self.replicas.disk_failed(self.checkpoints.write(self.replicas.partitions))
+        self.replicas.disk_failed(
+            self.checkpoints.checkpoint_high_watermarks(self.replicas.partitions)
+        )
 
     def close(self) -> None:
         self.logs.close()

@@ -33,10 +33,10 @@ def disks(make_rig: Callable[..., Rig], tmp_path: Path) -> Iterator[Disks]:
     rig = make_rig(log_dirs=f"{tmp_path / 'a'},{tmp_path / 'b'}", log_index_size_max_bytes=4096)
     disks = Disks(rig, tmp_path)
     for _ in range(4):
-        rig.replicas.append(T0, one(), 1)
+        rig.replicas.append_messages(T0, one(), 1)
     log = disks.rig.logs.logs[T0]
     log.roll()
-    rig.replicas.append(T0, one(), 1)
+    rig.replicas.append_messages(T0, one(), 1)
     yield disks
 
 

@@ -502,21 +502,21 @@ def test_partitions_spread_over_the_fetchers_of_a_leader(make_rig: Callable[...,
     rig = make_rig(num_replica_fetchers=3)
     fetchers = manager(rig)
     for number in range(12):
-        fetchers.add(rig.follow(partition=number), LEADER)
+        fetchers.add_fetcher_for_partition(rig.follow(partition=number), LEADER)
     names = [name for name, _, _ in rig.runtime.spawned]
     assert sorted(names) == [f"ReplicaFetcherThread-{lane}-{ME}" for lane in range(3)]
     assert sorted(map(len, fetchers._fetchers.values())) == [4, 4, 4]
-    fetchers.remove([TopicPartition("t", number) for number in range(12)])
+    fetchers.remove_fetcher_for_partitions([TopicPartition("t", number) for number in range(12)])
     assert {len(fetcher) for fetcher in fetchers._fetchers.values()} == {0}
 
 
 def test_idle_fetchers_end_and_busy_ones_stay(rig: Rig) -> None:
     fetchers = manager(rig)
     first, second = Broker(7, "a", 1), Broker(8, "b", 1)
-    fetchers.add(rig.follow(partition=0), first)
-    fetchers.add(rig.follow(partition=1), second)
-    fetchers.remove([TopicPartition("t", 0)])
-    fetchers.stop_idle()
+    fetchers.add_fetcher_for_partition(rig.follow(partition=0), first)
+    fetchers.add_fetcher_for_partition(rig.follow(partition=1), second)
+    fetchers.remove_fetcher_for_partitions([TopicPartition("t", 0)])
+    fetchers.shutdown_idle_fetchers()
     assert {leader for leader, _ in fetchers._fetchers} == {second}
 
 
@@ -527,18 +527,19 @@ def test_a_fetcher_that_gets_work_while_another_is_stopped_goes_on(
     leaders = [Broker(7, "a", 1), Broker(8, "b", 1)]
     partition = rig.follow()
     for leader in leaders:
-        fetchers.add(partition, leader)
-        fetchers.remove([T])
+        fetchers.add_fetcher_for_partition(partition, leader)
+        fetchers.remove_fetcher_for_partitions([T])
     stop = ReplicaFetcher.stop
     stopped = []
 
     def stop_slowly(fetcher: ReplicaFetcher) -> None:
         stopped.append(fetcher.leader)
         stop(fetcher)
-        fetchers.add(partition, leaders[1])  # a LeaderAndIsr arrives meanwhile
+        # a LeaderAndIsr arrives meanwhile
+        fetchers.add_fetcher_for_partition(partition, leaders[1])
 
     monkeypatch.setattr(ReplicaFetcher, "stop", stop_slowly)
-    fetchers.stop_idle()
+    fetchers.shutdown_idle_fetchers()
     assert stopped == [leaders[0]]
     assert {leader: len(each) for (leader, _), each in fetchers._fetchers.items()} == {
         leaders[1]: 1
@@ -547,10 +548,10 @@ def test_a_fetcher_that_gets_work_while_another_is_stopped_goes_on(
 
 def test_stopping_ends_all_and_starts_none_any_more(rig: Rig) -> None:
     fetchers = manager(rig)
-    fetchers.add(rig.follow(), LEADER)
+    fetchers.add_fetcher_for_partition(rig.follow(), LEADER)
     fetchers.stop()
     assert fetchers._fetchers == {}
-    fetchers.add(rig.follow(), LEADER)
+    fetchers.add_fetcher_for_partition(rig.follow(), LEADER)
     assert fetchers._fetchers == {}
 
 
@@ -571,8 +572,8 @@ def test_a_leaving_broker_goes_on_with_what_it_follows_and_begins_nothing(
     rig = make_rig()
     fetchers = manager(rig)
     kept, late = (rig.follow(partition=number) for number in (0, 1))
-    fetchers.add(kept, LEADER)
+    fetchers.add_fetcher_for_partition(kept, LEADER)
     fetchers.leave()
-    fetchers.add(late, LEADER)
+    fetchers.add_fetcher_for_partition(late, LEADER)
     (fetcher,) = fetchers._fetchers.values()
     assert list(fetcher._positions) == [kept.topic_partition]

@@ -63,7 +63,7 @@ def test_a_silent_follower_leaves(kept: Maintained) -> None:
     partition = kept.lead(ALL)
     kept.lag()
     assert partition.high_watermark == 0
-    kept.task.check_lag()
+    kept.task.maybe_shrink_isr()
     with kept.rig.replicas.produce_purgatory.watch([partition.topic_partition], 0) as watch:
         kept.task.step()
         assert watch.wait() == {partition.topic_partition}
@@ -77,11 +77,11 @@ def test_a_follower_too_far_behind_leaves(make_rig: Callable[..., Rig]) -> None:
     partition = kept.lead([ME, PEER])
     kept.fetched(PEER, 0)
     kept.rig.append("a", "b")
-    kept.task.check_lag()
+    kept.task.maybe_shrink_isr()
     kept.task.step()
     assert partition.isr == (ME, PEER)
     kept.rig.append("c")
-    kept.task.check_lag()
+    kept.task.maybe_shrink_isr()
     kept.task.step()
     assert kept.stored() == partition.isr == (ME,)
 
@@ -122,7 +122,7 @@ def test_one_step_may_shrink_and_grow(kept: Maintained) -> None:
     kept.rig.append("a")
     kept.rig.clock.now += 11
     kept.fetched(THIRD, 1)
-    kept.task.check_lag()
+    kept.task.maybe_shrink_isr()
     kept.task.step()
     assert kept.stored() == partition.isr == (ME, THIRD)
     assert partition.high_watermark == 1
@@ -132,7 +132,7 @@ def test_one_step_may_shrink_and_grow(kept: Maintained) -> None:
 def test_changes_are_announced_when_the_queue_is_empty(kept: Maintained) -> None:
     partition = kept.lead(ALL)
     kept.lag()
-    kept.task.check_lag()
+    kept.task.maybe_shrink_isr()
     kept.rig.effects.isr_may_change(Partition(TopicPartition("u", 0), ME))
     kept.task.step()
     assert kept.stored() == (ME, PEER)
@@ -147,7 +147,7 @@ def test_an_announcement_that_failed_is_made_later(kept: Maintained) -> None:
     kept.lead(ALL)
     kept.lag()
     kept.rig.zk.fails[f"{znodes.isr_change_path_prefix()}0000000000"] = ZkConnectionError()
-    kept.task.check_lag()
+    kept.task.maybe_shrink_isr()
     kept.task.step()
     assert kept.stored() == (ME, PEER)
     kept.task.step()  # nothing queued
@@ -162,11 +162,11 @@ def test_a_state_of_our_own_leadership_is_adopted(kept: Maintained) -> None:
     partition = kept.lead(ALL)
     kept.lag()
     kept.rig.zk.set(PATH, node([ME, PEER, 4]))
-    kept.task.check_lag()
+    kept.task.maybe_shrink_isr()
     kept.task.step()
     assert partition.isr == (ME, PEER, 4)
     assert partition.zk_version == 1
-    kept.task.check_lag()
+    kept.task.maybe_shrink_isr()
     kept.task.step()  # and from there the change succeeds
     assert kept.stored() == partition.isr == (ME, PEER)
     assert partition.high_watermark == 2
@@ -179,7 +179,7 @@ def test_a_state_of_another_leadership_leaves_the_change_open(
     partition = kept.lead(ALL)
     kept.lag()
     kept.rig.zk.set(PATH, node([leader], leader=leader, epoch=epoch))
-    kept.task.check_lag()
+    kept.task.maybe_shrink_isr()
     kept.task.step()
     assert partition.isr == tuple(ALL)
     assert partition.zk_version == 0
@@ -206,7 +206,7 @@ def test_without_a_state_node_nothing_changes(kept: Maintained) -> None:
     partition = kept.lead(ALL)
     kept.lag()
     kept.rig.zk.delete(PATH)
-    kept.task.check_lag()
+    kept.task.maybe_shrink_isr()
     kept.task.step()
     assert partition.isr == tuple(ALL) and partition.pending_isr is None
     assert PATH not in kept.rig.zookeeper.nodes
@@ -216,7 +216,7 @@ def test_a_node_nobody_understands_changes_nothing(kept: Maintained) -> None:
     partition = kept.lead(ALL)
     kept.lag()
     kept.rig.zk.set(PATH, b"{")
-    kept.task.check_lag()
+    kept.task.maybe_shrink_isr()
     kept.task.step()
     assert partition.isr == tuple(ALL) and partition.pending_isr is None
 
@@ -228,7 +228,7 @@ def test_a_change_is_stayed_with_until_its_fate_is_known(kept: Maintained) -> No
     partition = kept.lead(ALL)
     kept.lag()
     kept.rig.zk.fails[PATH] = ZkConnectionError()
-    kept.task.check_lag()
+    kept.task.maybe_shrink_isr()
     kept.task.step()
     assert kept.stored() == partition.isr == (ME, PEER)
 
@@ -239,7 +239,7 @@ def test_a_write_that_had_succeeded_is_recognised(kept: Maintained) -> None:
     kept.rig.zk.fails[PATH] = ZkConnectionError()
     # the first try was carried out after all
     kept.rig.runtime.while_waiting = [lambda: kept.rig.zk.set(PATH, node([ME, PEER]))]
-    kept.task.check_lag()
+    kept.task.maybe_shrink_isr()
     kept.task.step()
     assert partition.isr == (ME, PEER)
     assert partition.zk_version == 1
@@ -272,7 +272,7 @@ def test_a_new_role_ends_the_change(kept: Maintained) -> None:
         kept.rig.lead(replicas=ALL, isr=ALL, zk_version=5)
 
     kept.rig.runtime.while_waiting = [elected_again]
-    kept.task.check_lag()
+    kept.task.maybe_shrink_isr()
     kept.task.step()
     assert kept.stored() == tuple(ALL)
     assert (partition.isr, partition.zk_version) == (tuple(ALL), 5)
@@ -282,7 +282,7 @@ def test_a_closed_client_ends_the_change(kept: Maintained) -> None:
     kept.lead(ALL)
     kept.lag()
     kept.rig.zk.fails[PATH] = ZkClosedError()
-    kept.task.check_lag()
+    kept.task.maybe_shrink_isr()
     kept.task.step()
     assert kept.stored() == tuple(ALL)
 
@@ -292,7 +292,7 @@ def test_stopping_ends_the_wait(kept: Maintained) -> None:
     kept.lag()
     kept.rig.zk.down = True
     kept.rig.runtime.while_waiting = [kept.task.stop]
-    kept.task.check_lag()
+    kept.task.maybe_shrink_isr()
     kept.task.step()
     assert partition.pending_isr is not None  # both sets go on holding the high watermark back
     kept.task.step()  # what woke it at the end is no partition

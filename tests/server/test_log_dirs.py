@@ -78,7 +78,7 @@ def test_its_partitions_go_offline_and_the_others_stay(disks: Disks, caplog: Any
     assert disks.rig.logs.log_dirs == [disks.b]
     assert not replicas.partitions[T0].is_leader
     with pytest.raises(NotLeaderForPartitionError):
-        replicas.append(T0, one(), 1)
+        replicas.append_messages(T0, one(), 1)
     assert replicas.partitions[T1].any_log() is not None
     assert f"The data directory {disks.a} has failed, and with it 1 partitions" in caplog.text
     disks.report(DiskFailure(disks.a, eio()))
@@ -89,7 +89,7 @@ def test_waiting_producers_are_told_to_look_elsewhere(disks: Disks) -> None:
     partition = disks.rig.replicas.partitions[T0]
     disks.report(DiskFailure(disks.a, eio()))
     with pytest.raises(NotLeaderForPartitionError):
-        partition.acks_reached(1, -1)
+        partition.check_enough_replicas_reach_offset(1, -1)
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
@@ -107,14 +107,14 @@ def test_a_sync_that_an_append_needs_fails(
     log.config = log.config.override({"flush.messages": "1"})
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(NotLeaderForPartitionError, match="no sync"):
-        replicas.append(T0, one(), 1)
+        replicas.append_messages(T0, one(), 1)
     monkeypatch.undo()
     assert disks.rig.logs.offline == {T0}
     assert log.recovery_point == 0 and partition.high_watermark == 0
     with pytest.raises(NotLeaderForPartitionError):
-        replicas.append(T0, one(), 1)
+        replicas.append_messages(T0, one(), 1)
     with pytest.raises(NotLeaderForPartitionError):
-        replicas.read(T0, 0, 100, -1)
+        replicas.read_message_set(T0, 0, 100, -1)
 
 
 def test_a_full_disk_refuses_and_nothing_more(
@@ -126,10 +126,10 @@ def test_a_full_disk_refuses_and_nothing_more(
     monkeypatch.setattr(os, "pwrite", fail)
     # Code 6, after which every client tries again; -1 is final to most.
     with pytest.raises(NotLeaderForPartitionError, match="No space left"):
-        disks.rig.replicas.append(T0, one(), 1)
+        disks.rig.replicas.append_messages(T0, one(), 1)
     monkeypatch.undo()
     assert f"I/O error in {disks.a}" in caplog.text
-    assert disks.rig.replicas.append(T0, one(), 1).first_offset == 0
+    assert disks.rig.replicas.append_messages(T0, one(), 1).first_offset == 0
 
 
 def full(directory: str) -> DiskFailure:

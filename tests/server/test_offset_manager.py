@@ -38,7 +38,7 @@ def records(rig: Rig) -> list[tuple[bytes | None, bytes | None]]:
 def store(rig: Rig, *pairs: Any, codec: int = 0) -> None:
     """Append records as the leader before us did."""
     data = encode_set([(key, value) for key, value in pairs], codec)
-    rig.replicas.append(TopicPartition(*OFFSETS), memoryview(bytearray(data)), 1)
+    rig.replicas.append_messages(TopicPartition(*OFFSETS), memoryview(bytearray(data)), 1)
 
 
 @pytest.fixture
@@ -235,7 +235,7 @@ def test_a_tombstone_that_cannot_be_written_is_not_the_end(
     def broken(*args: Any) -> None:
         raise OSError("as told")
 
-    monkeypatch.setattr(led.replicas, "append", broken)
+    monkeypatch.setattr(led.replicas, "append_messages", broken)
     led.offsets.expire()
     assert led.offsets.fetch(KEY) is None
 

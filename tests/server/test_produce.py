@@ -265,7 +265,7 @@ def test_an_isr_that_shrinks_meanwhile_is_20(rig: Rig) -> None:
 
     def shrink() -> None:
         if partition.commit_isr(partition.propose_isr((ME,)), 1):
-            rig.replicas.hw_moved(partition.topic_partition)
+            rig.replicas.unblock_delayed_requests(partition.topic_partition)
 
     rig.runtime.while_waiting = [shrink]
     assert rig.produce((*T, message_set("a")), acks=-1) == {T: (20, 0)}
@@ -314,7 +314,7 @@ def test_an_error_of_ours_is_minus_1(rig: Rig, monkeypatch: pytest.MonkeyPatch) 
     def broken(*args: Any) -> None:
         raise RuntimeError("as told")
 
-    monkeypatch.setattr(rig.replicas, "append", broken)
+    monkeypatch.setattr(rig.replicas, "append_messages", broken)
     assert rig.produce((*T, message_set("a"))) == {T: (-1, -1)}
     monkeypatch.setattr("kafka08.server.apis.produce.await_acks", broken)
     assert rig.produce((*T, message_set("a")), ("u", 3, b""), acks=-1) == {

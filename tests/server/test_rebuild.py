@@ -50,7 +50,7 @@ def append(log: Log, view: ConsumerView, data: bytes) -> Prepared | None:
 
 
 def served(log: Log, view: ConsumerView, offset: int = 0, max_bytes: int = LOTS) -> Any:
-    sent = view.of(log.read(offset, max_bytes), max_bytes)
+    sent = view.bytes_to_send(log.read(offset, max_bytes), max_bytes)
     return sent.read() if isinstance(sent, FileSlice) else sent
 
 
@@ -139,17 +139,17 @@ def test_normalised_sets_are_right_and_known_to_be(tmp_path: Path) -> None:
     for _ in range(2):
         assert append(log, view, wrapper(SENT, 2)) is None
     part = log.read(0, LOTS)
-    assert part.file.right_until == len(part)
-    assert view.of(part, LOTS) is part
+    assert part.file.sendable_until == len(part)
+    assert view.bytes_to_send(part, LOTS) is part
 
 
 def test_wrappers_found_right_are_not_looked_at_again(tmp_path: Path) -> None:
     log, view = open_log(tmp_path), ConsumerView(ThreadRuntime())
     log.append(writable(encode_set(TEXTS, 1, 0)), assign_offsets=False)
     part = log.read(0, LOTS)
-    assert part.file.right_until == 0
-    assert view.of(part, LOTS) is part
-    assert part.file.right_until == len(part)
+    assert part.file.sendable_until == 0
+    assert view.bytes_to_send(part, LOTS) is part
+    assert part.file.sendable_until == len(part)
 
 
 def test_much_that_is_known_to_be_right_goes_ahead(tmp_path: Path) -> None:
@@ -157,8 +157,8 @@ def test_much_that_is_known_to_be_right_goes_ahead(tmp_path: Path) -> None:
     append(log, view, encode_set([(None, bytes(1000))] * (READY_BYTES // 1000)))
     append(log, view, wrapper(SENT, 2))
     part = log.read(0, LOTS)
-    assert part.file.right_until > READY_BYTES
-    assert len(served(log, view)) == part.file.right_until
+    assert part.file.sendable_until > READY_BYTES
+    assert len(served(log, view)) == part.file.sendable_until
     assert all_served(log, view) == absolute_slice(part.read(), max_bytes=LOTS)
     later = READY_BYTES // 2000
     assert served(log, view, later) == absolute_slice(stored(log, later), max_bytes=LOTS)
@@ -183,7 +183,7 @@ def test_what_nobody_looked_into_is_not_known_to_be_right(tmp_path: Path) -> Non
     log, view = open_log(tmp_path), ConsumerView(ThreadRuntime())
     log.demand.prepared(AHEAD_BYTES)
     append(log, view, encode_set(TEXTS, 2, 0))
-    assert log.read(0, LOTS).file.right_until == 0
+    assert log.read(0, LOTS).file.sendable_until == 0
     assert served(log, view) == encode_set(TEXTS, 2, 0)
 
 
@@ -193,9 +193,9 @@ def test_readers_whose_slices_overlap_learn_what_is_right(tmp_path: Path) -> Non
         log.append(writable(encode_set(TEXTS, 1, base)), assign_offsets=False)
     whole = log.read(0, LOTS)
     first = next(iter_entries(whole.read())).size_total
-    view.of(log.read(0, first + 50), LOTS)
-    assert whole.file.right_until == first
-    assert len(served(log, view)) == whole.file.right_until == len(whole)
+    view.bytes_to_send(log.read(0, first + 50), LOTS)
+    assert whole.file.sendable_until == first
+    assert len(served(log, view)) == whole.file.sendable_until == len(whole)
 
 
 def test_a_log_without_readers_is_not_prepared_for_ever(tmp_path: Path) -> None:
@@ -214,9 +214,9 @@ def test_fetches_of_consumers_are_the_demand(rig: Rig) -> None:
     log = rig.lead(replicas=[ME, PEER], isr=[ME]).leader_log()
     log.demand.prepared(AHEAD_BYTES)
     rig.fetch((*T, 0, LOTS), replica_id=PEER)
-    assert not log.demand.is_there
+    assert not log.demand.is_near_end
     rig.fetch((*T, 0, LOTS))
-    assert log.demand.is_there
+    assert log.demand.is_near_end
 
 
 def test_after_a_truncation_nothing_of_the_old_is_sent(tmp_path: Path) -> None:

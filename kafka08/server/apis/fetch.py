@@ -54,7 +54,7 @@ class FetchApi:
         if request.replica_id < 0:
             for key, answer in in_turns(self._runtime, fetch.answers.items()):
                 if len(answer.message_set):
-                    data = self._view.of(answer.message_set, fetch.wanted[key].max_bytes)
+                    data = self._view.bytes_to_send(answer.message_set, fetch.wanted[key].max_bytes)
                     fetch.answers[key] = answer._replace(message_set=data)
         return self._response(fetch.answers)
 
@@ -112,7 +112,7 @@ class _Fetch:
     def _read(self, key: TopicPartition, asked: FetchPartition) -> FetchPartitionResponse:
         replica_id = self._request.replica_id
         try:
-            result = self._replicas.read(key, asked.offset, asked.max_bytes, replica_id)
+            result = self._replicas.read_message_set(key, asked.offset, asked.max_bytes, replica_id)
         except Exception as error:
             code = self.failures.add(key, error)
         else:

@@ -27,7 +27,7 @@ from kafka08.protocol.schemas import (
     UpdateMetadataResponse,
 )
 from kafka08.server.epochs import EpochCheck
-from kafka08.server.refused import RefusedPartitions
+from kafka08.server.partition_retries import PartitionRetries
 from kafka08.server.roles import Roles
 from zk.errors import ZkError
 
@@ -35,9 +35,9 @@ from zk.errors import ZkError
 class LeaderAndIsrApi:
     key = 4
 
-    def __init__(self, roles: Roles, refused: RefusedPartitions, epochs: EpochCheck) -> None:
+    def __init__(self, roles: Roles, retries: PartitionRetries, epochs: EpochCheck) -> None:
         self._roles = roles
-        self._refused = refused
+        self._retries = retries
         self._epochs = epochs
 
     def handle(self, header: RequestHeader, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
@@ -50,7 +50,7 @@ class LeaderAndIsrApi:
             # The original waits for ZooKeeper. Controllers ignore errors in an answer, so one of
             # ours would leave a replica out for good; without an answer they send again.
             raise ConnectionClosed(f"the settings of a topic cannot be read: {error}") from error
-        self._refused.answered(request, response)
+        self._retries.answered(request, response)
         return response
 
     def failure(
@@ -64,15 +64,15 @@ class LeaderAndIsrApi:
 class StopReplicaApi:
     key = 5
 
-    def __init__(self, roles: Roles, refused: RefusedPartitions, epochs: EpochCheck) -> None:
+    def __init__(self, roles: Roles, retries: PartitionRetries, epochs: EpochCheck) -> None:
         self._roles = roles
-        self._refused = refused
+        self._retries = retries
         self._epochs = epochs
 
     def handle(self, header: RequestHeader, request: StopReplicaRequest) -> StopReplicaResponse:
         self._epochs.check_controller(request.controller_epoch)
         response = self._roles.stop_replicas(request)
-        self._refused.forget(TopicPartition(*each) for each in request.partitions)
+        self._retries.forget(TopicPartition(*each) for each in request.partitions)
         return response
 
     def failure(

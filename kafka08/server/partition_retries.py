@@ -25,7 +25,7 @@ from zk.errors import ZkError
 logger = logging.getLogger("state.change.logger")
 
 
-class RefusedPartitions:
+class PartitionRetries:
     """The last LeaderAndIsr of each partition that failed for want of something."""
 
     def __init__(self, replicas: ReplicaManager, roles: Roles) -> None:

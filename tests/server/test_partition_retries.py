@@ -48,20 +48,20 @@ def take_back(rig: Rig) -> None:
 def test_led_once_there_is_room(rig: Rig, disk: Disk, shortage: int) -> None:
     disk.error = shortage
     assert ask(rig) == -1
-    rig.refused.retry()
-    assert len(rig.refused) == 1 and T not in rig.replicas.partitions
+    rig.retries.retry()
+    assert len(rig.retries) == 1 and T not in rig.replicas.partitions
     disk.error = None
-    rig.refused.retry()
+    rig.retries.retry()
     assert rig.replicas.partitions[T].is_leader
     data = memoryview(bytearray(message_set("x")))
-    assert rig.replicas.append(T, data, 1).count == 1
-    assert len(rig.refused) == 0
+    assert rig.replicas.append_messages(T, data, 1).count == 1
+    assert len(rig.retries) == 0
 
 
 def test_followed_once_there_is_room(rig: Rig, disk: Disk) -> None:
     ask(rig, leader=PEER, replicas=[ME, PEER])
     disk.error = None
-    rig.refused.retry()
+    rig.retries.retry()
     partition = rig.replicas.partitions[T]
     assert (partition.leader_id, partition.log is None) == (PEER, False)
 
@@ -70,7 +70,7 @@ def test_what_the_controller_took_back_is_left_alone(rig: Rig, disk: Disk) -> No
     ask(rig)
     take_back(rig)
     disk.error = None
-    rig.refused.retry()
+    rig.retries.retry()
     assert not rig.replicas.partitions and not rig.logs.logs
 
 
@@ -84,7 +84,7 @@ def test_taken_back_in_the_middle(rig: Rig, disk: Disk, monkeypatch: pytest.Monk
         return settings(topic)
 
     monkeypatch.setattr(rig.roles, "_log_config", slow)
-    rig.refused.retry()
+    rig.retries.retry()
     assert not rig.replicas.partitions and not rig.logs.logs
 
 
@@ -92,16 +92,16 @@ def test_a_newer_request_counts(rig: Rig, disk: Disk) -> None:
     ask(rig, leader_epoch=3)
     disk.error = None
     assert ask(rig, leader_epoch=4, leader=PEER, replicas=[ME, PEER]) == 0
-    rig.refused.retry()
+    rig.retries.retry()
     assert rig.replicas.partitions[T].leader_epoch == 4
-    assert len(rig.refused) == 0
+    assert len(rig.retries) == 0
 
 
 def test_the_newer_of_two_refused(rig: Rig, disk: Disk) -> None:
     ask(rig, leader_epoch=3)
     ask(rig, leader_epoch=4, leader=PEER, replicas=[ME, PEER])
     disk.error = None
-    rig.refused.retry()
+    rig.retries.retry()
     assert rig.replicas.partitions[T].leader_epoch == 4
 
 
@@ -109,19 +109,19 @@ def test_of_an_older_controller_is_given_up(rig: Rig, disk: Disk) -> None:
     ask(rig)
     rig.roles.check_controller(2)
     disk.error = None
-    rig.refused.retry()
-    assert len(rig.refused) == 0 and not rig.replicas.partitions
+    rig.retries.retry()
+    assert len(rig.retries) == 0 and not rig.replicas.partitions
 
 
 def test_not_while_leadership_is_in_doubt(rig: Rig, disk: Disk) -> None:
     ask(rig)
     disk.error = None
     rig.replicas.fence(True)
-    rig.refused.retry()
+    rig.retries.retry()
     assert not rig.replicas.partitions
-    rig.refused.clear()  # a new session
+    rig.retries.clear()  # a new session
     rig.replicas.fence(False)
-    rig.refused.retry()
+    rig.retries.retry()
     assert not rig.replicas.partitions
 
 
@@ -136,13 +136,13 @@ def test_settings_that_cannot_be_read(
 
     with monkeypatch.context() as patch:
         patch.setattr(rig.roles, "_log_config", away)
-        rig.refused.retry()
+        rig.retries.retry()
     assert "has to wait for its topic's settings" in caplog.text
-    rig.refused.retry()
+    rig.retries.retry()
     assert rig.replicas.partitions[T].is_leader
 
 
 def test_what_a_failed_disk_holds_is_not_tried(rig: Rig, disk: Disk) -> None:
     disk.error = errno.EIO
     assert ask(rig) == -1
-    assert len(rig.refused) == 0
+    assert len(rig.retries) == 0
