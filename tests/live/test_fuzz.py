@@ -38,6 +38,7 @@ from kafka08.runtime import SystemClock
 from tests.live.broker import BROKER_ID, LiveBroker
 from tests.live.mutations import lie_about_size, mutate
 from tests.message.sets import wrapper
+from zk import znodes
 
 FRAMES = int(os.environ.get("KAFKA08_FUZZ_FRAMES", 100_000))
 SEED = int(os.environ.get("KAFKA08_FUZZ_SEED") or int.from_bytes(os.urandom(4), "big"))
@@ -186,6 +187,8 @@ class Fuzz:
         self.outcomes: Counter[str] = Counter()
         self.leader_epoch = 10
         self.written = 0
+        # The broker believes no controller that ZooKeeper does not know.
+        broker.zk.set(znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(LAST_EPOCH))
 
     def run(self) -> None:
         self.check()
