@@ -395,7 +395,7 @@ def test_a_code_for_every_record(world: World, code: int) -> None:
         assert isinstance(error, KafkaError) and not isinstance(error, DisconnectedError)
         assert world.topic in str(error)
     with world.producer() as old:
-        expected = f"1 of 1 were refused to the last: .{world.topic},0."
+        expected = f"1 of 1 failed at the last try: .{world.topic},0."
         with pytest.raises(FailedToSendMessageError, match=expected):
             old.send(KeyedMessage(world.topic, b"v"))
     world.proxy.intercept = None

@@ -134,7 +134,7 @@ def test_what_the_new_producer_does_not_know(caplog: pytest.LogCaptureFixture) -
     KafkaProducer({**settings, **dict.fromkeys(SERIALIZERS, "builtins.bytes")}).close(0)
     assert [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING] == [
         "The configuration no.such = 1 was supplied but isn't a known config.",
-        "metric.reporters names JVM classes, which are not run: ask metrics() for the numbers",
+        "metric.reporters names JVM classes, which are not run: use metrics() instead",
     ]
     with pytest.raises(ConfigError, match="no setting no_such"):
         KafkaProducer({"bootstrap.servers": "b:1"}, no_such=1)

@@ -1,12 +1,12 @@
-"""Records on their way: a queue of batches per partition, and the memory they may take.
+"""Queued records: batches per partition, and the memory they use.
 
-Mirrors org.apache.kafka.clients.producer.internals.RecordAccumulator. Pure: no socket, no task;
-times are monotonic seconds handed in. Every method is called with ``lock`` held, and what ended
-comes back as a list, to be finished without it.
+Mirrors org.apache.kafka.clients.producer.internals.RecordAccumulator. Pure: does not use sockets or
+tasks; times are arguments in monotonic seconds. Every method is called with ``lock`` held. Batches
+that ended are returned as a list, to be finished after the lock is released.
 
-Unlike the original, which sends at most one batch of a partition per request, a request takes as
-many as it has room for: the sets of several batches back to back are one set. A set that a broker
-refuses for its size is then sent again batch by batch.
+The original sends at most one batch of a partition per request. Here a request takes as many as it
+has room for: the sets of several batches back to back are one set. If a broker refuses a set for
+its size, it is sent again batch by batch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kafka08.producer.errors import DeliveryTimeoutError
 from kafka08.protocol.schemas import NO_LEADER
 from kafka08.runtime import Event, Lock
 
-# A broker that packs a compressed set anew makes one message of it, which has a limit of its own.
+# A broker that repacks a compressed set makes one message of it, which has its own size limit.
 COMPRESSED_SET_BYTES = 512 * 1024
 _TOO_LARGE = (MessageSizeTooLargeError.code, MessageSetSizeTooLargeError.code)
 
@@ -36,9 +36,9 @@ class PartitionQueue:
     """Batches of one partition, oldest first; ``open`` is the last one while it may grow.
 
     ``in_flight`` counts requests. ``not_before``: monotonic seconds, after an error. ``one_by_one``
-    is how many batches are to be sent alone. ``accepted``: bytes of the largest set the broker has
-    taken. ``on_trial``: a set of several batches is in flight that it may refuse for its size;
-    nothing may overtake that.
+    is how many batches must be sent alone. ``accepted``: bytes of the largest set the broker has
+    accepted. ``on_trial``: a set of several batches is in flight that the broker may refuse for its
+    size; no other set may overtake it.
     """
 
     __slots__ = (
@@ -68,21 +68,21 @@ class PartitionQueue:
 
 
 class Part(NamedTuple):
-    """What a request carries for one partition."""
+    """The part of a request for one partition."""
 
     queue: PartitionQueue
     batches: list[Batch]
 
 
 class Drained(NamedTuple):
-    """``wait``: seconds until there may be more, None when only a new record can tell."""
+    """``wait``: seconds until there may be more to send; None: not before a new record."""
 
     parts: list[Part]
     wait: float | None
 
 
 class Accumulator:
-    """``retries`` > 0 with ``ordered`` keeps a partition to one request at a time."""
+    """``retries`` > 0 with ``ordered`` allows one request at a time for a partition."""
 
     def __init__(
         self,
@@ -100,8 +100,8 @@ class Accumulator:
         self.lock = lock
         self.used = 0
         self.buffer_memory = buffer_memory
-        self.waiting = 0  # tasks in want of memory
-        self.flushing = 0  # tasks that want everything sent
+        self.waiting = 0  # tasks that wait for memory
+        self.flushing = 0  # tasks that wait until all records are sent
         self.unfinished: dict[Batch, None] = {}
         self._make_event = make_event
         self._batch_size = batch_size
@@ -130,7 +130,7 @@ class Accumulator:
             self._led.setdefault(queue.leader, []).append(queue)
 
     def leaderless(self) -> bool:
-        """Whether records wait for partitions without a leader."""
+        """Whether there are records for partitions without a leader."""
         return any(queue.batches for queue in self._led.get(NO_LEADER, ()))
 
     # --- in
@@ -147,7 +147,7 @@ class Accumulator:
         callback: Callback | None,
         now: Callable[[], float],
     ) -> tuple[RecordFuture, bool]:
-        """Also whether the leader's task is to be told: a batch began, or is full."""
+        """Add a record; also tells whether to wake the leader's task: a batch began or is full."""
         self.used += size
         batch = queue.open
         news = False
@@ -172,7 +172,7 @@ class Accumulator:
         return RecordFuture(batch, index), news
 
     def room(self, queue: PartitionQueue, first: int) -> int:
-        """How many bytes the batch can take that a record of ``first`` bytes would go to."""
+        """The free bytes of the batch that a record of ``first`` bytes would be added to."""
         left = self._batch_size - (0 if queue.open is None else queue.open.size)
         return min(left if left >= first else max(self._batch_size, first), self.buffer_memory)
 
@@ -185,8 +185,8 @@ class Accumulator:
         callback: Callback | None,
         now: Callable[[], float],
     ) -> bool:
-        """As ``append`` for records of ``size`` bytes together that ``room`` has room for; the
-        callback is that of the last one."""
+        """Add records of ``size`` bytes in total, which must fit ``room``. The callback belongs to
+        the last one."""
         self.used += size
         batch = queue.open
         news = False
@@ -219,7 +219,7 @@ class Accumulator:
     # --- out
 
     def drain(self, leader: int, now: float) -> Drained:
-        """Take the batches of one request to ``leader``; each partition has its turn as first."""
+        """Remove the batches of one request to ``leader``; partitions take turns to be first."""
         queues = self._led.get(leader, ())
         parts: list[Part] = []
         room = self._max_request_size
@@ -239,12 +239,12 @@ class Accumulator:
         return Drained(parts, wait)
 
     def next_delay(self, leader: int, now: float) -> float | None:
-        """Seconds until ``drain`` would take something, as ``Drained.wait``."""
+        """Seconds until ``drain`` would return a batch, as ``Drained.wait``."""
         delays = [self._delay(queue, now) for queue in self._led.get(leader, ())]
         return min((delay for delay in delays if delay is not None), default=None)
 
     def _delay(self, queue: PartitionQueue, now: float) -> float | None:
-        """Seconds until something of the queue may be sent; None: not before something happens."""
+        """Seconds until a batch of the queue may be sent; None: not before another event."""
         if not queue.batches or (self._one_at_a_time and queue.in_flight) or queue.on_trial:
             return None
         delay = queue.not_before - now
@@ -258,7 +258,7 @@ class Accumulator:
         limit = min(room, COMPRESSED_SET_BYTES) if queue.codec else room
         size = 0
         while queue.batches:
-            # A lone batch always goes, or one above the limit would never.
+            # A single batch is always sent, or one above the limit would never be.
             if size + queue.batches[0].size > limit and (taken or not first):
                 break
             batch = queue.batches.popleft()
@@ -272,14 +272,14 @@ class Accumulator:
         if taken:
             queue.in_flight += 1
         if len(taken) > 1 and (queue.codec or size > queue.accepted):
-            # Compressed sets are never known to be small enough: that hangs on their content.
+            # The size of a compressed set after repacking is not known: it depends on its content.
             queue.on_trial = True
         return taken
 
     # --- the end of a request
 
     def succeeded(self, part: Part, base_offset: int) -> list[Batch]:
-        """``base_offset`` -1 where the broker told none."""
+        """``base_offset`` is -1 if the broker did not return one."""
         queue = part.queue
         self._landed(queue)
         queue.accepted = max(queue.accepted, sum(batch.size for batch in part.batches))
@@ -291,7 +291,7 @@ class Accumulator:
         return part.batches
 
     def failed(self, part: Part, error: KafkaError, now: float) -> list[Batch]:
-        """The batches that are not to be sent again."""
+        """The batches that must not be sent again."""
         queue, batches = part
         self._landed(queue)
         if error.code in _TOO_LARGE and len(batches) > 1:
@@ -302,7 +302,7 @@ class Accumulator:
         ended = []
         for batch in batches:
             if batch.done:
-                continue  # its time was up meanwhile
+                continue  # it has expired meanwhile
             if error.retriable and batch.attempts < self._retries:
                 batch.attempts += 1
                 again.append(batch)
@@ -315,23 +315,23 @@ class Accumulator:
         return ended
 
     def take_back(self, parts: Iterable[Part]) -> None:
-        """What was drained but not sent."""
+        """Put back batches that were drained but not sent."""
         for queue, batches in parts:
             self._landed(queue)
             self._put_back(queue, [batch for batch in batches if not batch.done])
 
     def _landed(self, queue: PartitionQueue) -> None:
         queue.in_flight -= 1
-        if not queue.in_flight:  # what is on trial was sent last
+        if not queue.in_flight:  # the set on trial was sent last
             queue.on_trial = False
 
     def _put_back(self, queue: PartitionQueue, batches: Iterable[Batch]) -> None:
-        """To the front, in the order they came; several requests may fail one after the other."""
+        """Put batches at the front, in their original order, even if several requests fail."""
         merged = sorted([*batches, *queue.batches], key=lambda batch: batch.number)
         queue.batches = deque(merged)
 
     def expired(self, created_before: float, why: str) -> list[Batch]:
-        """Fail what has waited since before then and is in no request."""
+        """Fail batches that have waited since before that time and are not in a request."""
         ended = []
         for queue in self._queues.values():
             while queue.batches and queue.batches[0].created < created_before:
@@ -339,7 +339,7 @@ class Accumulator:
         return ended
 
     def abandon(self, error: KafkaError) -> list[Batch]:
-        """Fail everything, also what is in flight: nobody will look at the answers."""
+        """Fail all batches, including those in flight, as answers are no longer read."""
         for queue in self._queues.values():
             queue.batches.clear()
             queue.open = None

@@ -1,7 +1,7 @@
-"""Records that travel together, and the futures of their results.
+"""Records that are sent together, and the futures of their results.
 
 A batch belongs to one partition and ends as a whole: stored from a base offset on, or failed.
-The future of a record is no more than its place in a batch. Mirrors RecordBatch and
+The future of a record only holds its position in a batch. Mirrors RecordBatch and
 FutureRecordMetadata of org.apache.kafka.clients.producer.internals.
 """
 
@@ -19,12 +19,12 @@ from kafka08.runtime import Event, Lock
 logger = logging.getLogger("org.apache.kafka.clients.producer.internals.RecordBatch")
 
 NO_OFFSET = -1
-# Whether this task is the one that ends batches: it must not wait for the end of one.
+# True in the task that ends batches: it must not wait for the end of one.
 in_callback: ContextVar[bool] = ContextVar("in_callback", default=False)
 
 
 class RecordMetadata(NamedTuple):
-    """Where a record is; offset -1 where nobody answers (acks 0)."""
+    """Where a record was stored; offset -1 if the broker does not answer (acks 0)."""
 
     topic: str
     partition: int
@@ -35,10 +35,10 @@ Callback = Callable[["RecordMetadata | None", "BaseException | None"], object]
 
 
 class Batch:
-    """Filled and ended under ``lock``; ``finish`` makes the end known.
+    """Filled and ended under ``lock``; ``finish`` reports the end.
 
-    ``created``: monotonic seconds. ``number`` is its place in the order of all batches.
-    ``keys`` is None as long as no record has one.
+    ``created``: monotonic seconds. ``number`` is its position in the order of all batches.
+    ``keys`` is None as long as no record has a key.
     """
 
     __slots__ = (
@@ -84,7 +84,7 @@ class Batch:
         self._event: Event | None = None
 
     def end(self, base_offset: int, error: BaseException | None) -> None:
-        """Under the lock, once. The records are let go."""
+        """End the batch and release its records. Called once, under the lock."""
         self.count = len(self.values)
         self.base_offset = base_offset
         self.error = error
@@ -93,7 +93,7 @@ class Batch:
         self.keys = None
 
     def finish(self) -> None:
-        """After ``end``, without the lock: callbacks first, then whoever waits."""
+        """Call callbacks, then wake waiting tasks. Called after ``end``, without the lock."""
         callbacks, self.callbacks = self.callbacks, []
         if callbacks:
             token = in_callback.set(True)
@@ -108,7 +108,7 @@ class Batch:
         return RecordMetadata(*self.tp, offset + index if offset >= 0 else NO_OFFSET)
 
     def wait(self, timeout: float | None) -> bool:
-        """Whether it ended within ``timeout`` seconds."""
+        """Wait up to ``timeout`` seconds; returns whether it ended."""
         with self._lock:
             if self.done:
                 return True
@@ -126,7 +126,7 @@ class Batch:
 
 
 def call(callback: Callback, metadata: RecordMetadata | None, error: BaseException | None) -> None:
-    """What a callback raises is logged."""
+    """Call a callback. Its exceptions are logged."""
     try:
         callback(metadata, error)
     except Exception:
@@ -146,10 +146,10 @@ class RecordFuture:
         return self._batch.done
 
     def result(self, timeout: float | None = None) -> RecordMetadata:
-        """Wait up to ``timeout`` seconds, None for as long as it takes.
+        """Wait up to ``timeout`` seconds (None: without limit) for the result.
 
-        Raises the error the record failed with, or WaitTimeoutError (a TimeoutError), after
-        which the record is still on its way.
+        Raises the record's error, or WaitTimeoutError (a TimeoutError); then the record may still
+        be sent.
         """
         error = self.exception(timeout)
         if error is not None:
@@ -159,7 +159,7 @@ class RecordFuture:
     get = result
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """The error the record failed with, None when it is stored. Waits as ``result`` does."""
+        """The record's error; None if it was stored. Waits as ``result`` does."""
         batch = self._batch
         if not batch.done and not batch.wait(timeout):
             raise WaitTimeoutError(
@@ -169,7 +169,7 @@ class RecordFuture:
         return batch.error
 
     def add_done_callback(self, callback: Callable[[RecordFuture], object]) -> None:
-        """Call ``callback(future)`` once it is done, at once if it is."""
+        """Call ``callback(future)`` when it is done, or at once if it is done already."""
         self._batch.add_callback(self._index, lambda metadata, error: callback(self))
 
     def __repr__(self) -> str:

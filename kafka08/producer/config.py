@@ -35,7 +35,7 @@ class ProducerConfig(Settings):
         "producer.type",
         SYNC,
         choices=(SYNC, ASYNC),
-        doc="sync: send returns when the brokers answered; async: send queues",
+        doc="sync: send returns when the brokers have answered; async: send queues",
     )
     request_required_acks: int = setting(
         "request.required.acks",
@@ -43,21 +43,21 @@ class ProducerConfig(Settings):
         SHORT,
         -1,
         1,
-        doc="0: no answer; 1: the leader has it; -1: the whole isr has it",
+        doc="0: no answer; 1: the leader has stored it; -1: the whole isr has stored it",
     )
     request_timeout_ms: int = setting(
         "request.timeout.ms", 10000, low=1, high=INT_MAX, doc="how long acks may take"
     )
     message_send_max_retries: int = setting(
-        "message.send.max.retries", 3, doc="further attempts for messages that failed"
+        "message.send.max.retries", 3, doc="retries for messages that failed"
     )
     retry_backoff_ms: int = setting(
-        "retry.backoff.ms", 100, doc="pause before metadata is refreshed for a further attempt"
+        "retry.backoff.ms", 100, doc="pause before metadata is refreshed for a retry"
     )
     topic_metadata_refresh_interval_ms: int = setting(
         "topic.metadata.refresh.interval.ms",
         600000,
-        doc="age of metadata at which a send refreshes it; negative: after failures only",
+        doc="age of metadata at which a send refreshes it; negative: only after failures",
     )
     compression_codec: int = setting(
         "compression.codec", 0, CODEC, doc="none, gzip, snappy or lz4, or their numbers from 0"
@@ -83,7 +83,7 @@ class ProducerConfig(Settings):
     send_buffer_bytes: int = setting(
         "send.buffer.bytes", 102400, doc="send buffer of a broker connection"
     )
-    client_id: str = setting("client.id", "", doc="the name this client gives brokers")
+    client_id: str = setting("client.id", "", doc="the client id sent to brokers")
     queue_buffering_max_ms: int = setting(
         "queue.buffering.max.ms", 5000, doc="async: longest wait for a batch to fill"
     )
@@ -93,7 +93,7 @@ class ProducerConfig(Settings):
     queue_enqueue_timeout_ms: int = setting(
         "queue.enqueue.timeout.ms",
         -1,
-        doc="async: wait for room in the queue; 0: fail at once; negative: no limit",
+        doc="async: longest wait for room in the queue; 0: fail at once; negative: no limit",
     )
     batch_num_messages: int = setting(
         "batch.num.messages", 200, doc="async: messages that make a batch"
@@ -101,7 +101,7 @@ class ProducerConfig(Settings):
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> ProducerConfig:
-        """As any settings; keys that are not ours are warned of."""
+        """As in ``Settings``; unknown keys are logged as warnings."""
         log_overrides(properties, cls.keys())
         return super().from_properties(properties)
 

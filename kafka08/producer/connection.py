@@ -1,8 +1,8 @@
 """A pipelined connection: one task writes requests while another reads responses.
 
-``network.channel`` waits for its answers; here the reader always reads, so that a broker that
-closes is noticed at once, also while nothing is outstanding. Knows no batch and no retry: what a
-request was about is ``context``, which comes back with the response.
+``network.channel`` waits for each answer. Here the reader always reads, so that a closed connection
+is noticed at once, even if no request is outstanding. Does not know batches or retries: ``context``
+is the caller's data of a request and is returned with the response.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_RESPONSE_BYTES = 16 << 20
 
 
 class Outstanding(NamedTuple):
-    """A request without its response yet; ``sent`` in monotonic seconds."""
+    """A request that awaits its response; ``sent`` in monotonic seconds."""
 
     correlation_id: int
     response: type[Any]
@@ -31,7 +31,7 @@ class Outstanding(NamedTuple):
 
 
 class Connection:
-    """Made connected. Failures raise OSError or ProtocolError; the caller then ends it."""
+    """Connects on creation. Failures raise OSError or ProtocolError; the caller then ends it."""
 
     def __init__(
         self,
@@ -61,9 +61,9 @@ class Connection:
                 self._socket.setsockopt(socket.SOL_SOCKET, option, size)
 
     def encode(self, request: Any, context: Any, *, answered: bool = True) -> bytes:
-        """The bytes to ``write``; from now on its response is due, unless it has none.
+        """The bytes to ``write``. From now on a response is expected, unless the request has none.
 
-        To be written in the order of the calls.
+        Requests must be written in the order of the calls.
         """
         self._correlation_id = number = (self._correlation_id + 1) & 0x7FFFFFFF
         parts = encode_request(request, number, self._client_id)
@@ -77,8 +77,8 @@ class Connection:
             self._socket.sendall(data)
 
     def receive(self) -> list[tuple[Any, Outstanding]]:
-        """Wait for the next responses: each with the request it belongs to, which stays in
-        ``outstanding`` until the caller removes it from the left."""
+        """Wait for the next responses. Each comes with its request, which stays in ``outstanding``
+        until the caller removes it from the left."""
         while True:
             with contextlib.suppress(TimeoutError):
                 count = self._socket.recv_into(self._decoder.get_buffer())
@@ -87,24 +87,25 @@ class Connection:
             raise ConnectionResetError(f"{self.host}:{self.port} closed the connection")
         frames = self._decoder.received(count)
         if len(frames) > len(self.outstanding):
-            raise ProtocolError(f"{self.host}:{self.port} answered what was not asked")
+            raise ProtocolError(f"{self.host}:{self.port} sent a response that was not requested")
         asked = [self.outstanding[index] for index in range(len(frames))]
         return [(_decoded(*pair), pair[1]) for pair in zip(frames, asked, strict=True)]
 
     def waiting_since(self) -> float | None:
-        """When the oldest request without an answer was sent."""
+        """The time when the oldest outstanding request was sent."""
         try:
             return self.outstanding[0].sent
         except IndexError:
             return None
 
     def abort(self) -> None:
-        """End it, from any task: who writes or receives gets an error."""
+        """End the connection, from any task: a task that writes or receives gets an error."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """The reader's last act: nobody may be inside a socket whose number is free again."""
+        """Close the socket. Only the reader calls it, at its end, as no task may use a socket whose
+        number can be reused."""
         self.abort()
         with self._writing:
             self._socket.close()

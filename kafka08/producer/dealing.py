@@ -1,4 +1,4 @@
-"""Many records at once: which of them go to a partition. Pure."""
+"""Distributes many records over partitions at once. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Share(NamedTuple):
     keys: Cells | None
 
     def sizes(self) -> list[int]:
-        """The bytes of each, uncompressed."""
+        """The uncompressed size of each record in bytes."""
         found = [MIN_ENTRY if value is None else MIN_ENTRY + len(value) for value in self.values]
         if self.keys is None:
             return found
@@ -35,8 +35,8 @@ def dealt(
     count: int,
     partitioner: Partitioner,
 ) -> Iterator[Share]:
-    """Each record goes to the partition it names, else to that of its key among ``count``, else
-    where ``unkeyed`` sends it."""
+    """Each record goes to the partition it names, else to its key's partition among ``count``,
+    else to the one that ``unkeyed`` chooses."""
     if keys is None and partitions is None:
         for partition, which in unkeyed.deal(available, len(values)):
             yield Share(partition, values[which], None)

@@ -1,6 +1,6 @@
-"""A batch of records as a message set: the same bytes as ``sets.encode_set``, sooner.
+"""Encodes a batch of records as a message set: the same bytes as ``sets.encode_set``, faster.
 
-Where it was built, ``kafka08._native.encode`` writes the entries. Knows no batch and no broker.
+If it was built, ``kafka08._native.encode`` writes the entries. Does not know batches or brokers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What only producers raise."""
+"""The errors that only producers raise."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from kafka08.errors import KafkaError, MessageSizeTooLargeError, RequestTimedOut
 
 
 class FailedToSendMessageError(KafkaError):
-    """Some messages were not accepted within all tries; it is not known which."""
+    """Some messages were not accepted within all tries. It is not known which ones."""
 
     java_class = "kafka.common.FailedToSendMessageException"
 
 
 class QueueFullError(KafkaError):
-    """The async queue had no room in time; the rest of the call's messages was not queued."""
+    """The async queue was full for too long. The rest of the call's messages was not queued."""
 
     java_class = "kafka.common.QueueFullException"
 
@@ -30,43 +30,43 @@ class ForkedProducerError(ProducerClosedError):
 
 
 class SerializationError(KafkaError):
-    """A key or value that the serializer refuses; nothing was queued."""
+    """The serializer rejected a key or value. The record was not queued."""
 
     java_class = "org.apache.kafka.common.errors.SerializationException"
 
 
 class RecordTooLargeError(MessageSizeTooLargeError):
-    """A record above max.request.size or buffer.memory; nothing was queued."""
+    """A record is larger than max.request.size or buffer.memory. It was not queued."""
 
     java_class = "org.apache.kafka.common.errors.RecordTooLargeException"
 
 
 class BufferExhaustedError(KafkaError):
-    """buffer.memory is full, and the producer was told not to wait (any longer)."""
+    """buffer.memory is full, and the producer may not wait (any longer)."""
 
     java_class = "org.apache.kafka.clients.producer.BufferExhaustedException"
 
 
 class MetadataTimeoutError(RequestTimedOutError):
-    """Nothing was learnt of a topic within metadata.fetch.timeout.ms."""
+    """No metadata of a topic arrived within metadata.fetch.timeout.ms."""
 
     java_class = "org.apache.kafka.common.errors.TimeoutException"
 
 
 class DeliveryTimeoutError(RequestTimedOutError):
-    """A record that was not acknowledged in time. It may have been stored all the same."""
+    """A record was not acknowledged in time. It may have been stored nevertheless."""
 
     java_class = "org.apache.kafka.common.errors.TimeoutException"
 
 
 class WaitTimeoutError(KafkaError, TimeoutError):
-    """The wait for a result is over; the record is still on its way."""
+    """The wait for a result timed out. The record may still be sent."""
 
     java_class = "java.util.concurrent.TimeoutException"
 
 
 class DisconnectedError(KafkaError):
-    """The connection ended before the broker answered: the records may be stored or not."""
+    """The connection ended before the broker answered. The records may or may not be stored."""
 
     retriable = True
     stale_metadata = True

@@ -1,4 +1,4 @@
-"""Sends a batch: serialise, choose partitions, one request per leader, again for what failed.
+"""Sends a batch: serialises, chooses partitions, sends one request per leader, retries failures.
 
 Mirrors kafka.producer.async.DefaultEventHandler and BrokerPartitionInfo. It does not know
 whether its batch came from one call or from a queue.
@@ -35,7 +35,7 @@ metadata_logger = logging.getLogger("kafka.producer.BrokerPartitionInfo")
 
 
 class KeyedMessage(NamedTuple):
-    """What to send. ``part_key`` chooses the partition instead of ``key``, and is not stored."""
+    """A message to send. ``part_key`` replaces ``key`` for partitioning; it is not stored."""
 
     topic: str
     value: Any
@@ -57,7 +57,7 @@ _Batches = dict[int, dict[TopicPartition, list[_Serialised]]]
 
 
 class EventHandler:
-    """One batch at a time, over the connections of ``cluster``."""
+    """Sends one batch at a time over the connections of ``cluster``."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class EventHandler:
         self._trouble = ""
 
     def handle(self, messages: Sequence[KeyedMessage]) -> None:
-        """Raises FailedToSendMessageError when some were refused to the last try."""
+        """Raises FailedToSendMessageError if messages failed at the last try too."""
         outstanding = self._serialise(messages)
         self._metrics.messages.mark(len(outstanding))
         self._metrics.bytes.mark(sum(len(message.entry[1] or b"") for message in outstanding))
@@ -109,7 +109,7 @@ class EventHandler:
             )
             raise FailedToSendMessageError(
                 f"Failed to send messages after {self._config.message_send_max_retries} tries. "
-                f"{len(outstanding)} of {len(messages)} were refused to the last: {self._trouble}"
+                f"{len(outstanding)} of {len(messages)} failed at the last try: {self._trouble}"
             )
 
     def _serialise(self, messages: Iterable[KeyedMessage]) -> list[_Serialised]:
@@ -139,7 +139,7 @@ class EventHandler:
             self._refreshed_ms = now
 
     def _refresh(self, topics: Iterable[str]) -> None:
-        """Failures are logged: old metadata may do, and the next try asks again."""
+        """Failures are logged: old metadata may suffice, and the next try refreshes it again."""
         self._sticky.clear()
         self._requests += 1
         try:
@@ -160,7 +160,7 @@ class EventHandler:
     # --- one round
 
     def _dispatch(self, messages: list[_Serialised]) -> list[_Serialised]:
-        """Send all once; the messages that failed."""
+        """Send all messages once; returns those that failed."""
         try:
             batches = self._collate(messages)
         except (UnknownTopicOrPartitionError, LeaderNotAvailableError) as error:
@@ -178,7 +178,7 @@ class EventHandler:
         return failed
 
     def _collate(self, messages: Iterable[_Serialised]) -> _Batches:
-        """Leader -> partition -> messages; -1 leads what has no leader."""
+        """Leader -> partition -> messages; the leader is -1 if there is none."""
         batches: _Batches = {}
         known: dict[str, list[PartitionMetadata]] = {}
         for message in messages:
@@ -191,7 +191,7 @@ class EventHandler:
         return batches
 
     def _choose(self, topic: str, key: Any, partitions: Sequence[PartitionMetadata]) -> int:
-        """An index into ``partitions``."""
+        """The partition, as an index into ``partitions``."""
         if key is not None:
             index = self._partitioner(key, len(partitions))
         elif topic in self._sticky:
@@ -211,7 +211,7 @@ class EventHandler:
     def _send(
         self, leader: int, batch: dict[TopicPartition, list[_Serialised]]
     ) -> Iterable[TopicPartition]:
-        """The partitions that failed."""
+        """Send to one leader; returns the partitions that failed."""
         broker = self._cluster.broker(leader)
         if broker is None:
             self._trouble = f"{_text(batch)} without a leader"

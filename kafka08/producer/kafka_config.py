@@ -1,8 +1,8 @@
 """The settings of KafkaProducer, each declared once (o.a.k.clients.producer.ProducerConfig).
 
-Names, defaults and ranges are those of 0.8.2.2. Beyond them: ``request.timeout.ms``,
-``delivery.timeout.ms`` and ``max.block.ms`` of later releases, so that no wait is without an end;
-``compressed.topics`` of the Scala producer; ``guarantee.message.order``.
+Names, defaults and ranges are those of 0.8.2.2. Added are ``request.timeout.ms``,
+``delivery.timeout.ms`` and ``max.block.ms`` of later releases, which limit every wait,
+``compressed.topics`` of the Scala producer, and ``guarantee.message.order``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UNSET = -1
 
 
 def parse_acks(text: str) -> int:
-    """all, -1, 0, 1 or a number of replicas. Raises ConfigError."""
+    """Parse all, -1, 0, 1 or a number of replicas. Raises ConfigError."""
     if text == "all":
         return ACKS_ALL
     if text.lstrip("-").isdecimal() and -1 <= int(text) <= 2**15 - 1:
@@ -32,24 +32,24 @@ def parse_acks(text: str) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class KafkaProducerConfig(Settings):
-    """Settings by attribute; ``of`` takes dotted names and Python ones alike."""
+    """Settings by attribute; ``of`` accepts dotted names and Python names."""
 
     bootstrap_servers: tuple[str, ...] = setting(
         "bootstrap.servers", kind=LIST, doc="host:port of brokers to learn the cluster from"
     )
     acks: str = setting(
-        "acks", "1", doc="0: no answer; 1: the leader has it; all or -1: the whole isr has it"
+        "acks",
+        "1",
+        doc="0: no answer; 1: the leader has stored it; all or -1: the whole isr has stored it",
     )
-    retries: int = setting(
-        "retries", 0, low=0, high=INT_MAX, doc="further attempts after errors that may pass"
-    )
+    retries: int = setting("retries", 0, low=0, high=INT_MAX, doc="retries after temporary errors")
     retry_backoff_ms: int = setting(
-        "retry.backoff.ms", 100, LONG, 0, LONG_MAX, doc="pause before a further attempt"
+        "retry.backoff.ms", 100, LONG, 0, LONG_MAX, doc="pause before a retry"
     )
     guarantee_message_order: bool = setting(
         "guarantee.message.order",
         True,
-        doc="with retries: one request at a time for a partition, so that none overtakes another",
+        doc="with retries: one request at a time for a partition, so that messages stay in order",
     )
     batch_size: int = setting(
         "batch.size", 16384, low=0, high=INT_MAX, doc="bytes of a partition's records sent at once"
@@ -61,7 +61,7 @@ class KafkaProducerConfig(Settings):
         "buffer.memory", 32 << 20, LONG, 0, LONG_MAX, doc="bytes that may wait to be acknowledged"
     )
     block_on_buffer_full: bool = setting(
-        "block.on.buffer.full", True, doc="send waits for room; false: it raises"
+        "block.on.buffer.full", True, doc="send waits for room; false: send raises an error"
     )
     max_block_ms: int = setting(
         "max.block.ms",
@@ -69,8 +69,8 @@ class KafkaProducerConfig(Settings):
         LONG,
         UNSET,
         LONG_MAX,
-        doc="how long send may wait for metadata or room; -1: metadata.fetch.timeout.ms for the "
-        "one, without end for the other",
+        doc="how long send may wait for metadata or room; -1: metadata.fetch.timeout.ms for "
+        "metadata, no limit for room",
     )
     max_request_size: int = setting(
         "max.request.size", 1 << 20, low=0, high=INT_MAX, doc="bytes of a request, and of a record"
@@ -101,7 +101,7 @@ class KafkaProducerConfig(Settings):
         high=INT_MAX,
         derive=lambda settings: settings.timeout_ms + 10000,
         default_text="timeout.ms + 10000",
-        doc="how long a broker may take to answer before its connection is given up",
+        doc="how long a broker may take to answer before its connection is closed",
     )
     delivery_timeout_ms: int = setting(
         "delivery.timeout.ms",
@@ -116,7 +116,7 @@ class KafkaProducerConfig(Settings):
         LONG,
         0,
         LONG_MAX,
-        doc="how long send waits for a topic it meets for the first time",
+        doc="how long send waits for the metadata of a new topic",
     )
     metadata_max_age_ms: int = setting(
         "metadata.max.age.ms", 300000, LONG, 0, LONG_MAX, doc="age at which metadata is refreshed"
@@ -132,13 +132,13 @@ class KafkaProducerConfig(Settings):
     )
     client_id: str = setting("client.id", "", doc="the name this client gives brokers")
     metric_reporters: tuple[str, ...] = setting(
-        "metric.reporters", (), LIST, doc="not used: metrics() tells the numbers"
+        "metric.reporters", (), LIST, doc="not used: metrics() returns the metrics"
     )
     metrics_sample_window_ms: int = setting(
-        "metrics.sample.window.ms", 30000, LONG, 0, LONG_MAX, doc="time one sample is taken over"
+        "metrics.sample.window.ms", 30000, LONG, 0, LONG_MAX, doc="duration of one sample"
     )
     metrics_num_samples: int = setting(
-        "metrics.num.samples", 2, low=1, high=INT_MAX, doc="samples that rates are made of"
+        "metrics.num.samples", 2, low=1, high=INT_MAX, doc="number of samples for rates"
     )
 
     def check(self) -> None:
@@ -153,7 +153,7 @@ class KafkaProducerConfig(Settings):
 
     @classmethod
     def of(cls, properties: Mapping[str, Any]) -> KafkaProducerConfig:
-        """From dotted names or attribute names, with texts or Python values; None is unset.
+        """Create from dotted names or attribute names, with texts or Python values; None is unset.
 
         Raises ConfigError, also for an attribute name that does not exist.
         """
@@ -186,5 +186,5 @@ def warn_of(given: Mapping[str, Any], config: KafkaProducerConfig) -> None:
             )
     if config.metric_reporters:
         logger.warning(
-            "metric.reporters names JVM classes, which are not run: ask metrics() for the numbers"
+            "metric.reporters names JVM classes, which are not run: use metrics() instead"
         )

@@ -1,7 +1,7 @@
-"""KafkaProducer: send returns at once with a future, and the records travel in batches.
+"""KafkaProducer: send returns a future at once, and records are sent in batches.
 
-Mirrors org.apache.kafka.clients.producer.KafkaProducer of 0.8.2. It joins the parts: what waits
-is in ``accumulator``, who leads in ``metadata``, what travels in ``sender``.
+Mirrors org.apache.kafka.clients.producer.KafkaProducer of 0.8.2. It joins its parts:
+``accumulator`` queues records, ``metadata`` finds leaders, ``sender`` sends batches.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ __all__ = ["KafkaProducer", "RecordFuture", "RecordMetadata"]
 
 logger = logging.getLogger("org.apache.kafka.clients.producer.KafkaProducer")
 
-# How long the interpreter's end may wait for a producer that nobody closed.
+# How long the end of the interpreter may wait for a producer that was not closed.
 AT_EXIT_S = 5.0
-# A broker that does not answer for so long is not waited for: another one may know.
+# If a broker does not answer metadata requests for so long, another one is asked.
 METADATA_TIMEOUT_MS = 10000
-# Beyond this, locks and sockets overflow; such times mean "never".
+# Longer timeouts overflow in locks and sockets; they mean "never".
 _FOREVER_S = 2_000_000.0
 _numbers = itertools.count(1)
 _alive: weakref.WeakSet[KafkaProducer] = weakref.WeakSet()
@@ -60,9 +60,9 @@ class KafkaProducer:
 
     Settings come as a mapping of dotted names, as keywords (``linger_ms=5``), or both.
     ``key_serializer`` and ``value_serializer`` are callables to bytes or None; without them keys
-    and values must be bytes. ``partitioner(key, n)`` names the partition of a serialised key (of
-    the key as given with ``partition_on_raw_key``); ``unkeyed`` makes, per topic, the chooser of
-    where records without a key go. ``connect`` and ``channel`` make connections.
+    and values must be bytes. ``partitioner(key, n)`` returns the partition of a serialised key
+    (of the original key with ``partition_on_raw_key``). ``unkeyed`` creates, per topic, the chooser
+    of partitions for records without a key. ``connect`` and ``channel`` create connections.
 
     Raises ConfigError.
     """
@@ -190,12 +190,12 @@ class KafkaProducer:
         partition: int | None = None,
         callback: Callback | None = None,
     ) -> RecordFuture:
-        """Queue one record. ``callback(metadata, error)`` is called when it has ended.
+        """Queue one record. ``callback(metadata, error)`` is called when it is stored or failed.
 
-        Waits for the metadata of a topic it meets for the first time, and for room. As in Java a
-        record that is too large, or whose topic stays unknown, fails through its future. Raises
-        SerializationError, BufferExhaustedError, ProducerClosedError, and ValueError for a
-        partition that does not exist.
+        Waits for the metadata of a new topic, and for room. As in Java a record that is too large,
+        or whose topic stays unknown, fails through its future. Raises SerializationError,
+        BufferExhaustedError, ProducerClosedError, and ValueError for a partition that does not
+        exist.
         """
         if self._refusal is not None:
             raise self._refusal()
@@ -247,11 +247,11 @@ class KafkaProducer:
         partitions: Sequence[int | None] | None = None,
         callback: Callback | None = None,
     ) -> None:
-        """Queue records of bytes, each for the partition that ``send`` would take, in order.
+        """Queue records of bytes in order, each for the partition that ``send`` would choose.
 
-        Nothing is serialised, and there are no futures: ``callback(metadata, error)`` is called for
-        the last record of each stretch that travels together. Raises as ``send``, and what the
-        future of a record that is too large, or of an unknown topic, would raise.
+        Does not serialise, and creates no futures: ``callback(metadata, error)`` is called for the
+        last record of each run that is sent together. Raises as ``send`` does, and also the errors
+        that ``send`` reports by futures (a record that is too large, an unknown topic).
         """
         if self._refusal is not None:
             raise self._refusal()
@@ -271,7 +271,7 @@ class KafkaProducer:
             self._queue_all(queue, share, callback)
 
     def _queue_all(self, queue: PartitionQueue, share: Share, callback: Callback | None) -> None:
-        """Stretch by stretch: what fits into a batch is queued at once."""
+        """Queue runs of records; each run is as long as fits into a batch."""
         sizes = share.sizes()
         if max(sizes) > self._max_record:
             self._metrics.refused(self._now())
@@ -285,7 +285,7 @@ class KafkaProducer:
                 size = ends[stop - 1] - queued
                 if accumulator.used + size > accumulator.buffer_memory:
                     self._await_room(size)
-                    continue  # the batch may have been filled or sent meanwhile
+                    continue  # the batch may be full or sent by now
                 if self._refusal is not None:
                     raise self._refusal()
                 some = share.keys and share.keys[start:stop]
@@ -327,7 +327,8 @@ class KafkaProducer:
         return RecordFuture(batch, 0)
 
     def _await_room(self, size: int) -> None:
-        """With the lock, which is let go meanwhile. Raises BufferExhaustedError."""
+        """Wait for memory. The lock is held, and released during the wait. Raises
+        BufferExhaustedError."""
         config = self.config
         accumulator = self._accumulator
         full = (
@@ -362,17 +363,17 @@ class KafkaProducer:
         finally:
             accumulator.waiting -= 1
 
-    # --- the rest
+    # --- metrics, flush, close
 
     def partitions_for(self, topic: str) -> list[PartitionMetadata]:
-        """The topic's partitions by number. Raises as an unknown topic's record fails."""
+        """The topic's partitions by number. Raises the error of an unknown topic."""
         if self._refusal is not None:
             raise self._refusal()
         found = self._topics.get(topic) or self._learn(topic)
         return list(found.shown)
 
     def metrics(self) -> dict[str, float]:
-        """The numbers of ``producer-metrics`` by name; ms, bytes, per second."""
+        """The values of ``producer-metrics`` by name; in ms, bytes, per second."""
         refreshed = self._metadata.refreshed_at
         now = self._now()
         accumulator = self._accumulator
@@ -386,7 +387,7 @@ class KafkaProducer:
         }
 
     def flush(self, timeout: float | None = None) -> None:
-        """Send everything queued so far now, and wait until it has ended, well or not.
+        """Send all queued records now, and wait until each is stored or has failed.
 
         Raises WaitTimeoutError after ``timeout`` seconds.
         """
@@ -414,9 +415,9 @@ class KafkaProducer:
         return True
 
     def close(self, timeout: float | None = None) -> None:
-        """Send what is queued, for at most ``timeout`` seconds; fail what is left; disconnect.
+        """Send queued records for at most ``timeout`` seconds, fail the rest, and disconnect.
 
-        May be repeated. Every future is done afterwards. In a callback nothing is waited for.
+        May be repeated. Every future is done afterwards. In a callback it does not wait.
         """
         calling_back = in_callback.get()
         if calling_back:
@@ -433,7 +434,7 @@ class KafkaProducer:
             self._end(timeout, join=not calling_back)
 
     def _end(self, timeout: float | None, *, join: bool) -> None:
-        """Fail what is left and stop all tasks."""
+        """Fail the remaining records and stop all tasks."""
         with self._lock:
             error = DeliveryTimeoutError(
                 f"The producer was closed before this record was acknowledged ({timeout} s given)"
@@ -467,13 +468,13 @@ def _seconds(ms: int) -> float:
 
 
 def _close_all() -> None:
-    """At the interpreter's end, while its threads still run."""
+    """Called at the end of the interpreter, while its threads still run."""
     for producer in list(_alive):
         producer.close(AT_EXIT_S)
 
 
 def _forked() -> None:
-    """In the child: locks may be held by threads that do not exist here, so none is touched."""
+    """Called in a forked child. Does not use locks: threads of the parent may hold them."""
     for producer in list(_alive):
         producer._refusal = ForkedProducerError
     _alive.clear()

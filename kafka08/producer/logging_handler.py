@@ -1,8 +1,8 @@
-"""A logging.Handler that ships records to a topic (kafka.producer.KafkaLog4jAppender).
+"""A logging.Handler that sends log records to a topic (kafka.producer.KafkaLog4jAppender).
 
-It must never harm the program that logs: nothing is raised, nothing waits longer than told, what
-cannot be shipped is dropped and counted, and how much that was is shipped once Kafka is back. The
-client's own records, and whatever is logged while a record is being shipped, are left out.
+It must not harm the program that logs: it does not raise, waits at most the configured time, and
+drops and counts records that it cannot send. The count is sent when Kafka is back. The client's own
+log records, and those logged while a record is being sent, are ignored.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _alive: weakref.WeakSet[KafkaLoggingHandler] = weakref.WeakSet()
 
 
 class KafkaLoggingHandler(logging.Handler):
-    """Ships each formatted record, as UTF-8 and without a key, to ``topic``.
+    """Sends each formatted log record, as UTF-8 and without a key, to ``topic``.
 
-    The appender's names are taken as well: brokerList, compressionType, requiredNumAcks, syncSend.
+    The appender's names are also accepted: brokerList, compressionType, requiredNumAcks, syncSend.
     ``sync_send`` (or ``producer_type="sync"``) waits for each record's acknowledgement. A call may
-    wait ``max_block_ms`` in all; after one that did in vain, records are dropped at once for ten
-    times as long. ``properties`` are further settings of KafkaProducer. The producer is made with
-    the first record, and anew in a forked child. ``dropped`` counts what was not shipped.
+    wait ``max_block_ms`` in total; after a call that timed out, records are dropped at once for ten
+    times as long. ``properties`` are further settings of KafkaProducer. The producer is created
+    with the first record, and again in a forked child. ``dropped`` counts records not sent.
 
-    Raises ConfigError for bad or missing settings.
+    Raises ConfigError for invalid or missing settings.
     """
 
     def __init__(
@@ -94,7 +94,9 @@ class KafkaLoggingHandler(logging.Handler):
             "max.block.ms": max_block_ms,
             **(properties or {}),
         }
-        KafkaProducerConfig.of(self._settings)  # refuse bad ones now, not with the first record
+        KafkaProducerConfig.of(
+            self._settings
+        )  # reject invalid settings now, not with the first record
         self._make_producer = make_producer
         self._monotonic = monotonic
         self._unreported = 0
@@ -103,13 +105,13 @@ class KafkaLoggingHandler(logging.Handler):
         _alive.add(self)
 
     def _begin_anew(self) -> None:
-        """Without a producer, with locks that nobody holds."""
+        """Reset to a state without a producer and with new locks."""
         self._producer: Any = None
         self._making = threading.Lock()
         self._counting = threading.Lock()
 
     def handle(self, record: logging.LogRecord) -> Any:
-        """As any handler, but without its lock: each would wait for all who came before it."""
+        """As in ``Handler``, but without its lock, which would make all callers wait in turn."""
         kept = self.filter(record)
         if kept:
             self.emit(kept if isinstance(kept, logging.LogRecord) else record)
@@ -138,7 +140,7 @@ class KafkaLoggingHandler(logging.Handler):
             self._send(text)
         except Exception:
             if not self._unreported:
-                self.handleError(record)  # the first of an outage
+                self.handleError(record)  # report only the first failure of an outage
             self._drop(1)
             rest = max(self._max_block * _REST_FACTOR, _SHORTEST_REST_S)
             self._resting_until = self._monotonic() + rest
@@ -158,7 +160,7 @@ class KafkaLoggingHandler(logging.Handler):
             raise future.exception(0)
 
     def _ended(self, metadata: Any, error: BaseException | None) -> None:
-        """A record that was queued and failed later; in one of the producer's tasks."""
+        """A queued record failed. Called in one of the producer's tasks."""
         if error is not None and not _emitting.get():
             self._drop(1)
 
@@ -168,7 +170,7 @@ class KafkaLoggingHandler(logging.Handler):
             self._unreported += count
 
     def _report(self, producer: Any) -> None:
-        """Ship how many records are missing; what is not shipped is told the next time."""
+        """Send the number of dropped records; if that fails, the next call sends it."""
         with self._counting:
             count, self._unreported = self._unreported, 0
 
@@ -195,7 +197,7 @@ class KafkaLoggingHandler(logging.Handler):
             raise
 
     def flush(self) -> None:
-        """Wait a little for what is queued."""
+        """Wait a short time for queued records."""
         producer = self._producer
         if producer is not None and not _emitting.get():
             try:
@@ -204,7 +206,7 @@ class KafkaLoggingHandler(logging.Handler):
                 logging.getLogger(NAME).debug("flush", exc_info=True)
 
     def close(self) -> None:
-        """Ship what is queued, for some seconds at most."""
+        """Send queued records, for some seconds at most."""
         with self._making:
             producer, self._producer = self._producer, None
         if producer is not None:
@@ -213,7 +215,7 @@ class KafkaLoggingHandler(logging.Handler):
 
 
 def _forked() -> None:
-    """In the child: the producer is the parent's, and who held the locks is not here."""
+    """Called in a forked child: the producer and the holders of locks are in the parent."""
     for handler in list(_alive):
         handler._begin_anew()
 

@@ -1,7 +1,7 @@
-"""What the producer knows of its topics: partitions, leaders, and when to ask again.
+"""The producer's metadata of its topics: partitions and leaders, and when to refresh it.
 
-One loop asks; ``send`` only looks, and waits when it meets a topic for the first time. Mirrors
-org.apache.kafka.clients.producer.internals.Metadata. Knows no record.
+One loop fetches metadata. ``send`` reads it, and waits only for a new topic. Mirrors
+org.apache.kafka.clients.producer.internals.Metadata. Does not know records.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LONGEST_WAIT_S = 3600.0
 
 
 class Topic:
-    """A topic as ``send`` needs it; ``queues`` by partition, ``available`` are those led."""
+    """A topic's data for ``send``: ``queues`` by partition; ``available`` ones have a leader."""
 
     __slots__ = ("available", "name", "queues", "shown", "unkeyed")
 
@@ -37,9 +37,9 @@ class Topic:
 
 
 class MetadataKeeper:
-    """``topics`` may be read by anybody; entries are added under the accumulator's lock.
+    """``topics`` may be read without a lock; entries are added under the accumulator's lock.
 
-    ``updated`` is called after each answer, with the leaders that have an address.
+    ``updated`` is called after each response, with the leaders that have an address.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class MetadataKeeper:
         self._refused: dict[str, KafkaError] = {}
         self._requested = False
         self._tried_at = float("-inf")
-        self._trouble = "no broker was asked yet"
+        self._trouble = "no broker has been asked yet"
         self._loop = Loop(runtime, "kafka-producer-metadata", self.work)
 
     def start(self) -> None:
@@ -83,16 +83,16 @@ class MetadataKeeper:
         self._changed.set()
 
     def request(self) -> None:
-        """What is known is stale."""
+        """Request a refresh, as the metadata is stale."""
         if not self._requested:
             self._requested = True
             self._wake.set()
 
-    # --- the side of send
+    # --- called by send
 
     def wait_for(self, name: str, timeout: float) -> Topic:
-        """The topic; asked for if unknown. Raises MetadataTimeoutError after ``timeout`` s, or
-        the error of a topic that can never be."""
+        """The topic, fetched if unknown. Raises MetadataTimeoutError after ``timeout`` s, or
+        the error of a topic that cannot exist."""
         deadline = self._clock.monotonic() + timeout
         with self._lock:
             self._waiters[name] = self._waiters.get(name, 0) + 1
@@ -118,7 +118,7 @@ class MetadataKeeper:
             left = deadline - self._clock.monotonic()
             if left <= 0 or self._loop.stopping.is_set():
                 raise MetadataTimeoutError(
-                    f"Nothing was learnt of topic {name} within {timeout * 1000:.0f} ms: "
+                    f"No metadata arrived for topic {name} within {timeout * 1000:.0f} ms: "
                     f"{self._trouble}. Check bootstrap.servers, and that the topic exists or "
                     "may be created."
                 )
@@ -127,7 +127,7 @@ class MetadataKeeper:
     # --- the loop
 
     def work(self) -> None:
-        """Refresh if it is time, else wait."""
+        """Refresh if it is due, else wait."""
         self._wake.clear()
         wait = self._due_in(self._clock.monotonic())
         if wait > 0:
@@ -144,7 +144,7 @@ class MetadataKeeper:
         return self.refreshed_at + self._max_age - now
 
     def refresh(self) -> None:
-        """Ask once. What fails is logged, and asked again after the backoff."""
+        """Fetch metadata once. A failure is logged and retried after the backoff."""
         with self._lock:
             names = sorted({*self.topics, *self._waiters})
             self._requested = False
@@ -157,7 +157,7 @@ class MetadataKeeper:
             return
         with self._lock:
             self._take(response.topics, {broker.node_id for broker in response.brokers})
-            # Only ever set here: somebody may ask anew at any moment.
+            # Only set here, not cleared: another task may request a refresh at any time.
             if self._waiters.keys() - self.topics.keys() or self._accumulator.leaderless():
                 self._requested = True
             self.refreshed_at = self._clock.monotonic()

@@ -1,8 +1,8 @@
-"""Numbers of a producer under the names of the Java one's ``producer-metrics``.
+"""The metrics of a producer under the names of the Java producer's ``producer-metrics``.
 
-Rates, averages and maxima are over the last samples, two of 30 seconds by default. Counts of
-records are taken where a request is sent, so that ``send`` pays nothing. Knows no task: calls
-come from several, and a count that two raise at once may lose one.
+Rates, averages and maxima are over the last samples, two of 30 seconds by default. Records are
+counted when a request is sent, so that ``send`` has no extra cost. There is no lock: when two tasks
+count at once, one count may be lost.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ SAMPLES = 2
 
 
 class Sensor:
-    """Sum, count and maximum of what was recorded lately; times in monotonic seconds.
+    """Sum, count and maximum of recent values; times in monotonic seconds.
 
-    ``window`` seconds make a sample; what is older than ``samples`` of them is forgotten.
+    A sample lasts ``window`` seconds; only the last ``samples`` samples are kept.
     """
 
     __slots__ = ("_span", "_windows", "total")
@@ -66,7 +66,7 @@ class Sensor:
 
 
 class ProducerMetrics:
-    """What the sender notes, and ``snapshot``."""
+    """Methods that the sender calls, and ``snapshot``."""
 
     def __init__(self, now: float, window: float = WINDOW_S, samples: int = SAMPLES) -> None:
         self._records = Sensor(now, window, samples)
@@ -110,7 +110,7 @@ class ProducerMetrics:
             self._retries.record(again, now)
 
     def refused(self, now: float) -> None:
-        """``send`` itself failed a record."""
+        """Count a record that ``send`` itself failed."""
         self._errors.record(1, now)
 
     def expired(self, ended: list[Batch], now: float) -> None:

@@ -1,8 +1,8 @@
-"""Which partition a key goes to: pure functions, bit for bit those of the JVM clients.
+"""Partitioners: pure functions with the same results as those of the JVM clients.
 
 A partitioner is any callable ``(key, num_partitions) -> partition``. Keys are hashed before
-they are serialised, as in the Scala producer; the new Java producer hashes the bytes. Nothing
-here knows which partitions have a leader.
+they are serialised, as in the Scala producer; the new Java producer hashes the bytes. These
+functions do not know which partitions have a leader.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _signed(value: int) -> int:
 
 
 def java_hash(key: object) -> int:
-    """``hashCode`` of what a Java client would hold for this Python key.
+    """``hashCode`` of the Java object that corresponds to this Python key.
 
     str is String; int is Integer, or Long when it needs 64 bits; bytes hash by content, because
     Java's identity hash of a byte[] has no counterpart. Raises TypeError for anything else.
@@ -48,7 +48,7 @@ def default_partitioner(key: object, num_partitions: int) -> int:
 
 
 def byte_array_partitioner(key: bytes, num_partitions: int) -> int:
-    """kafka.producer.ByteArrayPartitioner: what the console producer and mirror maker use."""
+    """kafka.producer.ByteArrayPartitioner, used by the console producer and mirror maker."""
     return scala_abs(java_bytes_hash(key)) % num_partitions
 
 
@@ -74,7 +74,7 @@ def murmur2_partitioner(key: bytes, num_partitions: int) -> int:
 
 
 class Unkeyed(Protocol):
-    """Where records without a key go.
+    """Chooses partitions for records without a key.
 
     ``available``: the partitions that have a leader, all of them if none has; never empty.
     """
@@ -82,7 +82,7 @@ class Unkeyed(Protocol):
     def choose(self, available: Sequence[int]) -> int: ...
 
     def deal(self, available: Sequence[int], count: int) -> Iterator[tuple[int, slice]]:
-        """As ``count`` calls of ``choose``: which of the records go to a partition."""
+        """The result of ``count`` calls of ``choose``: the records of each partition."""
         ...
 
     def refreshed(self) -> None:
@@ -90,7 +90,7 @@ class Unkeyed(Protocol):
 
 
 class RoundRobin:
-    """One partition after the other, from a random one on: the new Java producer."""
+    """One partition after the other, from a random one on, as in the new Java producer."""
 
     def __init__(self, rng: random.Random | None = None) -> None:
         self._next = (rng or random.Random()).randrange(1 << 31)
@@ -110,7 +110,7 @@ class RoundRobin:
 
 
 class StickyRandom:
-    """The same random partition until metadata is refreshed: the Scala producer."""
+    """The same random partition until metadata is refreshed, as in the Scala producer."""
 
     def __init__(self, rng: random.Random | None = None) -> None:
         self._random = rng or random.Random()

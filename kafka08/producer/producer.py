@@ -1,7 +1,7 @@
-"""The producer applications hold: send now, or queue and let a task send in batches.
+"""The Scala-style producer: sends at once, or queues messages for a task that sends batches.
 
-Mirrors kafka.producer.Producer and ProducerSendThread. How a batch reaches brokers is
-``event_handler``'s.
+Mirrors kafka.producer.Producer and ProducerSendThread. ``event_handler`` sends a batch to
+brokers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _queueing: weakref.WeakSet[Producer] = weakref.WeakSet()
 class Batcher:
     """When a batch is complete: at ``max_messages``, or ``max_ms`` after the last one left.
 
-    Pure: times are ms handed in.
+    Pure: times are arguments in ms.
     """
 
     def __init__(self, max_messages: int, max_ms: int, now_ms: int) -> None:
@@ -46,7 +46,7 @@ class Batcher:
         self._batch: list[KeyedMessage] = []
 
     def patience_ms(self, now_ms: int) -> int:
-        """How long to wait for another message."""
+        """Time in ms to wait for another message."""
         return max(0, self._sent_ms + self._max_ms - now_ms)
 
     def add(self, message: KeyedMessage) -> bool:
@@ -65,9 +65,9 @@ class Batcher:
 class Producer:
     """Sends KeyedMessages from any number of tasks; a context manager that closes.
 
-    ``partitioner``, ``encoder`` and ``key_encoder`` take the place of those the settings name.
-    It belongs to the process it was made in. What is queued when the interpreter ends gets
-    ``AT_EXIT_S`` seconds.
+    ``partitioner``, ``encoder`` and ``key_encoder`` replace those that the settings name. It can
+    be used only in the process that created it. When the interpreter ends, queued messages are
+    sent for up to ``AT_EXIT_S`` seconds.
     """
 
     def __init__(
@@ -115,10 +115,10 @@ class Producer:
             _queueing.add(self)
 
     def send(self, *messages: KeyedMessage) -> None:
-        """Sync: return once all are sent; async: once all are queued.
+        """Send messages. Returns when all are sent (sync) or queued (async).
 
         Raises FailedToSendMessageError (sync), QueueFullError (async), ProducerClosedError,
-        and what a partitioner's key or an encoder's value is refused with.
+        and the errors of the partitioner and the encoders.
         """
         if self._pid != os.getpid():
             raise ForkedProducerError()
@@ -150,7 +150,7 @@ class Producer:
             ) from None
 
     def _drain(self, queue: Queue) -> None:
-        """The sending task: until the end marker, which ``close`` puts behind the last message."""
+        """The sending task. It ends at the marker that ``close`` puts after the last message."""
         clock = self._runtime.clock
         batcher = Batcher(
             self.config.batch_num_messages, self.config.queue_buffering_max_ms, clock.millis()
@@ -178,7 +178,7 @@ class Producer:
             thread_logger.exception("Error in handling batch of %d events", len(batch))
 
     def metrics(self) -> dict[str, float]:
-        """Numbers under the names of the original's beans, per second; the queue's size."""
+        """The metrics under the names of the original's beans, per second; the queue's size."""
         queue = self._queue
         return {
             **self._metrics.numbers(),
@@ -186,9 +186,9 @@ class Producer:
         }
 
     def close(self, timeout: float | None = None) -> None:
-        """Send what is queued, for at most ``timeout`` seconds, then disconnect.
+        """Send queued messages for at most ``timeout`` seconds, then disconnect.
 
-        What is still queued then is dropped, and how much that was is logged. May be repeated.
+        The remaining messages are dropped and their number is logged. May be repeated.
         """
         if self._pid != os.getpid():
             return
@@ -207,7 +207,7 @@ class Producer:
             self._lock.release()
 
     def _wait_for_senders(self, deadline: float | None) -> None:
-        """Take the lock. Who has it may be waiting for room in the queue."""
+        """Take the lock. Its holder may be waiting for room in the queue."""
         if deadline is None or self._queue is None:
             self._lock.acquire()
             return
@@ -217,7 +217,7 @@ class Producer:
             self._runtime.sleep(_POLL_S)
 
     def _finish(self, queue: Queue, task: Task, deadline: float | None) -> None:
-        """End the sending task, behind the last message if there is time."""
+        """End the sending task, after the last message if there is time."""
         if deadline is None:
             queue.put(None)
             task.join()
@@ -248,7 +248,7 @@ class Producer:
 
 
 def _close_all() -> None:
-    """At the interpreter's end, while its threads still run."""
+    """Called at the end of the interpreter, while its threads still run."""
     for producer in list(_queueing):
         producer.close(AT_EXIT_S)
 

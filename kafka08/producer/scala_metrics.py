@@ -1,4 +1,4 @@
-"""The numbers of the Scala-style producer under the names of the original's beans.
+"""The metrics of the Scala-style producer under the names of the original's beans.
 
 Mirrors kafka.producer.ProducerTopicStats and ProducerStats, over all topics.
 """

@@ -1,9 +1,9 @@
-"""Gets drained batches to the brokers: per broker a task that writes, per connection one that
-reads, and one that watches the time.
+"""Sends drained batches to the brokers. Each broker has a task that writes, each connection a
+task that reads, and one task checks timeouts.
 
 Mirrors org.apache.kafka.clients.producer.internals.Sender and NetworkClient, with blocking
 sockets instead of a selector, so that it runs on any Runtime, and so that a broker that hangs
-holds up nobody else. What is to be sent when is the accumulator's to say.
+does not delay the others. The accumulator decides what is sent, and when.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ logger = logging.getLogger("org.apache.kafka.clients.producer.internals.Sender")
 _IDLE_S = 3600.0
 _SWEEP_S = 0.5
 _JOIN_S = 5.0
-# What a lost connection or a broken answer can raise.
+# The errors of a lost connection or a malformed response.
 _LOST = (OSError, KafkaError)
 
 
 class Link:
-    """A connection in use: what a lane reads its answers from."""
+    """A connection in use, from which a lane reads responses."""
 
     __slots__ = ("connection", "reader")
 
@@ -44,7 +44,7 @@ class Link:
 
 
 class Lane:
-    """All traffic to one broker."""
+    """The traffic to one broker."""
 
     def __init__(self, sender: Sender, node: int, runtime: Runtime) -> None:
         self.node = node
@@ -57,9 +57,9 @@ class Lane:
 
 
 class Sender:
-    """``connect(host, port)`` makes connections; ``endpoint(node)`` knows where a broker is.
+    """``connect(host, port)`` creates connections; ``endpoint(node)`` returns a broker's address.
 
-    ``stale`` is called when metadata proves to be wrong, ``room`` is set when memory came free.
+    ``stale`` is called when metadata proves wrong; ``room`` is set when memory was freed.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Sender:
         self._sweeper.start()
 
     def ensure_lanes(self, nodes: Iterable[int]) -> None:
-        """Have a lane for each of these brokers, and let all look for work."""
+        """Create a lane for each of these brokers, and wake all lanes."""
         with self._lock:
             if self._stopped:
                 return
@@ -116,7 +116,7 @@ class Sender:
         self.wake_all()
 
     def wake(self, node: int) -> None:
-        """There is something new for this broker."""
+        """Wake the lane of this broker: there is a new batch."""
         lane = self._lanes.get(node)
         if lane is None:
             self._stale()
@@ -130,7 +130,7 @@ class Sender:
             lane.wake.set()
 
     def stop(self, *, join: bool) -> None:
-        """End all tasks; what is in flight stays unanswered."""
+        """End all tasks. Requests in flight stay unanswered."""
         with self._lock:
             self._stopped = True
             lanes = list(self._lanes.values())
@@ -157,14 +157,14 @@ class Sender:
     # --- writing
 
     def serve(self, lane: Lane) -> None:
-        """One round of a lane: send what can be sent, then wait for more."""
+        """One round of a lane: send what is ready, then wait."""
         lane.wake.clear()
         wait = self._send_all(lane)
         if wait > 0 and not lane.loop.stopping.is_set():
             lane.wake.wait(wait)
 
     def _send_all(self, lane: Lane) -> float:
-        """Seconds to wait unless woken."""
+        """Send what is ready; returns the seconds to wait unless woken."""
         while not lane.loop.stopping.is_set():
             link = lane.link
             now = self._clock.monotonic()
@@ -243,7 +243,7 @@ class Sender:
     # --- reading
 
     def read(self, lane: Lane, link: Link) -> None:
-        """The task of one connection, until that ends."""
+        """The task that reads one connection until it ends."""
         connection = link.connection
         try:
             while True:
@@ -251,7 +251,7 @@ class Sender:
                     entries = _entries_for(asked.context, response)
                     with self._lock:
                         if lane.link is not link:
-                            return  # its requests were given up meanwhile
+                            return  # its requests have been given up
                         connection.outstanding.popleft()
                     self._answered(entries, asked)
                 lane.wake.set()
@@ -304,7 +304,7 @@ class Sender:
             batch.finish()
 
     def _lose(self, lane: Lane, link: Link, cause: BaseException) -> None:
-        """The connection is of no use any more: its requests failed."""
+        """Close a failed connection and fail its requests."""
         with self._lock:
             if lane.link is not link:
                 return
@@ -334,7 +334,7 @@ class Sender:
         self._sweeper.stopping.wait(_SWEEP_S)
 
     def sweep(self) -> None:
-        """Give up connections whose broker does not answer, and records that waited too long."""
+        """Close connections whose broker does not answer, and fail records that waited too long."""
         now = self._clock.monotonic()
         for lane in list(self._lanes.values()):
             link = lane.link
@@ -357,5 +357,5 @@ class Sender:
 def _entries_for(parts: list[Part], response: Any) -> dict[TopicPartition, Any]:
     entries = flatten(response.topics)
     if any(part.queue.tp not in entries for part in parts):
-        raise ProtocolError("an answer that leaves out partitions")
+        raise ProtocolError("a response without some of the requested partitions")
     return entries

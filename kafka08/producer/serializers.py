@@ -1,7 +1,7 @@
-"""Encoders by their JVM names: how keys and values become bytes.
+"""Encoders of keys and values by their JVM names.
 
-An encoder is any callable from a value to bytes or None. Where settings name a class, these
-names work, and so does ``module.attribute`` of a Python callable.
+An encoder is any callable from a value to bytes or None. Settings accept these names, and
+``module.attribute`` of a Python callable.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PARTITIONERS: dict[str, Partitioner] = {
 
 
 def identity(value: Any) -> bytes | None:
-    """kafka.serializer.DefaultEncoder. Raises TypeError for what is not bytes."""
+    """kafka.serializer.DefaultEncoder. Raises TypeError for other types than bytes."""
     if value is None or isinstance(value, bytes):
         return value
     if isinstance(value, bytearray | memoryview):
@@ -54,7 +54,7 @@ def string_encoder(encoding: str = "UTF8") -> Encoder:
 
 
 def encoder_named(name: str, encoding: str = "UTF8") -> Encoder:
-    """The encoder a setting names. Raises ConfigError when there is none."""
+    """The encoder a setting names. Raises ConfigError if it does not exist."""
     if name == "kafka.serializer.StringEncoder":
         return string_encoder(encoding)
     known: Mapping[str, Encoder] = {
@@ -68,13 +68,13 @@ def encoder_named(name: str, encoding: str = "UTF8") -> Encoder:
 
 
 def partitioner_named(name: str) -> Partitioner:
-    """The partitioner a setting names. Raises ConfigError when there is none."""
+    """The partitioner a setting names. Raises ConfigError if it does not exist."""
     found: Partitioner = PARTITIONERS.get(name) or load(name)
     return found
 
 
 def load(name: str) -> Any:
-    """``module.attribute``. Raises ConfigError when it does not exist."""
+    """Import ``module.attribute``. Raises ConfigError if it does not exist."""
     module, _, attribute = name.rpartition(".")
     try:
         return getattr(importlib.import_module(module), attribute)
@@ -83,7 +83,7 @@ def load(name: str) -> Any:
 
 
 def serializer_of(given: Encoder | str | None) -> Encoder | None:
-    """None where bytes are taken as they are."""
+    """The serializer; None if keys or values must be bytes."""
     if isinstance(given, str):
         encoder = encoder_named(given)
         return None if encoder is encoder_named("kafka.serializer.DefaultEncoder") else encoder
@@ -91,7 +91,7 @@ def serializer_of(given: Encoder | str | None) -> Encoder | None:
 
 
 def serialized(what: str, data: Any, serializer: Encoder | None) -> bytes | None:
-    """What ``serializer`` makes of a key or value. Raises SerializationError."""
+    """A key or value serialised by ``serializer``. Raises SerializationError."""
     if serializer is not None:
         try:
             data = serializer(data)
