@@ -26,7 +26,7 @@ from kafka08.log.disk import is_shortage
 from kafka08.message.sets import encode_set, iter_messages
 from kafka08.protocol.codec import decode, encode
 from kafka08.protocol.schemas import OffsetKey, OffsetValue
-from kafka08.runtime import Runtime
+from kafka08.runtime import Runtime, Task
 from kafka08.server.acks import await_acks
 from kafka08.server.replica_manager import ReplicaManager
 
@@ -100,7 +100,8 @@ class OffsetManager:
         self._cache: dict[int, dict[GroupPartition, _Cached]] = {}
         # Partitions being loaded, each with the leader epoch the load belongs to.
         self._loading: dict[int, int] = {}
-        self._stopping = False
+        self._loads: dict[tuple[int, int], Task] = {}  # by partition and leader epoch
+        self._stopping = runtime.event()
 
     def partition_for(self, group: str) -> TopicPartition:
         count = self._config.offsets_topic_num_partitions
@@ -172,19 +173,22 @@ class OffsetManager:
         number = partition.topic_partition.partition
         self._cache.pop(number, None)
         if leads:
-            self._loading[number] = partition.leader_epoch
-            self._runtime.spawn(f"offsets-load-{number}", self._load, partition)
+            epoch = self._loading[number] = partition.leader_epoch
+            self._loads[number, epoch] = self._runtime.spawn(
+                f"offsets-load-{number}", self._load, partition, epoch
+            )
         else:
             self._loading.pop(number, None)
 
-    def _load(self, partition: Partition) -> None:
-        number, epoch = partition.topic_partition.partition, partition.leader_epoch
+    def _load(self, partition: Partition, epoch: int) -> None:
+        number = partition.topic_partition.partition
         try:
             while not self._has_read_log(partition, number, epoch):
-                self._runtime.sleep(_LOAD_RETRY_SECONDS)
+                self._stopping.wait(_LOAD_RETRY_SECONDS)
         except Exception:
             logger.exception("Error in loading offsets from %s", partition.topic_partition)
         finally:
+            self._loads.pop((number, epoch), None)
             if self._loading.get(number) == epoch:
                 del self._loading[number]
 
@@ -207,7 +211,7 @@ class OffsetManager:
         # A new leader's high watermark lags behind what the old one has acknowledged; all that
         # this leadership began with will be committed or the leadership is over.
         end = max(partition.high_watermark, partition.leadership_start)
-        while offset < end and not self._stopping:
+        while offset < end and not self._stopping.is_set():
             self._replicas.read_in(partition, log, offset, max_bytes)
             self._runtime.sleep(0)
             if self._loading.get(number) != epoch or not partition.is_leader:
@@ -269,4 +273,6 @@ class OffsetManager:
 
     def stop(self) -> None:
         """Let loads end."""
-        self._stopping = True
+        self._stopping.set()
+        for task in list(self._loads.values()):
+            task.join()
