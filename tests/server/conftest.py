@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.server.disks import Disks
 from tests.server.support import Rig
 
 
@@ -25,3 +26,8 @@ def make_rig(tmp_path: Path) -> Iterator[Callable[..., Rig]]:
 @pytest.fixture
 def rig(make_rig: Callable[..., Rig]) -> Rig:
     return make_rig()
+
+
+@pytest.fixture
+def disks(make_rig: Callable[..., Rig], tmp_path: Path) -> Iterator[Disks]:
+    yield Disks(make_rig(log_dirs=f"{tmp_path / 'a'},{tmp_path / 'b'}"), tmp_path)

@@ -22,8 +22,8 @@ from kafka08.protocol.schemas import (
 from kafka08.server.log_tasks import LogTasks
 from kafka08.server.offset_manager import Committed, GroupPartition
 from tests.log.dead_disk import Dead
+from tests.server.disks import T0, Disks, one
 from tests.server.support import PEER, Rig
-from tests.server.test_log_dirs import T0, Disks, one
 
 OFFSETS = TopicPartition(OFFSETS_TOPIC, 0)
 
