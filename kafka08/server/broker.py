@@ -69,7 +69,7 @@ from kafka08.server.rebuild import ConsumerView
 from kafka08.server.replica_manager import ReplicaManager
 from kafka08.server.roles import Roles
 from kafka08.server.session import SessionKeeper
-from kafka08.server.topic_configs import TopicConfigs
+from kafka08.server.topic_configs import TopicConfigManager
 from kafka08.server.topic_creator import TopicCreator
 from kafka08.server.zk_offsets import ZkOffsets
 from zk.client import ZkClient
@@ -117,7 +117,7 @@ class KafkaServer:
         self._started("the logs", lambda: runtime.blocking(log_manager.close))
 
         scheduler = Scheduler(runtime)
-        topic_configs = TopicConfigs(config, runtime, zk, log_manager.logs)
+        topic_configs = TopicConfigManager(config, runtime, zk, log_manager.logs)
         creator = TopicCreator(zk, config)
         metadata_cache = MetadataCache()
         effects = Effects(runtime)
@@ -348,7 +348,7 @@ class KafkaServer:
         roles: Roles,
         retries: PartitionRetries,
         controller: Controller,
-        topic_configs: TopicConfigs,
+        topic_configs: TopicConfigManager,
         log_dirs: LogDirs,
     ) -> SessionKeeper:
         return SessionKeeper(

@@ -44,7 +44,7 @@ from kafka08.server.replica_manager import ReplicaManager
 logger = logging.getLogger("kafka.server.ReplicaManager")
 state_change_logger = logging.getLogger("state.change.logger")
 
-TopicConfigs = Callable[[str], LogConfig]
+ReadLogConfig = Callable[[str], LogConfig]
 
 
 class FetcherControl(Protocol):
@@ -71,7 +71,7 @@ class Roles:
         clock: Clock,
         replicas: ReplicaManager,
         metadata_cache: MetadataCache,
-        log_config: TopicConfigs,
+        log_config: ReadLogConfig,
         checkpoints: HwCheckpoints,
         fetchers: FetcherControl,
         offsets: LeadershipControl,

@@ -28,7 +28,7 @@ _CHANGED, _STOP = "changed", "stop"
 _RETRY_SECONDS = 1.0
 
 
-class TopicConfigs:
+class TopicConfigManager:
     """What topics override of the broker's defaults.
 
     ``logs`` is the live mapping of open logs; their ``config`` is replaced when it changes.

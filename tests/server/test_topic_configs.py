@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka08.common import TopicPartition
-from kafka08.server.topic_configs import NOTIFICATION_EXPIRY_MS, TopicConfigs
+from kafka08.server.topic_configs import NOTIFICATION_EXPIRY_MS, TopicConfigManager
 from tests.server.support import Rig
 from zk import znodes
 from zk.errors import SessionExpiredError, ZkConnectionError
@@ -17,7 +17,7 @@ class Followed:
         rig.clock.now = 0  # when all the fake's nodes are made
         for topic in ("t", "u"):
             rig.lead(topic)
-        self.configs = TopicConfigs(rig.config, rig.runtime, rig.zk, rig.logs.logs)  # type: ignore[arg-type]
+        self.configs = TopicConfigManager(rig.config, rig.runtime, rig.zk, rig.logs.logs)  # type: ignore[arg-type]
 
     def store(self, topic: str, data: bytes) -> None:
         self.rig.zk.create_or_set(znodes.topic_config_path(topic), data)
