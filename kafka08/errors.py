@@ -1,8 +1,8 @@
-"""Every error the wire can carry: one class per code, and the table between the two.
+"""Every error of the protocol: one class per code, and the table between the two.
 
-Mirrors kafka.common.ErrorMapping of 0.8.2.2. Callers ask an error about itself (``retriable``,
-``stale_metadata``) instead of listing classes. Errors that never travel are subclasses of
-KafkaError without a code of their own; on the wire they are -1.
+Mirrors kafka.common.ErrorMapping of 0.8.2.2. Callers use an error's attributes (``retriable``,
+``stale_metadata``) instead of listing classes. Errors without a code of their own are subclasses of
+KafkaError; on the wire they are -1.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class KafkaError(Exception):
 
 
 class UnknownError(KafkaError):
-    """-1: anything that 0.8.2.2 does not map."""
+    """-1: any error that 0.8.2.2 does not map."""
 
 
 class OffsetOutOfRangeError(KafkaError):
@@ -161,13 +161,13 @@ class NotEnoughReplicasAfterAppendError(KafkaError):
 
 
 class ProtocolError(KafkaError):
-    """The peer broke the protocol: its connection cannot go on."""
+    """The peer violated the protocol: its connection must be closed."""
 
     text = "The peer sent bytes that break the protocol"
 
 
 class ConfigError(KafkaError):
-    """A setting is missing or has a bad value; the text names key, value and range."""
+    """A setting is missing or has an invalid value; the text names key, value and range."""
 
     text = "The configuration is invalid"
     java_class = "kafka.common.InvalidConfigException"
@@ -216,7 +216,7 @@ BY_CODE: dict[int, type[KafkaError]] = {
 
 
 def for_code(code: int, message: str | None = None) -> KafkaError:
-    """The error a wire code stands for; codes 0.8.2.2 does not know become UnknownError."""
+    """The error of a wire code; codes that 0.8.2.2 does not know become UnknownError."""
     error = BY_CODE.get(code, UnknownError)
     return error(message) if message else error()
 

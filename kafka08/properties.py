@@ -1,6 +1,6 @@
-"""Java's .properties format, read as java.util.Properties.load reads it.
+"""Reads Java's .properties format as java.util.Properties.load does.
 
-Knows nothing of what the keys mean.
+Does not interpret the keys.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def load(path: str | Path) -> dict[str, str]:
 def parse(text: str) -> dict[str, str]:
     """Keys and values in order of first appearance; the last value of a repeated key wins.
 
-    Blanks around the separator go, blanks at the end of a value stay.
+    Blanks around the separator are removed, blanks at the end of a value are kept.
     """
     properties: dict[str, str] = {}
     for line in _logical_lines(text):

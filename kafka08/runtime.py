@@ -1,9 +1,8 @@
-"""Where concurrency comes from: clocks, tasks, events, locks, queues, sockets, blocking calls.
+"""Concurrency: clocks, tasks, events, locks, queues, sockets, blocking calls.
 
-Everything above asks a Runtime for these and so runs unchanged on greenlets (the broker), on
-plain threads (clients in notebooks and Spark executors) and, with a fake, in tests that never
-sleep. gevent is named here, in ``network`` and in ``zk.client`` only, and imported when first
-asked for.
+Other modules get these from a Runtime. So they run unchanged on greenlets (the broker), on plain
+threads (clients in notebooks and Spark executors) and, with a fake, in tests that never sleep.
+gevent is named only here, in ``network`` and in ``zk.client``, and imported on first use.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ logger = logging.getLogger("kafka.utils.KafkaScheduler")
 
 
 class Clock(Protocol):
-    """Time as an argument (kafka.utils.Time)."""
+    """A clock that can be passed as an argument (kafka.utils.Time)."""
 
     def millis(self) -> int:
         """Wall clock, ms since the epoch."""
 
     def monotonic(self) -> float:
-        """Seconds that never go back."""
+        """Seconds of a monotonic clock."""
 
 
 class SystemClock:
@@ -66,7 +65,7 @@ class Queue(Protocol):
 
 
 class Task(Protocol):
-    """Something spawned. Its owner joins it."""
+    """A spawned thread or greenlet. Its owner joins it."""
 
     name: str
 
@@ -75,7 +74,7 @@ class Task(Protocol):
 
 
 class Runtime(Protocol):
-    """What a host for the broker or a client offers."""
+    """The interface that the broker and clients run on."""
 
     clock: Clock
 
@@ -115,7 +114,7 @@ class _ThreadTask:
 
 
 class ThreadRuntime:
-    """Plain threads: what clients use unless told otherwise."""
+    """Plain threads: the default of clients."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self.clock: Clock = clock or SystemClock()
@@ -158,7 +157,7 @@ class _GreenletTask:
 def _outcome(
     function: Callable[..., T], args: tuple[Any, ...]
 ) -> tuple[T | None, BaseException | None]:
-    """(result, None) or (None, what was raised)."""
+    """(result, None) or (None, the exception)."""
     try:
         return function(*args), None
     except BaseException as error:
@@ -166,7 +165,7 @@ def _outcome(
 
 
 class GeventRuntime:
-    """Greenlets: what the broker runs on. Blocking calls go to ``threads`` real threads."""
+    """Greenlets: the runtime of the broker. Blocking calls run on ``threads`` real threads."""
 
     def __init__(self, threads: int = 10, clock: Clock | None = None) -> None:
         import gevent
@@ -204,7 +203,7 @@ class GeventRuntime:
         return _connect(self._gevent.socket, host, port, timeout)
 
     def blocking(self, function: Callable[..., T], *args: Any) -> T:
-        # Errors travel as values: those that are raised gevent prints, with a traceback, on stderr.
+        # Errors are passed as values: gevent prints raised ones on stderr, with a traceback.
         result, error = self._pool.apply(_outcome, (function, args))
         if error is not None:
             try:
@@ -214,7 +213,7 @@ class GeventRuntime:
         return result  # type: ignore[no-any-return]
 
     def on_signal(self, number: int, function: Callable[..., Any], *args: Any) -> None:
-        """Call ``function`` on a greenlet when the process gets that signal."""
+        """Call ``function`` on a greenlet when the process receives the signal."""
         self._gevent.signal_handler(number, function, *args)
 
     def close(self) -> None:
@@ -222,11 +221,11 @@ class GeventRuntime:
 
 
 class Loop:
-    """One named background loop: owned, started once, stopped for sure.
+    """One named background loop with an owner. It is started once.
 
-    ``work`` is called again and again until ``stop``; it should return within a second or two,
-    or wait on ``stopping``. An exception is logged and the loop goes on after ``backoff_ms``
-    (kafka.utils.ShutdownableThread died instead). ``stop`` joins.
+    ``work`` is called repeatedly until ``stop``. It should return within a second or two,
+    or wait on ``stopping``. An exception is logged and the loop continues after ``backoff_ms``
+    (kafka.utils.ShutdownableThread ends instead). ``stop`` joins.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""How a setting is declared once and then parsed, checked, resolved and described.
+"""Declares settings once, and parses, checks, resolves and describes them.
 
 A settings class is a frozen dataclass on ``Settings`` whose fields are made by ``setting``::
 
@@ -10,7 +10,7 @@ A settings class is a frozen dataclass on ``Settings`` whose fields are made by 
     ConsumerConfig.from_properties({"group.id": "g", "fetch.wait.max.ms": "50"})
     ConsumerConfig(group_id="g", fetch_wait_max_ms=50)
 
-Mirrors kafka.utils.VerifiableProperties. Knows no setting, file or logger's level.
+Mirrors kafka.utils.VerifiableProperties. Does not know particular settings, files or log levels.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class NumberFormatError(ConfigError):
 
 
 class UnknownConfigError(ConfigError):
-    """A topic setting of a name that does not exist."""
+    """A topic setting with an unknown name."""
 
     java_class: ClassVar[str] = "java.lang.IllegalArgumentException"
 
@@ -86,12 +86,12 @@ def _parse_boolean(text: str) -> bool:
 
 
 def parse_list(text: str) -> tuple[str, ...]:
-    """Comma-separated words, blanks around them and empty ones dropped (Utils.parseCsvList)."""
+    """Comma-separated words without surrounding blanks and empty words (Utils.parseCsvList)."""
     return tuple(word for word in _COMMA.split(text.strip()) if word)
 
 
 def parse_map(text: str) -> dict[str, int]:
-    """``name:number`` pairs; the last colon counts, so names may hold some (Utils.parseCsvMap)."""
+    """``name:number`` pairs, split at the last colon, as in Utils.parseCsvMap."""
     pairs = {}
     for word in parse_list(text):
         name, colon, number = word.rpartition(":")
@@ -102,7 +102,7 @@ def parse_map(text: str) -> dict[str, int]:
 
 
 def parse_codec(text: str) -> int:
-    """A codec's number from its name, any case, or its number (kafka.message.CompressionCodec)."""
+    """A codec's number from its name in any case, or number (kafka.message.CompressionCodec)."""
     if text.lower() in COMPRESSION_CODECS:
         return COMPRESSION_CODECS[text.lower()]
     if text in ("0", "1", "2", "3"):
@@ -134,7 +134,7 @@ _WHAT = {
 
 
 class Setting(NamedTuple):
-    """What ``setting`` was told; kept in the dataclass field's metadata."""
+    """The declaration of a setting, stored in the dataclass field's metadata."""
 
     key: str
     kind: Kind
@@ -194,8 +194,8 @@ def setting(
     """A dataclass field for one key.
 
     ``kind`` follows from the default when not given (a required one is a string). ``low`` and
-    ``high`` are inclusive. ``derive`` computes the value from the settings declared so far when
-    the key is absent; ``default_text`` tells the reader of the docs what it does.
+    ``high`` are inclusive. If the key is absent, ``derive`` computes the value from the settings
+    declared before it; ``default_text`` describes that in the docs.
     """
     kind = kind or _KIND_OF_DEFAULT.get(type(default), STRING)
     described = Setting(
@@ -220,7 +220,7 @@ def setting(
 
 
 def value_of(key: str) -> Callable[[Any], Any]:
-    """A ``derive`` that takes over another setting's value."""
+    """A ``derive`` that uses another setting's value."""
     attribute = key.replace(".", "_")
     return lambda settings: getattr(settings, attribute)
 
@@ -232,7 +232,7 @@ S = TypeVar("S", bound="Settings")
 class Settings:
     """Base of every settings class. Values are resolved and checked on construction.
 
-    A derived value may leave the range of its own key: hours outgrow an int of milliseconds.
+    A derived value may exceed the range of its own key: hours in ms may not fit an int.
     """
 
     def __post_init__(self) -> None:
@@ -246,7 +246,7 @@ class Settings:
         self.check()
 
     def check(self) -> None:
-        """For subclasses: checks that concern more than one setting. Raises ConfigError."""
+        """For subclasses: checks of more than one setting. Raises ConfigError."""
 
     @classmethod
     def settings(cls) -> dict[str, Setting]:
@@ -259,7 +259,7 @@ class Settings:
 
     @classmethod
     def from_properties(cls: type[S], properties: Mapping[str, str]) -> S:
-        """Parse texts; keys that are not ours are left alone. Raises ConfigError."""
+        """Parse texts; unknown keys are ignored. Raises ConfigError."""
         values = {}
         for attribute, described in cls.settings().items():
             if described.key in properties:
@@ -270,9 +270,9 @@ class Settings:
 
 
 def log_overrides(properties: Mapping[str, str], known: Collection[str]) -> None:
-    """Log what was set, key by key, and warn of keys that nobody reads.
+    """Log each key that was set, and warn of unknown keys.
 
-    Keys starting with ``external`` are another program's (VerifiableProperties.verify).
+    Keys starting with ``external`` belong to another program (VerifiableProperties.verify).
     """
     _log.info("Verifying properties")
     for key in sorted(properties):

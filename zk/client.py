@@ -1,9 +1,9 @@
 """A ZooKeeper session: blocking calls with a bound, and session states as callbacks.
 
-Wraps kazoo, on threads or on greenlets, and mirrors what 0.8.2.2 gets from zkclient with one
-difference: zkclient blocks for ever while ZooKeeper is away, these calls give up after
-``call_timeout_ms`` and at once when the session expires or the client is closed. At the end of a
-process ``hurry`` makes them give up sooner. Knows nothing of what the nodes mean.
+Wraps kazoo, on threads or on greenlets, and mirrors 0.8.2.2's use of zkclient with one difference:
+zkclient blocks indefinitely while ZooKeeper is not reachable. These calls fail after
+``call_timeout_ms``, and at once if the session expires or the client is closed. At the end of a
+process ``hurry`` makes them fail sooner. Does not interpret nodes.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ Watch = Callable[[Any], None]
 CHANGED, CHILD, or NONE when the connection that held the watch is gone. Must not block."""
 
 NOTICE_S = 0.25
-"""How soon a call under way notices ``hurry``."""
+"""Seconds until a running call notices ``hurry``."""
 
-# What servers take in one request unless they are told otherwise, and so what clients may send.
+# The default limit of servers for one request, and so of clients.
 _JUTE_MAXBUFFER = 0xFFFFF
 _JUTE_OPTION = re.compile(r"-Djute\.maxbuffer=(\d{1,10})(?!\S)")
 _OVERHEAD = 64  # the header, flags and access control list of a request or of one operation
@@ -65,7 +65,7 @@ _ERRORS: dict[type[Exception], type[ZkError]] = {
 
 
 class SessionState(enum.Enum):
-    """What happened to the session. EXPIRED: it ended, and a new one stands by now."""
+    """A state of the session. EXPIRED: it ended, and a new one has replaced it."""
 
     CONNECTED = "SyncConnected"
     SUSPENDED = "Disconnected"
@@ -73,7 +73,7 @@ class SessionState(enum.Enum):
 
 
 class Stat(NamedTuple):
-    """ZooKeeper's account of a node; times in ms, ``ephemeral_owner`` 0 if persistent."""
+    """ZooKeeper's metadata of a node; times in ms, ``ephemeral_owner`` 0 if persistent."""
 
     czxid: int
     mzxid: int
@@ -89,7 +89,7 @@ class Stat(NamedTuple):
 
 
 class _Hurry(NamedTuple):
-    """Since when (monotonic) and how many seconds a call may wait."""
+    """The start of a call (monotonic) and the seconds it may wait."""
 
     since: float
     timeout: float
@@ -123,7 +123,7 @@ Op = CreateOp | SetOp | DeleteOp | CheckOp
 
 
 def _largest_request() -> int:
-    """The bytes a request may have: jute.maxbuffer, from KAFKA_OPTS as the original's."""
+    """The largest size of a request: jute.maxbuffer from KAFKA_OPTS, as in the original."""
     found = _JUTE_OPTION.findall(os.environ.get("KAFKA_OPTS", ""))
     return int(found[-1]) if found else _JUTE_MAXBUFFER
 
@@ -133,11 +133,11 @@ def _handler(gevent: bool) -> Any:
         from kazoo.handlers.gevent import SequentialGeventHandler
 
         class Handler(SequentialGeventHandler):  # type: ignore[misc]
-            """Asks the kernel first what is ready.
+            """Asks the kernel first which sockets are ready.
 
-            kazoo selects twice per request, and gevent makes a new selector each time: half the
-            time of reading many nodes. What is ready is bounded by the requests under way, so
-            others get their turn.
+            kazoo selects twice per request, and gevent creates a new selector each time, which
+            takes half the time of reading many nodes. The number of ready sockets is bounded by
+            the requests in flight, so other greenlets get their turn.
             """
 
             def select(
@@ -164,9 +164,10 @@ class ZkClient:
     ``gevent``: run on greenlets of the caller's hub. ``call_timeout_ms`` bounds every call,
     default the session timeout. ``create_chroot``: make the chroot's nodes in ``start``.
 
-    Every call may raise ZkConnectionError, ZkClosedError and SessionExpiredError. A call cut
-    off by a connection loss is repeated; of an error met then, ``after_loss`` is true. Writes
-    that servers would answer by closing the connection are not sent: DataTooLargeError.
+    Every call may raise ZkConnectionError, ZkClosedError and SessionExpiredError. A call
+    interrupted by a connection loss is repeated; an error of the repeated call has ``after_loss``
+    set. Writes that are so large that servers would close the connection raise DataTooLargeError
+    and are not sent.
     """
 
     def __init__(
@@ -208,7 +209,7 @@ class ZkClient:
     # --- life
 
     def start(self) -> ZkClient:
-        """Connect. Raises ZkConnectionError when that takes longer than its timeout."""
+        """Connect. Raises ZkConnectionError if that takes longer than its timeout."""
         timeout = self._connection_timeout_ms / 1000
         self._zk.start_async().wait(min(timeout, self._hurry.timeout) if self._hurry else timeout)
         if not self._zk.connected:
@@ -230,9 +231,10 @@ class ZkClient:
             self._zk.chroot = chroot
 
     def hurry(self, timeout_s: float) -> None:
-        """Give up on a ZooKeeper that does not answer a call for so long; for the end of a process.
+        """Limit how long calls wait for ZooKeeper; used at the end of a process.
 
-        That holds for calls under way too. After the first call without an answer none waits.
+        The limit also applies to running calls. After the first call without an answer no call
+        waits.
         """
         self._hurry = _Hurry(time.monotonic(), timeout_s)
 
@@ -263,7 +265,7 @@ class ZkClient:
             return False
 
     def on_state(self, callback: Callable[[SessionState], None]) -> None:
-        """Have ``callback`` called at each change from now on. It must only enqueue."""
+        """Call ``callback`` at each change from now on. It must only enqueue."""
         self._listeners.append(callback)
 
     @property
@@ -302,7 +304,7 @@ class ZkClient:
         issue: Callable[[], Any],
         finish: Callable[[Any, bool], Any] | None = None,
     ) -> Any:
-        """The result of the request ``issue`` sends, repeated after connection losses.
+        """The result of the request that ``issue`` sends; repeated after connection losses.
 
         ``finish(result, after_loss)`` may replace it or raise.
         """
@@ -328,7 +330,7 @@ class ZkClient:
                 raise _translate(error, path, after_loss) from None
 
     def _remaining(self, begin: float) -> float:
-        """Seconds for which a call that began then may still wait; 0 or less: none."""
+        """The seconds that a call may still wait; 0 or less: it may not wait."""
         end = begin + self._call_timeout
         if self._hurry is not None:
             end = min(end, max(begin, self._hurry.since) + self._hurry.timeout)
@@ -347,7 +349,7 @@ class ZkClient:
                 self._give_up()
                 raise ZkConnectionError(path=path)
             if self._connected.is_set():
-                # kazoo has lost the connection but not said so yet.
+                # kazoo has lost the connection but has not reported it yet.
                 self._handler.sleep_func(0.01)
             else:
                 self._connected.wait(min(remaining, NOTICE_S))
@@ -355,7 +357,7 @@ class ZkClient:
     # --- reading
 
     def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, Stat]:
-        """Data and stat. Raises NoNodeError, and then arms no watch."""
+        """Data and stat. Raises NoNodeError; then the watch is not armed."""
         data, stat = self._call(path, lambda: self._zk.get_async(path, watch=watch))
         return data or b"", Stat(*stat)
 
@@ -371,12 +373,12 @@ class ZkClient:
         return Stat(*stat) if stat else None
 
     def children(self, path: str, watch: Watch | None = None) -> list[str]:
-        """Names in no order. Raises NoNodeError, and then arms no watch."""
+        """Names in no particular order. Raises NoNodeError; then the watch is not armed."""
         found = self._call(path, lambda: self._zk.get_children_async(path, watch=watch))
         return list(found)
 
     def children_if_exists(self, path: str) -> list[str]:
-        """Names, none if the node does not exist."""
+        """Names; empty if the node does not exist."""
         try:
             return self.children(path)
         except NoNodeError:
@@ -403,11 +405,11 @@ class ZkClient:
         sequence: bool = False,
         makepath: bool = False,
     ) -> str:
-        """Create a node, with ``makepath`` its missing parents too; its path is returned.
+        """Create a node, with ``makepath`` also its missing parents; returns its path.
 
-        Raises NodeExistsError, NoNodeError (no parent), EphemeralParentError. A node found
-        after a connection loss that has our bytes (and, ephemeral, our session) is ours. A
-        ``sequence`` node may come to exist twice.
+        Raises NodeExistsError, NoNodeError (no parent), EphemeralParentError. After a connection
+        loss an existing node with our bytes (and our session, if ephemeral) counts as created by
+        this call. A ``sequence`` node may be created twice.
         """
         self._check_size((path, data))
         try:
@@ -454,7 +456,7 @@ class ZkClient:
         return Stat(*stat)
 
     def create_or_set(self, path: str, data: bytes) -> int:
-        """Store ``data`` come what may; the version (ZkUtils.updatePersistentPath)."""
+        """Store ``data`` unconditionally; returns the version (ZkUtils.updatePersistentPath)."""
         try:
             return self.set(path, data).version
         except NoNodeError:
@@ -496,7 +498,7 @@ class ZkClient:
         return False, -1
 
     def delete(self, path: str, version: int = -1) -> None:
-        """Raises NoNodeError (unless a try cut off may have succeeded), BadVersionError,
+        """Raises NoNodeError (unless an interrupted try may have succeeded), BadVersionError,
         NotEmptyError."""
         try:
             self._call(path, lambda: self._zk.delete_async(path, version))
@@ -505,7 +507,7 @@ class ZkClient:
                 raise
 
     def delete_if_exists(self, path: str) -> bool:
-        """Whether there was a node to delete (ZkUtils.deletePath)."""
+        """Delete a node if it exists; returns whether it did (ZkUtils.deletePath)."""
         try:
             self.delete(path)
         except NoNodeError:
@@ -513,16 +515,16 @@ class ZkClient:
         return True
 
     def delete_recursive(self, path: str) -> None:
-        """Delete a node and all below it; no node is fine."""
+        """Delete a node and its descendants, if it exists."""
         for child in self.children_if_exists(path):
             self.delete_recursive(f"{path.rstrip('/')}/{child}")
         self.delete_if_exists(path)
 
     def multi(self, ops: Sequence[Op]) -> list[Any]:
-        """All or nothing. Per op: the path created, the Stat of a set, True.
+        """Run all operations or none. Returns for each the created path, a set's Stat, or True.
 
-        Raises the error of the first op that failed, with that op's ``path``. With
-        ``after_loss`` the whole transaction may have been carried out before.
+        Raises the error of the first operation that failed, with its ``path``. With
+        ``after_loss`` an earlier try may have carried out the whole transaction.
         """
         self._check_size(*((op.path, getattr(op, "data", b"")) for op in ops))
 
@@ -538,10 +540,10 @@ class ZkClient:
             for op, result in zip(ops, results, strict=True)
         ]
 
-    # --- what only a shell asks for
+    # --- used only by the ZooKeeper shell
 
     def sync(self, path: str) -> None:
-        """Have the server catch up with the ensemble's leader."""
+        """Let the server catch up with the ensemble's leader."""
         self._call(path, lambda: self._zk.sync_async(path))
 
     def get_acl(self, path: str) -> tuple[list[tuple[int, str, str]], Stat]:
@@ -577,7 +579,7 @@ def _add(transaction: Any, op: Op) -> None:
 
 
 def _raise_first(ops: Sequence[Op], results: list[Any], after_loss: bool) -> list[Any]:
-    """The results unless one is the error that undid the others: then that error."""
+    """The results; raises the error that undid the operations, if there is one."""
     echoes = (kazoo_errors.RolledBackError, kazoo_errors.RuntimeInconsistency)
     for op, result in zip(ops, results, strict=True):
         if isinstance(result, Exception) and not isinstance(result, echoes):

@@ -1,8 +1,8 @@
-"""Who is controller: /controller and /controller_epoch (kafka.server.ZookeeperLeaderElector).
+"""Election of the controller by /controller and /controller_epoch (ZookeeperLeaderElector).
 
-Functions over a client; what winning or losing means is the caller's. Better than the original
-in three points: a node left by our own former session is not taken for ours, an epoch bump that
-fails aborts, and nobody's node but ours is deleted.
+Functions over a client; the caller acts on the result. Differs from the original in three points:
+a node of our own former session does not count as ours, a failed increment of the epoch aborts,
+and only our own node is ever deleted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Epoch(NamedTuple):
 
 
 def read_controller(client: ZkClient) -> Election:
-    """Who holds /controller. Raises MalformedNodeError."""
+    """The holder of /controller. Raises MalformedNodeError."""
     found = client.get_if_exists(znodes.CONTROLLER)
     if found is None:
         return Election(NO_CONTROLLER, False)
@@ -57,9 +57,10 @@ def watch_controller(watches: WatchSet, event: Any) -> int:
 
 
 def elect(client: ZkClient, broker_id: int, clock: Clock) -> Election:
-    """Take /controller unless somebody holds it; who does now.
+    """Create /controller unless it exists; returns its holder.
 
-    ``leader`` may be our id with ``is_ours`` false: our former session's node, soon to vanish.
+    ``leader`` may be our id with ``is_ours`` false: the node of our former session, which will
+    vanish soon.
     """
     node = znodes.ControllerNode(broker_id, str(clock.millis()))
     try:
@@ -86,9 +87,9 @@ def read_epoch(client: ZkClient) -> Epoch | None:
 
 
 def bump_epoch(client: ZkClient) -> Epoch:
-    """Begin our controllership: the stored epoch plus one, or 1 for the first ever.
+    """Begin our term: store the epoch plus one, or 1 for the first controller ever.
 
-    Raises StaleControllerEpochError when another controller did so meanwhile.
+    Raises StaleControllerEpochError if another controller did so meanwhile.
     """
     path = znodes.CONTROLLER_EPOCH
     current = read_epoch(client)
@@ -99,8 +100,8 @@ def bump_epoch(client: ZkClient) -> Epoch:
             raise _moved() from None
         return Epoch(INITIAL_EPOCH, 0)
     epoch = current.epoch + 1
-    # No adopting here: equal bytes may as well be another controller's bump. Losing our own to
-    # a connection loss costs one more election.
+    # Equal bytes are not adopted: they may be another controller's write. If the answer to our
+    # own write is lost, that costs another election.
     ok, version = client.conditional_set(
         path, znodes.encode_controller_epoch(epoch), current.version, lambda stored: False
     )
@@ -110,7 +111,7 @@ def bump_epoch(client: ZkClient) -> Epoch:
 
 
 def fenced(client: ZkClient, epoch: Epoch, ops: Sequence[Op]) -> list[Any]:
-    """Carry out ``ops`` in one transaction, provided the controller epoch is still ours.
+    """Run ``ops`` in one transaction, on condition that the controller epoch is still ours.
 
     Raises StaleControllerEpochError if it is not, else the error of the first op that failed.
     """
@@ -123,10 +124,9 @@ def fenced(client: ZkClient, epoch: Epoch, ops: Sequence[Op]) -> list[Any]:
 
 
 def resign(client: ZkClient, epoch: Epoch | None = None) -> bool:
-    """Delete /controller if this session holds it; whether it did.
+    """Delete /controller if this session holds it; returns whether it did.
 
-    With the ``epoch`` of our controllership a successor's node is safe even if our session
-    expires in the middle.
+    The check of our ``epoch`` protects a successor's node even if our session expires meanwhile.
     """
     if not read_controller(client).is_ours:
         return False

@@ -1,6 +1,6 @@
-"""What can go wrong between us and ZooKeeper. Knows nothing of kazoo.
+"""The errors of ZooKeeper calls. Does not know kazoo.
 
-``java_class`` is the exception 0.8.2.2 shows for it (org.I0Itec.zkclient).
+``java_class`` is the exception that 0.8.2.2 shows for it (org.I0Itec.zkclient).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ __all__ = [
 class ZkError(KafkaError):
     """Base. ``path`` is the node concerned, "" if none.
 
-    ``after_loss``: an earlier try of the same call was cut off by a connection loss, so that
-    the failure may be the echo of its success.
+    ``after_loss``: a connection loss interrupted an earlier try of the same call, so that try may
+    have succeeded and caused this failure.
     """
 
     java_class = "org.I0Itec.zkclient.exception.ZkException"
@@ -72,19 +72,19 @@ class NotEmptyError(ZkError):
 
 
 class DataTooLargeError(ZkError):
-    """More bytes than a ZooKeeper server takes in a request; nothing was sent."""
+    """A request larger than a ZooKeeper server accepts. It was not sent."""
 
     keeper_code = "MarshallingError"
 
 
 class EphemeralParentError(ZkError):
-    """Ephemeral nodes have no children."""
+    """Ephemeral nodes cannot have children."""
 
     keeper_code = "NoChildrenForEphemerals"
 
 
 class ZkConnectionError(ZkError):
-    """No answer within the time given. A write may or may not have been carried out."""
+    """No answer arrived in time. A write may or may not have been carried out."""
 
     keeper_code = "ConnectionLoss"
 

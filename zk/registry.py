@@ -1,4 +1,4 @@
-"""Live brokers: /brokers/ids, and the paths every broker makes sure of at its start."""
+"""Live brokers (/brokers/ids), and the paths that every broker creates at its start."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BROKER_ID = re.compile(r"0|[1-9][0-9]{0,9}")
 
 
 def ensure_common_paths(client: ZkClient) -> None:
-    """Create what is missing of the persistent parents (ZkUtils.setupCommonPaths)."""
+    """Create the missing persistent parents (ZkUtils.setupCommonPaths)."""
     for path in znodes.COMMON_PATHS:
         client.ensure_path(path)
 
@@ -37,10 +37,10 @@ def register_broker(
 ) -> BrokerRegistration:
     """Create /brokers/ids/N for this session (ZkUtils.registerBrokerInZk).
 
-    A node of ours with the same address left by a former session is waited out, never deleted:
-    its end is how the controller learns of our restart. ``wait(seconds)`` does the waiting; a
-    true answer means we are stopping, which raises ZkClosedError. Raises DuplicateBrokerError
-    when another address holds the id.
+    Waits until a node of our former session with the same address is gone, and does not delete
+    it: its end informs the controller of our restart. ``wait(seconds)`` waits, and returns true
+    if the broker is stopping, which raises ZkClosedError. Raises DuplicateBrokerError if a
+    broker with another address has the id.
     """
     path = znodes.broker_path(broker_id)
     registration = BrokerRegistration(host, port, jmx_port, str(clock.millis()))
@@ -62,7 +62,7 @@ def register_broker(
 
 
 def _register(client: ZkClient, path: str, data: bytes, registration: BrokerRegistration) -> bool:
-    """One try: True if the node is this session's, False if it is a former session's of ours."""
+    """Try once: True if the node is this session's, False if it is our former session's."""
     while True:
         try:
             client.create(path, data, ephemeral=True, makepath=True)
@@ -92,13 +92,13 @@ def _same_address(path: str, stored: bytes, registration: BrokerRegistration) ->
 
 
 def unregister_broker(client: ZkClient, broker_id: int) -> None:
-    """Delete our id at once instead of leaving it to the session's end."""
+    """Delete our id at once instead of at the session's end."""
     client.delete_if_exists(znodes.broker_path(broker_id))
 
 
 def broker_ids(client: ZkClient) -> list[int]:
-    """The ids of the live brokers, sorted; none without the parent node. Names that are no
-    broker id are passed over."""
+    """The ids of the live brokers, sorted; empty without the parent node. Names that are not
+    broker ids are skipped."""
     names = client.children_if_exists(znodes.BROKER_IDS)
     return sorted(int(name) for name in names if _BROKER_ID.fullmatch(name))
 
@@ -114,13 +114,13 @@ def read_broker(client: ZkClient, broker_id: int) -> Broker | None:
 
 
 def live_brokers(client: ZkClient) -> list[Broker]:
-    """The live brokers by id; a node that makes no sense is no broker, with a warning logged."""
+    """The live brokers by id. A malformed node is skipped with a warning."""
     brokers = []
     for broker_id in broker_ids(client):
         try:
             broker = read_broker(client, broker_id)
         except MalformedNodeError as error:
-            logger.warning("Passing over a broker: %s", error)
+            logger.warning("Skipping a broker: %s", error)
             continue
         if broker is not None:
             brokers.append(broker)

@@ -1,10 +1,10 @@
-"""One-shot watches turned into events on somebody's queue.
+"""Turns one-shot watches into events on their owner's queue.
 
-A read arms its watch first, so no change falls between the two. A watch that fires posts the
-event given with the read and is gone: the owner reads again, compares full states, and is armed
-again. When a connection is lost kazoo drops its watches; once it is back, all events that were
-armed are posted, since anything may have changed. After an expiry nothing is posted: the owner
-hears of the new session and reads everything again. Knows nothing of what the events mean.
+A read arms its watch first, so that no change is missed between the two. A watch that fires posts
+the event given with the read and ends: the owner reads again, which arms a new watch, and compares
+full states. When a connection is lost kazoo drops its watches. When it is back, all armed events
+are posted, since any node may have changed. After an expiry no event is posted: the owner is told
+of the new session and reads all nodes again. Does not interpret the events.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from zk.errors import NoNodeError
 
 
 class Watchable(Protocol):
-    """What is needed of ZkClient."""
+    """The part of ZkClient that is used here."""
 
     def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, Stat]: ...
     def exists(self, path: str, watch: Watch | None = None) -> Stat | None: ...
@@ -33,14 +33,14 @@ class WatchSet:
         self._client = client
         self._post = post
         self._armed: dict[tuple[str, str, Hashable], Watch] = {}
-        # Never held across a switch, so a plain lock does for greenlets too.
+        # Never held across a switch, so a plain lock also works for greenlets.
         self._lock = threading.Lock()
         client.on_state(self._state_changed)
 
     def children(self, path: str, event: Hashable) -> list[str] | None:
-        """The names below ``path``, None without such a node.
+        """The names below ``path``; None if the node does not exist.
 
-        ``event`` is posted when a child comes or goes, or the node itself does.
+        ``event`` is posted when a child, or the node itself, is created or deleted.
         """
         watch = self._watch("children", path, event)
         while True:
@@ -51,9 +51,9 @@ class WatchSet:
                     return None
 
     def data(self, path: str, event: Hashable) -> tuple[bytes, int] | None:
-        """Data and version, None without such a node.
+        """Data and version; None if the node does not exist.
 
-        ``event`` is posted when the data changes, or the node comes or goes.
+        ``event`` is posted when the data changes, or the node is created or deleted.
         """
         watch = self._watch("data", path, event)
         while True:
@@ -65,7 +65,7 @@ class WatchSet:
                     return None
 
     def forget(self, path: str) -> None:
-        """No longer post what concerns ``path``; a watch still armed there fires unheard."""
+        """Stop posting events of ``path``; a watch that is still armed there is ignored."""
         with self._lock:
             self._armed = {key: watch for key, watch in self._armed.items() if key[1] != path}
 
@@ -75,7 +75,8 @@ class WatchSet:
             self._armed.clear()
 
     def _watch(self, kind: str, path: str, event: Hashable) -> Watch:
-        """The one callable for these: kazoo keeps watches in sets, so arming twice is once."""
+        """The callable for these arguments, always the same one: kazoo keeps watches in sets, so
+        arming a watch twice has no effect."""
         key = (kind, path, event)
 
         def fired(watched: Any) -> None:

@@ -1,9 +1,9 @@
-"""Paths and payloads of every node 0.8.2.2 keeps in ZooKeeper, as pure functions.
+"""Paths and payloads of every node of 0.8.2.2 in ZooKeeper, as pure functions.
 
-Bytes go out exactly as kafka.utils.ZkUtils writes them, the key order of Scala's maps included.
-Bytes come in as its JSON reader takes them: every number must fit a signed 32-bit integer, an
-integer is never a string nor the reverse, unknown keys do not matter. Where the original would
-die of a payload, these raise MalformedNodeError. Nothing here talks to ZooKeeper.
+Payloads are written exactly as kafka.utils.ZkUtils writes them, including the key order of Scala's
+maps. They are read as its JSON reader does: every number must fit a signed 32-bit integer, integers
+and strings are distinct, unknown keys are ignored. For a payload on which the original would fail,
+these functions raise MalformedNodeError.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ STATIC, WHITE_LIST, BLACK_LIST = "static", "white_list", "black_list"
 
 T = TypeVar("T")
 _ESCAPE = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})?')
-# How a mutable Scala map of up to four partitions lists them.
+# The order in which a mutable Scala map of up to four partitions lists them.
 _MUTABLE_ORDER = {2: 0, 1: 1, 3: 2, 0: 3}
 INT32_MIN, INT32_MAX = -(1 << 31), (1 << 31) - 1
 
 
 class MalformedNodeError(KafkaError):
-    """The payload of ``path`` is not what 0.8.2.2 writes there; ``reason`` says how."""
+    """The payload of ``path`` is not one that 0.8.2.2 writes there; ``reason`` gives details."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"Malformed data at {path}: {reason}")
@@ -99,17 +99,17 @@ def broker_path(broker_id: int) -> str:
 
 
 def offline_replicas_path(broker_id: int) -> str:
-    """Ours alone: 0.8.2.2 brokers halt when a disk fails."""
+    """Only in kafka08: 0.8.2.2 brokers halt when a disk fails."""
     return f"{OFFLINE_REPLICAS}/{broker_id}"
 
 
 def isr_change_path_prefix() -> str:
-    """What a sequential create completes with ten digits. Of 0.9; 0.8.2.2 announces no isr."""
+    """The prefix of a sequential node. Introduced in 0.9; 0.8.2.2 does not announce isrs."""
     return f"{ISR_CHANGES}/isr_change_"
 
 
 def delete_replica_path(topic: str, partition: int, broker_id: int) -> str:
-    """Ours alone: the broker still has to delete what it held of the partition."""
+    """Only in kafka08: the broker must still delete its replica of the partition."""
     return f"{DELETE_REPLICAS}/{topic}-{partition}-{broker_id}"
 
 
@@ -142,7 +142,7 @@ def topic_config_path(topic: str) -> str:
 
 
 def config_change_path_prefix() -> str:
-    """What a sequential create completes with ten digits."""
+    """The prefix of a sequential node, to which ZooKeeper appends ten digits."""
     return f"{TOPIC_CONFIG_CHANGES}/{CONFIG_CHANGE_PREFIX}"
 
 
@@ -199,7 +199,7 @@ def consumer_offset_path(group: str, topic: str, partition: int) -> str:
     return f"{CONSUMERS}/{group}/offsets/{topic}/{partition}"
 
 
-# --- JSON as kafka.utils.Json has it
+# --- JSON as in kafka.utils.Json
 
 
 def encode_json(value: Any) -> bytes:
@@ -221,8 +221,8 @@ def _no_fraction(digits: str) -> NoReturn:
 def decode_json(path: str, data: bytes) -> Any:
     """Any JSON value under the original's rule for numbers. Raises MalformedNodeError.
 
-    A backslash that escapes nothing stands for itself: 0.8.0 and 0.8.1 consumers wrote the
-    regexes of their subscriptions as they were.
+    A backslash that does not begin a valid escape stands for itself: 0.8.0 and 0.8.1 consumers
+    wrote the regexes of their subscriptions unescaped.
     """
     try:
         text = _ESCAPE.sub(lambda found: found[0] if found[1] else r"\\", data.decode())
@@ -304,7 +304,7 @@ def _ids(path: str, what: str, value: Any) -> tuple[int, ...]:
 
 
 def _timestamp(node: Mapping[str, Any]) -> str:
-    """Nobody reads these, so anything goes; bare numbers are tolerated."""
+    """These members are not used, so any value is accepted, including bare numbers."""
     return str(node.get("timestamp", ""))
 
 
@@ -325,7 +325,7 @@ def encode_broker(registration: BrokerRegistration) -> bytes:
 
 
 def decode_broker(path: str, data: bytes) -> BrokerRegistration:
-    """Only host and port must be there (kafka.cluster.Broker.createBroker)."""
+    """Only host and port are required (kafka.cluster.Broker.createBroker)."""
     node = _object(path, decode_json(path, data))
     jmx_port = node.get("jmx_port", -1)
     return BrokerRegistration(
@@ -338,7 +338,7 @@ def decode_broker(path: str, data: bytes) -> BrokerRegistration:
 
 def encode_topic(assignment: Mapping[int, Sequence[int]]) -> bytes:
     """Partition to replicas, in the order the original lists them."""
-    # It comes from a mutable map of the original, whose order a small immutable one keeps.
+    # The original builds it from a mutable map, whose order a small immutable map keeps.
     listed = sorted(assignment, key=lambda partition: _MUTABLE_ORDER.get(partition, -partition))
     keys = scala_map_order(str(partition) for partition in listed)
     return encode_json(
@@ -417,7 +417,7 @@ def encode_reassignment(partitions: Mapping[TopicPartition, Sequence[int]]) -> b
 
 
 def decode_reassignment(path: str, data: bytes) -> dict[TopicPartition, tuple[int, ...]]:
-    """Partition to its new replicas; of a partition named twice the last entry counts."""
+    """Partition to its new replicas; the last entry of a partition counts."""
 
     def entry(node: dict[str, Any]) -> tuple[TopicPartition, tuple[int, ...]]:
         replicas = _ids(path, "replicas", _member(path, node, "replicas"))
@@ -452,7 +452,7 @@ def _entries(path: str, data: bytes, entry: Callable[[dict[str, Any]], T]) -> li
 
 
 class OfflineReplicas(NamedTuple):
-    """What a live broker cannot serve at all (``failed``) and cannot write (``full``)."""
+    """The replicas that a live broker cannot serve (``failed``) or cannot write (``full``)."""
 
     failed: list[TopicPartition]
     full: list[TopicPartition]
@@ -497,7 +497,7 @@ def encode_topic_config(config: Mapping[str, str]) -> bytes:
 
 
 def decode_topic_config(path: str, data: bytes) -> dict[str, str]:
-    """The overrides. Numbers and booleans, of which 0.8.2.2 dies, are taken as their text."""
+    """The overrides. Numbers and booleans, on which 0.8.2.2 fails, are read as their text."""
     if not data:
         return {}
     node = _object(path, decode_json(path, data))
@@ -516,7 +516,7 @@ def encode_config_change(topic: str) -> bytes:
 
 
 def decode_config_change(path: str, data: bytes) -> str:
-    """The topic: all but the first and the last byte, whatever those are."""
+    """The topic: the payload without its first and last byte."""
     if len(data) < 3:
         raise MalformedNodeError(path, "names no topic")
     return _utf8(path, data[1:-1])
@@ -543,7 +543,7 @@ def decode_consumer(path: str, data: bytes) -> ConsumerRegistration:
         _integer(path, subscription, topic)
     pattern = _text(path, node, "pattern")
     if pattern not in (WHITE_LIST, BLACK_LIST) or not subscription:
-        pattern = STATIC  # as kafka.consumer.TopicCount reads whatever else it finds
+        pattern = STATIC  # kafka.consumer.TopicCount reads any other value as static
     return ConsumerRegistration(subscription, pattern, _timestamp(node))
 
 

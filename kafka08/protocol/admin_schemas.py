@@ -1,9 +1,9 @@
 """Administrative requests that 0.8.2.2 does not know: six APIs of later releases.
 
-Their keys, layouts and error codes are those that Kafka gave them later (15 in 0.9, 19 and 20 in
-0.10.1, 32 and 33 in 0.11, 37 in 1.0), in the versions below. Null arrays are read, and written,
-as empty ones. An original broker closes the connection over any of these keys; so does ours over
-the keys that clients probe versions with (16, 18).
+Their keys, layouts and error codes are those of later Kafka releases (15 in 0.9, 19 and 20 in
+0.10.1, 32 and 33 in 0.11, 37 in 1.0), in the versions below. Null arrays are read and written
+as empty ones. An original broker closes the connection over any of these keys. A kafka08 broker
+closes it over the keys by which clients probe versions (16, 18).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ERROR_NAMES = {
 
 
 class DescribeGroupsRequest(NamedTuple):
-    """Who is in groups of consumers, as their nodes in ZooKeeper have it."""
+    """Describe consumer groups, as stored in their nodes in ZooKeeper."""
 
     groups: list[string]
 
@@ -68,7 +68,7 @@ class DescribedGroup(NamedTuple):
     group: string
     state: Annotated[string, Doc('"Stable"; "Empty" without members; "Dead" without any node')]
     protocol_type: Annotated[string, Doc('"zookeeper"')]
-    protocol: Annotated[string, Doc("always empty: members do not tell their strategy")]
+    protocol: Annotated[string, Doc("always empty: members do not publish their strategy")]
     members: list[GroupMember]
 
 
@@ -155,7 +155,7 @@ class DescribedResource(NamedTuple):
 
 
 class DescribeConfigsRequest(NamedTuple):
-    """Read topics' settings. Naming none asks whether these APIs are served."""
+    """Read topics' settings. A request without topics tests whether these APIs are served."""
 
     resources: list[DescribedResource]
 
@@ -164,7 +164,7 @@ class ConfigEntry(NamedTuple):
     name: string
     value: nullable_string
     read_only: boolean
-    is_default: Annotated[boolean, Doc("the broker's, not the topic's own")]
+    is_default: Annotated[boolean, Doc("true: the broker's value; false: the topic's own")]
     is_sensitive: boolean
 
 
@@ -191,7 +191,7 @@ class AlteredResource(NamedTuple):
 
 
 class AlterConfigsRequest(NamedTuple):
-    """Replace all settings of its own that a topic has."""
+    """Replace all of a topic's own settings."""
 
     resources: list[AlteredResource]
     validate_only: Annotated[boolean, Doc("check, change nothing")]

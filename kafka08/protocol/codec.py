@@ -1,11 +1,11 @@
-"""Bytes to values and back, by the schema classes of the protocol.
+"""Decodes bytes to values and encodes values, by the schema classes of the protocol.
 
-``decoder`` and ``encoder`` give the function for some schemas, which walks their fields. Where it
-was built, ``kafka08._native.layout`` does the same in machine code. Message sets are never looked
-into. Knows nothing of headers, frames or API keys.
+``decoder`` and ``encoder`` return functions that walk the fields of the given schemas. If it was
+built, ``kafka08._native.layout`` does the same in compiled code. Message sets are not decoded.
+Does not know headers, frames or API keys.
 
-The rules a decoder keeps: nothing is read past the end of the buffer, no array is begun whose
-elements cannot fit in what is left, and only ProtocolError comes out.
+A decoder does not read past the end of the buffer, does not begin an array whose elements cannot
+fit in the remaining bytes, and raises only ProtocolError.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Encoder = Callable[..., Any]
 
 
 def decode(schema: type[Schema], buffer: Buffer, position: int = 0) -> tuple[Schema, int]:
-    """Read one ``schema`` at ``position``; returns it and the position behind it.
+    """Read one ``schema`` at ``position``; returns the value and the position after it.
 
     Message sets are slices of ``buffer``, writable when it is. ProtocolError for bytes that are
     too short or break a rule of the schema.
@@ -57,8 +57,8 @@ def encode(value: Any) -> bytes:
 def encode_parts(value: Any) -> list[Any]:
     """The same as chunks in wire order, without copying large message sets.
 
-    A message set that is not bytes-like (a slice of a log file) stays the object it is; an empty
-    one leaves nothing behind but its length.
+    A message set that is not bytes-like (a slice of a log file) becomes a chunk itself. An empty
+    one adds only its length.
     """
     parts: list[Any] = encoder(type(value))(value)
     return parts
@@ -160,7 +160,7 @@ def _read(kind: Kind, buffer: memoryview, position: int) -> tuple[Any, int]:
 
 
 class _Chunks:
-    """Bytes on their way into ``parts``."""
+    """Collects encoded bytes in ``parts``."""
 
     def __init__(self) -> None:
         self.parts: list[Any] = []
@@ -170,7 +170,7 @@ class _Chunks:
         self._pending.append(data)
 
     def cut(self) -> None:
-        """What was put so far is one chunk."""
+        """End the current chunk."""
         if self._pending:
             self.parts.append(b"".join(self._pending))
             self._pending.clear()
@@ -189,7 +189,7 @@ def _write(kind: Kind, value: Any, out: _Chunks) -> None:
         if value is None and kind.nullable:
             out.put(_codec("h").pack(-1))
             return
-        # A lone surrogate becomes "?", as Java's getBytes has it.
+        # A lone surrogate becomes "?", as in Java's getBytes.
         data = value.encode("utf-8", "replace")
         out.put(_codec("h").pack(len(data)) + data)
     else:

@@ -1,6 +1,6 @@
-"""docs/protocol.md, generated: every API's fields, types and errors, read off the schemas.
+"""Generates docs/protocol.md from the schemas: every API's fields, types and errors.
 
-``python -m kafka08.protocol.docs > docs/protocol.md`` writes it. Decodes nothing.
+Run ``python -m kafka08.protocol.docs > docs/protocol.md``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ APIs 15 and up are not of 0.8.2.2, which closes the connection over them: see
 [ADR 9](adr/0009-admin-over-the-wire.md). Their versions are checked.
 """
 
-# What the broker answers with, per API key; any API may answer -1. From kafka.server.KafkaApis.
+# The error codes of each API; any API may also return -1. From kafka.server.KafkaApis.
 ERRORS: dict[int, tuple[int, ...]] = {
     0: (-1, 2, 3, 6, 7, 10, 17, 18, 19, 20),
     1: (-1, 1, 3, 6, 9),
@@ -137,7 +137,7 @@ def _type(kind: Kind) -> str:
 
 
 def _described(schema: Any) -> str:
-    """The docstring, unless it is the one that NamedTuple makes up."""
+    """The docstring, unless NamedTuple generated it."""
     text = schema.__doc__ or ""
     return "" if text.startswith(f"{schema.__name__}(") else " ".join(text.split())
 

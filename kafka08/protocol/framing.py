@@ -1,14 +1,15 @@
-"""Bytes from a stream cut into frames, without a socket: an int32 size word, then that many bytes.
+"""Cuts a stream of bytes into frames, without a socket: an int32 size word, then so many bytes.
 
-Made for ``recv_into``: the caller reads straight into the decoder's buffer, and frames are slices
-of it, not copies. Knows nothing of what is inside a frame.
+For use with ``recv_into``: the caller reads directly into the decoder's buffer, and frames are
+slices of it, not copies. Does not interpret frames.
 
     while n := sock.recv_into(decoder.get_buffer()):
         for frame in decoder.received(n):
             ...
 
-A size word that 0.8.2.2 closes over (BoundedByteBufferReceive) raises ProtocolError as soon as it
-is complete; when whole frames lie in front of it, these come first and the next call raises.
+A size word that makes 0.8.2.2 close the connection (BoundedByteBufferReceive) raises ProtocolError
+as soon as it is complete. If whole frames come before it, these are returned first and the next
+call raises.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from kafka08.protocol.codec import Buffer
 SMALLEST_BUFFER = 4 * 1024
 LARGEST_BUFFER = 256 * 1024
 GROWTH = 4
-# After so many reads in a row that would have fitted the next smaller buffer, it is taken.
+# After so many reads in a row that would fit the next smaller buffer, that one is used.
 QUIET_READS = 64
 
 _SIZE = struct.Struct(">i")
 
 
 class FrameDecoder:
-    """Frames of at most ``max_bytes``, the size word not counted.
+    """Decodes frames of at most ``max_bytes``, without the size word.
 
-    The buffer follows the reads: it grows fourfold, from 4 to 256 KiB, when a read fills it, and
-    goes back after a quiet time. For a larger frame it doubles as the bytes come, up to its size.
+    The buffer adapts to the reads: it grows fourfold, from 4 to 256 KiB, when a read fills it, and
+    shrinks again after smaller reads. For a larger frame it doubles as bytes arrive.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -46,27 +47,27 @@ class FrameDecoder:
 
     @property
     def pending(self) -> int:
-        """How many bytes wait for the rest of their frame."""
+        """The number of bytes of an incomplete frame."""
         return self._end - self._start
 
     @property
     def next_size(self) -> int:
-        """How large the next buffer is."""
+        """The size of the next buffer."""
         if self._needed <= self._capacity:
             return self._capacity
-        # By doubling a full one: a size word alone must not take the memory it announces.
+        # By doubling a full one: a size word alone must not allocate the memory it announces.
         pending = self._end - self._start
         room = len(self._view) if pending < len(self._view) else 2 * pending
         return min(self._needed, max(LARGEST_BUFFER, room))
 
     def get_buffer(self) -> memoryview:
-        """Where to read to, never empty. Frames given out before are no longer valid."""
+        """The buffer to read into, never empty. Frames returned before are no longer valid."""
         if self._error is not None:
             raise self._error
         pending = self._end - self._start
         size = self.next_size
         if len(self._view) != size and (pending == 0 or len(self._view) < size):
-            # A new buffer, not a resize: frames still held by someone pin the old one.
+            # A new buffer, not a resize: frames that are still referenced pin the old one.
             view = memoryview(bytearray(size))
             view[:pending] = self._view[self._start : self._end]
             self._view = view
@@ -79,7 +80,7 @@ class FrameDecoder:
     def received(self, count: int) -> list[memoryview]:
         """The frames that ``count`` more bytes in the buffer complete, as writable slices of it.
 
-        They hold until the next ``get_buffer``.
+        They are valid until the next ``get_buffer``.
         """
         frames = self._cut(count)
         if self._error is not None and not frames:
@@ -87,7 +88,7 @@ class FrameDecoder:
         return frames
 
     def feed(self, data: Buffer) -> list[bytes]:
-        """Take bytes that were read elsewhere; returns copies of the frames they complete."""
+        """Add bytes that were read elsewhere; returns copies of the frames they complete."""
         frames: list[bytes] = []
         rest = memoryview(data)
         while rest and (self._error is None or not frames):

@@ -1,7 +1,7 @@
 """API keys and versions of 0.8.2.2, and the schema classes they stand for.
 
-Mirrors kafka.api.RequestKeys, and adds the administrative APIs of later releases that ours
-serves. Knows no bytes.
+Mirrors kafka.api.RequestKeys, and adds the administrative APIs of later releases that kafka08
+serves.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ Schema = type[Any]
 class Api(NamedTuple):
     """``versions`` maps a version to (request class, response class).
 
-    0.8.2.2 tests the version of an API only where ``checks_version`` is set; elsewhere any other
-    version is read, and answered, as the highest it knows.
+    0.8.2.2 tests the version of an API only if ``checks_version`` is set. Otherwise any unknown
+    version is read and answered as the highest known one.
     """
 
     key: int
@@ -113,7 +113,7 @@ _BY_REQUEST: dict[Schema, tuple[int, int, Schema]] = {
 
 
 def request_schema(key: int, version: int) -> Schema:
-    """The class a request is read as; ProtocolError for what 0.8.2.2 closes a connection over."""
+    """The class of a request; ProtocolError if 0.8.2.2 would close the connection."""
     api = APIS.get(key)
     if api is None:
         raise ProtocolError(f"Wrong request type {key}")

@@ -1,6 +1,6 @@
-"""Whole requests and responses: the header that goes in front, the size word around both.
+"""Whole requests and responses: size word, header and body.
 
-Knows nothing of sockets; frames come from ``framing``.
+Does not know sockets; frames come from ``framing``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SIZE_AND_CORRELATION_ID = struct.Struct(">ii")
 
 
 def decode_request(frame: Buffer) -> tuple[RequestHeader, Any]:
-    """Header and body of a frame (without its size word); bytes behind the body are ignored.
+    """Header and body of a frame (without its size word); bytes after the body are ignored.
 
     Message sets are slices of the frame. ControlledShutdown comes with client id None. Raises
     ProtocolError where 0.8.2.2 closes the connection.
@@ -44,7 +44,7 @@ def decode_request(frame: Buffer) -> tuple[RequestHeader, Any]:
 
 @lru_cache(maxsize=64)
 def _decoder(key_and_version: bytes) -> Callable[..., Any]:
-    """What reads header and body of such requests."""
+    """The decoder of header and body of such requests."""
     schema = request_schema(*_KEY_AND_VERSION.unpack(key_and_version))
     anonymous = schema is ControlledShutdownRequest
     return decoder(AnonymousHeader if anonymous else RequestHeader, schema)
@@ -65,7 +65,7 @@ def encode_request(
 
 
 def encode_response(correlation_id: int, response: Any) -> list[Any]:
-    """The chunks of a framed response in wire order; slices of log files stay what they are."""
+    """The chunks of a framed response in wire order; slices of log files are not read."""
     parts = encode_parts(response)
     return _put_in_front(_SIZE_AND_CORRELATION_ID.pack(_length(parts, 4), correlation_id), parts)
 
@@ -89,6 +89,6 @@ def _length(parts: list[Any], more: int = 0) -> int:
 
 
 def _put_in_front(prefix: bytes, parts: list[Any]) -> list[Any]:
-    # The first chunk is never a message set: something comes before it in every schema.
+    # The first chunk is never a message set: every schema has fields before it.
     parts[0] = prefix + parts[0]
     return parts

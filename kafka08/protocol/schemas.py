@@ -1,4 +1,4 @@
-"""Every API of 0.8.2.2, declared once: codecs, docs and names derive from these classes.
+"""Every API of 0.8.2.2, declared once; codecs, docs and names derive from these classes.
 
 The order is that of the API keys; field order is wire order. Sources: kafka.api.* and
 org.apache.kafka.common.protocol.Protocol of 0.8.2.2.
@@ -68,7 +68,7 @@ class ProduceTopic(NamedTuple):
 
 
 class ProduceRequest(NamedTuple):
-    """Append message sets. Nothing answers acks 0."""
+    """Append message sets. A request with acks 0 is not answered."""
 
     acks: Annotated[int16, Doc("0 none, 1 leader, -1 whole isr, N>1 deprecated")]
     timeout_ms: Annotated[int32, Doc("how long acks other than 0 and 1 may take")]
@@ -169,7 +169,7 @@ class OffsetsResponse(NamedTuple):
 
 
 class MetadataRequest(NamedTuple):
-    """Who leads what; creates the topics it names where the broker allows."""
+    """Get brokers, topics and leaders. Creates the named topics if the broker allows it."""
 
     topics: Annotated[list[string], Strict(), Doc("empty = all topics")]
 
@@ -200,7 +200,7 @@ class MetadataResponse(NamedTuple):
 
 
 class PaddedMetadataResponse(NamedTuple):
-    """A MetadataResponse with bytes behind its end, for clients known to pass over them."""
+    """A MetadataResponse with bytes after its end, for clients known to ignore them."""
 
     brokers: list[BrokerEndpoint]
     topics: list[TopicMetadata]
@@ -303,7 +303,7 @@ class OffsetCommitTopicV0(NamedTuple):
 
 
 class OffsetCommitRequestV0(NamedTuple):
-    """Commit to ZooKeeper, through any broker."""
+    """Commit to ZooKeeper through any broker."""
 
     group: string
     topics: list[OffsetCommitTopicV0]
@@ -322,7 +322,7 @@ class OffsetCommitTopicV1(NamedTuple):
 
 
 class OffsetCommitRequestV1(NamedTuple):
-    """Commit to ``__consumer_offsets``, through the group's coordinator."""
+    """Commit to ``__consumer_offsets`` through the group's coordinator."""
 
     group: string
     generation: Annotated[int32, Doc("not checked")]
@@ -379,7 +379,7 @@ class OffsetFetchResponse(NamedTuple):
 
 
 class ConsumerMetadataRequest(NamedTuple):
-    """Which broker coordinates a group."""
+    """Find the broker that coordinates a group."""
 
     group: string
 
@@ -428,7 +428,7 @@ class HeartbeatResponse(NamedTuple):
     error: int16
 
 
-# Records of __consumer_offsets, which is read by this notation too
+# Records of __consumer_offsets, which these classes describe too
 
 
 class OffsetKey(NamedTuple):

@@ -4,8 +4,8 @@ A request or response is a ``NamedTuple`` whose annotations are its schema: ``pa
 is an ``int`` to a type checker and four big-endian bytes to the compiler in ``codec``. A field
 of type ``list[X]`` is an array: an int32 count, then the elements; a field whose type is another
 ``NamedTuple`` is laid out in place. ``Annotated[int32, Doc("...")]`` adds the text that
-docs/protocol.md shows. ``fields_of`` reads the annotations back; how they become code or text is
-not known here.
+docs/protocol.md shows. ``fields_of`` reads the annotations. Other modules turn them into code or
+text.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ class Text(NamedTuple):
 
 
 class Records(NamedTuple):
-    """int32 byte length, then that many bytes, which nobody decodes here.
+    """int32 byte length, then that many bytes, which are not decoded.
 
     Decoding yields a slice of the frame; encoding accepts anything with ``len()``: bytes, a
-    memoryview, or a slice of a log file, which travels to the socket as it is.
+    memoryview, or a slice of a log file, which is sent to the socket unread.
     """
 
     name: str
 
 
 class Strict(NamedTuple):
-    """Marks arrays and strings whose negative length breaks the protocol.
+    """Marks arrays and strings whose negative length violates the protocol.
 
     Without it 0.8.2.2 reads a negative count as no elements and a negative string length as null.
     """
@@ -76,7 +76,7 @@ Kind = Fixed | Text | Records | Array | Struct
 
 
 class Field(NamedTuple):
-    """One field of a schema class: its name, what it is in bytes, its description or ''."""
+    """One field of a schema class: its name, its wire type, its description or ''."""
 
     name: str
     kind: Kind
@@ -107,7 +107,7 @@ def _kind(hint: Any) -> Kind:
 
 
 def minimum_size(kind: Kind) -> int:
-    """The fewest bytes a value of that kind takes."""
+    """The smallest number of bytes of a value of that kind."""
     if isinstance(kind, Fixed):
         return calcsize(">" + kind.code)
     if isinstance(kind, Struct):
