@@ -23,9 +23,9 @@ class Demand:
     def is_near_end(self) -> bool:
         return self._prepared < AHEAD_BYTES
 
-    def prepared(self, octets: int) -> None:
+    def prepared(self, count: int) -> None:
         """Record that more bytes were prepared at the log's end."""
-        self._prepared += octets
+        self._prepared += count
 
     def read_at(self, offset: int, log_end_offset: int) -> None:
         """Record that a consumer fetches from ``offset``."""

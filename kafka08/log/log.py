@@ -307,10 +307,10 @@ class Log:
             self.flush()
             flush_due = False
         prepared = self._prepared(rebuilt, position) if rebuilt else None
-        first, last, count, octets = info.first_offset, info.last_offset, info.count, len(data)
+        first, last, count = info.first_offset, info.last_offset, info.count
         return _new(
             LogAppendInfo,
-            (first, last, count, octets, info.codec, rolled, flush_due, prepared),
+            (first, last, count, len(data), info.codec, rolled, flush_due, prepared),
         )
 
     def _prepared(self, wrappers: list[Rebuilt], position: int) -> Prepared:

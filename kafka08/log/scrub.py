@@ -113,8 +113,8 @@ def run_throttled(
     """Process all ``pieces`` at most at the given rate. ``step`` runs one of them, perhaps on
     another thread. ``wait`` sleeps some seconds and returns true when it is time to stop."""
     while True:
-        octets = step(lambda: next(pieces, None))
-        if octets is None or wait(octets / bytes_per_second):
+        read = step(lambda: next(pieces, None))
+        if read is None or wait(read / bytes_per_second):
             return
 
 

@@ -115,7 +115,7 @@ class Connection:
 
     def _serve(self, handle: Handle) -> None:
         receive, decoder, loop = self._sock.recv_into, self._decoder, self._hub.loop
-        requests = octets = 0
+        requests = read = 0
         drained = True
         looked = 0.0  # when all sockets were last polled
         while True:
@@ -154,9 +154,9 @@ class Connection:
                     self._flush_soon()
                 else:
                     self.flush()
-            octets += count
-            if requests >= _TURN_REQUESTS or octets >= _TURN_BYTES:
-                requests = octets = 0
+            read += count
+            if requests >= _TURN_REQUESTS or read >= _TURN_BYTES:
+                requests = read = 0
                 gevent.sleep(0)
 
     def _hold(self, reply: list[Any]) -> None:

@@ -1,4 +1,4 @@
-"""How fast batches are worked off, as the rate for those to come. Pure.
+"""Estimates the rate for the next batches from the speed of past ones. Pure.
 
 Mirrors org.apache.spark.streaming.scheduler.rate.PIDRateEstimator.
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 
 class PidRateEstimator:
-    """Messages a second that keep up; ``compute`` after each batch.
+    """The messages a second that batches can process; call ``compute`` after each batch.
 
-    ``min_rate`` is the least it ever says. Raises ValueError for numbers that make no sense.
+    ``min_rate`` is the lowest rate it returns. Raises ValueError for invalid numbers.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""Topics into files by time, and files back into topics, in runs that follow each other.
+"""Copies topics to files by time, and files back to topics, in consecutive runs.
 
-A run reads from where the last one ended to the log ends of its start, and becomes visible as a
-whole (see ``run_history``): whatever is killed, each message is in one run. Does what Camus and
-the contributed Hadoop input and output formats did, on Spark.
+A run reads from the end of the last one to the log ends at its start, and becomes visible as a
+whole (see ``run_history``): even after a kill each message is in exactly one run. Replaces Camus
+and the contributed Hadoop input and output formats, on Spark.
 
 As a program: ``spark-submit kafka08/spark/bulk.py unload|load --help``.
 """
@@ -130,7 +130,7 @@ def _row(message: KafkaMessageAndMetadata) -> tuple[Any, ...]:
 
 
 def _text_row(message: KafkaMessageAndMetadata) -> tuple[Any, ...]:
-    """Raises KafkaError for bytes that are no text: they would come back as others."""
+    """Raises KafkaError for bytes that are not UTF-8, as they could not be restored."""
     row = _row(message)
     try:
         return (*row[:3], *(each if each is None else each.decode() for each in row[3:]))
@@ -155,7 +155,7 @@ def _with_bucket(frame: DataFrame, time_ms: int, pattern: str, field: str) -> Da
 
 
 def _counts(spark: SparkSession, directory: str, format: str, schema: str) -> dict[str, int]:
-    """What the files hold, read back from them."""
+    """The contents of the files."""
     frame = spark.read.format(format).schema(schema).load(directory)
     rows = frame.groupBy("topic", "partition").count().collect()
     return {f"{row['topic']}-{row['partition']}": row["count"] for row in sorted(rows)}
@@ -200,7 +200,7 @@ def load(
 
 
 class Sender:
-    """Sends a partition of rows, on an executor; yields how many when all are acknowledged."""
+    """Send a partition of rows, on an executor; yields their number when all are acknowledged."""
 
     def __init__(
         self, settings: Mapping[str, str], names: Mapping[str, str], keep_partitions: bool

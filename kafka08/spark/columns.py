@@ -1,7 +1,8 @@
-"""Stored message sets as Arrow columns: where keys and values stand, and one copy of each column.
+"""Converts stored message sets to Arrow columns, with one copy of each column.
 
-No object is made per message: ``message.scan`` notes places, and Arrow gathers. Offsets are the
-true ones (see ``message.wrappers``), crcs are checked. Knows neither sockets nor Spark.
+Does not create an object per message: ``message.scan`` returns positions, and Arrow gathers the
+bytes. Offsets are the true ones (see ``message.wrappers``), and crcs are checked. Does not know
+sockets or Spark.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which StreamingContext a planner works for, after a recovery too, and what it wants of it.
+"""Finds the StreamingContext of a planner, also after a recovery, and its properties.
 
-A planner is called while the context starts, when Spark holds the locks of the context: nothing
-here may ask for its state or for the active context then, or both wait for ever.
+A planner is called while the context starts, when Spark holds the locks of the context. This module
+must not read the context's state or the active context then, as that would deadlock.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def take(ssc: StreamingContext, stream: str) -> StreamingContext:
 def recovered_context(sc: Any, stream: str) -> StreamingContext | None:
     """The context that ``getOrCreate`` made out of a checkpoint with ``stream`` in it.
 
-    Nobody tells a recovered planner, but whoever starts the context holds it.
+    A recovered planner does not get its context, but the code that starts the context has it.
     """
     for found in gc.get_objects():
         if type(found) is not StreamingContext or found._sc is not sc:
@@ -105,7 +105,7 @@ class HadoopFiles(Files):
 def report_input(
     ssc: StreamingContext, stream_id: int, time_ms: int, ranges: Sequence[Range]
 ) -> None:
-    """Have the UI show what a batch reads; it may be told once a batch."""
+    """Show in the UI what a batch reads. May be called once per batch."""
     try:
         jvm: Any = ssc._jvm
         scheduler = jvm.org.apache.spark.streaming.scheduler

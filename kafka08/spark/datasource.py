@@ -60,7 +60,7 @@ def register(spark: SparkSession) -> None:
 
 
 def check_python(python: str) -> None:
-    """Raises ConfigError unless the interpreter, where it is to be found here, has pyarrow."""
+    """Raises ConfigError if the interpreter exists on this machine but cannot import pyarrow."""
     found = shutil.which(python)
     # By name: the interpreter of a virtual environment is a link to another's.
     if found is None or os.path.abspath(found) == os.path.abspath(sys.executable):
@@ -76,7 +76,7 @@ def check_python(python: str) -> None:
 
 
 def show_py_files(directory: Path) -> None:
-    """Let the process that plans streams import what ``--py-files`` brought.
+    """Let the process that plans streams import the files of ``--py-files``.
 
     Spark keeps those files in ``directory``, but has that process look for them in
     ``streaming_job`` below it, which nobody fills.
@@ -103,7 +103,7 @@ class Kafka08DataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
         if overwrite:
-            raise ConfigError('mode("overwrite") cannot be had of a topic: use mode("append")')
+            raise ConfigError('mode("overwrite") is not possible for a topic: use mode("append")')
         return BatchWriter(sink_options(self.options, _types(schema)))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:

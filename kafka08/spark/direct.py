@@ -73,7 +73,7 @@ class Rate:
 
 
 class Running:
-    """What a planner has while its stream runs, and a checkpoint must not hold."""
+    """A planner's objects while its stream runs, which a checkpoint must not contain."""
 
     def __init__(self, ssc: StreamingContext, stream: str, batch_ms: int) -> None:
         self.ssc = ssc
@@ -145,7 +145,7 @@ class DirectPlanner:
         return self._running
 
     def _known(self, batch_ms: int, running: Running | None) -> list[Range] | None:
-        """What an earlier run planned for this batch, if it goes on where we are."""
+        """The ranges that an earlier run planned for this batch, if they begin at our offsets."""
         if batch_ms in self._batches:
             return self._batches[batch_ms]
         logged = running.log.read(batch_ms) if running and running.log else None
@@ -156,7 +156,7 @@ class DirectPlanner:
         if batch_ms > max(self._batches, default=0) and any(
             self._offsets.get(r.topic_partition, r.start) != r.start for r in logged
         ):
-            logger.warning("The offset log of batch %d does not fit: planning anew", batch_ms)
+            logger.warning("The offset log of batch %d does not fit: planning it again", batch_ms)
             return None
         return logged
 

@@ -1,4 +1,4 @@
-"""What goes wrong between a plan and its data, each as an error that says what to do."""
+"""The errors between a plan and its data; each text says what to do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafka08.errors import KafkaError
 
 
 class DataLossError(KafkaError):
-    """Offsets that were planned or committed are not in the log any more."""
+    """Offsets that were planned or committed are no longer in the log."""
 
 
 class RangeNotAvailableError(DataLossError):
@@ -30,12 +30,12 @@ class UnreachableError(KafkaError, OSError):
 
 
 class JobError(KafkaError):
-    """A job cannot be set up as asked for; what Spark 2.4 threw a SparkException for."""
+    """A job cannot be set up as requested; Spark 2.4 threw a SparkException."""
 
 
 @contextmanager
 def naming(option: str, endpoints: Iterable[tuple[str, int]]) -> Iterator[None]:
-    """What fails for want of a broker says which option listed the brokers, and which ones."""
+    """Add the option and its brokers to errors of calls that reach no broker."""
     try:
         yield
     except OSError as error:
@@ -45,7 +45,7 @@ def naming(option: str, endpoints: Iterable[tuple[str, int]]) -> Iterator[None]:
 
 @contextmanager
 def naming_leader(leader: Broker, partitions: Iterable[TopicPartition]) -> Iterator[None]:
-    """A connection that fails says to whom it was and what for. Raises ConnectionError."""
+    """Add the broker and the partition to connection errors. Raises ConnectionError."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
 """A query's progress shown as the offsets of a consumer group, for the tools that show lags.
 
-The checkpoint alone says where a query goes on: what is stored here is for people, and nobody
-resumes from it. It runs in the user's driver, after each batch that ended.
+A query resumes only from its checkpoint; the offsets stored here are for monitoring. It runs in
+the user's driver, after each batch that ended.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class _Store:
 
 
 def _offsets(text: str | None) -> dict[TopicPartition, int]:
-    """What a source's end says; nothing for sources of other kinds."""
+    """The offsets at a source's end; empty for sources of other kinds."""
     try:
         found: Any = json.loads(text or "")
         return from_json(found)

@@ -1,8 +1,8 @@
 """The driver as a member of a consumer group: owns partitions, stores offsets, fetches nothing.
 
-Mirrors what ZookeeperConsumerConnector does about membership. Before partitions are handed on,
-the batches that read them are waited for (for a bounded time) and what they did is committed.
-No Spark here: batches are planned and completed by whoever calls.
+Mirrors the membership of ZookeeperConsumerConnector. Before partitions are released, it waits for
+the batches that read them (for a bounded time) and commits their offsets. Does not use Spark: the
+caller plans and completes batches.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class GroupMember:
     # --- batches
 
     def positions(self) -> tuple[object, dict[TopicPartition, int]]:
-        """What the next batch may read, and a token for ``plan``; nothing while rebalancing."""
+        """The offsets for the next batch, and a token for ``plan``; empty during a rebalance."""
         with self._lock:
             return self._progress, {} if self._paused else dict(self._progress.position)
 
@@ -108,7 +108,7 @@ class GroupMember:
             return True
 
     def recovered(self, batch_ms: int, ranges: Sequence[Range]) -> None:
-        """A batch planned by an earlier run runs again, whoever owns its partitions now."""
+        """A batch of an earlier run runs again, whichever member owns its partitions."""
         with self._lock:
             self._recovered[batch_ms] = ranges
             if not self._paused:
@@ -121,7 +121,7 @@ class GroupMember:
                 self._submitted.add(batch_ms)
 
     def completed(self, batch_ms: int, ok: bool) -> None:
-        """A batch ended: commit what may be."""
+        """A batch ended: commit the offsets that are safe."""
         with self._lock:
             self._recovered.pop(batch_ms, None)
             self._submitted.discard(batch_ms)
@@ -184,7 +184,7 @@ class GroupMember:
     def _join(self) -> None:
         self._store.connect()
         if self._session_lost:
-            # What was owned may be another's by now: nothing of it may be committed.
+            # Another member may own these partitions by now: do not commit their offsets.
             self._session_lost = False
             self._forget()
         if not self._group.is_registered():
@@ -220,7 +220,7 @@ class GroupMember:
         )
 
     def _starting(self, stored: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Stored offsets; ``auto.offset.reset`` where there is none, or none that is in the log."""
+        """Stored offsets; by ``auto.offset.reset`` if there is none or it is not in the log."""
         if not stored:
             return {}
         endpoints = [(broker.host, broker.port) for broker in self._group.brokers()]
@@ -241,7 +241,7 @@ class GroupMember:
         }
 
     def _drain(self) -> None:
-        """Plan no more, wait for what runs, commit."""
+        """Stop planning, wait for running batches, commit."""
         with self._lock:
             self._paused = True
             self._idle.clear()

@@ -1,8 +1,8 @@
 """The ranges of each batch, written down before the batch runs.
 
-A checkpoint follows its batch; a driver that dies in between would plan the batch anew with other
-ends. One small file per batch, named by its time, lies beside the checkpoint. Where files are kept
-is ``Files``' matter; no Spark here.
+A checkpoint is written after its batch. A driver that dies before that would plan the batch again
+with other ends. One small file per batch, named by its time, lies beside the checkpoint. ``Files``
+stores the files. Does not use Spark.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class OffsetLog:
         return self._batches
 
     def read(self, batch_ms: int) -> list[Range] | None:
-        """None when nothing was logged. Raises KafkaError for a file that makes no sense."""
+        """The ranges; None if none were logged. Raises KafkaError for a malformed file."""
         data = self._files.read(str(batch_ms))
         if data is None:
             return None

@@ -1,8 +1,8 @@
-"""What a driver asks of the brokers: which partitions there are, from where to where they reach.
+"""A driver's requests to the brokers: partitions and their first and last offsets.
 
-Every question is asked again after a failure, with metadata fetched again: a leader that has just
-died is no reason to end a query. Nor is a broker that does not know a topic: one that has just
-started knows none until the controller tells it.
+After a failure metadata is fetched again and the request is repeated: a leader that has just died
+must not end a query. The same holds for a broker that does not know a topic: one that has just
+started does not know topics until the controller sends them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ logger = logging.getLogger("kafka08.spark.offsets")
 
 # How often latest offsets that went back are asked for again.
 DOUBT_RETRIES = 3
-# So many answers of brokers that know other topics are proof that a topic does not exist.
+# So many answers of brokers that know other topics prove that a topic does not exist.
 PROOF = 2
 
 

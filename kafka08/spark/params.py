@@ -1,4 +1,4 @@
-"""What a job's ``kafkaParams`` say, as the old API read them. No Spark here."""
+"""Parses a job's ``kafkaParams`` as the old API did. Does not use Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BROKERS, BOOTSTRAP = "metadata.broker.list", "bootstrap.servers"
 
 
 class SourceParams(NamedTuple):
-    """How to reach the brokers and what to ask them for; it is pickled with every task.
+    """The brokers and the fetch settings; it is pickled with every task.
 
     ``option``: what named ``endpoints``, for messages.
     """

@@ -1,4 +1,4 @@
-"""How many of the waiting messages a batch takes. Pure arithmetic on offsets.
+"""Computes how many of the waiting messages a batch reads. Pure arithmetic on offsets.
 
 Mirrors the rate limit of Spark's DirectKafkaInputDStream and of its Kafka source: a total is
 split by lag, in doubles, and a partition that lags never gets nothing (where the originals

@@ -1,7 +1,7 @@
-"""How far a group's batches have come, and what of it may be committed. Pure.
+"""The progress of a group's batches, and the offsets that may be committed. Pure.
 
 Offsets are committed over whole batches, in the order of their times, and never past one that
-failed: what it held is read again after a restart or a rebalance.
+failed: its messages are read again after a restart or a rebalance.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Progress:
         self._submitted: set[int] = set()
 
     def plan(self, batch_ms: int, ranges: Sequence[Range]) -> None:
-        """A batch takes these. Ranges that do not begin at our position are not ours to commit."""
+        """A batch reads these. Ranges that do not begin at our position are not committed."""
         ours = [r for r in ranges if self.position.get(r.topic_partition) == r.start]
         for each in ours:
             self.position[each.topic_partition] = each.end

@@ -56,10 +56,10 @@ class Elements(NamedTuple):
 
 
 class ReadTask:
-    """What an executor runs: partition number -> the elements of that range.
+    """The function that an executor runs: partition number -> the elements of that range.
 
     The leader the driver knew is asked by the first attempt only. ``strict``: when that leader
-    fails, so does the attempt; else the leader is looked up anew in the same attempt.
+    fails, so does the attempt; else the leader is looked up again in the same attempt.
     """
 
     def __init__(

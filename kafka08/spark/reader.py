@@ -1,8 +1,8 @@
 """Reading one planned range of a partition, as an executor does.
 
-The leader that the planner knew is asked first; after any failure the leader is looked up anew.
-Records outside the range (the rest of a wrapper) are left out. Nothing is ever reset: what is
-not in the log any more is an error that names partition, range and what there is.
+The leader that the planner knew is asked first; after any failure the leader is looked up again.
+Records outside the range (the rest of a wrapper) are left out. Offsets are never reset: a range
+that is no longer in the log is an error that names partition, range and the log's offsets.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ class RangeReader:
         self, decode: Decode[T], wanted: Range, leader: Broker | None = None
     ) -> Iterator[T]:
         """As ``read``, with what ``decode`` makes of the stored bytes of each fetch."""
-        position, octets = wanted.start, self._fetch_bytes
+        position, size = wanted.start, self._fetch_bytes
         patience = self._retries
         while position < wanted.end:
-            data, high_watermark, leader = self._fetch(wanted, position, octets, leader)
+            data, high_watermark, leader = self._fetch(wanted, position, size, leader)
             found, following = decode(data, wanted)
             if following is None:
                 if not data:
@@ -92,12 +92,12 @@ class RangeReader:
                         return  # the rest of the range was compacted away
                     if patience == 0:
                         raise self._ended_early(wanted, position, high_watermark)
-                    # A new leader learns of what its predecessor had committed only by and by.
+                    # A new leader learns only over time what its predecessor had committed.
                     patience -= 1
                     leader = None
                     self._runtime.sleep(self._backoff)
                     continue
-                octets = self._more(octets, wanted, position)
+                size = self._more(size, wanted, position)
                 continue
             position = following
             if found is not None:
@@ -106,24 +106,24 @@ class RangeReader:
     def _ended_early(self, wanted: Range, position: int, high_watermark: int) -> EndedEarlyError:
         return EndedEarlyError(
             f"{wanted} cannot be read from {position} on: the log ends at {high_watermark}. "
-            "Messages were lost, or the topic was deleted and created anew"
+            "Messages were lost, or the topic was deleted and created again"
         )
 
-    def _more(self, octets: int, wanted: Range, position: int) -> int:
-        if octets >= self._max_fetch_bytes:
+    def _more(self, size: int, wanted: Range, position: int) -> int:
+        if size >= self._max_fetch_bytes:
             raise MessageTooLargeForFetchError(
-                f"The message at offset {position} of {wanted} is larger than {octets} bytes: "
+                f"The message at offset {position} of {wanted} is larger than {size} bytes: "
                 "raise fetch.message.max.bytes"
             )
-        return min(octets * 2, self._max_fetch_bytes)
+        return min(size * 2, self._max_fetch_bytes)
 
     def _fetch(
-        self, wanted: Range, position: int, octets: int, leader: Broker | None
+        self, wanted: Range, position: int, size: int, leader: Broker | None
     ) -> tuple[Any, int, Broker]:
         """(stored bytes, high watermark, who gave them)."""
         tp = wanted.topic_partition
         request = shapes.fetch_request(
-            {tp: position}, octets, max_wait_ms=self._max_wait_ms, min_bytes=1
+            {tp: position}, size, max_wait_ms=self._max_wait_ms, min_bytes=1
         )
         for attempt in range(self._retries + 1):
             try:

@@ -32,7 +32,7 @@ MAX_RATE = "spark.streaming.receiver.maxRate"
 
 
 class Running:
-    """What the planner has while its stream runs: the member, and who tells it of batches."""
+    """The planner's objects while its stream runs: the member and the batch listener."""
 
     def __init__(
         self,

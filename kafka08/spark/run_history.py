@@ -28,7 +28,7 @@ _STAGED = re.compile(r"(\d+)-.*")
 
 
 class RunConflictError(KafkaError):
-    """Another run was quicker; nothing of this one is visible."""
+    """Another run was faster. This run is not visible."""
 
 
 class Run(NamedTuple):
@@ -59,7 +59,7 @@ def encode(run: Run) -> bytes:
 
 
 def decode(data: bytes, where: str) -> Run:
-    """Raises KafkaError for what is no history."""
+    """Raises KafkaError for a malformed history."""
     try:
         found = json.loads(data)
         if found.pop("version") != VERSION:

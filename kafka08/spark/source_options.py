@@ -1,7 +1,7 @@
 """The options of the ``kafka08`` source, read and checked: those of Spark's own Kafka source.
 
-Raises ConfigError naming option and value for what is wrong, what 0.8.2.2's protocol cannot do,
-and what no one knows. Pure.
+Raises ConfigError, which names option and value, for options that are invalid, unknown, or not
+possible with 0.8.2.2's protocol. Pure.
 """
 
 from __future__ import annotations

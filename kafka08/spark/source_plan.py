@@ -1,8 +1,8 @@
-"""What a query of the ``kafka08`` source reads next: partitions, offsets, ranges, losses.
+"""Plans what a query of the ``kafka08`` source reads next: partitions, offsets, ranges, losses.
 
-Used on the driver's side. The rules are those of Spark's Kafka source: partitions found later
-are read from their beginning, and whatever is not in the log any more is an error, or with
-``failOnDataLoss`` false a warning. No Spark here.
+Runs on the driver. The rules are those of Spark's Kafka source: partitions found later are read
+from their beginning, and messages no longer in the log are an error, or a warning if
+``failOnDataLoss`` is false. Does not use Spark.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class SourcePlanner:
         return chosen
 
     def _still_there(self, start: Offsets) -> list[TopicPartition]:
-        """What the options choose now. What has gone since ``start`` is a loss."""
+        """The partitions the options choose now. Those of ``start`` that are gone are a loss."""
         doubted = set(start) - self._gone
         found = self._chosen(self._find(lambda there: _topics_of(doubted - there)))
         self._gone.difference_update(found)
@@ -82,7 +82,7 @@ class SourcePlanner:
         return found
 
     def report_gone(self, start: Iterable[TopicPartition], found: Iterable[TopicPartition]) -> None:
-        """What is in ``start`` only is a loss."""
+        """Partitions that are only in ``start`` are a loss."""
         gone = set(start) - set(found) - self._gone
         if gone:
             self._loss(f"{_text(gone)} of {self._options.subscription} are gone")
