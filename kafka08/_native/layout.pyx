@@ -231,7 +231,7 @@ cdef int _write(_Node node, value, _Sink sink) except -1:
     if node.kind == TEXT:
         if value is None and node.nullable:
             return _put_integer(sink, 2, -1)
-        # A lone surrogate becomes "?", as Java's getBytes has it.
+        # A lone surrogate becomes "?", as in Java's getBytes.
         data = value.encode("utf-8", "replace")
         _put_integer(sink, 2, len(data))
         return _put_bytes(sink, data)

@@ -177,7 +177,7 @@ def walk(
     w.rising, w.last = last is not None, or_none(last, 0)
     w.whole, w.reach = reach is None, or_none(reach, end)
     w.up_to, w.until = or_none(up_to, INT64_MAX), or_none(until, INT64_MAX)
-    # Beyond the buffer nothing is read.
+    # Bytes beyond the buffer are not read.
     w.check_crc, w.wrappers, w.keyed = check_crc and w.whole, wrappers, keyed
     w.count, w.first, w.newest, w.codec = 0, -1, -1, 0
     PyObject_GetBuffer(buffer, &view, PyBUF_WRITABLE if w.stamps else PyBUF_SIMPLE)
@@ -185,7 +185,7 @@ def walk(
         PyBuffer_Release(&view)
         raise IndexError(f"{position} to {end} of {view.len} bytes")
     w.data = <const uint8_t *>view.buf
-    # For little, other threads are not let in: they could keep this one waiting for long.
+    # For short stretches the lock is kept: another thread could hold it for long.
     if end - position < LITTLE:
         advance(&w)
     else:

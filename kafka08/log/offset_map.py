@@ -1,7 +1,7 @@
 """The last offset of each key, by what stands for the key (kafka.log.SkimpyOffsetMap).
 
 Where it was built, ``kafka08._native.offset_map`` replaces the plain map. What stands for a key is
-computed with a secret, so that clients cannot send keys that collide. Knows no files.
+computed with a secret, so that clients cannot send keys that collide. Does not know files.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def plan(
             f"[{earliest[tp]}, {latest[tp]})"
         )
         if fail_on_data_loss:
-            raise DataLossError(f"{text}. Messages were removed, or the topic was made anew")
+            raise DataLossError(f"{text}. Messages were removed, or the topic was created again")
         logger.warning("%s: going on at %d", text, earliest[tp])
         start[tp] = earliest[tp]
     ends = split_total(max_messages, start, latest) if max_messages else latest

@@ -50,7 +50,7 @@ COLUMNS = StructType(
 def register(spark: SparkSession) -> None:
     """Make ``format("kafka08")`` known to the session.
 
-    Raises ConfigError when Spark's Python workers would have no pyarrow: a stream would hang.
+    Raises ConfigError when Spark's Python workers do not have pyarrow, as a stream would hang.
     """
     context = getattr(spark, "sparkContext", None)
     if context is not None:

@@ -139,7 +139,7 @@ class KafkaUtils:
         """An RDD of the ranges given, one partition each.
 
         ``leaders``, when given, must name one for every range; where Spark tries tasks again, a
-        first attempt at a leader that does not lead any more fails. Raises TypeError, JobError (a
+        first attempt at a broker that no longer leads fails. Raises TypeError, JobError (a
         range that is not in the log too), and UnreachableError or KafkaError.
         """
         _deprecated()

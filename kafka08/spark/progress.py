@@ -41,7 +41,7 @@ class Progress:
     def complete(self, batch_ms: int, ok: bool) -> bool:
         """A batch ended; whether ``committed`` moved.
 
-        An earlier batch that was never submitted will not run any more: it failed.
+        An earlier batch that was never submitted has failed: it will not run.
         """
         if batch_ms not in self._batches:
             return False
