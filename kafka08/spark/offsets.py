@@ -95,7 +95,7 @@ class OffsetReader:
                 if not answer.brokers:
                     raise UnreachableError(
                         "the brokers that answer know of no broker and no topic: they have just "
-                        "started, and no controller has told them yet"
+                        "started and wait for the controller, or the cluster has no topics"
                     )
                 _raise_unless_unknown(answer)
                 proofs += any(t.partitions and t.topic not in missing for t in answer.topics)
