@@ -92,6 +92,8 @@ class Proxy:
         return False
 
     def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # or the port stays open while accept waits
         self._listener.close()
 
 
