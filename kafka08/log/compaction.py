@@ -347,8 +347,6 @@ class Writer:
             if position < stop:
                 self._indexed = position + shift
                 self._add_index_entry(self._last_kept + 1, self._indexed)
-                walked = walk(data, position, stop, until=position + 1)
-                self._last_kept, position = walked.last, walked.stop
 
     def _take_wrapper(self, data: bytes, view: memoryview, position: int) -> int:
         """Write the surviving messages of a wrapper; returns where it ends."""
