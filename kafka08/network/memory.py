@@ -44,11 +44,25 @@ class RequestMemory:
         self.max_bytes = max_bytes
         self.used = 0
         self._held: dict[Holder, tuple[int, float]] = {}  # bytes, and since when
+        self._waiting: dict[Holder, float] = {}  # those that hold bytes and need more, since when
         self._freed = Event()
 
     def hold(self, holder: Holder, size: int) -> None:
         """Wait for room, and record that ``holder`` has ``size`` bytes. Raises EvictedError."""
-        held, since = self._held.get(holder, (0, time.monotonic()))
+        begun = time.monotonic()
+        held, since = self._held.get(holder, (0, begun))
+        if not self._has_room(size, held):
+            if held:
+                self._waiting[holder] = begun
+            try:
+                self._wait_for_room(holder, size, held)
+            finally:
+                self._waiting.pop(holder, None)
+            since += time.monotonic() - begun
+        self.used += size - held
+        self._held[holder] = size, since
+
+    def _wait_for_room(self, holder: Holder, size: int, held: int) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not self._has_room(size, held):
             self._freed.wait(max(deadline - time.monotonic(), 0))
@@ -57,8 +71,6 @@ class RequestMemory:
                 deadline = time.monotonic() + PATIENCE_SECONDS
             if held and holder not in self._held:
                 raise EvictedError("an unfinished request has to make room for others")
-        self.used += size - held
-        self._held[holder] = size, since
 
     def _has_room(self, size: int, held: int) -> bool:
         others = self.used - held
@@ -74,11 +86,15 @@ class RequestMemory:
 
     def _evict(self) -> None:
         now = time.monotonic()
-        costs = {
-            holder: held * (now - since)
-            for holder, (held, since) in self._held.items()
-            if not holder.serving and now - since >= GRACE_SECONDS
-        }
+        unfinished = [each for each in self._held if not each.serving]
+        # Where all wait for room, none gets any until one of them goes, however young they are.
+        grace = 0.0 if self._waiting.keys() >= self._held.keys() else GRACE_SECONDS
+        costs = {}
+        for holder in unfinished:
+            held, since = self._held[holder]
+            age = self._waiting.get(holder, now) - since
+            if age >= grace:
+                costs[holder] = held * age
         if costs:
             holder = max(costs, key=lambda each: costs[each])
             logger.warning(

@@ -98,6 +98,35 @@ def test_who_asks_may_be_the_one_to_go(now: list[float]) -> None:
     assert not other.is_shut
 
 
+def test_the_wait_for_room_is_not_held_against_a_connection(now: list[float]) -> None:
+    memory, sender, idle = RequestMemory(100), Holder("sender"), Holder("idle")
+    serving = Holder("serving")
+    serving.serving = True
+    memory.hold(idle, 20)
+    now[0] += 0.5
+    memory.hold(sender, 30)
+    memory.hold(serving, 50)
+    waiting = gevent.spawn(memory.hold, sender, 45)
+    gevent.sleep(0)
+    now[0] += 60
+    memory.release(serving)
+    waiting.join(5)
+    assert waiting.successful()
+    memory.hold(Holder(), 40)
+    assert idle.is_shut
+    assert not sender.is_shut
+
+
+def test_where_all_wait_one_of_them_goes(now: list[float]) -> None:
+    memory, one, other = RequestMemory(100), Holder("one"), Holder("other")
+    memory.hold(one, 60)
+    memory.hold(other, 40)
+    tasks = [gevent.spawn(memory.hold, each, 80) for each in (one, other)]
+    gevent.joinall(tasks, 5)
+    assert sorted(task.successful() for task in tasks) == [False, True]
+    assert one.is_shut != other.is_shut
+
+
 def test_young_requests_are_waited_for(now: list[float]) -> None:
     """A burst of large requests that do come in costs nobody the connection."""
     memory, one = RequestMemory(100), Holder()

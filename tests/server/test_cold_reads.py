@@ -110,9 +110,10 @@ def test_a_drain(rig: Rig, watch: Watch, replica_id: int) -> None:
         seen += numbers(data)
     assert seen == list(range(COUNT))
     assert watch.waited == []
-    # each segment's index once, and each segment in few pieces thanks to what is read ahead
-    assert watch.handed.count("read_in_index") in (2, 3)
-    assert 3 <= watch.handed.count("read_in") <= 9
+    # Each segment's index once, and each segment in few pieces thanks to what is read ahead. The
+    # kernel reads ahead as well: how much is left for the pool differs between kernels.
+    assert 1 <= watch.handed.count("read_in_index") <= 3
+    assert 1 <= watch.handed.count("read_in") <= 9
 
 
 @pytest.mark.parametrize("codec", [1, 2])
