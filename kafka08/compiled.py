@@ -25,10 +25,12 @@ from types import ModuleType
 MODULES = (
     "kafka08.cluster.partition",
     "kafka08.cluster.replica",
-    "kafka08.log.demand",
     "kafka08.log.index",
     "kafka08.log.log",
+    "kafka08.log.numbering",
     "kafka08.log.segment",
+    "kafka08.log.segment_files",
+    "kafka08.log.tail_readers",
     "kafka08.message.compression",
     "kafka08.message.entry",
     "kafka08.message.sets",

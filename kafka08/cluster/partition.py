@@ -26,7 +26,8 @@ from kafka08.errors import (
     UnknownError,
     UnknownTopicOrPartitionError,
 )
-from kafka08.log.log import Log, LogAppendInfo, Numbered
+from kafka08.log.log import Log, LogAppendInfo
+from kafka08.log.numbering import Numbered
 from kafka08.log.segment import FileSlice
 from kafka08.message.sets import Opened
 
@@ -190,7 +191,7 @@ class Partition:
                 f"Request for offset {offset} but we only have log segments in the range "
                 f"{log.log_start_offset} to {log.log_end_offset}."
             )
-        log.demand.read_at(offset, log.log_end_offset)
+        log.tail_readers.read_at(offset, log.log_end_offset)
         return log.read(offset, max_bytes, max(self.high_watermark, log.log_start_offset))
 
     def leader_log(self) -> Log:

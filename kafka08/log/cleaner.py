@@ -433,16 +433,16 @@ class LogCleaner:
             "Cleaner %d: Swapping in cleaned segment %d for segment(s) %s in log %s.",
             thread, group.bases[0], ",".join(map(str, group.bases)), log.name,
         )  # fmt: skip
-        log.prepare_swap(group.bases)
+        log.files.prepare_swap(group.bases)
         try:
             yield partial(sync_directory, log.directory)
         except BaseException:
-            log.abandon_swap()
+            log.files.abandon_swap()
             raise
         if not is_valid():  # a truncation has undone the swap already
-            log.abandon_swap()
+            log.files.abandon_swap()
             return
-        old = log.replace_segments()
+        old = log.files.replace(self._clock.millis())
         yield partial(sync_directory, log.directory)
         log.delete_files(old)
 

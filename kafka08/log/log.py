@@ -3,8 +3,8 @@
 Threads: all methods run on one thread (the broker's loop) and do not switch greenlets, so appends
 need no lock. ``flush`` may run on another thread at the same time, since fsync takes long: it
 copies the list of segments under a lock that roll, truncate and deletion share, syncs without it,
-and moves the recovery point only if there was no truncation meanwhile. ``delete_due_files`` may
-run on any thread, and so may ``delete`` once the log is out of use. Attributes may be read on any
+and moves the recovery point only if there was no truncation meanwhile. ``delete`` may
+run on any thread once the log is out of use. Attributes may be read on any
 thread.
 
 Does not know replicas, high watermarks (a reader's bound is an argument) or other logs. It has no
@@ -18,27 +18,25 @@ import logging
 import os
 import random
 import shutil
-import threading
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import NamedTuple, NoReturn, Protocol
 
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition
 from kafka08.config import LogConfig
 from kafka08.errors import (
-    InvalidMessageError,
     KafkaError,
     MessageSetSizeTooLargeError,
     OffsetOutOfRangeError,
     UnknownError,
 )
-from kafka08.log import integrity, recovery
-from kafka08.log.demand import Demand
+from kafka08.log import integrity, numbering, recovery
 from kafka08.log.directory import parse_log_name, sync_directory
 from kafka08.log.disk import SyncError
-from kafka08.log.recovery import CLEANED_SUFFIX, SWAP_SUFFIX
+from kafka08.log.numbering import Numbered, moved
 from kafka08.log.segment import FileSlice, LogSegment
-from kafka08.message import sets, wrappers
+from kafka08.log.segment_files import SegmentFiles
+from kafka08.log.tail_readers import TailReaders
+from kafka08.message import sets
 from kafka08.message.sets import Opened
 from kafka08.message.wrappers import Rebuilt
 
@@ -54,7 +52,7 @@ class Clock(Protocol):
     def millis(self) -> int: ...
 
 
-class Prepared(NamedTuple):
+class RebuiltSet(NamedTuple):
     """The rebuilt wrappers that consumers must get for a set, which was written at ``position`` of
     the file with this ``serial``. The wrappers' own positions are relative to it."""
 
@@ -63,24 +61,12 @@ class Prepared(NamedTuple):
     wrappers: list[Rebuilt]
 
 
-class Numbered(NamedTuple):
-    """A checked set: ``data`` is ready to be written at offset ``base``; ``found`` describes it.
-    ``movable``: it can be given other offsets without opening its wrappers again."""
-
-    base: int
-    found: sets.Appended
-    data: Any  # a memoryview, which mypyc does not support as a field
-    movable: bool
-    rebuilt: list[Rebuilt] | None
-    last_stored: list[int]
-
-
 class LogAppendInfo(NamedTuple):
     """The result of an append. If ``count`` is 0 nothing was written, and the offsets are -1.
 
     ``rolled``: the caller should soon call ``flush(up_to=first_offset)`` on another thread.
     ``flush_due``: flush.messages is reached and the caller asked to flush by itself.
-    ``prepared``: wrappers rebuilt at append while consumers are near (see ``demand``).
+    ``rebuilt``: wrappers rebuilt at append while consumers are near (see ``tail_readers``).
     """
 
     first_offset: int
@@ -90,7 +76,7 @@ class LogAppendInfo(NamedTuple):
     codec: int
     rolled: bool = False
     flush_due: bool = False
-    prepared: Prepared | None = None
+    rebuilt: RebuiltSet | None = None
 
 
 # Takes half the time of the constructor; every append calls it.
@@ -122,24 +108,19 @@ class Log:
         self.topic_partition: TopicPartition = topic_partition
         self.config = config
         self._clock = clock
-        self._lock = threading.Lock()
         self._truncations = 0
-        # Counts changes of names in the directory. A flush makes them durable; the first one also
-        # the name of the directory itself.
-        self._layout = 1
-        self._synced_layout = 0
+        # The changes of names that are durable; with the first one, the directory's own name is.
+        self._synced_changes = 0
         self._lowest_truncation: int | None = None
         self._is_deleted = False
-        self._swap: tuple[int, ...] = ()  # the bases of a group whose .swap files are in place
-        self._due: list[tuple[int, str]] = []
         now = clock.millis()
         self.last_flush_ms = now
         loaded = recovery.load(self.directory, config, recovery_point, clean_shutdown, now)
-        self._segments = loaded.segments
-        self._bases = [segment.base_offset for segment in self._segments]
+        self.files = SegmentFiles(self.directory, loaded.segments)
+        self._lock = self.files.lock  # also for what must agree with the list of segments
         self.log_end_offset = loaded.log_end_offset
         self.recovery_point = loaded.recovery_point
-        self.demand = Demand(self.log_end_offset)
+        self.tail_readers = TailReaders(self.log_end_offset)
         # Periods with appends: when the last one began, the log's end at that time, and the end
         # when the period before it began.
         self._fresh_at = now
@@ -149,10 +130,10 @@ class Log:
         # point then, which is the one that holds it now, or the one before.
         self._first_cut = self.log_end_offset
         if not clean_shutdown:
-            holds = bisect_right(self._bases, self.recovery_point) - 1
-            self._first_cut = self._bases[max(holds - 1, 0)]
+            holds = self.files.index_of(self.recovery_point)
+            self._first_cut = self.files.bases[max(holds - 1, 0)]
         self.delete_files(loaded.dropped)
-        self._active.jitter_ms = self._random_jitter()
+        self.files.active.jitter_ms = self._random_jitter()
         logger.info(
             "Completed load of log %s with log end offset %d", self.name, self.log_end_offset
         )
@@ -161,22 +142,18 @@ class Log:
         return f"Log({self.directory})"
 
     @property
-    def _active(self) -> LogSegment:
-        return self._segments[-1]
-
-    @property
     def log_start_offset(self) -> int:
-        return self._bases[0]
+        return self.files.bases[0]
 
     @property
     def size(self) -> int:
         """Bytes of entries in all segments."""
-        return sum([segment.size for segment in self._segments])
+        return sum([segment.size for segment in self.files.list])
 
     @property
     def segments(self) -> tuple[LogSegment, ...]:
         """Oldest first; the last is the active one. Callers must not change the list."""
-        return tuple(self._segments)
+        return tuple(self.files.list)
 
     @property
     def truncations(self) -> int:
@@ -200,48 +177,14 @@ class Log:
         opened: Opened | None = None,
         rebuild: bool = True,
     ) -> Numbered:
-        """Check a produced set and number it from ``base``, in ``buffer``, for ``append``.
+        """Check a produced set and number it from ``base`` for ``append``, on any thread.
 
-        Safe on any thread. ``opened`` bounds the inflated size of all its wrappers together.
-        Without ``rebuild`` no wrappers are rebuilt for consumers. Raises as ``append`` does.
+        See ``numbering.number``; a set for which no consumers are near has nothing rebuilt.
         """
-        found, data, movable, rebuilt = self._number(buffer, base, opened, rebuild)
-        last_stored = opened.last_stored if opened is not None else []
-        return Numbered(base, found, data, movable, rebuilt, last_stored)
-
-    def _number(
-        self, buffer: memoryview, base: int, opened: Opened | None, rebuild: bool
-    ) -> tuple[sets.Appended, memoryview, bool, list[Rebuilt] | None]:
-        """(the set's description, the bytes to store, whether it is movable, rebuilt wrappers)."""
-        config = self.config
-        normalised = config.compressed_sets == "normalised"
-        rebuilt: list[Rebuilt] | None = None
-        if (
-            rebuild
-            and not normalised
-            and sets.begins_compressed(buffer)
-            and self.demand.is_near_end
-        ):
-            rebuilt = []
-        found = sets.assign_offsets(
-            buffer,
-            base,
-            config.max_message_bytes,
-            opened=opened,
-            rebuilt=rebuilt,
+        rebuild = rebuild and self.tail_readers.are_near
+        return numbering.number(
+            self.topic_partition, self.config, buffer, base, opened=opened, rebuild=rebuild
         )
-        data = buffer[: found.valid_bytes]
-        if config.compact and sets.holds_null_key(data):
-            raise InvalidMessageError(
-                f"{self.topic_partition} is compacted and takes no message without a key"
-            )
-        movable = opened is not None or not found.codec
-        if found.codec and normalised:
-            movable = False
-            first = found.last_offset - found.count + 1
-            found = found._replace(first_offset=first)
-            data = _normalise(data, first, config.max_message_bytes)
-        return found, data, movable, rebuilt
 
     def append(
         self,
@@ -267,15 +210,12 @@ class Log:
         """
         config = self.config
         leo = self.log_end_offset
-        right = False  # whether consumers may be sent what is stored
-        rebuilt: list[Rebuilt] | None = None
+        wrappers: list[Rebuilt] | None = None
         if assign_offsets:
             if numbered is None:
-                info, data, _, rebuilt = self._number(buffer, leo, opened, True)
-            else:
-                if numbered.base != leo:
-                    numbered = _moved(numbered, leo)
-                _, info, data, _, rebuilt, _ = numbered
+                numbered = self.number(buffer, leo, opened=opened)
+            _, info, data, _, wrappers, _ = moved(numbered, leo)
+            # whether consumers may be sent what is stored
             right = not info.codec or config.compressed_sets == "normalised"
         else:
             info = sets.check_follower_set(buffer, config.max_message_bytes)
@@ -292,12 +232,13 @@ class Log:
             )
         now = self._clock.millis()
         rolled = self._must_roll(len(data), info.last_offset, now) and self.roll()
-        position = self._active.size
+        active = self.files.active
+        position = active.size
         try:
-            self._active.append(leo, data, config.index_interval_bytes, right=right)
+            active.append(leo, data, config.index_interval_bytes, right=right)
         except OSError:
             with self._lock:  # the part of the set that was written has been cut again
-                self._first_cut = min(self._active.base_offset, self._first_cut)
+                self._first_cut = min(active.base_offset, self._first_cut)
             raise
         self.log_end_offset = info.last_offset + 1
         if not 0 <= now - self._fresh_at < FRESH_MS:
@@ -306,16 +247,16 @@ class Log:
         if flush_due and not defer_flush:
             self.flush()
             flush_due = False
-        prepared = self._prepared(rebuilt, position) if rebuilt else None
+        rebuilt = self._rebuilt(wrappers, position) if wrappers else None
         first, last, count = info.first_offset, info.last_offset, info.count
         return _new(
             LogAppendInfo,
-            (first, last, count, len(data), info.codec, rolled, flush_due, prepared),
+            (first, last, count, len(data), info.codec, rolled, flush_due, rebuilt),
         )
 
-    def _prepared(self, wrappers: list[Rebuilt], position: int) -> Prepared:
-        self.demand.prepared(sum([len(wrapper.data) for wrapper in wrappers]))
-        return Prepared(self._active.file.serial, position, wrappers)
+    def _rebuilt(self, wrappers: list[Rebuilt], position: int) -> RebuiltSet:
+        self.tail_readers.prepared(sum([len(wrapper.data) for wrapper in wrappers]))
+        return RebuiltSet(self.files.active.file.serial, position, wrappers)
 
     def _out_of_order(self, first_offset: int, leo: int) -> NoReturn:
         # 0.8.2.2 intends to check this but does not; its log end then goes backwards.
@@ -330,7 +271,7 @@ class Log:
         self._fresh_next, self._fresh_at = leo, now
 
     def _must_roll(self, set_bytes: int, last_offset: int, now: int) -> bool:
-        active, config = self._segments[-1], self.config
+        active, config = self.files.active, self.config
         if not active.size and active.base_offset == self.log_end_offset:
             return False
         return (
@@ -345,21 +286,13 @@ class Log:
 
         Existing files with the new segment's name are removed.
         """
-        old, base = self._active, self.log_end_offset
+        old, base = self.files.active, self.log_end_offset
         if old.base_offset == base and not old.size:
             return False
-        for suffix in (".log", ".index"):
-            path = os.path.join(self.directory, f"{base:020d}{suffix}")
-            if os.path.exists(path):
-                logger.warning(
-                    "Newly rolled segment file %s already exists; deleting it first", path
-                )
-                os.unlink(path)
+        self.files.make_way(base)
         segment = self._new_segment(base)
         with self._lock:
-            self._segments.append(segment)
-            self._bases.append(base)
-            self._layout += 1
+            self.files.add(segment)
         old.index.trim()
         logger.info("Rolled new log segment for '%s' at offset %d.", self.name, base)
         return True
@@ -387,13 +320,13 @@ class Log:
         Raises OffsetOutOfRangeError; UnknownError for a negative ``max_bytes``.
         """
         leo = self.log_end_offset
-        segments = self._segments
+        segments, start = self.files.list, self.log_start_offset
         if offset == leo:
             return _nothing(segments[-1])
-        if offset > leo or offset < self._bases[0]:
+        if offset > leo or offset < start:
             raise OffsetOutOfRangeError(
                 f"Request for offset {offset} but we only have log segments in the range "
-                f"{self._bases[0]} to {leo}."
+                f"{start} to {leo}."
             )
         if max_bytes < 0:
             raise UnknownError(f"Invalid max size for log read ({max_bytes})")
@@ -402,8 +335,7 @@ class Log:
                 max_offset = None
             elif max_offset < offset:
                 max_offset = offset
-        last = len(segments) - 1
-        for number in range(bisect_right(self._bases, offset) - 1, last + 1):
+        for number in range(self.files.index_of(offset), len(segments)):
             found = segments[number].read(offset, max_bytes, max_offset)
             if found is not None:
                 return found
@@ -418,9 +350,9 @@ class Log:
 
     def segment_of(self, offset: int) -> LogSegment | None:
         """The segment to search for ``offset``; None if it is out of the log's range."""
-        if self._is_deleted or not self._bases[0] <= offset < self.log_end_offset:
+        if self._is_deleted or not self.log_start_offset <= offset < self.log_end_offset:
             return None
-        return self._segments[bisect_right(self._bases, offset) - 1]
+        return self.files.list[self.files.index_of(offset)]
 
     def offsets_before(
         self, time_ms: int, max_num: int, *, high_watermark: int | None = None
@@ -430,15 +362,15 @@ class Log:
         ``time_ms`` -1 asks for the log's end, -2 for its start. With a ``high_watermark``, as
         for consumers, offsets above it are replaced by it, once (KafkaApis.fetchOffsetsBefore).
         """
-        known = list(self._bases)
-        if self._active.size:
+        known = list(self.files.bases)
+        if self.files.active.size:
             known.append(self.log_end_offset)
         if time_ms == LATEST_TIME:
             count = len(known)
         elif time_ms == EARLIEST_TIME:
             count = 1
         else:
-            times = [segment.last_modified_ms for segment in self._segments]
+            times = [segment.last_modified_ms for segment in self.files.list]
             times.append(self._clock.millis())
             ends = (i + 1 for i, at in enumerate(times[: len(known)]) if at <= time_ms)
             count = max(ends, default=0)
@@ -456,26 +388,26 @@ class Log:
         recovery point stays.
         """
         with self._lock:
-            truncations, layout = self._truncations, self._layout
+            truncations, changes = self._truncations, self.files.changes
             if up_to is None:
                 up_to = self.log_end_offset
             first_cut = self._first_cut
             unsynced = min(self.recovery_point, first_cut)
             if up_to <= unsynced or self._is_deleted:
                 return
-            first = max(bisect_right(self._bases, unsynced) - 1, 0)
+            first = max(self.files.index_of(unsynced), 0)
             files = [
                 file
-                for segment in self._segments[first:]
+                for segment in self.files.list[first:]
                 if segment.base_offset < up_to
                 for file in segment.open_for_sync()
             ]
         try:
             for file in files:
                 os.fsync(file.fd)
-            if layout != self._synced_layout:
+            if changes != self._synced_changes:
                 sync_directory(self.directory)
-                if not self._synced_layout:
+                if not self._synced_changes:
                     sync_directory(os.path.dirname(self.directory))
         except FileNotFoundError:
             if truncations != self._truncations:
@@ -484,7 +416,7 @@ class Log:
         except OSError as error:
             raise SyncError(error.errno, f"Could not sync {self.directory}: {error}") from error
         with self._lock:
-            self._synced_layout = max(self._synced_layout, layout)
+            self._synced_changes = max(self._synced_changes, changes)
             if truncations == self._truncations:
                 self.recovery_point = max(self.recovery_point, up_to)
                 if first_cut == self._first_cut:
@@ -496,7 +428,7 @@ class Log:
         sealed or there was a truncation since ``truncations`` were counted. On any thread."""
         made = integrity.write(segment.path, seal)
         with self._lock:
-            holds = truncations == self._truncations and segment in self._segments[:-1]
+            holds = truncations == self._truncations and segment in self.files.list[:-1]
             if holds and not self._is_deleted:
                 os.replace(made, integrity.seal_path(segment.path))
                 return True
@@ -527,101 +459,38 @@ class Log:
         if self.log_start_offset > offset:
             self.truncate_fully_and_start_at(offset)
             return
-        self.abandon_swap()
+        self.files.abandon_swap()
         with self._lock:
             self._note_truncation(offset)
             # newest first: a crash in between leaves a log that ends earlier, but has no gap
-            above = self._segments[: bisect_right(self._bases, offset) - 1 : -1]
-            self._drop(above)
+            above = self.files.list[: self.files.index_of(offset) : -1]
+            self.files.drop(above, self._deletion_time())
             if above:
                 sync_directory(self.directory)
-            integrity.remove(self._active.path)  # it takes appends again
-            self._active.truncate_to(offset, self.config.segment_index_bytes, self._clock.millis())
-            self._first_cut = min(self._active.base_offset, self._first_cut)
+            active = self.files.active
+            integrity.remove(active.path)  # it takes appends again
+            active.truncate_to(offset, self.config.segment_index_bytes, self._clock.millis())
+            self._first_cut = min(active.base_offset, self._first_cut)
             self.log_end_offset = offset
             self.recovery_point = min(offset, self.recovery_point)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop everything; the log is empty and begins at ``offset``."""
         logger.debug("Truncate and start log '%s' to %d", self.name, offset)
-        self.abandon_swap()
+        self.files.abandon_swap()
         with self._lock:
             # these facts described the old content
             self._note_truncation(0)
-            self._drop(self._segments[::-1])
-            self._segments.append(self._new_segment(offset))
-            self._bases.append(offset)
+            self.files.drop(self.files.list[::-1], self._deletion_time())
+            self.files.add(self._new_segment(offset))
             self.log_end_offset = offset
             self.recovery_point = min(offset, self.recovery_point)
 
     def _note_truncation(self, offset: int) -> None:
         self._truncations += 1
-        self.demand.cut_at(offset)
+        self.tail_readers.cut_at(offset)
         if self._lowest_truncation is None or offset < self._lowest_truncation:
             self._lowest_truncation = offset
-
-    # Swap: cleaned segments replace the segments they were made from
-
-    def prepare_swap(self, bases: Sequence[int]) -> None:
-        """Step 1: rename the cleaned files of the segments with these bases, which must be complete
-        and on disk. From now on recovery completes the swap after a crash. The caller then syncs
-        the directory, as the old files must not be removed while the new name may be lost.
-
-        Raises KafkaError if the segments are not (or no longer) sealed neighbours, and OSError.
-        """
-        self._group_at(bases)
-        stem = os.path.join(self.directory, f"{bases[0]:020d}")
-        for suffix in (".index", ".log"):  # the log last: recovery looks for its .swap
-            os.replace(stem + suffix + CLEANED_SUFFIX, stem + suffix + SWAP_SUFFIX)
-        self._swap = tuple(bases)
-
-    def replace_segments(self) -> list[str]:
-        """Step 2: replace the segments of the prepared group with the cleaned one.
-
-        Old files are renamed oldest first, so that a crash leaves the newest of them. Returns
-        their new names, for ``delete_files`` after the caller has synced the directory again.
-        The cleaned segment is complete on disk and does not have side files yet.
-        Raises KafkaError if a truncation has undone the swap, and OSError.
-        """
-        bases, self._swap = self._swap, ()
-        if not bases:
-            raise KafkaError(f"There are no cleaned segments to swap into {self.name}")
-        number = self._group_at(bases)
-        stem = os.path.join(self.directory, f"{bases[0]:020d}")
-        with self._lock:
-            renamed = []
-            for segment in self._segments[number : number + len(bases)]:
-                renamed += segment.rename_deleted()
-            for suffix in (".log", ".index"):
-                os.replace(stem + suffix + SWAP_SUFFIX, stem + suffix)
-            cleaned = LogSegment(self.directory, bases[0], self._clock.millis())
-            self._segments[number : number + len(bases)] = [cleaned]
-            self._bases[number : number + len(bases)] = [bases[0]]
-            self._layout += 1
-        return renamed
-
-    def abandon_swap(self) -> None:
-        """Undo ``prepare_swap`` if the swap was not completed."""
-        bases, self._swap = self._swap, ()
-        if bases:
-            stem = os.path.join(self.directory, f"{bases[0]:020d}")
-            for suffix in (".log", ".index"):  # the log first, see prepare_swap
-                os.unlink(stem + suffix + SWAP_SUFFIX)
-
-    def _group_at(self, bases: Sequence[int]) -> int:
-        """The index of the group's first segment."""
-        number = bisect_right(self._bases, bases[0]) - 1
-        if number < 0 or self._bases[number : number + len(bases)] != list(bases):
-            raise KafkaError(f"The segments {list(bases)} of {self.name} are not there any more")
-        if number + len(bases) >= len(self._bases):
-            raise KafkaError(f"The active segment of {self.name} cannot be replaced")
-        return number
-
-    def delete_files(self, paths: Sequence[str]) -> None:
-        """Let ``delete_due_files`` remove these after file.delete.delay.ms."""
-        due = self._clock.millis() + self.config.file_delete_delay_ms
-        with self._lock:
-            self._due += [(due, path) for path in paths]
 
     # Delete
 
@@ -629,9 +498,9 @@ class Log:
         """Apply retention by time, then by size; returns the number of segments deleted.
 
         The active segment may be deleted too if it is not empty. Files get the suffix .deleted
-        now, and ``delete_due_files`` removes them after file.delete.delay.ms.
+        now, and are removed after file.delete.delay.ms.
         """
-        self.abandon_swap()
+        self.files.abandon_swap()
         now, config = self._clock.millis(), self.config
         deleted = self._delete_while(
             # with a negative age 0.8.2.2 deletes everything; users who set -1 want to keep it
@@ -650,50 +519,30 @@ class Log:
 
     def _delete_while(self, goes: Callable[[LogSegment], bool]) -> int:
         deletable = []
-        for segment in self._segments:
-            if not goes(segment) or (segment is self._active and not segment.size):
+        for segment in self.files.list:
+            if not goes(segment) or (segment is self.files.active and not segment.size):
                 break
             deletable.append(segment)
         if not deletable:
             return 0
-        if len(deletable) == len(self._segments):
+        if len(deletable) == len(self.files.list):
             self.roll()
         with self._lock:
             # The recovery point stays: unsynced deletions can be undone by a power cut.
-            self._drop(deletable)
+            self.files.drop(deletable, self._deletion_time())
         return len(deletable)
 
-    def _drop(self, segments: list[LogSegment]) -> None:
-        """Remove segments from the list. The caller holds the lock."""
-        self._layout += 1
-        for segment in segments:
-            number = self._segments.index(segment)
-            del self._segments[number], self._bases[number]
-            self._delete_later(segment)
+    def delete_files(self, paths: Sequence[str]) -> None:
+        """Let ``files.remove_due`` remove these after file.delete.delay.ms."""
+        self.files.keep_until(self._deletion_time(), paths)
 
-    def _delete_later(self, segment: LogSegment) -> None:
-        logger.info(
-            "Scheduling log segment %d for log %s for deletion.", segment.base_offset, self.name
-        )
-        due = self._clock.millis() + self.config.file_delete_delay_ms
-        self._due += [(due, path) for path in segment.rename_deleted()]
-
-    def delete_due_files(self, now: int) -> int:
-        """Remove the .deleted files whose delay is over at ``now`` (ms); returns how many."""
-        with self._lock:
-            due = [path for at, path in self._due if at <= now]
-            self._due = [entry for entry in self._due if entry[0] > now]
-        for path in due:
-            try:
-                os.unlink(path)
-            except FileNotFoundError:
-                pass  # a later segment of the same name was deleted too
-        return len(due)
+    def _deletion_time(self) -> int:
+        return self._clock.millis() + self.config.file_delete_delay_ms
 
     def close(self) -> None:
         """Trim indexes and close the files; the caller has flushed. Scheduled deletions are
         dropped: the next start removes the files."""
-        for segment in self._segments:
+        for segment in self.files.list:
             segment.close()
 
     def delete(self) -> None:
@@ -701,32 +550,8 @@ class Log:
         with self._lock:
             self._truncations += 1
             self._is_deleted = True
-            for segment in self._segments:
-                segment.release()
-            self._due = []
-            self._swap = ()
+            self.files.forget()
         shutil.rmtree(self.directory)
-
-
-def _moved(numbered: Numbered, base: int) -> Numbered:
-    """The set, renumbered from ``base``."""
-    if not numbered.movable:
-        raise KafkaError("The log's end has moved on")
-    found = numbered.found
-    if not found.entries:
-        return numbered
-    distance = sets.move_offsets(numbered.data, base - numbered.base, numbered.last_stored)
-    found = found._replace(
-        first_offset=found.first_offset + distance, last_offset=found.last_offset + distance
-    )
-    return numbered._replace(base=base, found=found, rebuilt=None)
-
-
-def _normalise(data: memoryview, base_offset: int, max_message_bytes: int) -> memoryview:
-    """The set as 0.8.2.2 would store it: one wrapper. Raises MessageSizeTooLargeError."""
-    stored = memoryview(wrappers.normalise(data, base_offset))
-    sets.check_follower_set(stored, max_message_bytes)
-    return stored
 
 
 def _nothing(segment: LogSegment) -> FileSlice:

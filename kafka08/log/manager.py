@@ -378,7 +378,7 @@ class LogManager:
     def delete_due_files(self) -> list[DiskFailure]:
         """Remove the files of segments deleted file.delete.delay.ms ago."""
         now = self._clock.millis()
-        return _each(list(self.logs.values()), lambda log: log.delete_due_files(now))
+        return _each(list(self.logs.values()), lambda log: log.files.remove_due(now))
 
 
 class _Progress:

@@ -10,7 +10,7 @@ read at all: each open file knows up to where that holds.
 
 from __future__ import annotations
 
-from kafka08.log.log import Prepared
+from kafka08.log.log import RebuiltSet
 from kafka08.log.segment import FileSlice
 from kafka08.message.compression import MAX_INFLATED, InflatesTooFarError
 from kafka08.message.entry import LOG_OVERHEAD
@@ -38,9 +38,9 @@ class ConsumerView:
         # who makes what begins there: a lock and how many hold it or wait for it
         self._making: dict[tuple[int, int], tuple[Lock, list[None]]] = {}
 
-    def remember(self, prepared: Prepared) -> None:
+    def remember(self, made: RebuiltSet) -> None:
         """Keep what was rebuilt, mostly while its set was appended."""
-        serial, start, wrappers = prepared
+        serial, start, wrappers = made
         for place, stored_bytes, data in wrappers:
             self._cache.put(serial, start + place, stored_bytes, data)
 
@@ -74,7 +74,7 @@ class ConsumerView:
     def _make(self, stored: FileSlice, max_bytes: int) -> Sized:
         known = self._known(stored)
 
-        def rebuilt(room: int) -> tuple[Prepared, bytes, bytes]:
+        def rebuilt(room: int) -> tuple[RebuiltSet, bytes, bytes]:
             return _rebuilt(stored, max_bytes, known, room)
 
         return self._made(stored, *self.long_work.run(rebuilt, MAX_INFLATED))
@@ -92,12 +92,12 @@ class ConsumerView:
         position = stored.position
         return self._cache.known(stored.file.serial, position, position + stored.size)
 
-    def _made(self, stored: FileSlice, prepared: Prepared, data: bytes, sent: bytes) -> Sized:
+    def _made(self, stored: FileSlice, made: RebuiltSet, data: bytes, sent: bytes) -> Sized:
         file, position = stored.file, stored.position
-        self.remember(prepared)
+        self.remember(made)
         if sent is not data:
             return sent
-        if file.serial == prepared.serial and position <= file.sendable_until:
+        if file.serial == made.serial and position <= file.sendable_until:
             file.sendable_until = max(file.sendable_until, position + whole_bytes(data))
         return stored
 
@@ -113,7 +113,7 @@ def _first_part(stored: FileSlice) -> FileSlice:
 
 def _rebuilt(
     stored: FileSlice, max_bytes: int, known: dict[int, FileSlice], room: int
-) -> tuple[Prepared, bytes, bytes]:
+) -> tuple[RebuiltSet, bytes, bytes]:
     """What of the wrappers was not ``known``, the stored bytes, and what to send.
 
     ``room`` is how many bytes may be inflated: less is sent if that does not do for all, and
@@ -128,4 +128,4 @@ def _rebuilt(
     serial = stored.file.serial
     data = stored.read()
     sent = absolute_slice(data, max_bytes=max_bytes, known=find, made=made, room=room)
-    return Prepared(serial, stored.position, made), data, sent
+    return RebuiltSet(serial, stored.position, made), data, sent

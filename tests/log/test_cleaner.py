@@ -192,7 +192,7 @@ class TestCleaning:
         known = [(part.file.serial, bytes(part.read())) for part in held]
         seen = [view.bytes_to_send(part, 1000) for part in held]
         assert clean_once(cleaner_of(log))
-        log.delete_due_files(10**15)
+        log.files.remove_due(10**15)
         assert [(part.file.serial, part.read()) for part in held] == known
         assert all(len(each) for each in seen)
         fresh = log.read(0, 1000)
@@ -206,8 +206,8 @@ class TestCleaning:
         put_keys(log, "abacx")
         assert clean_once(cleaner_of(log, clock))
         assert ".deleted" in suffixes(log)
-        assert log.delete_due_files(clock.now + 999) == 0
-        assert log.delete_due_files(clock.now + 1000) > 0
+        assert log.files.remove_due(clock.now + 999) == 0
+        assert log.files.remove_due(clock.now + 1000) > 0
         assert suffixes(log) == {".log", ".index"}
 
     def test_one_segment_larger_than_the_map(self, tmp_path: Path, monkeypatch: Any) -> None:

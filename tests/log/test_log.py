@@ -510,9 +510,9 @@ def test_deleted_files_go_after_the_delay_and_slices_stay_readable(tmp_path: Pat
     log.delete_old_segments()
     names = sorted(os.listdir(log.directory))
     assert names[:2] == [f"{0:020d}.index.deleted", f"{0:020d}.log.deleted"]
-    assert log.delete_due_files(clock.now + 59_999) == 0
-    assert log.delete_due_files(clock.now + 60_000) == 2
-    assert log.delete_due_files(clock.now + 99_999) == 0
+    assert log.files.remove_due(clock.now + 59_999) == 0
+    assert log.files.remove_due(clock.now + 60_000) == 2
+    assert log.files.remove_due(clock.now + 99_999) == 0
     assert f"{0:020d}.log.deleted" not in os.listdir(log.directory)
     assert found.read() == before
 
@@ -550,7 +550,7 @@ def test_flush_on_another_thread_while_appending_rolling_and_truncating(tmp_path
         try:
             while not done.is_set():
                 log.flush()
-                log.delete_due_files(1 << 62)
+                log.files.remove_due(1 << 62)
         except BaseException as error:
             failures.append(error)
 

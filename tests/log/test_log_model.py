@@ -141,7 +141,7 @@ class LogMachine(RuleBasedStateMachine):
         self.log.delete_old_segments()
         assert self.log.size <= 3 * SEGMENT_BYTES
         self.clock.now += 60_001
-        self.log.delete_due_files(self.clock.now)
+        self.log.files.remove_due(self.clock.now)
         assert not list(Path(self.log.directory).glob("*.deleted"))
         start = self.log.log_start_offset
         self.model = [entry for entry in self.model if entry[0] >= start]

@@ -154,8 +154,8 @@ def test_compaction_keeps_true_offsets_in_wrappers(tmp_path: Path) -> None:
     compaction.clean(job, lambda line: None, groups.append, Throttler(float("inf"), -1))
     for group in groups:
         if group.changed:
-            log.prepare_swap(group.bases)
-            log.replace_segments()
+            log.files.prepare_swap(group.bases)
+            log.files.replace(0)
     data = b"".join(Path(s.path).read_bytes() for s in log.segments)
     assert [(m.offset, m.key, m.value) for m in iter_messages(data)] == [
         (2, b"a", b"2"),

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from kafka08.errors import KafkaError
-from kafka08.log.demand import AHEAD_BYTES
-from kafka08.log.log import Log, Prepared
+from kafka08.log.log import Log, RebuiltSet
 from kafka08.log.segment import FileSlice
+from kafka08.log.tail_readers import AHEAD_BYTES
 from kafka08.message.entry import encode_entry
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import encode_set, iter_messages, next_offset
@@ -42,8 +42,8 @@ def spoil(log: Log) -> None:
         os.pwrite(segment.file.fileno(), bytes(segment.size), 0)
 
 
-def append(log: Log, view: ConsumerView, data: bytes) -> Prepared | None:
-    prepared = log.append(writable(data)).prepared
+def append(log: Log, view: ConsumerView, data: bytes) -> RebuiltSet | None:
+    prepared = log.append(writable(data)).rebuilt
     if prepared is not None:
         view.remember(prepared)
     return prepared
@@ -120,18 +120,18 @@ def test_what_is_right_is_kept_as_it_is(tmp_path: Path) -> None:
     wanted = absolute_slice(stored(log), max_bytes=LOTS)
     spoil(log)
     assert served(log, view) == wanted
-    odd = log.append(writable(wrapper(plain(TEXTS[:2], 80) + plain(TEXTS[2:4], 92), 1))).prepared
+    odd = log.append(writable(wrapper(plain(TEXTS[:2], 80) + plain(TEXTS[2:4], 92), 1))).rebuilt
     assert odd is not None  # moved on by one, or its gap would look true
     assert has_absolute_offsets(odd.wrappers[0].data)
 
 
 def test_plain_sets_and_followers_need_nothing(tmp_path: Path) -> None:
     log = open_log(tmp_path)
-    assert log.append(writable(SENT)).prepared is None
+    assert log.append(writable(SENT)).rebuilt is None
     log.append(writable(wrapper(SENT, 1)))
     follower = open_log(tmp_path / "follower")
     copied = follower.append(writable(stored(log)), assign_offsets=False)
-    assert copied.count and copied.prepared is None
+    assert copied.count and copied.rebuilt is None
 
 
 def test_normalised_sets_are_right_and_known_to_be(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_much_that_is_known_goes_ahead_of_what_is_not(tmp_path: Path) -> None:
     noise = random.Random(1).randbytes(READY_BYTES // 2)
     for _ in range(3):
         append(log, view, wrapper(plain([(None, noise)], 100), 2))
-    log.demand.prepared(AHEAD_BYTES)
+    log.tail_readers.prepared(AHEAD_BYTES)
     append(log, view, wrapper(SENT, 2))
     data = stored(log)
     first, second, third, _ = (entry.size_total for entry in iter_entries(data))
@@ -181,7 +181,7 @@ def test_much_that_is_known_goes_ahead_of_what_is_not(tmp_path: Path) -> None:
 
 def test_what_nobody_looked_into_is_not_known_to_be_right(tmp_path: Path) -> None:
     log, view = open_log(tmp_path), ConsumerView(ThreadRuntime())
-    log.demand.prepared(AHEAD_BYTES)
+    log.tail_readers.prepared(AHEAD_BYTES)
     append(log, view, encode_set(TEXTS, 2, 0))
     assert log.read(0, LOTS).file.sendable_until == 0
     assert served(log, view) == encode_set(TEXTS, 2, 0)
@@ -201,10 +201,10 @@ def test_readers_whose_slices_overlap_learn_what_is_right(tmp_path: Path) -> Non
 def test_a_log_without_readers_is_not_prepared_for_ever(tmp_path: Path) -> None:
     log, view = open_log(tmp_path), ConsumerView(ThreadRuntime())
     first = append(log, view, wrapper(SENT, 1))
-    log.demand.prepared(AHEAD_BYTES)
+    log.tail_readers.prepared(AHEAD_BYTES)
     assert first is not None
     assert append(log, view, wrapper(SENT, 1)) is None
-    log.demand.read_at(30, log.log_end_offset)
+    log.tail_readers.read_at(30, log.log_end_offset)
     assert append(log, view, wrapper(SENT, 1)) is not None
     data = stored(log)
     assert served(log, view) == absolute_slice(data, max_bytes=LOTS) != data
@@ -212,11 +212,11 @@ def test_a_log_without_readers_is_not_prepared_for_ever(tmp_path: Path) -> None:
 
 def test_fetches_of_consumers_are_the_demand(rig: Rig) -> None:
     log = rig.lead(replicas=[ME, PEER], isr=[ME]).leader_log()
-    log.demand.prepared(AHEAD_BYTES)
+    log.tail_readers.prepared(AHEAD_BYTES)
     rig.fetch((*T, 0, LOTS), replica_id=PEER)
-    assert not log.demand.is_near_end
+    assert not log.tail_readers.are_near
     rig.fetch((*T, 0, LOTS))
-    assert log.demand.is_near_end
+    assert log.tail_readers.are_near
 
 
 def test_after_a_truncation_nothing_of_the_old_is_sent(tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ class Pool(ThreadRuntime):
 
 def much(log: Log) -> bytes:
     """More than is rebuilt without leaving the thread, and none of it prepared."""
-    log.demand.prepared(AHEAD_BYTES)
+    log.tail_readers.prepared(AHEAD_BYTES)
     noise = random.Random(2).randbytes(READY_BYTES)
     for half in (noise[: READY_BYTES // 2], noise[READY_BYTES // 2 :]):
         log.append(writable(wrapper(plain([(None, half)], 100), 2)))

@@ -111,8 +111,8 @@ class ProduceApi:
             if appended.count:
                 base_offset = appended.first_offset
                 required[key] = appended.last_offset + 1
-            if appended.prepared is not None:
-                self._view.remember(appended.prepared)
+            if appended.rebuilt is not None:
+                self._view.remember(appended.rebuilt)
         except Exception as error:
             code = failures.add(key, error)
         return _new(ProducePartitionResponse, (key.partition, code, base_offset))

@@ -10,7 +10,7 @@ from __future__ import annotations
 AHEAD_BYTES = 16 << 20
 
 
-class Demand:
+class TailReaders:
     """``offset`` is the log's end at first."""
 
     __slots__ = ("_prepared", "_since")
@@ -20,7 +20,7 @@ class Demand:
         self._prepared = 0
 
     @property
-    def is_near_end(self) -> bool:
+    def are_near(self) -> bool:
         return self._prepared < AHEAD_BYTES
 
     def prepared(self, count: int) -> None:

@@ -1,0 +1,90 @@
+"""Produced sets on their way into a log: checked and numbered from an offset, then written there.
+
+Safe on any thread. Another thread can number a set while the log takes other appends; then the set
+is ``moved`` to the log's new end. Does not know files.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kafka08.common import TopicPartition
+from kafka08.config import LogConfig
+from kafka08.errors import InvalidMessageError, KafkaError
+from kafka08.message import sets, wrappers
+from kafka08.message.sets import Opened
+from kafka08.message.wrappers import Rebuilt
+
+
+class Numbered(NamedTuple):
+    """A checked set: ``data`` is ready to be written at offset ``base``; ``found`` describes it.
+    ``movable``: it can be given other offsets without opening its wrappers again. ``rebuilt``: the
+    wrappers that consumers must get, by their positions in ``data``."""
+
+    base: int
+    found: sets.Appended
+    data: Any  # a memoryview, which mypyc does not support as a field
+    movable: bool
+    rebuilt: list[Rebuilt] | None
+    last_stored: list[int]
+
+
+def number(
+    topic_partition: TopicPartition,
+    config: LogConfig,
+    buffer: memoryview,
+    base: int,
+    *,
+    opened: Opened | None = None,
+    rebuild: bool = True,
+) -> Numbered:
+    """Check a produced set and number it from ``base``, in ``buffer``.
+
+    ``opened`` bounds the inflated size of all its wrappers together. Without ``rebuild`` no
+    wrappers are rebuilt for consumers.
+
+    Raises MessageSizeTooLargeError, InvalidMessageError (also for a message without a key in a
+    compacted topic) and UnknownError (undecodable wrapper).
+    """
+    normalised = config.compressed_sets == "normalised"
+    rebuilt: list[Rebuilt] | None = None
+    if rebuild and not normalised and sets.begins_compressed(buffer):
+        rebuilt = []
+    limit = config.max_message_bytes
+    found = sets.assign_offsets(buffer, base, limit, opened=opened, rebuilt=rebuilt)
+    data = buffer[: found.valid_bytes]
+    if config.compact and sets.holds_null_key(data):
+        raise InvalidMessageError(
+            f"{topic_partition} is compacted and takes no message without a key"
+        )
+    movable = opened is not None or not found.codec
+    if found.codec and normalised:
+        movable = False
+        found = found._replace(first_offset=found.last_offset - found.count + 1)
+        data = _normalise(data, found.first_offset, limit)
+    return Numbered(
+        base, found, data, movable, rebuilt, opened.last_stored if opened is not None else []
+    )
+
+
+def moved(numbered: Numbered, base: int) -> Numbered:
+    """The set, renumbered from ``base``. Raises KafkaError if it is not movable."""
+    if numbered.base == base:
+        return numbered
+    if not numbered.movable:
+        raise KafkaError("The log's end has moved on")
+    found = numbered.found
+    if not found.entries:
+        return numbered
+    distance = sets.move_offsets(numbered.data, base - numbered.base, numbered.last_stored)
+    found = found._replace(
+        first_offset=found.first_offset + distance, last_offset=found.last_offset + distance
+    )
+    return numbered._replace(base=base, found=found, rebuilt=None)
+
+
+def _normalise(data: memoryview, base_offset: int, max_message_bytes: int) -> memoryview:
+    """The set as 0.8.2.2 would store it: one wrapper. Raises MessageSizeTooLargeError."""
+    stored = memoryview(wrappers.normalise(data, base_offset))
+    sets.check_follower_set(stored, max_message_bytes)
+    return stored
