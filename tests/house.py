@@ -1,0 +1,377 @@
+"""The structure of the code in figures, each with its limit: `make house` prints them.
+
+Every criterion is a function from the sources to its findings, each with file and line. The figure
+is their number, or what the criterion itself computes. tests/test_house.py holds the code to the
+limits.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+CODE = ("kafka08", "zk", "tools")
+PACKAGES = (*CODE, "integration")
+MAX_LINES = 600
+LONG_LISTS = ("kafka08/config.py",)  # a list of settings, which nobody reads as a program
+WIRING = ("kafka08/server/broker.py", "kafka08/server/roles.py", "kafka08/controller/controller.py")
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LOOPS = (ast.While, ast.For)
+BRANCHES = (ast.If, ast.IfExp, ast.For, ast.While, ast.ExceptHandler, ast.Assert, ast.match_case)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One Python file; ``path`` is relative to the root of the checkout."""
+
+    path: str
+    text: str
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text, self.path)
+
+    @cached_property
+    def module(self) -> str:
+        """``kafka08/log/log.py`` is ``kafka08.log.log``; a package is its ``__init__``'s module."""
+        return self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+    @property
+    def package(self) -> str:
+        return self.path.split("/")[0]
+
+    def at(self, node: ast.AST, what: str = "") -> str:
+        return f"{self.path}:{getattr(node, 'lineno', 0)} {what}".rstrip()
+
+    def functions(self) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+        for node in ast.walk(self.tree):
+            if isinstance(node, FUNCTIONS):
+                yield node
+
+
+class Figure(NamedTuple):
+    value: int
+    findings: list[str]
+
+
+Finder = Callable[[list[Source]], list[str]]
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """``limit`` None: the figure is shown only."""
+
+    name: str
+    limit: int | None
+    findings: Finder
+    value: Callable[[list[str]], int] = field(default=len)
+
+    def figure(self, sources: list[Source]) -> Figure:
+        found = self.findings(sources)
+        return Figure(self.value(found), found)
+
+
+def read(root: Path = ROOT) -> list[Source]:
+    """All sources of the packages."""
+    return [
+        Source(str(path.relative_to(root)), path.read_text(encoding="utf-8"))
+        for package in PACKAGES
+        for path in sorted((root / package).rglob("*.py"))
+    ]
+
+
+def below(sources: list[Source], *prefixes: str) -> list[Source]:
+    return [source for source in sources if source.path.startswith(prefixes)]
+
+
+def product(sources: list[Source]) -> list[Source]:
+    """The sources without the integration tests."""
+    return [source for source in sources if source.package in CODE]
+
+
+def names(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def called(node: ast.AST) -> Iterator[str]:
+    """The last parts of the names of everything that is called: ``f``, ``unpack_from``."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.Call):
+            yield ast.unparse(each.func).rpartition(".")[2]
+
+
+# How log entries are read
+
+
+def steps_over_entries(loop: ast.AST) -> bool:
+    """Whether a loop unpacks the headers of entries itself."""
+    steps = {"OFFSET_AND_SIZE", "LOG_OVERHEAD"} & names(loop)
+    return bool(steps) and any(name in ("unpack", "unpack_from") for name in called(loop))
+
+
+def walks_by_hand(sources: list[Source]) -> list[str]:
+    """Functions with a loop that goes from entry to entry by their sizes."""
+    return [
+        source.at(function, function.name)
+        for source in product(sources)
+        for function in source.functions()
+        if any(steps_over_entries(node) for node in ast.walk(function) if isinstance(node, LOOPS))
+    ]
+
+
+def checking_walks(sources: list[Source]) -> list[str]:
+    """Those that also check crcs: the leader's and the follower's pass over what is produced."""
+    return [
+        source.at(function, function.name)
+        for source in product(sources)
+        for function in source.functions()
+        if any(
+            steps_over_entries(node) and {"has_right_crc", "crc32"} & set(called(node))
+            for node in ast.walk(function)
+            if isinstance(node, LOOPS)
+        )
+    ]
+
+
+# How parts are put together
+
+
+def code_from_text(sources: list[Source]) -> list[str]:
+    """Calls of exec, eval and compile."""
+    return [
+        source.at(node, node.func.id)
+        for source in product(sources)
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("exec", "eval", "compile")
+    ]
+
+
+def callbacks(sources: list[Source]) -> list[str]:
+    """Parameters named on_something in kafka08/server."""
+    found = []
+    for source in below(sources, "kafka08/server/"):
+        for function in source.functions():
+            arguments = function.args
+            every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+            found += [source.at(each, each.arg) for each in every if each.arg.startswith("on_")]
+    return found
+
+
+def foreign_attributes(sources: list[Source]) -> list[str]:
+    """Attributes that the wiring of a broker sets on other objects."""
+    return [
+        source.at(node, ast.unparse(node))
+        for source in below(sources, *WIRING)
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and ast.unparse(node.value) != "self"
+    ]
+
+
+def stored(function: ast.AST) -> Iterator[tuple[str, int]]:
+    """What a function assigns, as (name or self.name, line)."""
+    for node in ast.walk(function):
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store):
+            yield ast.unparse(node), node.lineno
+
+
+def early_lambdas(sources: list[Source]) -> list[str]:
+    """Lambdas that name a variable, or an attribute of self, which is first assigned below them."""
+    found = []
+    for source in product(sources):
+        for function in source.functions():
+            lambdas = [node for node in ast.walk(function) if isinstance(node, ast.Lambda)]
+            if not lambdas:
+                continue
+            first: dict[str, int] = {}
+            for name, line in stored(function):
+                first[name] = min(line, first.get(name, line))
+            for node in lambdas:
+                own = {each.arg for each in node.args.args}
+                used = {ast.unparse(each) for each in ast.walk(node.body)} - own
+                end = node.end_lineno or node.lineno
+                late = sorted(name for name in used if first.get(name, 0) > end)
+                found += [source.at(node, name) for name in late]
+    return found
+
+
+def unowned_tasks(sources: list[Source]) -> list[str]:
+    """Calls of spawn whose result nobody keeps."""
+    return [
+        source.at(node, ast.unparse(node.value))
+        for source in product(sources)
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and ast.unparse(node.value.func).rpartition(".")[2].startswith("spawn")
+    ]
+
+
+# Imports
+
+
+def imported(source: Source, modules: set[str]) -> Iterator[tuple[str, ast.stmt]]:
+    """The modules of ours that a source imports, wherever in it."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            targets = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            deeper = [f"{node.module}.{alias.name}" for alias in node.names]
+            targets = [name if name in modules else node.module for name in deeper]
+        else:
+            continue
+        for name in targets:
+            if name in modules and name != source.module:
+                yield name, node
+
+
+def circles(sources: list[Source]) -> list[str]:
+    """Modules that import each other, directly or by way of others."""
+    modules = {source.module for source in sources}
+    graph = {s.module: {name for name, _ in imported(s, modules)} for s in sources}
+    reached: dict[str, set[str]] = {}
+    for start in graph:
+        seen: set[str] = set()
+        left = [start]
+        while left:
+            for following in graph[left.pop()] - seen:
+                seen.add(following)
+                left.append(following)
+        reached[start] = seen
+    rings = {
+        frozenset(other for other in reached[name] if name in reached[other])
+        for name in graph
+        if name in reached[name]
+    }
+    return sorted(" <-> ".join(sorted(ring)) for ring in rings)
+
+
+def late_imports(sources: list[Source]) -> list[str]:
+    """Imports of our own modules within functions."""
+    modules = {source.module for source in sources}
+    return [
+        source.at(node, name)
+        for source in sources
+        for name, node in imported(source, modules)
+        if node.col_offset and any(node in ast.walk(f) for f in source.functions())
+    ]
+
+
+# Sizes
+
+
+def long_files(sources: list[Source]) -> list[str]:
+    """Files over MAX_LINES."""
+    return [
+        f"{source.path} {lines}"
+        for source in product(sources)
+        if (lines := len(source.text.splitlines())) > MAX_LINES and source.path not in LONG_LISTS
+    ]
+
+
+def complexity(function: ast.AST) -> int:
+    """Cyclomatic complexity after McCabe: one more than the number of decisions, those of nested
+    functions apart."""
+    count = 1
+    left = list(ast.iter_child_nodes(function))
+    while left:
+        node = left.pop()
+        if isinstance(node, FUNCTIONS):
+            continue
+        left += ast.iter_child_nodes(node)
+        if isinstance(node, BRANCHES):
+            count += 1
+        elif isinstance(node, ast.BoolOp):
+            count += len(node.values) - 1
+        elif isinstance(node, ast.comprehension):
+            count += 1 + len(node.ifs)
+    return count
+
+
+def complexities(sources: list[Source]) -> list[str]:
+    """The complexity of each function of kafka08/message, largest first."""
+    found = [
+        (complexity(function), source.at(function, function.name))
+        for source in below(sources, "kafka08/message/")
+        for function in source.functions()
+    ]
+    return [f"{number} {where}" for number, where in sorted(found, reverse=True)]
+
+
+def percentile_95(found: list[str]) -> int:
+    """The complexity that 95 % of the functions do not exceed."""
+    ordered = sorted(int(line.split()[0]) for line in found)
+    return ordered[-(-len(ordered) * 95 // 100) - 1]
+
+
+# What types and errors leave open
+
+
+def broad_excepts(sources: list[Source]) -> list[str]:
+    """Handlers of Exception, BaseException or everything."""
+    return [
+        source.at(node)
+        for source in product(sources)
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or {"Exception", "BaseException"} & names(node.type))
+    ]
+
+
+def untyped(sources: list[Source]) -> list[str]:
+    """Each mention of Any, imports apart."""
+    return [
+        source.at(node)
+        for source in product(sources)
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Name) and node.id == "Any"
+    ]
+
+
+CRITERIA = [
+    Criterion("functions that walk log entries by hand", 5, walks_by_hand),
+    Criterion("of these, with crcs: copies of the fast path", 1, checking_walks),
+    Criterion("exec, eval, compile", 0, code_from_text),
+    Criterion("parameters named on_* in kafka08/server", 0, callbacks),
+    Criterion("attributes set on other objects in the wiring", 0, foreign_attributes),
+    Criterion("lambdas that name what is assigned later", 2, early_lambdas),
+    Criterion("tasks without an owner", 0, unowned_tasks),
+    Criterion("import circles", 2, circles),
+    Criterion("imports of our own modules within functions", 23, late_imports),
+    Criterion(f"files over {MAX_LINES} lines", 0, long_files),
+    Criterion("complexity of kafka08/message, 95th percentile", 14, complexities, percentile_95),
+    Criterion("broad excepts", None, broad_excepts),
+    Criterion("mentions of Any", None, untyped),
+]
+
+
+def main(arguments: list[str]) -> int:
+    """Print the table; with ``-v`` also what was found. 1 if a figure is above its limit."""
+    sources = read()
+    bad = 0
+    for criterion in CRITERIA:
+        value, findings = criterion.figure(sources)
+        fails = criterion.limit is not None and value > criterion.limit
+        bad += fails
+        limit = "" if criterion.limit is None else f"<= {criterion.limit}"
+        print(f"{criterion.name:<52} {value:>6} {limit:>6} {'TOO MUCH' if fails else ''}".rstrip())
+        if fails or "-v" in arguments:
+            print("".join(f"    {each}\n" for each in findings), end="")
+    count = sum(len(source.text.splitlines()) for source in product(sources))
+    for path in ROOT.glob("kafka08/_native/*.pyx"):
+        count += len(path.read_text(encoding="utf-8").splitlines())
+    print(f"{'lines of ' + ', '.join(CODE):<52} {count:>6}")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,97 @@
+"""The structure of the code stays within its limits, and every criterion finds what it is for."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import house
+from tests.house import CRITERIA, Criterion, Source
+
+SOURCES = house.read()
+
+
+@pytest.mark.parametrize("criterion", CRITERIA, ids=lambda criterion: str(criterion.name))
+def test_the_code_is_within_the_limit(criterion: Criterion) -> None:
+    value, findings = criterion.figure(SOURCES)
+    assert criterion.limit is None or value <= criterion.limit, "\n".join(findings)
+
+
+WALK = """
+def walk(view, position, end):
+    while position < end:
+        offset, size = OFFSET_AND_SIZE.unpack_from(view, position)
+        {check}
+        position += LOG_OVERHEAD + size
+"""
+EARLY = """
+class A:
+    def __init__(self):
+        self._made = lambda: self._later.x
+        self._later = B()
+"""
+SWITCH = "def f(a, b):\n    if a and b:\n        return [x for x in a if x]\n    return b or a\n"
+
+
+@pytest.mark.parametrize(
+    ("find", "path", "wrong", "right"),
+    [
+        (house.walks_by_hand, "tools/x.py", WALK.format(check="pass"), "def f():\n    walk(view)"),
+        (
+            house.checking_walks,
+            "tools/x.py",
+            WALK.format(check="has_right_crc(view)"),
+            WALK.format(check="pass"),
+        ),
+        (house.code_from_text, "zk/x.py", "exec('a = 1')", "re.compile('a')\nos.execv(a, b)"),
+        (house.callbacks, "kafka08/server/x.py", "def f(on_end): ...", "def f(end): ..."),
+        (
+            house.foreign_attributes,
+            "kafka08/server/broker.py",
+            "self.log.owner = self",
+            "self.log = Log()",
+        ),
+        (
+            house.early_lambdas,
+            "zk/x.py",
+            EARLY,
+            EARLY.replace("        self._later = B()\n", ""),
+        ),
+        (
+            house.early_lambdas,
+            "zk/x.py",
+            "def f():\n    g = lambda: a\n    a = 1",
+            "def f():\n    a = 1\n    return lambda b: a + b",
+        ),
+        (house.unowned_tasks, "zk/x.py", "gevent.spawn(f)", "self.task = gevent.spawn(f)"),
+        (house.circles, "zk/x.py", "def f():\n    from zk import y", "from zk import z"),
+        (
+            house.late_imports,
+            "zk/y.py",
+            "def f():\n    from zk.x import a",
+            "from zk.x import a\ndef f():\n    import json",
+        ),
+        (house.long_files, "zk/x.py", "a = 1\n" * 601, "a = 1\n" * 600),
+        (house.broad_excepts, "zk/x.py", "try: f()\nexcept: g()", "try: f()\nexcept A: g()"),
+        (house.untyped, "zk/x.py", "a: list[Any]", "from typing import Any"),
+    ],
+)
+def test_a_criterion_finds_what_it_is_for(
+    find: house.Finder, path: str, wrong: str, right: str
+) -> None:
+    others = [Source("zk/x.py", ""), Source("zk/y.py", "import zk.x")]
+
+    def found(text: str) -> list[str]:
+        return find([each for each in others if each.path != path] + [Source(path, text)])
+
+    assert found(wrong) != []
+    assert found(right) == []
+
+
+def test_complexity_is_one_more_than_the_decisions() -> None:
+    assert house.complexities([Source("kafka08/message/x.py", SWITCH)]) == [
+        "6 kafka08/message/x.py:1 f"
+    ]
+
+
+def test_the_percentile_leaves_out_the_largest_of_twenty() -> None:
+    assert house.percentile_95([str(number) for number in range(1, 21)]) == 19
