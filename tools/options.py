@@ -25,8 +25,8 @@ It parses, and reads values by name::
 ``value`` gives the default when the option is absent (None without one) and refuses an option
 given twice; ``values`` gives all. As in joptsimple those errors, like bad numbers, come only when
 a value is read. Tools need not catch anything: ``run_tool`` turns OptionError, UsageError,
-KafkaError and a missing file into the text and the exit status that the JVM would give. What must
-be done when a signal comes, a tool hands to ``shutdown.at_end``. Every parser takes ``--help``,
+KafkaError and a missing file into the text and the exit status that the JVM would give. A tool
+registers its work for the time of a signal with ``shutdown.at_end``. Every parser takes ``--help``,
 declared or not: ``run_tool`` then prints the table and exits 0.
 """
 

@@ -1,7 +1,7 @@
 """Runs a tool or server by the name of the original's class.
 
-What kafka-run-class.sh does with a JVM. Knows where each ``main(argv) -> status`` is and nothing
-of what it does; a module is imported only when its class is asked for.
+Mirrors kafka-run-class.sh, which starts a JVM. Knows the module of each ``main(argv) -> status``,
+and nothing of what it does. A module is imported only when its class is asked for.
 """
 
 from __future__ import annotations
@@ -67,8 +67,9 @@ SERVERS = {"kafka.Kafka", "org.apache.zookeeper.server.quorum.QuorumPeerMain"}
 
 
 def class_path(environ: Mapping[str, str]) -> list[str]:
-    """The directories, zip files and wheels of CLASSPATH, absolute: where classes of the user's may
-    be. They come last, so that they hide nothing of ours. What only a JVM can use is left out."""
+    """The directories, zip files and wheels of CLASSPATH, absolute: the user's classes may be
+    there. They come last in sys.path, so that they hide no module of the project. Entries that
+    only a JVM can use are left out."""
     paths = [
         Path(word).absolute() for word in environ.get("CLASSPATH", "").split(os.pathsep) if word
     ]
@@ -84,7 +85,7 @@ def main(argv: list[str]) -> int:
     log4j.configure(tool=True)
     sys.path += class_path(os.environ)
     module = importlib.import_module(MODULES[class_name])
-    # What was imported stays, so that no collection need ever look at it.
+    # Imported modules stay, so collections need not look at their objects.
     gc.freeze()
     gc.enable()
     if class_name in POSITIONAL and "--help" in words[:1]:

@@ -1,4 +1,4 @@
-"""What a tool still does when a signal ends it (the JVM's shutdown hooks).
+"""Hooks that run when a signal ends a tool (the JVM's shutdown hooks).
 
 A signal interrupts no code: nothing is raised, so no lock is left half taken. Python's C handler
 writes the signal's number into a pipe. A thread that reads the pipe runs the hooks, the innermost
@@ -77,7 +77,7 @@ class Shutdown:
             self._over.wait()
 
     def run(self, number: int) -> None:
-        """What is done for a signal of that number."""
+        """Run the hooks for a signal of that number, then end the process."""
         with self._lock:
             self._begun = True
             hooks = self._hooks[::-1]

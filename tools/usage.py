@@ -7,8 +7,8 @@ from itertools import zip_longest
 
 WIDTH = 39
 
-# What java.text.BreakIterator keeps together on a line: opening brackets, a word, closing
-# punctuation and the blanks after it; numbers keep their points, commas and minus.
+# java.text.BreakIterator keeps these together on a line: opening brackets, a word, closing
+# punctuation and the blanks after it. Numbers keep their points, commas and minus.
 _WORD = re.compile(
     r"""[(\[{]*(?:-(?=\d))?"""
     r"""(?:[^\s(\[{!"%),\-.:;?\]}]|(?<=\d)[.,](?=\d))*"""

@@ -150,7 +150,7 @@ class Shell:
         ).start()
 
     def greet(self) -> None:
-        """What the original's watcher says once the session stands."""
+        """Print the event that the original's watcher prints when the session is connected."""
         self._print_event("None", "null")
 
     def close(self) -> None:

@@ -43,7 +43,7 @@ SELECTORS = ("topic", "whitelist", "blacklist")
 
 
 class Printing(NamedTuple):
-    """How to go about printing; ``max_messages`` None means for ever."""
+    """How messages are printed. ``max_messages`` None means no limit."""
 
     formatter: MessageFormatter
     max_messages: int | None

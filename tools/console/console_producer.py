@@ -163,7 +163,7 @@ def _send_old(reader: MessageReader, properties: dict[str, str]) -> None:
 
 
 def _send_new(reader: MessageReader, properties: dict[str, str]) -> None:
-    """What fails later is logged, as the original's ErrorLoggingCallback does."""
+    """Send every message; later failures are logged, as by the original's ErrorLoggingCallback."""
     sync = properties.get("producer.type") == SYNC
     producer = KafkaProducer(KafkaProducerConfig.known(properties))
     with at_end(producer.close):

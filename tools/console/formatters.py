@@ -71,7 +71,7 @@ class ChecksumMessageFormatter(NoOpMessageFormatter):
 
 
 class OffsetsMessageFormatter(NoOpMessageFormatter):
-    """What a group committed, out of the messages of ``__consumer_offsets``."""
+    """Prints the offsets that groups committed, from the messages of ``__consumer_offsets``."""
 
     def write_to(self, key: bytes | None, value: bytes | None, output: BinaryIO) -> None:
         shown_key = "NULL" if key is None else _offset_key(key)

@@ -32,7 +32,7 @@ class Refused(Exception):
 
 
 class Reading(NamedTuple):
-    """What to read and how to show it."""
+    """The partition to read, and how its messages are shown."""
 
     tp: TopicPartition
     fetch_size: int

@@ -151,7 +151,7 @@ class OffsetChecker:
                     coordinator.connect_once()
                     return coordinator.fetch_once(partitions)
                 except (OSError, KafkaError):
-                    # The original asks for ever.
+                    # The original asks without end.
                     if self._runtime.clock.monotonic() >= deadline:
                         raise
                 self._runtime.sleep(self._backoff_ms / 1000)

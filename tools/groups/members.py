@@ -56,7 +56,7 @@ class GroupMembers(NamedTuple):
         ]
 
     def owned(self) -> dict[str, list[TopicPartition]]:
-        """Every member -> the partitions it owns, sorted; also owners that are no members."""
+        """Every member -> the partitions it owns, sorted; also owners that are not members."""
         shares: dict[str, list[TopicPartition]] = {member: [] for member in self.members}
         for tp, thread in sorted(self.owners.items()):
             shares.setdefault(consumer_of(thread), []).append(tp)

@@ -1,4 +1,4 @@
-"""What tools do to a group's nodes in ZooKeeper before and after they consume."""
+"""Changes to a group's nodes in ZooKeeper that tools make before and after they consume."""
 
 from __future__ import annotations
 

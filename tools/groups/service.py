@@ -1,7 +1,7 @@
-"""What kafka-consumer-groups does: list, describe, reset and delete groups.
+"""The actions of kafka-consumer-groups: list, describe, reset and delete groups.
 
-Members are seen in ZooKeeper, or through a broker of ours; offsets are found in either storage.
-The command line is ``consumer_groups``', printing ``tables``'.
+Members are read from ZooKeeper, or asked of a kafka08 broker. Offsets are read from both storages.
+``consumer_groups`` has the command line, ``tables`` the printing.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class GroupService:
         return members
 
     def committed(self, group: str) -> dict[TopicPartition, Committed]:
-        """What the group stored for any partition there is."""
+        """The offsets that the group stored for any existing partition."""
         return self.storage.committed(group, self.storage.partitions())
 
     def describe_offsets(self, group: str, lead: str | None) -> None:
@@ -281,7 +281,7 @@ class GroupService:
         )
 
     def delete_topic(self, group: str, topic: str) -> None:
-        """What a group has of a topic, owners included; the group, if it has no other topic.
+        """Delete a group's nodes of a topic, owners included; all its nodes if this is its only topic.
 
         Needs ZooKeeper. Raises AdminOperationError with a code as its text.
         """

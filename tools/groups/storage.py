@@ -1,8 +1,8 @@
-"""What groups committed, in both storages, and where the logs they read begin and end.
+"""The offsets that groups committed, in both storages, and the bounds of the logs they read.
 
 A group of 0.8 keeps its offsets in ZooKeeper, in ``__consumer_offsets``, or in both; the tools
 read and write them wherever they are. Brokers are asked over the wire; a ZooKeeper client, where
-the tool has one, serves the nodes. Who the members are is ``members``'.
+the tool has one, serves the nodes. ``members`` reads who the members are.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class GroupStorage:
     def committed(
         self, group: str, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, Committed]:
-        """What is stored, by partition; partitions without anything are left out."""
+        """The stored offsets by partition; partitions without any are left out."""
         wanted = list(partitions)
         in_zookeeper = self._fetch_from_zookeeper(group, wanted)
         in_kafka = self._fetch_from_kafka(group, wanted)
@@ -291,7 +291,7 @@ def _raise_any(response: Any) -> None:
 
 
 def _note(key: bytes | None, value: bytes | None, live: dict[schemas.OffsetKey, bool]) -> None:
-    """Replay one message of the offsets topic; those of other versions are none of ours."""
+    """Replay one message of the offsets topic; messages of other versions are ignored."""
     if key is None:
         return
     try:

@@ -1,4 +1,4 @@
-"""What kafka-consumer-groups prints: the tables of Kafka 1.1, and of 2.4 for several groups.
+"""The tables that kafka-consumer-groups prints: as Kafka 1.1; for several groups, as 2.4.
 
 Pure but for printing. A blank line precedes every table; columns of names grow with them.
 """
@@ -76,7 +76,7 @@ def print_state(group: str | None, coordinator: Broker, state: str, members: int
 def print_new_offsets(
     offsets: Mapping[str, Mapping[TopicPartition, int]], *, with_group: bool
 ) -> None:
-    """What a reset sets, by group and partition."""
+    """Print the offsets that a reset sets, by group and partition."""
     print()
     print(_new_offset_row("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET", with_group=with_group))
     for group, partitions in offsets.items():

@@ -1,8 +1,8 @@
 """VerifyConsumerRebalance: does every partition a group subscribed to have a live owner?
 
 Mirrors kafka.tools.VerifyConsumerRebalance, but for its two comparisons of text with something
-else, which let it report a failure for every live group. What is wrong is logged; the verdict is
-printed. Exits 0 for either, or 1 for a failure with KAFKA_TOOLS_STRICT_EXIT=1.
+else, which let it report a failure for every live group. Each fault is logged; the verdict is
+printed. Exits 0 for both verdicts, or 1 for a failure with KAFKA_TOOLS_STRICT_EXIT=1.
 """
 
 from __future__ import annotations

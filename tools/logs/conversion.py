@@ -6,9 +6,9 @@ grow past the largest message allowed is split, for 0.8.2.2 takes a larger one f
 recovers a log, and its followers refuse it; a file that would reach 2 GiB goes on in another
 segment. Knows the files of one segment, which nobody else may have open.
 
-What is made lies beside the segment as ``.converted`` until all of it is on disk, then as
-``.swap``: a broker of either kind that finds this puts it in the segment's place, as after a
-cleaning, and so does the next run.
+New files are written beside the segment as ``.converted``. When all of them are on disk, they are
+renamed to ``.swap``: a broker of either kind that finds such a file puts it in the segment's place,
+as after a cleaning, and so does the next run.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Limits(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What became of a segment, or would become.
+    """The result of converting a segment, or of a dry run.
 
     ``wrappers``: how many were rewritten, into ``made`` ones. ``oversized``: of these, how many
     hold one message and still are above the limit. ``bases``: of the segments there are now.
@@ -78,7 +78,7 @@ class Done(NamedTuple):
 
 
 class NotWalkableError(KafkaError):
-    """Something in a log file is no entry: what follows it cannot be found."""
+    """A log file has bytes that are not an entry: the entries after them cannot be found."""
 
 
 def index_path(log_path: str) -> str:
@@ -93,7 +93,7 @@ def base_of(log_path: str) -> int:
 
 
 def right_wrappers(entry: BytesLike, limits: Limits) -> list[bytes] | None:
-    """What is to stand for a wrapper: None when it may stay, else wrappers of its messages.
+    """The wrappers that replace a wrapper, with its messages; None if it stays as it is.
 
     Raises KafkaError when it fails its crc, cannot be inflated or holds nothing.
     """
@@ -275,8 +275,8 @@ class _Index:
             self._indexed = position
 
     def _first_offset(self, entry: BytesLike) -> int:
-        """That of the first message inside; of a wrapper that cannot be read the lowest there
-        can be, which is right for whoever looks anything up."""
+        """The offset of the first message in the entry. For a wrapper that cannot be read it is
+        the lowest possible one, which keeps every lookup in the index right."""
         try:
             return next(iter_messages(entry, check_crc=False)).offset
         except (KafkaError, StopIteration):
@@ -342,7 +342,7 @@ class _Writer:
         os.utime(self._path + CONVERTED_SUFFIX, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
 
-# What lies beside a segment
+# The files beside a segment
 
 
 def commit(log_path: str) -> None:

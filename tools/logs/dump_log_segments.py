@@ -72,7 +72,8 @@ PARSER = OptionParser(
 --files <file1, file2, ...>  REQUIRED: Log and index files to dump.
 --max-message-size <Integer: size>  Size of the largest message. (default: 5242880)
 --deep-iteration  Show the messages inside compressed ones.
---verify-integrity  Compare log files with their side files (.crc32c), which 0.8.2.2 has not.
+--verify-integrity  Compare log files with their side files (.crc32c), which 0.8.2.2 does not
+    have.
 --key-decoder-class []  How to show a key: {_DECODER}
 --value-decoder-class []  How to show a value: {_DECODER}
 """,
@@ -143,7 +144,7 @@ def _dump_log(
 
 
 def _verdict(path: str) -> str:
-    """What the side file says of a log file."""
+    """Compare a log file with its side file."""
     seal, found = integrity.read(path), integrity.summed(path)
     if seal is None:
         return "Integrity: no side file"

@@ -121,7 +121,7 @@ def main(argv: list[str]) -> int:
 def _gzip_level(args: Arguments) -> int:
     level: int = args.value("gzip-level")
     if not 1 <= level <= 9:
-        PARSER.usage_and_exit(f"{level} is no level of gzip")
+        PARSER.usage_and_exit(f"{level} is not a level of gzip")
     return level
 
 

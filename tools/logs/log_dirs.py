@@ -1,6 +1,6 @@
-"""What the tools that work on data directories share: which ones, their segments, how far they are.
+"""Shared by the tools that work on data directories: the directories, segments and progress.
 
-Knows nothing of what is done with the files.
+Does not know what the tools do with the files.
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
 """Fetches a damaged segment again from its partition's leader, and replaces the old one.
 
-The stored bytes of compressed sets are to be had only as a replica: what consumers are sent may
-be rebuilt. But who fetches as a replica tells the leader where its log ends. So the segment is
-first asked for as a debugging consumer (replica -2), which leaves no trace at the leader; what
-comes for plain sets, and from an original broker always, is what is stored. Only if that is not
-what was sealed it is asked for in the broker's own name, and only below the leader's high
-watermark. Such a fetch claims less than the log holds, never more: it can neither raise the high
-watermark nor bring the stopped broker into the isr, which takes a fetch at or above the high
-watermark.
+Only a replica is sent the stored bytes of compressed sets: consumers may be sent rebuilt ones. But
+a fetch as a replica tells the leader where the replica's log ends. So the segment is first fetched
+as a debugging consumer (replica -2), which changes nothing at the leader. Plain sets come as they
+are stored, and from an original broker all sets do. If the bytes differ from the sealed ones, the
+segment is fetched in the broker's own name, and only below the leader's high watermark. Such a
+fetch never claims more than the log holds. It cannot raise the high watermark. It cannot bring the
+stopped broker into the isr either, because that takes a fetch at or above the high watermark.
 
-The file is written beside the damaged one and replaces it whole. At no moment is there an index
-that could lead astray, or a side file that vouches for other bytes.
+The file is written beside the damaged one and replaces it whole. At every moment the index and the
+side file match the log file, or do not exist.
 """
 
 from __future__ import annotations

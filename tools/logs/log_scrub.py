@@ -2,7 +2,7 @@
 
 Reads each segment that has a side file (kafka08/log/integrity.py) and compares; on a broker that
 runs, too. On one that is stopped it also seals what has no side file yet, and fetches damaged
-segments anew from their leaders (tools/logs/log_repair.py). Exit status 1 when damage is left.
+segments again from their leaders (tools/logs/log_repair.py). Exit status 1 when damage is left.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ PARSER = OptionParser(
     log_dirs.OPTIONS,
     """
 --seal  Seal the segments that have no side file. The broker must be stopped.
---repair  Fetch damaged segments anew from the partitions' leaders. The broker must be stopped.
+--repair  Fetch damaged segments again from the partitions' leaders. The broker must be stopped.
 --bootstrap-server <host1:port1,host2:port2>  Brokers that know the leaders.
 --broker-list <host1:port1,host2:port2>  Brokers that know the leaders.
 --broker-id <Integer>  Which broker's logs these are, without a file that tells.

@@ -62,7 +62,7 @@ RENAMED = {
 
 
 class OurTarget:
-    """A KafkaProducer, whichever producer's settings it was given."""
+    """A KafkaProducer, from the settings of either producer."""
 
     def __init__(self, producer: KafkaProducer) -> None:
         self._producer = producer
@@ -261,7 +261,7 @@ def _add_source(
 ) -> None:
     if args.has("offset.commit.interval.ms"):
         given["auto.commit.interval.ms"] = str(args.value("offset.commit.interval.ms"))
-    # Without commits a mirror that restarts would begin anew.
+    # Without commits a mirror that restarts would start over.
     config = ConsumerConfig.from_properties({**given, "auto.commit.enable": "true"})
     window = mirror.window(_limit(args), _skip_failed(args))
 

@@ -55,7 +55,7 @@ class MissingLibraryError(KafkaError):
 
 
 class ModernError(KafkaError):
-    """What librdkafka reports."""
+    """An error that librdkafka reports."""
 
 
 def _library() -> Any:
@@ -127,7 +127,7 @@ class _Taken(NamedTuple):
 
 
 class _Position:
-    """What may be committed of one partition; ``committed`` is what was."""
+    """The offset of one partition that may be committed; ``committed`` is the last one that was."""
 
     __slots__ = ("committed", "processed_offset")
 

@@ -1,7 +1,7 @@
 """From readers to a target, with positions that move when the target has acknowledged.
 
-What may be committed of a partition is everything before the first message that is still under
-way. Knows neither consumer nor producer: readers hand out messages with their positions, a target
+The offset to commit for a partition is that of the first message that is not acknowledged yet.
+Knows neither consumer nor producer: readers return messages with their positions, and a target
 calls back when a message is stored.
 """
 

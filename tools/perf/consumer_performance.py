@@ -33,7 +33,7 @@ SETTLE_S = 1.0
 
 
 class StreamReader:
-    """What one thread reads, and the lines it reports."""
+    """Counts the messages that one thread reads, and prints its report lines."""
 
     def __init__(
         self, number: int, stream: KafkaStream, options: PerfOptions, fetch_size: int

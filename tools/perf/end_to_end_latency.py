@@ -1,7 +1,7 @@
 """TestEndToEndLatency: from send to receipt, one message at a time.
 
-Mirrors kafka.tools.TestEndToEndLatency; ends with an error instead of waiting for ever when a
-message does not come back.
+Mirrors kafka.tools.TestEndToEndLatency; ends with an error instead of waiting without end
+when a message does not come back.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main(argv: list[str]) -> int:
     with at_end(connector.close):
         [stream] = connector.create_message_streams({topic: 1})[topic]
         with KafkaProducer(bootstrap_servers=brokers, linger_ms=0, acks=acks) as producer:
-            # Whoever reads from the end must have asked where it is.
+            # The consumer must have found the end of the log before the first message is sent.
             time.sleep(SETTLE_S)
             latencies = []
             for number in range(messages):

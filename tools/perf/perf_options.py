@@ -1,4 +1,4 @@
-"""What the performance tools have in common: options, times, rates, lines (kafka.tools.PerfConfig).
+"""Shared by the performance tools: options, times, rates, lines (kafka.tools.PerfConfig).
 
 Knows no client.
 """

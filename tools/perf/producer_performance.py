@@ -131,7 +131,7 @@ class Payloads:
 
 
 class Sending:
-    """What one thread sends."""
+    """The messages that one thread sends."""
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ PARSER = OptionParser(
 --execute  Start the moves that --reassignment-json-file lists.
 --verify  Tell how far the moves are that --reassignment-json-file lists.
 --reassignment-json-file <manual assignment json file path>  A file of partitions and the replicas
-    they shall have, in this form:
+    they are to have, in this form:
     |{"partitions":
     |\t[{"topic": "foo",
     |\t  "partition": 1,
@@ -100,7 +100,7 @@ def _check_files(args: Arguments) -> None:
 
 
 def generate(client: ZkClient, topics_file: str, broker_list: str) -> None:
-    """Print the assignment there is and one over ``broker_list``, placed anew by chance."""
+    """Print the assignment there is and one over ``broker_list``, placed at random."""
     brokers = [admin.parse_broker_id(word) for word in broker_list.rstrip(",").split(",")]
     _refuse_duplicates("Broker list contains duplicate entries: %s", brokers)
     topics = parse_topics(topics_file, admin_command.read_file(topics_file))
@@ -181,7 +181,7 @@ def _start(client: ZkClient, moves: Moves) -> bool:
 
 
 def parse_topics(path: str, data: bytes) -> list[str]:
-    """The topics of a --topics-to-move-json-file; none if it is no JSON."""
+    """The topics of a --topics-to-move-json-file; none if it is not JSON."""
     try:
         node = znodes.decode_json(path, data)
     except MalformedNodeError:
@@ -190,7 +190,7 @@ def parse_topics(path: str, data: bytes) -> list[str]:
 
 
 def parse_moves(path: str, data: bytes) -> Moves:
-    """The entries of a --reassignment-json-file, repeated ones too; none if it is no JSON.
+    """The entries of a --reassignment-json-file, repeated ones too; none if it is not JSON.
 
     Raises MalformedNodeError for JSON of another shape.
     """

@@ -30,7 +30,7 @@ CLIENT_ID = "replicaVerificationTool"
 
 
 class Copy(NamedTuple):
-    """What one replica returned for a partition; high watermark -1 if it did not answer."""
+    """One replica's answer for a partition; high watermark -1 if it did not answer."""
 
     high_watermark: int = -1
     message_set: Any = b""

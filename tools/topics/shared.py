@@ -1,4 +1,4 @@
-"""What both ways of kafka-topics share: option values, and how topics are printed.
+"""Shared by both ways of kafka-topics: option values, and how topics are printed.
 
 The two ways, over ZooKeeper and over the wire, are in zookeeper.py and bootstrap.py.
 """
@@ -112,7 +112,7 @@ def print_topic(
     config: Mapping[str, str],
     min_isr: int,
 ) -> None:
-    """What describe shows of a topic. ``config``: its own settings."""
+    """The lines that describe prints for a topic. ``config``: its own settings."""
     overrides_only = args.has("topics-with-overrides")
     if not filters_partitions(args) and (config or not overrides_only):
         _print_header(topic, partitions, config)

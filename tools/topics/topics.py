@@ -41,8 +41,8 @@ PARSER = OptionParser(
 {_CONFIGS}
     |See docs/settings.md for each.
 --delete-config <name>  A topic config to remove, see --config for the names.
---partitions <Integer: # of partitions>  How many partitions the topic gets, or shall have (WARNING:
-    more partitions change where the messages of a key go).
+--partitions <Integer: # of partitions>  How many partitions the topic gets or is extended to
+    (WARNING: more partitions change where the messages of a key go).
 --replication-factor <Integer: replication factor>  How many replicas each partition of the new
     topic gets.
 --replica-assignment <broker_id_for_part1_replica1 : broker_id_for_part1_replica2 ,

@@ -218,6 +218,6 @@ def test_refusals(tmp_path: Path) -> None:
         main(["--log-dirs", str(tmp_path), "--dry-run", "--force"])
     with pytest.raises(KafkaError, match="There is no directory"):
         main(["--log-dirs", str(tmp_path / "nowhere")])
-    with pytest.raises(UsageError, match="10 is no level of gzip"):
+    with pytest.raises(UsageError, match="10 is not a level of gzip"):
         main(["--log-dirs", str(tmp_path), "--gzip-level", "10"])
     assert main(["--log-dirs", str(tmp_path)]) == 0
