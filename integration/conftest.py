@@ -36,7 +36,7 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
 def brokers(
     zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Broker]]:
-    """Shared brokers by kind, started by whoever needs one first."""
+    """Shared brokers by kind, each started by the first test that needs it."""
     started: dict[str, Broker] = {}
     yield started
     for broker in started.values():
@@ -82,7 +82,7 @@ def launch() -> Iterator[Callable[[Process], None]]:
         process.kill()
 
 
-# What `--quick` keeps of the cluster scenarios.
+# The cluster scenarios that `--quick` keeps.
 QUICK_MODULES = {"test_acks", "test_elections", "test_failover"}
 # And of modules that take long, Spark's above all.
 QUICK_TESTS = {

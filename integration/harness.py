@@ -46,7 +46,7 @@ log4j.appender.stdout.layout.ConversionPattern=[%d] %p %m (%c)%n
 TOOLS_LOG4J = BROKER_LOG4J.replace("INFO", "WARN") + "log4j.appender.stdout.target=System.err\n"
 
 
-# Ports handed out, by when: whoever got one may not listen yet.
+# Ports that were given out, with the time: the receiver of a port may not listen yet.
 _given: dict[int, int] = {}
 
 
@@ -154,7 +154,7 @@ class Process:
         return self.exit_code(1) if self._child else 0
 
     def kill(self) -> None:
-        """SIGKILL to it and to whatever it started."""
+        """Send SIGKILL to the process and to all that it started."""
         if self._child is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._child.pid, signal.SIGKILL)
@@ -412,7 +412,7 @@ _numbers = itertools.count()
 
 
 class Tools:
-    """The command line tools of one kind, named by class whichever kind it is."""
+    """The command line tools of one kind. Both kinds are named by class."""
 
     def __init__(self, kind: str, directory: Path) -> None:
         assert kind in KINDS

@@ -17,7 +17,7 @@ from typing import Any
 from integration.harness import free_port
 from kafka08.protocol.requests import decode_request, encode_response
 
-# What may happen to answers; the connection ends after all but the first.
+# Ways to spoil an answer; the connection ends after all but the first.
 BAD_MODES = ("cut", "garbage", "absurd size", "another's answer", "hang")
 HANG_S = 3.0
 

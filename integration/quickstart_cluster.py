@@ -44,7 +44,7 @@ UNSHARE = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
 class Partition(NamedTuple):
-    """What describe says of the only partition of a topic."""
+    """The only partition of a topic, as describe prints it."""
 
     leader: int
     replicas: list[int]
@@ -191,7 +191,7 @@ def steps(cluster: Cluster) -> None:
 
 
 def _await(probe, done):  # type: ignore[no-untyped-def]
-    """What `probe` finds, asked again until it is `done` or time is up."""
+    """The result of `probe`, which is called again until `done` accepts it or time is up."""
     deadline = time.monotonic() + TIMEOUT_S
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Trouble from outside: ZooKeeper missing, a twin broker, a full disk, crowds and sulking clients.
+"""Outside faults: no ZooKeeper, a broker id in use, a full disk, many or unresponsive clients.
 
 Both kinds where 0.8.2.2 does the same; `ours` alone where the original gives up (full disk).
 """
@@ -209,24 +209,24 @@ def test_thousands_of_idle_connections(broker: Broker) -> None:
 
 
 def test_a_client_that_never_reads(broker: Broker) -> None:
-    """It asks for far more than fits its socket and leaves the replies; others are served."""
-    broker.create_topic("sulk")
+    """Ten clients ask for far more than fits their sockets and read nothing; others are served."""
+    broker.create_topic("unread")
     with broker.wire() as other:
         for _ in range(64):
-            other.produce("sulk", 0, entry(None, os.urandom(MIB // 2)))
-        other.fetch("sulk", 0, 0)
+            other.produce("unread", 0, entry(None, os.urandom(MIB // 2)))
+        other.fetch("unread", 0, 0)
         before = broker.memory()
         with contextlib.ExitStack() as stack:
-            ask = fetch_frame("sulk", 0, 0, max_bytes=32 * MIB)
+            ask = fetch_frame("unread", 0, 0, max_bytes=32 * MIB)
             for _ in range(10):
-                sulker = stack.enter_context(broker.wire())
-                sulker.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-                sulker.socket.settimeout(1)
+                idle = stack.enter_context(broker.wire())
+                idle.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                idle.socket.settimeout(1)
                 with contextlib.suppress(TimeoutError):
-                    sulker.socket.sendall(ask * 1000)
+                    idle.socket.sendall(ask * 1000)
             for number in range(64, 164):
-                assert other.produce("sulk", 0, entry(None, b"x")) == number
-            _, data = other.fetch("sulk", 0, 64)
+                assert other.produce("unread", 0, entry(None, b"x")) == number
+            _, data = other.fetch("unread", 0, 64)
             grown = broker.memory() - before
     assert len(list(entries(data))) == 100
     assert grown < 200 * MIB

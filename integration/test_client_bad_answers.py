@@ -50,7 +50,7 @@ def numbers(count: int, start: int = 0) -> list[bytes]:
     return [b"%d" % number for number in range(start, start + count)]
 
 
-# --- a server that is no broker
+# --- a server that is not a broker
 
 
 def says_nothing(connection: socket.socket) -> None:
@@ -353,7 +353,7 @@ def test_a_consumer_without_a_group(world: World, mode: str) -> None:
     assert found == numbers(20)
 
 
-# --- error codes for ever
+# --- error codes without end
 
 
 def produce_refused(code: int) -> Callable[[Any], Any]:
@@ -512,7 +512,7 @@ def test_the_old_producer_and_a_broker_that_hangs(world: World) -> None:
 
 
 def test_the_old_producer_and_a_broker_that_dies(world: World) -> None:
-    """What ``send`` returned for is stored, in order; what it raised for may be."""
+    """Messages are stored in order if ``send`` returned; if it raised, they may be stored."""
     acknowledged = []
     deadline = time.monotonic() + 3 * LONGEST_S
     with world.producer(message_send_max_retries=3, retry_backoff_ms=100) as producer:

@@ -171,11 +171,11 @@ def test_08_a_session_expires(scene: Scene) -> None:
     session = scene.zk.exists(f"/consumers/{scene.group}/owners/{topic}/0").ephemeralOwner
     expire(scene.broker.zookeeper, session)
 
-    def anew() -> bool:
+    def replaced() -> bool:
         found = scene.zk.exists(f"/consumers/{scene.group}/owners/{topic}/0")
         return found is not None and found.ephemeralOwner != session
 
-    eventually("new owner nodes", anew)
+    eventually("new owner nodes", replaced)
     scene.owned(topic, {0: "c1-0", 1: "c1-0"})
     after = json.loads(scene.registration("c1"))
     assert int(after.pop("timestamp")) > int(before.pop("timestamp"))
@@ -272,7 +272,7 @@ def test_13_a_blacklist(scene: Scene) -> None:
     kept, left = scene.topic(1, "kept"), scene.topic(1, "left")
     with scene.broker.wire() as wire:
         eventually("the internal topic", lambda: wire.coordinator_error(scene.group) == 0)
-    # Of the topics of others, only those that are no scene's are left in.
+    # The filter matches the topics of this scene, and others that belong to no scene.
     scene.member().join(Blacklist(f"left-.*|(?!kept-{scene.group}).*"))
     owned = scene.zk.get_children(f"/consumers/{scene.group}/owners")
     assert owned == [kept]
@@ -345,7 +345,7 @@ def test_18_a_message_above_the_fetch_size(scene: Scene) -> None:
     with pytest.raises(StreamFailedError):
         next(stream)
     member.close()
-    # It stands in front of the large one, for whoever comes with a larger fetch size.
+    # The offset is that of the large message: a consumer with a larger fetch size can read it.
     assert scene.offset(topic) == "1"
 
 

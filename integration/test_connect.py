@@ -283,7 +283,7 @@ def test_json_with_and_without_schema(
         "payload": 'say "ä"',
     }
     until("two", lambda: (tmp_path / "plain.txt").read_text() == '{"a": [1, null]}\nnull\n')
-    # What is no JSON ends this task and no other; the error says where it is.
+    # A value that is not JSON ends this task and no other; the error names its place.
     send(place.broker, plain, [b"{"])
     worker.wait_for(f"The message at offset 2 of {plain}-0 cannot be converted", DEADLINE_S)
     with source.open("a") as file:

@@ -56,7 +56,7 @@ def run_both(both: tuple[Tools, Tools], *args: str, stdin: str = "") -> tuple[Re
 
 
 def say(result: Result) -> list[str]:
-    """What the tool itself says on stderr: no log lines, no stack traces."""
+    """The tool's own lines on stderr, without log lines and stack traces."""
     return [line for line in result.err.splitlines() if not line.startswith(("[", "\t", "kafka."))]
 
 

@@ -1,4 +1,4 @@
-"""Who writes what, who reads it, with everything a message may be: the libraries beside each other.
+"""All libraries write and read each other's messages, with every form a message may have.
 
 ``test_clients`` does this for the command-line tools. Here it is our modules, kafka-python,
 librdkafka and the original's Java producer and consumer, each with each, on both brokers: nulls,

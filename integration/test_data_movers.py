@@ -393,7 +393,7 @@ def later(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModernBroker]:
 
 
 def later_values(broker: ModernBroker, topic: str) -> list[list[tuple]]:
-    """What a later release holds, by partition."""
+    """The messages in the cluster of a later release, by partition."""
     from confluent_kafka import Consumer, TopicPartition
 
     consumer = Consumer({"bootstrap.servers": broker.address, "group.id": unique("reader")})

@@ -1,5 +1,6 @@
-"""What retention, truncation and cleaning leave, in several data directories, taken over by the
-other broker; and DumpLogSegments of both kinds over the same files, line for line.
+"""Each kind of broker takes over the other's data directories after retention and cleaning.
+
+DumpLogSegments of both kinds also prints the same lines for the same files.
 """
 
 from __future__ import annotations
@@ -198,7 +199,7 @@ def test_what_chores_leave_is_taken_over(
     assert two.stop() == 143
 
 
-# What kafka-log-convert makes of sets stored as sent
+# Sets stored as sent, after kafka-log-convert
 
 CONVERT = str(HOME / "bin" / "kafka-log-convert.sh")
 SET_TOPICS = {"gzip": 1, "snappy": 2, "lz4": 3, "mixed": None}
@@ -227,7 +228,7 @@ def verbatim_set(noise: random.Random, codec: int | None, tiny: bool) -> bytes:
 
 
 def served(wire: Wire, topic: str) -> list[tuple[int, bytes | None, bytes | None]]:
-    """What a client makes of the answers that takes inner offsets as they come."""
+    """The messages, as read by a client that takes inner offsets as they come."""
     found: list[tuple[int, bytes | None, bytes | None]] = []
     position, end = wire.offset(topic, 0, -2), wire.offset(topic, 0)
     while position < end:

@@ -1,4 +1,4 @@
-"""What is acknowledged survives faults, and the checker would notice if it did not."""
+"""Acknowledged messages survive faults, and the checker notices if they do not."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def state(broker: Broker) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def librdkafka_load(brokers: list[Broker]) -> Iterator[Counter[str]]:
-    """What became of the messages that librdkafka sent meanwhile."""
+    """Produce with librdkafka meanwhile; counts messages by result."""
     from confluent_kafka import Producer
 
     outcomes: Counter[str] = Counter()

@@ -88,7 +88,7 @@ def test_examples_run(name: str, servers: Callable[[], Broker], tmp_path: Path) 
 def test_commands_run(
     name: str, servers: Callable[[], Broker], zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """In a directory that looks like a checkout; whatever the script started is killed."""
+    """Run in a directory that looks like a checkout; all that the script started is killed."""
     for part in ("bin", "config", "kafka08", "tools", "zk", ".venv"):
         (tmp_path / part).symlink_to(HOME / part)
     script = "\n".join(_SHELL_BLOCK.findall((HOME / "docs" / name).read_text()))

@@ -72,7 +72,7 @@ def test_rot_is_found_and_no_reader_takes_it_for_data(broker: Broker) -> None:
         right = [first_message(wire, path) for path in segments]
     for path in segments:
         with path.open("r+b", buffering=0) as file:
-            # in a message: whoever reads it has a crc to go by
+            # inside a message, so that its crc shows the damage to readers
             at = random.randrange(200, 400)
             (byte,) = os.pread(file.fileno(), 1, at)
             os.pwrite(file.fileno(), bytes([byte ^ 1 << random.randrange(8)]), at)

@@ -230,7 +230,7 @@ def test_kill_9_under_load_loses_nothing(own_broker: Broker, ordered: bool) -> N
     offsets = [future.result(0).offset for future in futures]
     producer.close()
     values = stored(own_broker, topic)
-    # What is acknowledged is where the future says; repetitions lie elsewhere.
+    # Each acknowledged value is at the offset of its future; repetitions have other offsets.
     assert [values[offset] for offset in offsets] == [b"%08d" % n for n in range(len(futures))]
     if ordered:
         assert offsets == sorted(offsets)

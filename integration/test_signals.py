@@ -21,7 +21,7 @@ from integration.harness import Broker, Tools, ZooKeeper, environment, free_port
 from integration.wire import entry, wait_until
 
 END_S = 30
-"""Generous: the machine may be busy. What must end soon has a bound of its own."""
+"""Generous: the machine may be busy. Processes that must end soon have a bound of their own."""
 SOON_S = 2.0
 # The shell, the start of Python, imports, connecting, joining, running.
 DELAYS = [0.0, 0.02, 0.05, 0.08, 0.11, 0.15, 0.2, 0.25, 0.3, 0.4, 0.6, 1.0, 2.5]

@@ -21,7 +21,7 @@ from integration.harness import HOME, Tools
 from tools.options import OptionError, UsageError
 from tools.run_class import MODULES
 
-# What is really absent. A tool that is there must not be listed here.
+# The tools that do not exist here. A tool that exists must not be listed.
 ABSENT = {
     "kafka.tools.JmxTool": "speaks JMX, which only a JVM serves",
     "kafka.tools.KafkaMigrationTool": "needs the jars of Kafka 0.7",
@@ -126,7 +126,7 @@ def test_every_option_is_taken(tool: str, capsys: pytest.CaptureFixture[str]) ->
 
 @pytest.mark.parametrize("tool", [tool for tool in WITH_OPTIONS if tool in CLASSES])
 def test_prefixes_of_0_8_2_stay_unique(tool: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What later releases added must not make an abbreviation ambiguous that worked."""
+    """Options of later releases must not make an abbreviation ambiguous that worked."""
     old = {row.option: row for row in TOOLS[tool] if row.since == "0.8.2"}
     main = importlib.import_module(MODULES[class_of(tool)]).main
     for option, row in old.items():
@@ -146,7 +146,7 @@ def _sample(row: Row) -> str:
 def refusal(
     main: Callable[[list[str]], int], argv: list[str], capsys: pytest.CaptureFixture[str]
 ) -> str:
-    """What the tool says of its command line."""
+    """The tool's description of its command line."""
     try:
         main(argv)
     except (OptionError, UsageError) as error:
@@ -159,7 +159,7 @@ def refusal(
 
 
 class Usage(NamedTuple):
-    """What a tool without arguments says: its first lines, and each option's default."""
+    """The output of a tool without arguments: its first lines, and each option's default."""
 
     code: int
     intro: list[str]

@@ -9,7 +9,7 @@ from kafka08.errors import InvalidTopicError
 
 OFFSETS_TOPIC = "__consumer_offsets"
 MAX_TOPIC_LENGTH = 255
-# What a request for offsets gives in place of a time (kafka.api.OffsetRequest).
+# Values of an Offsets request that stand in place of a time (kafka.api.OffsetRequest).
 LATEST_TIME = -1
 EARLIEST_TIME = -2
 TRACE = 5  # log4j's level, below logging.DEBUG

@@ -143,7 +143,7 @@ def _directory() -> Path:
 
 
 def obstacle() -> str:
-    """What is missing for a build on this machine, other than Python packages; may be empty."""
+    """The needs of a build that this machine lacks, except Python packages; may be empty."""
     compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
     if shutil.which(compiler) is None:
         return f"there is no C compiler ({compiler})"

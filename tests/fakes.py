@@ -40,7 +40,7 @@ class FakeEvent:
         if not self._flag and self._runtime.while_waiting:
             self._runtime.while_waiting.pop(0)()
         if not self._flag:
-            assert timeout is not None, "waits for ever for something nobody will do"
+            assert timeout is not None, "waits without a timeout, and nobody will set the event"
             self._runtime.clock.now += timeout
         return self._flag
 

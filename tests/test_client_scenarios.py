@@ -1,4 +1,4 @@
-"""What clients must do in 39 situations, and the tests that prove it.
+"""The required behaviour of clients in 39 situations, and the tests that show it.
 
 ``SCENARIOS``: number -> what is given and what must follow, and the tests, as ``file::function``.
 Those below integration/ run against brokers of both kinds, some with original clients too.
@@ -82,7 +82,7 @@ SCENARIOS = {
         ),
     ),
     8: Scenario(
-        "the session is forcibly expired: registered anew, owners rebuilt",
+        "the session is forcibly expired: registered again, owners rebuilt",
         (
             *real(8, "a_session_expires"),
             CONNECTOR + "expired_session_registers_and_claims_anew",

@@ -39,7 +39,7 @@ REQUIRED = {
 SERIALIZERS = {"key.serializer", "value.serializer"}
 # Of SyncProducer, which sends to one broker: a Channel here. ProducerConfig warns of them.
 ONE_BROKER = {"host", "port"}
-# What a default of the list is here, where the list says it in words.
+# Defaults that the list gives in words -> the value here.
 WORDS = {"(empty)": "", "(null)": "None", "true": "True", "false": "False"}
 DERIVED = {
     "client.id": "g",

@@ -1,4 +1,4 @@
-"""What is said about a build, on machines that can and cannot make one."""
+"""The messages about a build, on machines that can and cannot make one."""
 
 from __future__ import annotations
 

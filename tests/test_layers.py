@@ -1,4 +1,4 @@
-"""Who may import whom: every import of the packages, deferred ones too, against one table."""
+"""The allowed imports: every import of the packages, deferred ones too, against one table."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_pattern_layout(pattern: str, expected: str) -> None:
 
 
 class TestForgedLines:
-    """What clients send ends up in messages, and cannot look like lines of their own."""
+    """Text from clients appears in log messages, and cannot look like further log lines."""
 
     HOSTILE = "c\r\n[2013-04-22 15:01:37,500] FATAL gone (kafka.x)\x1b[2J\x00\x85\u2028\u202e"
     SAFE = (

@@ -1,4 +1,4 @@
-"""What the targets of the Makefile would install, asked with ``make -n``."""
+"""The packages that targets of the Makefile would install, from ``make -n``."""
 
 from __future__ import annotations
 

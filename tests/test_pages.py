@@ -1,11 +1,13 @@
-"""What pages must say, and what they must not."""
+"""Checks of documentation pages: sections, commands, links, words."""
 
 from __future__ import annotations
 
 import ast
 import configparser
+import io
 import re
 import runpy
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -152,10 +154,17 @@ def names_in(class_: ast.ClassDef) -> set[str]:
 # Each of these has a plain, present-day form, such as "is not a" or "again".
 ARCHAIC = re.compile(
     r"(?<!\bthere )\b(?:is|are|was|were) no(?! (?:longer|more)\b)\b"
-    r"|\b(?:anew|for ever|forever|octets|whoever|by and by|till|shall|hence|lest|vouch\w*|rests)\b"
+    r"|\b(?:anew|for ever|forever|octets?|whoever|by and by|till|shall|hence|lest|rests)\b"
+    r"|\b(?:there|here|where)(?:of|by|in)\b|\bvouch\w*|\bwhich 0\.8\.2\.2 has not\b"
     r"|\b(?:brokers?|none) of ours\b",
     re.IGNORECASE,
 )
+# A text of a source names its subject: "The bytes to send" instead of "What to send".
+NO_SUBJECT = re.compile(r"(?:^|[.;:] )(?:What|Who)\b(?![^.;:]*\?)")
+SOURCES = ("kafka08", "zk", "tools", "bin", "config", "integration", "tests")
+SUFFIXES = ("", ".bash", ".h", ".properties", ".py", ".pyx", ".sh")
+# 0.8.2.2 logs this message, which has "hence" in it.
+VERBATIM = "I wrote this conflicted ephemeral node"
 
 
 def test_pages_are_in_present_day_english() -> None:
@@ -167,6 +176,66 @@ def test_pages_are_in_present_day_english() -> None:
         words = ARCHAIC.finditer(" ".join(text.split()))
         found += [f"{page.relative_to(ROOT)}: {word[0]}" for word in words]
     assert found == []
+
+
+def test_sources_are_in_present_day_english() -> None:
+    paths = [path for top in SOURCES for path in (ROOT / top).rglob("*") if path.is_file()]
+    found = []
+    for path in [ROOT / "Makefile", ROOT / ".ci" / "run", *paths]:
+        if path.suffix not in SUFFIXES or path == Path(__file__):
+            continue
+        source = path.read_text(encoding="utf-8")
+        is_python = path.suffix in (".py", ".pyx")
+        for line, text in python_texts(source) if is_python else enumerate(source.split("\n"), 1):
+            word = ARCHAIC.search(text) or NO_SUBJECT.search(text.lstrip("#* "))
+            if word and VERBATIM not in text:
+                found.append(f"{path.relative_to(ROOT)}:{line}: {word[0]}")
+    assert found == []
+
+
+def python_texts(source: str) -> list[tuple[int, str]]:
+    """(line, text) of the comments and strings; those that follow each other are one text."""
+    texts: list[tuple[int, str]] = []
+    last = None
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type in (tokenize.NL, tokenize.INDENT):
+            continue
+        alone = token.line.lstrip().startswith("#")
+        kind = (token.type, alone) if token.type in TEXT_TOKENS else None
+        if kind is not None:
+            text = " ".join(QUOTES.sub("", token.string).split())
+            joins = kind == last and (alone or token.type != tokenize.COMMENT)
+            line, before = texts.pop() if joins else (token.start[0], "")
+            texts.append((line, f"{before} {text}".strip()))
+        last = kind
+    return texts
+
+
+TEXT_TOKENS = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", -1)}
+QUOTES = re.compile(r"""^(?:#[ :]*|[a-zA-Z]*["']+)|["']+$""")
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ("# for\n# ever\nx = 1  # one\n", [(1, "for ever"), (3, "one")]),
+        ("x = (\n    'for '\n    f'ever'\n)\n", [(2, "for ever")]),
+        ('def f():\n    """Is\n    no."""\n    # till\n', [(2, "Is no."), (4, "till")]),
+        ("forever = 1\n", []),
+    ],
+)
+def test_the_texts_of_a_source(source: str, texts: list[tuple[int, str]]) -> None:
+    assert python_texts(source) == texts
+
+
+@pytest.mark.parametrize("text", ["What to send", "It ends. Who asks is told", "a: What is left"])
+def test_texts_without_a_subject_are_found(text: str) -> None:
+    assert NO_SUBJECT.search(text)
+
+
+@pytest.mark.parametrize("text", ["What is it? A page", "It does what it should", "Whole sets"])
+def test_questions_and_clauses_may_begin_with_what(text: str) -> None:
+    assert NO_SUBJECT.search(text) is None
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What hosts the broker and clients."""
+"""The runtimes of brokers and clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Spark side must do in 28 situations and with bad input, and the tests that prove it.
+"""The required behaviour of Spark in 28 situations and with bad input, and the tests that show it.
 
 ``SCENARIOS``: number -> what is given and what must follow, and the tests, as ``file::function``.
 ``BAD_INPUT``: what is wrong -> the tests in which an error names it, of both APIs where it can
@@ -255,7 +255,7 @@ BAD_INPUT = {
         *source("bad_input_of_a_sink_is_named"),
         *dstream("errors_at_creation"),
     ),
-    "offsets that are no JSON, or not of these partitions": (
+    "offsets that are not JSON, or not of these partitions": (
         *source("bad_input_of_a_batch_is_named", "bad_input_ends_a_stream"),
         *unit("datasource_options", "wrong_options_are_named"),
     ),

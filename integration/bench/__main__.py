@@ -125,7 +125,7 @@ def run(kinds: list[str], effort: Effort, only: str, directory: Path) -> list[Ro
 
 
 def chart_of(rows: list[Row], kinds: list[str]) -> str:
-    """What producing with acks 1 gives, by record and set size and for sets of other kinds."""
+    """The produce rates with acks 1, by record and set size and for sets of other kinds."""
     found = {row.name: row for row in rows}
     values = {}
     for panel, bars in PANELS.items():

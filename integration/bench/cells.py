@@ -21,7 +21,7 @@ from integration.wire import wait_until
 
 MB = 1e6
 PARTITIONS = 6
-# What groups read, for each partition: all of it fits the caches of ours.
+# The bytes that groups read of each partition: they fit the caches of kafka08.
 GROUP_BYTES = 16 << 20
 CONNECTIONS = 4
 IN_FLIGHT = 5
@@ -382,7 +382,7 @@ class Bench:
 
 
 def cells(bench: Bench) -> dict[str, Callable[[Broker], None]]:
-    """What is measured in every round, by name."""
+    """The cells that are measured in every round, by name."""
     found: dict[str, Callable[[Broker], None]] = {}
     for name, shape in PRODUCE.items():
         found[name] = lambda broker, n=name, s=shape: bench.produce(broker, n, s)  # type: ignore[misc]

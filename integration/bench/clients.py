@@ -34,7 +34,7 @@ WORKER_TIMEOUT_S = 300
 
 
 class Case(NamedTuple):
-    """What a client is to do."""
+    """The work of one client."""
 
     side: str
     size: int

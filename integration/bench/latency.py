@@ -48,7 +48,7 @@ def latencies(port: int, topic: str, count: int) -> list[float]:
 
 
 class Mixed(NamedTuple):
-    """What a mixed load showed. Times in seconds, sorted; sent and received after the warm-up."""
+    """The figures of a mixed load after the warm-up. Times in seconds, sorted."""
 
     answers: list[float]
     end_to_end: list[float]
@@ -57,7 +57,7 @@ class Mixed(NamedTuple):
 
 
 def mixed_batches(number: int) -> list[Batch]:
-    """What producer `number` sends: sets of every codec in turn, no two producers in step."""
+    """The requests of producer `number`: sets of every codec in turn, no two producers in step."""
     names = list(CODECS)
     names = names[number % len(names) :] + names[: number % len(names)]
     kinds = [batches(AROUND_100, MIXED_SET_BYTES, name)[:MIXED_EACH] for name in names]

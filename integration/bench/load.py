@@ -29,8 +29,8 @@ ASK_NOTHING = frame(OFFSETS, struct.pack(">ii", -1, 0))
 
 
 class Amount(NamedTuple):
-    """What one cell moved. `generator_cpu_s` tells whether the generator was the limit;
-    `broker_cpu_s` is what the cell's meter counted while the load ran."""
+    """The amount of data that one cell moved. `generator_cpu_s` tells whether the generator was
+    the limit; `broker_cpu_s` is the count of the cell's meter while the load ran."""
 
     records: int
     payload: int
@@ -75,8 +75,8 @@ class Ring:
         self._payload = [0, *itertools.accumulate(each.payload for each in requests)]
 
     def take(self, sent: int, number: int) -> tuple[int, memoryview]:
-        """What follows the first `sent` requests: at most `number` of them, less at the ring's
-        end; how many they are, and their bytes."""
+        """The requests after the first `sent` ones: at most `number`, fewer at the ring's end.
+        Returns how many they are, and their bytes."""
         first = sent % self.count
         number = min(number, self.count - first)
         return number, self.data[self.bounds[first] : self.bounds[first + number]]

@@ -24,7 +24,7 @@ WAIT_MS = 100
 
 
 class Cycle:
-    """What a partition holds: these sets in turn, again and again, from offset 0."""
+    """The content of a partition: these sets in turn, again and again, from offset 0."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self._batches = batches

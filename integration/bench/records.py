@@ -1,4 +1,4 @@
-"""What the load generators send: message sets whose records have sizes from a stated distribution.
+"""Message sets for the load generators, whose records have sizes from a stated distribution.
 
 Sizes are log-normal: ``median * exp(sigma * N(0, 1))``, at least one byte. With sigma 0.7 the
 mean is 1.28 times the median, a twentieth of the records is below 0.32 times it, a twentieth above

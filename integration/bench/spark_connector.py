@@ -3,7 +3,7 @@
 Each runs on the PySpark and the broker that it is made for: ours on the installed PySpark and our
 broker, the connector on PySpark 4.0.0 and Kafka 3.9.1 with ZooKeeper. Values of 100 bytes, two
 partitions, local[2], alternating rounds. pip and Maven fetch the other side into a cache at the
-first use. What is missing is said, and nothing is measured.
+first use. If a part is missing, the program names it and measures nothing.
 """
 
 from __future__ import annotations

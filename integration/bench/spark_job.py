@@ -1,4 +1,4 @@
-"""What one Spark does with a Kafka format, in rows a second: a program, away from this project.
+"""Measures one Spark with a Kafka format, in rows a second: a program apart from this project.
 
     python spark_job.py FORMAT BROKERS ROWS ROUNDS [JAR,...]
 

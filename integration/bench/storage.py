@@ -99,9 +99,7 @@ class Storage:
         while (missing := to - self.size()) > 0:
             self._produce(RETAINED, self._batch, 600, missing)
 
-    def _produce(
-        self, topic: str, batch: records.Batch, seconds: float, octets: int
-    ) -> load.Amount:
+    def _produce(self, topic: str, batch: records.Batch, seconds: float, size: int) -> load.Amount:
         return load.produce(
             self.broker.port,
             topic,
@@ -111,7 +109,7 @@ class Storage:
             connections=4,
             in_flight=5,
             seconds=seconds,
-            max_bytes=octets,
+            max_bytes=size,
         )
 
     def warm_up(self) -> None:
@@ -144,7 +142,7 @@ class Storage:
             )
             for number, end in enumerate(ends[:4])
         ]
-        begin, octets = time.perf_counter(), 0
+        begin, size = time.perf_counter(), 0
         for reader in readers:
             reader.ask()
         while time.perf_counter() - begin < self._seconds:
@@ -153,10 +151,10 @@ class Storage:
                     pass
                 reader.ask()
         took = time.perf_counter() - begin
-        octets = sum(reader.payload for reader in readers)
+        size = sum(reader.payload for reader in readers)
         for reader in readers:
             reader.connection.close()
-        return octets / MB / took
+        return size / MB / took
 
     # Hot traffic beside a cold reader
 
@@ -213,7 +211,7 @@ class Storage:
 
     # The cleaner
 
-    def clean(self, octets: int) -> None:
+    def clean(self, size: int) -> None:
         self.broker.create_topic(COMPACTED, 1, {"cleanup.policy": "compact"})
         value = records.words(100, 3)
         batches = [
@@ -221,14 +219,14 @@ class Storage:
             for start in range(0, KEYS, 1000)
         ]
         with self.broker.wire() as wire:
-            for number in range(octets // len(batches[0])):
+            for number in range(size // len(batches[0])):
                 wire.produce(COMPACTED, 0, batches[number % len(batches)])
 
         def accounts() -> list[tuple[float, float]]:
             told = CLEANED.findall(self._cleaner_log())
             return [(_amount(size), _amount(seconds)) for size, seconds in told]
 
-        sealed = octets - self._segment_bytes
+        sealed = size - self._segment_bytes
         wait_until(
             "the cleaner",
             PATIENCE_S,
@@ -245,19 +243,19 @@ class Storage:
     # Recovery
 
     def recovery(self) -> None:
-        octets = self.size()
-        self._recover("recovery per GB", octets)
+        size = self.size()
+        self._recover("recovery per GB", size)
         if self.kind == "ours":
             for path in self.broker.log_dir.glob("*/*.crc32c"):
                 path.unlink()
-            self._recover("recovery per GB, without side files", octets)
+            self._recover("recovery per GB, without side files", size)
 
-    def _recover(self, name: str, octets: int) -> None:
+    def _recover(self, name: str, size: int) -> None:
         self.broker.kill()
         (self.broker.log_dir / "recovery-point-offset-checkpoint").unlink(missing_ok=True)
         drop_page_cache(self.broker.log_dir)
         self.broker.start(timeout=PATIENCE_S)
-        self.note(name, "s", self.broker.started_in_s * GB / octets)
+        self.note(name, "s", self.broker.started_in_s * GB / size)
 
 
 def _amount(text: str) -> float:

@@ -150,7 +150,7 @@ class Cluster:
 
     def await_zookeeper(self) -> None:
         if not self.zk.connected:
-            # Whoever asks first may come before anyone listens.
+            # The first client may come before ZooKeeper listens.
             client = KazooClient(self.connect.partition("/")[0], timeout=20)
             client.start(TIMEOUT_S)
             client.ensure_path(self.chroot)
@@ -374,7 +374,7 @@ class Cluster:
         return answer
 
     def shown(self, broker_id: int, topic: str, partition: int = 0) -> schemas.PartitionMetadata:
-        """What a broker's metadata says of a partition; KafkaError-free, LookupError if nothing."""
+        """A partition's entry in a broker's metadata. Raises LookupError if there is none."""
         for each in self.metadata(broker_id, topic).topics[0].partitions:
             if each.partition == partition:
                 return each

@@ -204,7 +204,7 @@ def _run(*command: str) -> None:
 
 
 def choose() -> Hosts:
-    """What KAFKA08_TEST_HOSTS asks for, else namespaces if they work, else loopback."""
+    """The kind of hosts in KAFKA08_TEST_HOSTS, else namespaces if they work, else loopback."""
     wanted = os.environ.get("KAFKA08_TEST_HOSTS", "")
     if wanted == "containers":
         from integration.cluster.containers import Containers

@@ -20,7 +20,7 @@ from kafka08.message.sets import encode_set
 from kafka08.network.channel import Channel
 from kafka08.protocol import schemas
 
-# What a leader change may answer; a producer tries again and no user sees it.
+# Codes that brokers answer during a leader change; a producer tries again and no user sees them.
 MOVED = {3, 5, 6, 7, 19, 20}
 BATCH = 5
 
@@ -111,9 +111,9 @@ class Recorder:
             channel.close()
 
     def _leader(self, partition: int) -> int:
-        """By the metadata of whichever broker answers, another one first every time.
+        """The leader by the metadata of one broker; each call asks another broker first.
 
-        A broker that is cut off may show an old leader for ever.
+        A broker that is cut off may show an old leader without end.
         """
         brokers = list(self.cluster.brokers.values())
         random.shuffle(brokers)

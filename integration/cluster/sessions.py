@@ -1,6 +1,6 @@
 """Ending somebody else's ZooKeeper session, as if it had timed out.
 
-A session may be closed by whoever presents its id and password, and ZooKeeper derives the
+Any client that presents the id and password of a session may close it. ZooKeeper derives the
 password from the id: 16 bytes of a java.util.Random seeded with the id and a constant
 (org.apache.zookeeper.server.ZooKeeperServer.generatePasswd).
 """

@@ -1,4 +1,4 @@
-"""What a cluster makes of requests, nodes and logs that no well-behaved peer would leave.
+"""How a cluster handles requests, nodes and logs that no well-behaved peer would leave.
 
 Ours alone. The docstring of each test states the outcome. All the while another topic takes
 records with acks -1 and loses none of them.
@@ -150,7 +150,7 @@ def test_requests_with_a_stale_leader_epoch(cluster: Cluster) -> None:
 
 
 def test_leader_and_isr_for_others(cluster: Cluster) -> None:
-    """A partition of which a broker is no replica: no answer for it, no directory."""
+    """A partition without a replica on the broker: no answer for it, no directory."""
     epoch = cluster.controller_epoch()
     state = State(1, [1, 2], 7, epoch, 0)
     request = schemas.LeaderAndIsrRequest(2, epoch, [told(state, "ghost", [1, 2])], [])  # type: ignore[list-item]
@@ -209,7 +209,7 @@ def test_new_topic_node(cluster: Cluster, data: bytes) -> None:
         works(cluster)
         cluster.elect(3)
         works(cluster)
-        # What had no readable node is a topic once it has one.
+        # A topic whose node was not readable exists once the node is readable.
         good = b'{"version":1,"partitions":{"0":[1,2,3]}}'
         if b"[1" not in data and b"[77" not in data:
             cluster.zk.set(f"/brokers/topics/{name}", good)
@@ -267,7 +267,7 @@ def test_state_node(cluster: Cluster, data: bytes) -> None:
 
 
 def test_controller_node(cluster: Cluster) -> None:
-    """Whoever is in office stays there and acts; once the node goes there is an election."""
+    """The active controller stays active; when the node is deleted there is an election."""
     epoch = cluster.controller_epoch()
     for data in GARBAGE:
         cluster.zk.set("/controller", data)
@@ -311,7 +311,7 @@ def test_controller_epoch_node(cluster: Cluster, data: bytes) -> None:
 
 @pytest.mark.parametrize("data", GARBAGE, ids=GARBAGE_IDS)
 def test_reassignment_node(cluster: Cluster, data: bytes) -> None:
-    """Ignored and left to whoever wrote it; the next one is carried out."""
+    """An unreadable node is ignored and left in place; the next readable one is carried out."""
     topic = cluster.new_topic([1, 2])
     with node(cluster, "/admin/reassign_partitions", data):
         works(cluster)
@@ -403,7 +403,7 @@ def test_topic_config_node(cluster: Cluster, data: bytes) -> None:
 
 
 def test_config_change_children(cluster: Cluster) -> None:
-    """Passed over, whatever they are called and hold; the next change is applied."""
+    """Unreadable notifications of any name are skipped; the next change is applied."""
     changes = "/config/changes"
     for data in (b"", b"x", b'""', b"\xff\xff\xff\xff", b'"nowhere"', b'"../.."', GARBAGE[-1]):
         cluster.zk.create(f"{changes}/config_change_", data, sequence=True)
@@ -420,7 +420,7 @@ def test_config_change_children(cluster: Cluster) -> None:
 
 
 def test_consumer_nodes(cluster: Cluster) -> None:
-    """An offset that is no number is answered -1 for that partition, and can be overwritten."""
+    """An offset that is not a number is answered -1 for that partition, and can be overwritten."""
     topic = cluster.new_topic([1, 2, 3], [2, 3, 1])
     group = "/consumers/g"
     cluster.zk.create(f"{group}/offsets/{topic}/1", b"7", makepath=True)
@@ -471,7 +471,7 @@ def stopped(cluster: Cluster, topic: str, clean: bool) -> Iterator[None]:
 
 @pytest.mark.parametrize("clean", [True, False], ids=["stopped", "killed"])
 def test_follower_with_a_longer_log(cluster: Cluster, filled: str, clean: bool) -> None:
-    """What the leader never had is cut off; the logs are the same again."""
+    """The follower cuts off messages that the leader never had; the logs are the same again."""
     with stopped(cluster, filled, clean):
         segment = cluster.brokers[3].segments(filled, 0)[-1]
         data = segment.read_bytes()
@@ -487,7 +487,8 @@ def test_follower_with_a_longer_log(cluster: Cluster, filled: str, clean: bool) 
 @pytest.mark.parametrize("clean", [True, False], ids=["stopped", "killed"])
 @pytest.mark.parametrize("keep", ["half", "nothing", "torn"])
 def test_follower_with_a_shorter_log(cluster: Cluster, filled: str, clean: bool, keep: str) -> None:
-    """What is missing is fetched again before it enters the isr, whatever its index says."""
+    """The follower fetches the missing messages before it enters the isr, even if its index is
+    longer than its log."""
     with stopped(cluster, filled, clean):
         segment = cluster.brokers[3].segments(filled, 0)[-1]
         data = segment.read_bytes()
@@ -540,7 +541,7 @@ def test_follower_that_differs_below_its_high_watermark(cluster: Cluster, filled
 def test_checkpoint_of_a_follower(
     cluster: Cluster, filled: str, name: str, content: bytes | None, clean: bool
 ) -> None:
-    """The broker starts; offsets that are no use count as 0, those beyond the log as its end."""
+    """The broker starts; unusable offsets count as 0, those beyond the log as its end."""
     with stopped(cluster, filled, clean):
         path = cluster.brokers[3].data / name
         if content is None:

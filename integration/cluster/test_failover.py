@@ -224,7 +224,7 @@ def test_15_frozen_controller(clusters: Clusters, kind: str) -> None:
     assert cluster.zk.exists("/controller").czxid == node
     assert cluster.controller_epoch() == epoch + 1
     for broker_id in (1, 2, 3):
-        # What the old controller may still send is refused by all who know the new one.
+        # Brokers that know the new controller refuse requests of the old one.
         request = schemas.LeaderAndIsrRequest(2, epoch, [], [])
         eventually(
             f"broker {broker_id} refuses the old controller",

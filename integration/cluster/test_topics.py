@@ -233,7 +233,7 @@ def test_44_delete_with_a_replica_down(clusters: Clusters, kind: str) -> None:
     cluster.kill(3)
     cluster.await_gone(3)
     _delete(cluster, topic)
-    # Whatever the controller does at once, it has done when a later topic is there.
+    # When a later topic exists, the controller has done its immediate work for the earlier one.
     cluster.new_topic([1, 2])
     assert cluster.zk.exists(f"/admin/delete_topics/{topic}")
     assert cluster.zk.exists(f"/brokers/topics/{topic}")

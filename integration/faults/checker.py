@@ -52,7 +52,7 @@ class _Findings:
 
 
 class _Partition:
-    """What is known of one partition."""
+    """The acknowledged and read values of one partition."""
 
     def __init__(self, number: int) -> None:
         self.number = number

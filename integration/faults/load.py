@@ -34,7 +34,7 @@ PATIENCE_S = 20.0
 
 
 class Leaders:
-    """Who leads what, by asking any broker; shared by all tasks."""
+    """The leaders of partitions, from any broker's metadata; shared by all tasks."""
 
     def __init__(self, topic: str, bootstrap: Sequence[Address]) -> None:
         self._topic = topic

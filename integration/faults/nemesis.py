@@ -121,7 +121,7 @@ class Nemesis:
                 self.unexpected.append(text)
                 broker.spawn()
 
-    # Who
+    # Targets
 
     def _members(self, fault: Fault) -> frozenset[int]:
         if fault.kind.startswith("zookeeper"):
@@ -156,7 +156,7 @@ class Nemesis:
         with _tolerated():
             self._cluster.zk.create_async(path, data, makepath=True).get(timeout=ZK_TIMEOUT_S)
 
-    # What
+    # Faults
 
     def _begin(self, fault: Fault, members: frozenset[int]) -> Callable[[], None] | None:
         """Do it; the way back, or None when there is nothing to undo."""
@@ -214,7 +214,7 @@ class Nemesis:
             return
         os.kill(broker.pid, signal.SIGTERM)
         deadline = time.monotonic() + STOP_TIMEOUT_S
-        # What is due meanwhile is undone: it may be what the broker waits for.
+        # Faults that are due meanwhile are undone: the broker may wait for one of these.
         self._pass_time(lambda: not broker.alive or time.monotonic() > deadline)
         if broker.alive:
             text = f"broker {broker_id} did not stop within {STOP_TIMEOUT_S} s"

@@ -1,6 +1,6 @@
-"""Which fault follows which: drawn from a seed alone, so that a seed says it all. Pure.
+"""The order of faults, drawn from a seed alone, so that a seed repeats a run. Pure.
 
-Targets are broker ids, or roles that are resolved when the fault begins. What is drawn depends
+Targets are broker ids, or roles that are resolved when the fault begins. The draws depend
 on the seed, the number of brokers and partitions, and whether cables can be cut and disks filled.
 """
 
@@ -69,7 +69,7 @@ def draw(seed: int, brokers: int, partitions: int, *, cuts: bool, disks: bool) -
         **(_DISK_WEIGHTS if disks else {}),
     }
     while True:
-        # Each fault takes the same number of draws of the same kind, whatever it is.
+        # Every kind of fault takes the same number of draws of the same kinds.
         (kind,) = rng.choices(list(weights), list(weights.values()))
         (role,) = rng.choices(("broker", CONTROLLER, LEADER), (50, 20, 30))
         broker = rng.randint(1, brokers)

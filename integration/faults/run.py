@@ -133,7 +133,7 @@ class _Watchdog(threading.Thread):
 
 
 class Run:
-    """``go`` once. Whatever happens nothing is left running."""
+    """``go`` once. No process is left running, also after a failure."""
 
     def __init__(
         self, options: Options, hosts: Hosts, say: Callable[[str], None] = lambda text: None

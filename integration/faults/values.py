@@ -1,4 +1,4 @@
-"""What producers write: values that say where they belong, checkable without a memory of them."""
+"""The values that producers write. Each names its place, so readers need no list of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of both Spark APIs set up and look at: brokers, topics, streams, groups, files.
+"""Fixtures and checks for the tests of both Spark APIs: brokers, topics, streams, groups, files.
 
 Spark is imported when a stream is made, not before.
 """
@@ -22,7 +22,7 @@ from integration.spark.support import produce
 from integration.wire import wait_until
 
 DEADLINE_S = 90
-# What PySpark itself warns of.
+# PySpark itself raises these warnings.
 SPARK_WARNINGS = [
     pytest.mark.filterwarnings(f"ignore::{name}")
     for name in ("DeprecationWarning", "FutureWarning", "ResourceWarning")
@@ -159,7 +159,7 @@ def direct(broker: Broker, **params: str) -> dict[str, str]:
 
 
 class Seen:
-    """What outputs saw, safe to look at while batches run."""
+    """The values that outputs received; safe to read while batches run."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []

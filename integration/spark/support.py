@@ -1,4 +1,4 @@
-"""What the Spark tests share: why they cannot run here, a small Spark, drivers as processes.
+"""Shared by the Spark tests: reasons to skip, a small Spark, drivers as processes.
 
 Knows nothing of what is tested. One SparkContext per module: its start takes seconds.
 """

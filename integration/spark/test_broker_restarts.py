@@ -43,7 +43,7 @@ PROPS = {
 # The default's patience, in smaller steps: some questions fall into the tenth of a second in which
 # the only broker serves, and is not controller yet.
 OFTEN = {"fetchOffset.numRetries": "3000", "fetchOffset.retryIntervalMs": "10"}
-# What a broker says that does not lead a partition, or does not know it yet.
+# Codes of a broker that does not lead a partition, or does not know it yet.
 NOT_YET = (3, 5, 6)
 
 
@@ -114,7 +114,7 @@ def in_sync(brokers: list[Broker], topic: str) -> None:
 
 
 def deliver(brokers: list[Broker], topic: str, values: range) -> None:
-    """To whoever leads partition 0 by then, on all replicas."""
+    """Produce to the present leader of partition 0, and wait until all replicas have the values."""
     messages = b"".join(entry(None, b"%d" % value) for value in values)
 
     def delivered() -> bool:

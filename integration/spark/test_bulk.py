@@ -234,7 +234,7 @@ def test_bad_input(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
 def test_killed_at_any_moment(
     spark: SparkSession, broker: Broker, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
-    """Each message is in one run, whatever was killed while the topic grew."""
+    """Each message is in one run, although processes were killed while the topic grew."""
     topic = new_topic(broker, 2)
     root = tmp_path / "lake"
     sent = 0

@@ -190,7 +190,7 @@ def test_a_driver_killed_between_offset_log_and_checkpoint(
     pending = logged[last]
     assert pending
     (job.out / "die").unlink()
-    job.send(30)  # planned anew, the batch would have more
+    job.send(30)  # if the batch were planned again, it would have more
     job.start()
     job.finish()
     assert set(pending) <= set(job.planned)

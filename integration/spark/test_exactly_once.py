@@ -1,5 +1,5 @@
 """A running sum over a topic while its driver, its executors and leaders are killed in turn: each
-message of the log counts once, whatever died."""
+message of the log counts once, after every kill."""
 
 from __future__ import annotations
 

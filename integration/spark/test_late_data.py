@@ -80,7 +80,7 @@ class Scene:
         return {int(path.name.partition("-")[2]): json.loads(path.read_text()) for path in paths}
 
     def wait_for_time(self, minute: int) -> None:
-        """Until the watermark is there: whatever came before has been worked off."""
+        """Wait until the watermark has this value: all earlier data has been processed then."""
         clock = str(event("", minute)["time"])[:16]
 
         def reached() -> bool:

@@ -187,7 +187,7 @@ cdef class _Sink:
         return self.data + self.size - size
 
     cdef int cut(self) except -1:
-        """What was written so far is one chunk."""
+        """End the current chunk: the bytes written so far become one part."""
         if self.size:
             self.parts.append((<char *>self.data)[: self.size])
             self.size = 0

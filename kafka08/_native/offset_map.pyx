@@ -111,7 +111,7 @@ cdef inline int32_t int32_at(const uint8_t *at) noexcept nogil:
 
 
 cdef bint read(const uint8_t *data, int64_t position, int64_t stop, Fields *f) noexcept nogil:
-    """What the plain entry at ``position`` holds; false if its lengths are impossible."""
+    """Read the fields of the plain entry at ``position``; false if its lengths are impossible."""
     cdef const uint8_t *at = data + position
     cdef int64_t value
     if stop - position < LOG_OVERHEAD + MIN_MESSAGE_SIZE:

@@ -1,4 +1,4 @@
-"""What the controller last said of topics and live brokers, for Metadata replies.
+"""The topics and live brokers that the controller last announced, for Metadata replies.
 
 Filled only by UpdateMetadata requests (kafka.server.KafkaApis.MetadataCache); answers only from
 memory. It does not know which topics are being created.

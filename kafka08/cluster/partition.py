@@ -36,7 +36,7 @@ NO_LEADER = -1
 
 
 class LeaderState(NamedTuple):
-    """What a LeaderAndIsr request says of a partition."""
+    """The state of a partition in a LeaderAndIsr request."""
 
     leader: int
     leader_epoch: int
@@ -56,7 +56,7 @@ class IsrChange(NamedTuple):
 
 
 class FollowerProgress(NamedTuple):
-    """What a follower's fetch changed here."""
+    """Whether a follower's fetch moved its log end at the leader, and the high watermark."""
 
     leo_moved: bool
     hw_moved: bool
@@ -101,7 +101,7 @@ class Partition:
     def make_leader(self, state: LeaderState, now: float) -> bool:
         """Lead from now on; the high watermark stays what this replica knew. True if it moved.
 
-        Followers must show their log end anew (kafka.cluster.Partition.makeLeader).
+        The log ends of followers are unknown until they fetch (kafka.cluster.Partition.makeLeader).
         """
         log = self._local_log()
         self._set_leader_state(state)
@@ -175,7 +175,7 @@ class Partition:
 
         ``replica_id`` -1 is a consumer, -2 a debugger (any replica will do), else a follower.
         A consumer between hw and log end finds nothing yet (0.8.2.2 answers -1; a hw that
-        falls behind after a leader change is no fault of the reader's).
+        falls behind after a leader change is not an error of the reader).
         """
         if max_bytes < 0:
             raise UnknownError(f"Invalid max size {max_bytes} for log read")
@@ -222,8 +222,8 @@ class Partition:
     def maybe_increment_leader_hw(self) -> bool:
         """As leader: hw := min log end over the isr, never backwards. True if it moved.
 
-        A member that is no assigned replica any more (a reassignment ends) can fetch nothing,
-        yet may be elected until it has left the isr: till then it stops the high watermark.
+        A member that is not an assigned replica any more (a reassignment ends) cannot fetch. It may
+        be elected until it has left the isr, so until then it holds the high watermark back.
         """
         if self.leader_id != self.broker_id or self.log is None:
             return False
@@ -237,7 +237,7 @@ class Partition:
         return True
 
     def _holding_back(self) -> Iterable[int]:
-        """The isr, and whoever ZooKeeper may already count in while a change is on its way."""
+        """The isr, and the members that ZooKeeper may already have while a change is written."""
         if self.pending_isr is None:
             return self.isr
         return {*self.isr, *self.pending_isr.isr}

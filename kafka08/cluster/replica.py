@@ -1,4 +1,4 @@
-"""What a leader knows of a replica on another broker (kafka.cluster.Replica, the remote half)."""
+"""A leader's view of a replica on another broker (kafka.cluster.Replica, the remote half)."""
 
 from __future__ import annotations
 

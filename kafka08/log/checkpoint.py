@@ -46,7 +46,7 @@ class OffsetCheckpoint:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(self._temporary, self.path)
-            # offsets from before a truncation would vouch for what was written after it
+            # Otherwise a power cut could restore old offsets, which may lie above a truncation.
             sync_directory(os.path.dirname(self.path) or ".")
 
     def read(self) -> dict[TopicPartition, int]:

@@ -162,7 +162,7 @@ class LogDirectory:
             os.unlink(self.file(CLEAN_SHUTDOWN_FILE))
         except FileNotFoundError:
             return
-        # a marker that came back after a power cut would vouch for unchecked logs
+        # A marker that came back after a power cut would make recovery skip logs that need it.
         sync_directory(self.path)
 
     def partitions(self) -> dict[TopicPartition, str]:

@@ -184,8 +184,8 @@ class LogManager:
                 self.cleaner.add_directory(path)
 
     def _lower_recovery_points(self, path: str) -> None:
-        """Lower points above a log's end, and remove those of deleted logs: they would vouch for
-        messages appended below them later."""
+        """Lower points above a log's end, and remove those of deleted logs. Otherwise messages that
+        are appended below them later would count as flushed."""
         actual = {log.topic_partition: log.recovery_point for log in self._logs_in(path)}
         for topic_partition, point in self._recovery_points[path].read().items():
             if point > actual.get(topic_partition, 0):
@@ -272,7 +272,7 @@ class LogManager:
         if topic_partition in self.offline:
             raise KafkaError(f"The data directory of {topic_partition} has failed")
         if topic_partition in self._deleted:
-            # the old log's recovery point must not vouch for the new one's data
+            # The recovery point of the old log must not count for the new one.
             for _, error in self.checkpoint_recovery_points():
                 raise error
         first, *others = sorted(self.log_dirs, key=lambda path: len(self._logs_in(path)))

@@ -1,6 +1,6 @@
-"""The last offset of each key, by what stands for the key (kafka.log.SkimpyOffsetMap).
+"""The last offset of each key, by a digest of the key (kafka.log.SkimpyOffsetMap).
 
-Where it was built, ``kafka08._native.offset_map`` replaces the plain map. What stands for a key is
+Where it was built, ``kafka08._native.offset_map`` replaces the plain map. The digest is
 computed with a secret, so that clients cannot send keys that collide. Does not know files.
 """
 
@@ -19,7 +19,7 @@ _DIGEST_BYTES = 16
 class PlainOffsetMap:
     """A dict of digests for ``room`` keys; short keys stand for themselves."""
 
-    # What one key costs, as measured: 64 bytes for its bytes object, 32 for the offset, its share
+    # The cost of one key, as measured: 64 bytes for its bytes object, 32 for the offset, its share
     # of a dict that has just grown, with the old table still there, and what the allocator wastes.
     ENTRY_BYTES = 208
 
@@ -93,6 +93,6 @@ try:
 except ImportError:
     native = None
 OffsetMap: Any = native.OffsetMap if native else PlainOffsetMap
-# What one key costs: 24 bytes for its slot, a fifth of the slots empty, and the old table while the
-# map grows.
+# The cost of one key: 24 bytes for its slot, a fifth of the slots empty, and the old table while
+# the map grows.
 ENTRY_BYTES = 45 if native else PlainOffsetMap.ENTRY_BYTES

@@ -1,7 +1,7 @@
 """Producers' sets on their way into the log: short ones at once, long ones checked elsewhere.
 
-What takes long about a set is to open its wrappers and to check its crcs. Another thread does
-that and numbers the set from where the log ends at that moment. Back on the loop the partition is
+The slow steps are to open the wrappers of a set and to check its crcs. Another thread does
+both and numbers the set from where the log ends at that moment. Back on the loop the partition is
 looked at again: what was appended meanwhile only moves the set's offsets, and the write itself is
 one step as ever. Nothing of a set is written before all of it was checked.
 """
@@ -21,7 +21,7 @@ from kafka08.runtime import Lock, Runtime
 from kafka08.server.long_work import LOOP_BYTES, LOOP_STORED_BYTES, SMALL_BYTES, LongWork
 from kafka08.server.replica_manager import ReplicaManager
 
-# What the sets of one request may inflate to: so much, or so many times the request's bytes.
+# The sets of one request may inflate to this size, or to so many times the request's bytes.
 REQUEST_BYTES = 128 << 20
 REQUEST_RATIO = 16
 # Moving more entries than that takes a while too: then the set is numbered again elsewhere.
@@ -30,7 +30,7 @@ _TRIES = 8
 
 
 class Room:
-    """What a request with these sets may inflate, and what it has inflated so far."""
+    """How many bytes a request with these sets may inflate, and how many it has inflated so far."""
 
     __slots__ = ("inflated", "sets")
 

@@ -93,7 +93,7 @@ class KafkaServer:
     def __init__(self, config: BrokerConfig, runtime: Runtime) -> None:
         self.config = config
         self._runtime = runtime
-        # What has been started, with the call that stops it; stopped in reverse.
+        # The parts that have been started, each with the call that stops it; stopped in reverse.
         self._stops: list[tuple[str, Callable[[], Any]]] = []
         self._stopping = runtime.event()
 

@@ -1,6 +1,6 @@
 """One frame in, the parts of its reply out: decode, hand to the API's handler, encode.
 
-Mirrors the outer half of kafka.server.KafkaApis. Bytes that are no request raise ProtocolError
+Mirrors the outer half of kafka.server.KafkaApis. Bytes that are not a request raise ProtocolError
 (the server closes the connection); an exception while a parsed request is handled becomes the
 API's own failure reply, so that the client is never left waiting.
 """

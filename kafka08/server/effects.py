@@ -1,6 +1,6 @@
-"""What requests and fetchers leave for other tasks to do: segments to flush, isrs to look at.
+"""Queues of work that requests and fetchers leave for other tasks: segments to flush, isrs.
 
-Whoever causes an effect leaves a value here and goes on. Each kind has one task that takes the
+A request or fetcher puts a value here and goes on. Each kind of value has one task that takes the
 values and acts on them: ``log_tasks`` for segments, ``isr`` for partitions.
 """
 

@@ -3,8 +3,8 @@
 Mirrors kafka.server.ReplicaFetcherThread with three differences, all invisible to peers:
 
 - A new follower does not cut its log to the high watermark it knows. It fetches from there,
-  compares what the leader sends with what it has, and cuts at the first difference. What it
-  asks for is the end of the verified part, so the leader's view of it stays as cautious as
+  compares what the leader sends with what it has, and cuts at the first difference. Its
+  fetch offset is the end of the verified part, so the leader's view of it stays as cautious as
   before, and acknowledged records it already had survive if it is elected meanwhile.
 - A partition that fails is set aside for a while; the others go on.
 - A log that is longer than its leader's while unclean election is off takes that partition
@@ -154,7 +154,7 @@ class ReplicaFetcher:
         return self._positions.get(key) is position and position.partition.log is not None
 
     def _read_in(self, position: _Position) -> None:
-        """What will be compared with the answer is read by another thread first."""
+        """Have another thread read the bytes that will be compared with the answer."""
         log = position.partition.log
         if log is not None:
             with contextlib.suppress(OSError):  # who reads it will tell
@@ -176,7 +176,7 @@ class ReplicaFetcher:
     def _process_partition_data(
         self, key: TopicPartition, position: _Position, answer: FetchPartitionResponse
     ) -> None:
-        """Use one partition's answer; whatever fails in it concerns that partition alone."""
+        """Use one partition's answer; a failure concerns that partition alone."""
         try:
             if answer.error == OffsetOutOfRangeError.code:
                 self._handle_offset_out_of_range(key, position)
@@ -358,7 +358,7 @@ class FetcherManager:
         )
 
     def remove_fetcher_for_partitions(self, keys: Iterable[TopicPartition]) -> None:
-        """Stop copying these partitions, whoever leads them."""
+        """Stop copying these partitions, from all leaders."""
         for fetcher in self._fetchers.values():
             fetcher.remove(keys)
 
@@ -371,8 +371,8 @@ class FetcherManager:
                 fetcher.stop()
 
     def leave(self) -> None:
-        """Start nothing any more. What this broker led until now it must not follow, or it would
-        enter the isr again, and hold up everybody when it is gone."""
+        """Start no more fetchers. A broker that stops must not follow the partitions it led: it
+        would enter their isrs again, and writes would wait for it after it has stopped."""
         self._leaving = True
 
     def stop(self) -> None:

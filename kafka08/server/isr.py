@@ -3,8 +3,8 @@
 Requests never wait for it: they say that a follower has caught up, and a timer says that some
 may have fallen behind. Each change is proposed by the partition, written on condition that the
 state node is as the leader knows it, and only then committed; in between both the old and the
-new members hold the high watermark back. What a broken connection left open is resolved by
-reading the node again. What was written is announced (``isr_changes``). Mirrors
+new members hold the high watermark back. A write whose result a broken connection hid is
+resolved by reading the node again. Written changes are announced (``isr_changes``). Mirrors
 Partition.maybeExpandIsr and maybeShrinkIsr.
 """
 
@@ -146,8 +146,8 @@ class IsrMaintenance:
 
         A higher leader epoch means that a LeaderAndIsr is on its way. Until it comes the change
         stays open: an earlier try may have got through before the controller built its state on
-        it, so both sets go on holding the high watermark back (0.8.2.2 keeps a stale version
-        for ever, KAFKA-2729).
+        it, so both sets go on holding the high watermark back (0.8.2.2 keeps a stale
+        version without end, KAFKA-2729).
         """
         try:
             stored, stat = self._zk.get(path)

@@ -22,7 +22,7 @@ MOST = 3000
 
 
 class IsrChanges:
-    """What is still to be announced. Owned by the task that writes isrs."""
+    """The changes that are still to be announced. Owned by the task that writes isrs."""
 
     def __init__(self, zk: ZkClient) -> None:
         self._zk = zk

@@ -1,7 +1,7 @@
 """I/O errors below data directories: a failed one is used no more, a shortage is remembered.
 
-0.8.2.2 halts the broker, whatever else it could serve (KafkaStorageException). Here the rest goes
-on, and ``log_dirs`` tells the cluster. The broker halts when no directory is left. A failed
+0.8.2.2 halts the whole broker (KafkaStorageException). Here the other directories stay in use,
+and ``log_dirs`` tells the cluster. The broker halts when no directory is left. A failed
 directory comes back with a restart only, a full one as soon as it has room.
 """
 
@@ -38,7 +38,7 @@ class _Shortage:
 
 
 class LogDirFailures:
-    """What has failed or is full. ``changed`` is set when there is something new to act on.
+    """The directories that have failed or are full. ``changed`` is set when this changes.
 
     ``lost_leaderships`` are the partitions that were led here, until another broker leads them.
     """
@@ -121,7 +121,7 @@ class LogDirFailures:
                 has_room, directory, ROOM_BYTES
             )
         except OSError:
-            return False  # whoever uses the directory will meet it, too
+            return False  # the next use of the directory reports the error
 
 
 def _halt(reason: str) -> None:

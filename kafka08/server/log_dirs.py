@@ -1,4 +1,4 @@
-"""What follows when a data directory fails or is full: partitions move, the cluster is told.
+"""Acts on data directories that fail or are full: tells ZooKeeper, so that partitions move.
 
 An ephemeral node names the partitions that are lost, for which our controllers give their
 leaderships to others. A controller that does not (an original one knows nothing of the node)
@@ -6,8 +6,8 @@ leaves no choice: the broker halts after all, so that the end of its session mov
 
 While a directory is full, the node also names what is in it. Our controllers take that out of the
 isr and have others lead it. The broker follows, but fetches nothing: a replica that has nothing to
-write at the moment would enter the isr, and the next write would wait for it. What nobody else can
-lead stays here, refuses writes and serves reads.
+write at the moment would enter the isr, and the next write would wait for it. Partitions that
+no other broker can lead stay here, refuse writes and serve reads.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ StoredState = Callable[[TopicPartition], tuple[int, tuple[int, ...]] | None]
 
 
 class LogDirs:
-    """One task that tells ZooKeeper what has failed, and sees that it is acted upon."""
+    """One task that tells ZooKeeper what has failed, and checks that a controller acts on it."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class LogDirs:
         self._told, self._told_at = (offline, full), self._clock.monotonic()
 
     def _untold(self) -> tuple[set[TopicPartition], set[TopicPartition]]:
-        """What is to be told, as it is now."""
+        """The partitions to name in ZooKeeper now: lost ones, and those on full disks."""
         return set(self._log_manager.offline), self._replicas.on_full_disks()
 
     def _is_due(self) -> bool:
@@ -92,7 +92,7 @@ class LogDirs:
         return any(each and each.is_leader and len(each.isr) > 1 for each in told)
 
     def step(self) -> None:
-        """Wait for a change, or look again at what is short; tell it, see it acted upon."""
+        """Wait for a change, or look at full directories; tell ZooKeeper and check the effect."""
         failures = self._failures
         failures.changed.wait(_LOOK_SECONDS if failures.has_shortages else None)
         failures.changed.clear()

@@ -17,7 +17,7 @@ _TIMEOUT_MS = 1000
 
 
 def fetch_log_end(runtime: Runtime, broker: Broker, key: TopicPartition) -> int | None:
-    """The log end offset of ``broker``'s replica in whatever role; None if it does not tell."""
+    """The log end offset of ``broker``'s replica, leader or follower; None without an answer."""
     request = OffsetsRequest(
         DEBUG_REPLICA_ID,
         [OffsetsTopic(key.topic, [OffsetsPartition(key.partition, LATEST_TIME, 1)])],

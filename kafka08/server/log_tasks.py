@@ -1,7 +1,7 @@
 """When the log manager's work is done: flushes, checkpoints, retention, deletion.
 
-The log layer has no timers and no tasks; here they are. What may run on any thread runs on the
-runtime's pool, so that no fsync holds up a request.
+The log layer has no timers and no tasks of its own. Work that may run on any thread runs on the
+runtime's pool, so that an fsync does not block requests.
 """
 
 from __future__ import annotations

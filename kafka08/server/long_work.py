@@ -21,11 +21,11 @@ from kafka08.runtime import Queue, Runtime
 
 T = TypeVar("T")
 
-# What is checked on the loop: stored bytes of a set, which take a few milliseconds if all messages
-# are as small as can be, and what its wrappers inflate to.
+# Sets up to these sizes are checked on the loop: stored bytes, which take a few milliseconds if all
+# messages are as small as possible, and the bytes that the wrappers inflate to.
 LOOP_STORED_BYTES = 256 << 10 if scan.native is None else 1 << 20
 LOOP_BYTES = 256 << 10
-# What one of the small places may inflate or walk through.
+# One of the small places may inflate or walk through so many bytes.
 SMALL_BYTES = 8 << 20
 _SMALL_PLACES = 3
 
@@ -41,7 +41,7 @@ _PAUSE_SECONDS = 0.001
 
 
 class LongWork:
-    """The places for long work on other threads. Who waits for one is served in order."""
+    """The places for long work on other threads. Waiting callers are served in order."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -104,7 +104,7 @@ class _Collector:
             self.set_aside()
 
     def set_aside(self) -> None:
-        """What there is now is left alone until nobody uses this any more."""
+        """Exempt all present objects from collections until the last user has left."""
         if self._users:
             self._has_set_aside = True
             gc.freeze()

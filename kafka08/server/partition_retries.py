@@ -52,7 +52,7 @@ class PartitionRetries:
             self._requests.pop(key, None)
 
     def clear(self) -> None:
-        """A new session: the controller will give us everything anew."""
+        """Forget all: in a new session the controller sends the state of every partition again."""
         self._requests.clear()
 
     def retry(self) -> None:

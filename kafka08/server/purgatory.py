@@ -1,8 +1,8 @@
 """Where requests wait for partitions to move (kafka.server.RequestPurgatory).
 
 A connection's greenlet serves one request at a time, so a waiting request is simply a greenlet
-that sleeps on an event: no callbacks and no reaper. Whoever moves a partition (append, high
-watermark, leadership) calls ``notify``; it never waits and never runs the waiter's code.
+that sleeps on an event: no callbacks and no reaper. Code that moves a partition (append, high
+watermark, leadership) calls ``notify``, which never waits and never runs the waiter's code.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from kafka08.common import TopicPartition
 from kafka08.network.connection import Peer, current_peer
 from kafka08.runtime import Runtime
 
-# Nobody waits for longer, whatever the request says: 5 minutes. Clients ask for seconds.
+# The longest wait, even if a request asks for more: 5 minutes. Clients ask for seconds.
 MAX_WAIT_MS = 300_000
 
 
 class _Watches:
-    """Who waits for which partition; shared by a purgatory and its watches."""
+    """The waiting requests of each partition; shared by a purgatory and its watches."""
 
     __slots__ = ("by_key", "closed")
 

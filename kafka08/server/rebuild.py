@@ -1,11 +1,11 @@
-"""What a consumer is sent for a slice of the log: the slice itself wherever that is right.
+"""The bytes that a consumer is sent for a slice of the log: the slice itself where it is right.
 
 Stored wrappers hold the producer's bytes, whose inner offsets mostly are not the true ones; for
 consumers such wrappers are rebuilt. A bounded cache spares them the wait: wrappers are put there
 when their set is appended (for consumers near the log's end) or by the first one that asks, on
 another thread if it is much, since a megabyte takes 10 to 20 ms. A fetch has only so much of the
-log opened for it; the rest comes with the next. What is right as stored is not
-read at all: each open file knows up to where that holds.
+log opened for it; the rest comes with the next. Stored bytes that are right are
+not read at all: each open file knows up to where that holds.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from kafka08.server.long_work import LOOP_BYTES, LongWork
 from kafka08.server.rebuild_cache import RebuildCache
 
 CACHE_BYTES = 128 << 20
-# What is ready is sent alone, although more is asked for, if it is at least this much. Less waits
-# for the rest, so that a client with a few messages to get has them with one fetch.
+# Ready bytes are sent alone if they are at least this many, although more were asked for. Fewer
+# wait for the rest, so that a client with a few messages to get has them with one fetch.
 READY_BYTES = 64 << 10
-# What is read of the log at a time to be looked at.
+# The log is read in pieces of this size.
 READ_BYTES = 16 << 20
 
 
@@ -114,7 +114,7 @@ def _first_part(stored: FileSlice) -> FileSlice:
 def _rebuilt(
     stored: FileSlice, max_bytes: int, known: dict[int, FileSlice], room: int
 ) -> tuple[RebuiltSet, bytes, bytes]:
-    """What of the wrappers was not ``known``, the stored bytes, and what to send.
+    """The wrappers that were not ``known``, the stored bytes, and the bytes to send.
 
     ``room`` is how many bytes may be inflated: less is sent if that does not do for all, and
     InflatesTooFarError raised if it does not do for the first. To be called on any thread.

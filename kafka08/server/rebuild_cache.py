@@ -19,8 +19,7 @@ from kafka08.message.entry import BytesLike
 
 # A file this large is followed by another; the oldest is what goes when there is no more room.
 STRIP_BYTES = 4 << 20
-# What a file counts for beside its bytes, so that there are never too many of them, and what a
-# wrapper does.
+# A file and a wrapper each count for so many bytes beside their own, which bounds their number.
 STRIP_OVERHEAD = 64 << 10
 WRAPPER_OVERHEAD = 32
 
@@ -117,7 +116,7 @@ class RebuildCache:
             self._drop_first()
 
     def known(self, serial: int, position: int, end: int) -> dict[int, FileSlice]:
-        """What to send for the wrappers that begin from ``position`` to ``end``."""
+        """The bytes to send for the wrappers that begin from ``position`` to ``end``."""
         return {
             strip.starts[number]: strip.slice(number, number + 1)
             for strip in self._by_serial.get(serial, ())
@@ -127,9 +126,9 @@ class RebuildCache:
     def run(
         self, serial: int, position: int, end: int, max_bytes: int, enough: int = 0
     ) -> FileSlice | bytes | None:
-        """What to send for the whole wrappers stored from ``position`` to ``end``; if these are
-        ``enough`` bytes, for the first of them. None if that takes more than is known, or if none
-        is whole. At most ``max_bytes``, except that the first is never cut."""
+        """The bytes to send for the whole wrappers stored from ``position`` to ``end``. If the
+        first ones have ``enough`` bytes, they are sent alone. None if the cache lacks one, or if
+        no wrapper is whole. At most ``max_bytes``, except that the first is never cut."""
         found = self._find(serial, position)
         if found is None:
             return None

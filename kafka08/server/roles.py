@@ -55,7 +55,7 @@ class FetcherControl(Protocol):
 
 
 class LeadershipControl(Protocol):
-    """Who keeps state for the partitions led here (server.offset_manager)."""
+    """A part that keeps state for the partitions led here (server.offset_manager)."""
 
     def leadership_changed(self, partition: Partition, leads: bool) -> None: ...
 
@@ -106,7 +106,7 @@ class Roles:
         )
 
     def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-        """Lead and follow as told; partitions we are no replica of are left out of the answer."""
+        """Lead and follow as told. The answer leaves out partitions without a replica here."""
         configs = self._missing_configs(request)  # may wait; nothing below does
         self.check_controller(request.controller_epoch)
         brokers = {broker.node_id: Broker(*broker) for broker in request.leaders}

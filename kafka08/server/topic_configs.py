@@ -29,7 +29,7 @@ _RETRY_SECONDS = 1.0
 
 
 class TopicConfigManager:
-    """What topics override of the broker's defaults.
+    """The settings that topics override, applied to their logs.
 
     ``logs`` is the live mapping of open logs; their ``config`` is replaced when it changes.
     """
@@ -67,8 +67,8 @@ class TopicConfigManager:
     def log_config(self, topic: str) -> LogConfig:
         """The settings of a topic's logs; the defaults where its own make no sense.
 
-        A session that ends meanwhile is no obstacle: whoever asks is in the middle of a
-        LeaderAndIsr, which a controller that saw no change of ours will not send again.
+        The end of a session does not make this fail: the caller is handling a LeaderAndIsr, which
+        the controller will not send again.
         """
         try:
             return self._default.override(admin.fetch_topic_config(self._zk, topic))

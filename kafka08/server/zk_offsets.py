@@ -13,8 +13,8 @@ from zk.errors import ZkError
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
-# What ZooKeeper's own client refuses in a path (PathUtils.validatePath). Ours would take some of
-# these groups for another node: "" for the parent of all groups.
+# Paths that ZooKeeper's own client refuses (PathUtils.validatePath). Without this check some groups
+# would name another node: "" names the parent of all groups.
 _ILLEGAL = re.compile(
     "//|/\\.{1,2}(?:/|$)|[\0-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff\U00010000-\U0010ffff]"
 )
@@ -54,4 +54,4 @@ class ZkOffsets:
 def check_path(path: str) -> None:
     """Raises ZkError for what could be another node's path."""
     if _ILLEGAL.search(path):
-        raise ZkError(f"{path!r} is no path", path=path)
+        raise ZkError(f"{path!r} is not a path", path=path)

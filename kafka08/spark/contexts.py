@@ -146,4 +146,4 @@ class BatchListener(StreamingListener):
         try:
             self._completed(int(info.batchTime().milliseconds()), ok, info)
         except Exception:
-            logger.exception("What follows a batch failed")
+            logger.exception("The work after a batch failed")

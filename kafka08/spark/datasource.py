@@ -86,7 +86,7 @@ def show_py_files(directory: Path) -> None:
 
 
 class Kafka08DataSource(DataSource):
-    """What Spark asks for readers and writers; all raise ConfigError for a wrong option."""
+    """Gives Spark readers and writers; all methods raise ConfigError for a wrong option."""
 
     @classmethod
     def name(cls) -> str:

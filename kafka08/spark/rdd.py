@@ -1,6 +1,6 @@
 """RDDs over planned ranges: one task a partition, which fetches, decodes and handles.
 
-What was planned is kept in this process by RDD id, so that the functions given to ``transform``
+Planned ranges are kept in this process by RDD id, so that the functions given to ``transform``
 and ``foreachRDD`` see the Python RDD itself (their first step then runs in the same worker as the
 fetch) and its offset ranges.
 """
@@ -122,7 +122,7 @@ class PlannedRDD(PipelinedRDD[Any, Any], KafkaRDD):
 
 
 class Planned:
-    """What this driver planned, by RDD id; the oldest are forgotten."""
+    """The ranges that this driver planned, by RDD id; the oldest are forgotten."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -120,7 +120,7 @@ class RunHistory:
     # --- making one
 
     def stage(self, number: int) -> str:
-        """The directory to make run ``number`` in. What runs before it left behind is removed."""
+        """The directory to make run ``number`` in. Leftovers of earlier runs are removed."""
         for name in self._names(STAGING):
             match = _STAGED.fullmatch(name)
             if match is None or int(match[1]) < number:

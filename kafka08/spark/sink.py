@@ -26,7 +26,7 @@ logger = logging.getLogger("kafka08.spark.sink")
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What a task sent."""
+    """The number of rows that a task sent."""
 
     rows: int
 

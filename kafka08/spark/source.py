@@ -66,7 +66,7 @@ def timed(batch: pa.RecordBatch, planned_ms: int) -> pa.RecordBatch:
 
 
 class BatchReader(DataSourceReader):
-    """What is in the log between ``startingOffsets`` and ``endingOffsets``, planned once."""
+    """Reads the log between ``startingOffsets`` and ``endingOffsets``; planned once."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options

@@ -61,7 +61,7 @@ _PLAINTEXT = "PLAINTEXT"
 
 
 class SourceOptions(NamedTuple):
-    """What a query reads and how. Exactly one of ``topics``, ``pattern``, ``assigned`` is set.
+    """A query's partitions, bounds and limits. One of ``topics``, ``pattern``, ``assigned`` is set.
 
     0 stands for no limit in ``max_offsets``, ``min_offsets``, ``min_partitions``,
     ``max_records``. It is pickled with every task.
@@ -223,7 +223,7 @@ def _json(name: str, value: str) -> dict[str, Any]:
     except ValueError as error:
         raise ConfigError(f"{name} has value {value}, which is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise ConfigError(f"{name} has value {value}, which is no JSON object")
+        raise ConfigError(f"{name} has value {value}, which is not a JSON object")
     return found
 
 
@@ -279,5 +279,5 @@ class _Given:
         found = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", value.lower())
         units = {"": 1, "ms": 1, "s": 1000, "m": 60000, "min": 60000, "h": 3600000, "d": 86400000}
         if not found or found[2] not in units:
-            raise ConfigError(f"{name} has value {value}, which is no duration such as 15m")
+            raise ConfigError(f"{name} has value {value}, which is not a duration such as 15m")
         return int(found[1]) * units[found[2]]

@@ -158,7 +158,8 @@ class SourcePlanner:
     def until(self, start: Offsets, target: Offsets) -> dict[TopicPartition, int]:
         """``target``, where an AvailableNow query is to end, as far as the logs still reach.
 
-        What has gone since it was set, or was made again with less in it, is a loss."""
+        Partitions that were deleted since, or created again and have fewer messages, are a loss.
+        """
         expected = {tp: max(start.get(tp, 0), target.get(tp, 0)) for tp in {**start, **target}}
         found = self.latest(expected)
         ends = {**found, **{tp: min(expected[tp], found.get(tp, 0)) for tp in target}}
@@ -187,13 +188,13 @@ class SourcePlanner:
             return dict(start)
         self._last_trigger = now
         ends = split_total(most, begin, latest) if most else dict(latest)
-        # Where a log was made anew, reading goes on from its end.
+        # If a partition was deleted and created again, reading goes on from the end of the new log.
         return {tp: min(ends[tp], latest[tp]) for tp in sorted(latest)}
 
     # --- ranges
 
     def ranges(self, start: Offsets, end: Offsets) -> list[Range]:
-        """What lies between, cut as asked for, without what is empty."""
+        """The ranges from ``start`` to ``end``, split as the options say, without empty ones."""
         unclear = [tp for tp in end if tp not in start or end[tp] < start[tp]]
         earliest = self._ask(lambda reader: reader.earliest(unclear)) if unclear else {}
         found = []

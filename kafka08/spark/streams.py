@@ -37,7 +37,7 @@ class KafkaDStream(DStream[Any]):
 
 
 class KafkaTransformedDStream(TransformedDStream[Any]):
-    """What ``KafkaDStream.transform`` yields; its function gets KafkaRDDs."""
+    """The result of ``KafkaDStream.transform``, whose function gets KafkaRDDs."""
 
     @property
     def _jdstream(self) -> Any:

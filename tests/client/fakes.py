@@ -41,7 +41,7 @@ class FakeEvent:
 
     def wait(self, timeout: float | None = None) -> bool:
         if not self._set:
-            assert timeout is not None, "this would wait for ever"
+            assert timeout is not None, "this would wait without a timeout"
             self._runtime.sleep(timeout)
         return self._set
 
@@ -66,7 +66,7 @@ class FakeQueue:
 
     def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
         if self._maxsize and len(self.items) >= self._maxsize:
-            assert not block or timeout is not None, "this would block for ever"
+            assert not block or timeout is not None, "this would block without a timeout"
             if block and timeout:
                 self._runtime.sleep(timeout)
             raise Full
@@ -74,7 +74,7 @@ class FakeQueue:
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
         if not self.items:
-            assert not block or timeout is not None, "this would block for ever"
+            assert not block or timeout is not None, "this would block without a timeout"
             if block and timeout:
                 self._runtime.sleep(timeout)
             raise Empty
@@ -364,7 +364,7 @@ class _Watched:
 
 
 class FakeZkClient:
-    """What clients need of ZkClient."""
+    """The part of ZkClient that clients use."""
 
     session_timeout_ms = 6000
     unreachable = False

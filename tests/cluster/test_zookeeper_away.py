@@ -85,7 +85,7 @@ class Broker:
                 self.offset = min(partition.high_watermark, len(self.records.names))
 
     def use(self, answer: Answer) -> None:
-        """What ReplicaFetcher does with an answer: compare, cut, append."""
+        """Handle an answer as ReplicaFetcher does: compare, cut, append."""
         if self.position is None or self.position is not answer.fetch.position:
             return
         if self.offset != answer.fetch.offset:
@@ -293,7 +293,7 @@ class World:
     # The end
 
     def lost(self) -> list[str]:
-        """What was acknowledged and is not where it was, once all is mended."""
+        """The acknowledged records that are not at their offsets after all faults are repaired."""
         for broker in self.brokers.values():
             broker.blind = False
         self.elect()
@@ -332,7 +332,7 @@ def test_acks_of_the_whole_isr_hold_without_unclean_election() -> None:
 
 
 def test_acks_of_all_replicas_hold_with_unclean_election() -> None:
-    """What an unclean election loses otherwise, a leader that ZooKeeper sees could lose too."""
+    """Records may be lost only in ways in which a leader that ZooKeeper sees loses them too."""
     found = walks(unclean=True)
     assert found.missing == []
     assert found.late > 0

@@ -1,4 +1,4 @@
-"""What a source task's records have to go through before their offsets are remembered."""
+"""A source task's offsets are stored after its records are converted and acknowledged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker refuses before it starts anything, and how it runs tasks of its own kind."""
+"""A worker refuses bad settings before it starts a task, and runs tasks of all connectors."""
 
 from __future__ import annotations
 

@@ -564,7 +564,7 @@ class Cluster:
         for broker in self.brokers.values():
             broker.requests.clear()
 
-    # What tools and leaders do in ZooKeeper
+    # Writes of tools and leaders to ZooKeeper
 
     def create_topic(self, topic: str, *replicas: Sequence[int], settle: bool = True) -> None:
         data = znodes.encode_topic({p: list(r) for p, r in enumerate(replicas)})
@@ -595,7 +595,7 @@ class Cluster:
         self.settle()
 
     def announce_isr(self, broker_id: int, *partitions: TopicPartition) -> None:
-        """What a leader of ours does after ``write_isr``."""
+        """Announce a written isr, as a kafka08 leader does after ``write_isr``."""
         self.sessions[broker_id].create(
             znodes.isr_change_path_prefix(),
             znodes.encode_partitions(partitions),
@@ -606,7 +606,7 @@ class Cluster:
         self.settle()
 
     def write_isr(self, partition: TopicPartition, *isr: int, settle: bool = True) -> None:
-        """What a leader does when its isr changes."""
+        """Write an isr as its leader does."""
         path = znodes.partition_state_path(*partition)
         state = self.state(partition)._replace(isr=isr)
         version = self.version(partition)

@@ -141,7 +141,7 @@ def test_a_halt_while_connecting_sends_nothing() -> None:
     def halted_meanwhile() -> None:
         connect()
         rig.manager.halt()
-        # What the halt closed may be a connection only half open: it opens after all.
+        # The halt may close a connection that is still being opened: it opens after all.
         rig.connection.connected = True
         halted.set()
 

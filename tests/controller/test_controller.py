@@ -1,4 +1,4 @@
-"""Whole controllers against a ZooKeeper in memory: what they write and whom they tell."""
+"""Whole controllers against a ZooKeeper in memory: their writes and their requests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def three(**settings: str) -> Cluster:
 
 
 def shut_down(cluster: Cluster, broker_id: int) -> list[TopicPartition]:
-    """What a ControlledShutdown request answers."""
+    """Call ControlledShutdown; returns the partitions still led, or the error."""
     reply = _Reply(FakeRuntime())
     cluster.controller._queue.put(events.ControlledShutdown(broker_id, reply))
     cluster.settle()
@@ -116,7 +116,7 @@ def test_partitions_added() -> None:
     assert cluster.state(T0) == before
     assert cluster.state(T1) == node(2, 0, 1, 2, 3)
     assert cluster.brokers[3].leads() == {T2}
-    # The watch is armed anew.
+    # The watch is set again.
     cluster.admin.set(path, znodes.encode_topic({p: [1] for p in range(4)}))
     cluster.settle()
     assert cluster.state(TopicPartition("t", 3)).leader == 1

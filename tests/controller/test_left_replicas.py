@@ -128,7 +128,7 @@ def test_what_may_be_assigned_stays(change: object, noted: bool) -> None:
     cluster.start(3)
     assert deleted_by(cluster, 3) == []
     assert cluster.exists(NOTE) is noted
-    # Nor does a new controller, which reads everything anew.
+    # Nor does a new controller, which reads all state again.
     cluster.kill(1)
     assert deleted_by(cluster, 3) == []
 

@@ -19,7 +19,7 @@ def three(**settings: str) -> Cluster:
 
 
 def fail_disk(cluster: Cluster, broker_id: int, *partitions: TopicPartition) -> None:
-    """What a broker does whose disk fails."""
+    """Write the node that a broker with a failed disk writes."""
     path = znodes.offline_replicas_path(broker_id)
     session = cluster.sessions[broker_id]
     session.delete_if_exists(path)
@@ -176,7 +176,7 @@ def test_garbage_is_nothing(data: bytes) -> None:
 
 
 def fill_disk(cluster: Cluster, broker_id: int, *partitions: TopicPartition) -> None:
-    """What a broker does whose disk is full."""
+    """Write the node that a broker with a full disk writes."""
     path = znodes.offline_replicas_path(broker_id)
     session = cluster.sessions[broker_id]
     session.delete_if_exists(path)

@@ -149,7 +149,7 @@ def test_what_is_counted_is_what_was_sent(acks: int) -> None:
 
 
 def log(sets: list[Batch], turns: int) -> bytes:
-    """What a broker would hold of them."""
+    """The log that a broker would have after these requests."""
     stored, offset = b"", 0
     for each in sets * turns:
         buffer = bytearray(each.message_set)

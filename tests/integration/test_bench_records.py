@@ -1,4 +1,4 @@
-"""What the benchmark sends: the distribution of sizes, and sets that the broker's code reads."""
+"""The benchmark's records: the distribution of sizes, and sets that the broker's code reads."""
 
 from __future__ import annotations
 

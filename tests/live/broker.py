@@ -132,10 +132,10 @@ class LiveBroker:
             if hasattr(self, "client"):
                 self.client.close()
 
-    # What it uses
+    # The resources of the process
 
     def open_files(self) -> list[str]:
-        """What its descriptors are: paths, sockets, pipes."""
+        """The targets of its file descriptors: paths, sockets, pipes."""
         folder = f"/proc/{self.process.pid}/fd"
         found = []
         for name in os.listdir(folder):

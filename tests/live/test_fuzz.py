@@ -126,7 +126,7 @@ def own(closed_port: int) -> list[bytes]:
     return [b"".join(encode_request(request, 1, "fuzz"))[4:] for request in requests]
 
 
-# What must come of a body
+# The expected result of a body
 
 
 def classify(body: bytes) -> Sent | None:

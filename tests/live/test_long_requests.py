@@ -32,8 +32,8 @@ from kafka08.protocol.schemas import (
 )
 from tests.live.broker import LiveBroker
 
-# What a healthy client may wait. The broker is to keep to a quarter of it; the rest is for
-# machines that are busy with other things. One thread for everything would take several seconds.
+# The longest wait of a healthy client. The broker should need a quarter of it; the rest is for
+# machines that are busy with other work. One thread for everything would take several seconds.
 PATIENCE_SECONDS = 1.0
 PARTITIONS = 50
 MANY = 300_000
@@ -62,9 +62,9 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveBroker]:
         broker.kill()
 
 
-def bomb(octets: int) -> bytes:
-    """A wrapper of tiny messages that inflates to so many bytes."""
-    return encode_entry(None, compress(1, TINY * (octets // len(TINY))), 0, 1)
+def bomb(size: int) -> bytes:
+    """A wrapper of tiny messages that inflates to about ``size`` bytes."""
+    return encode_entry(None, compress(1, TINY * (size // len(TINY))), 0, 1)
 
 
 class Healthy:

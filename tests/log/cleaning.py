@@ -1,4 +1,4 @@
-"""What the tests of cleaning share: logs with keys, a cleaner without processes, a plain model."""
+"""Shared by the tests of cleaning: logs with keys, a cleaner without processes, a plain model."""
 
 from __future__ import annotations
 
@@ -131,6 +131,6 @@ def keys(log: Log) -> str:
 
 
 def survivors(messages: list[Found], end: int) -> list[Found]:
-    """What a cleaning up to ``end`` leaves, tombstones included."""
+    """The messages that a cleaning up to ``end`` leaves, tombstones included."""
     last = {key: offset for offset, key, _ in messages if offset < end}
     return [m for m in messages if m[0] >= end or m[1] is None or last[m[1]] == m[0]]

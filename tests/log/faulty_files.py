@@ -6,10 +6,10 @@ passes calls for other paths through, and counts the changing ones. At a chosen 
 it raises ``Crash`` - a write may first be done in part - and from then on lets nothing through,
 as for a dead process. It can also fail one write, again after a part of it.
 
-What a power cut leaves is told apart from what the process saw: a file's content is what its last
-fsync saw plus a random part of the changes since (sizes in order, data pages in any), a
-directory's names are those of its last fsync plus the first few changes since. That is as
-little as POSIX promises; most file systems keep more. Knows nothing of logs.
+The state after a power cut differs from the state that the process saw. A file has the content of
+its last fsync plus a random part of the later changes (sizes in order, data pages in any order). A
+directory has the names of its last fsync plus the first few later changes. POSIX promises no more;
+most file systems keep more. Knows nothing of logs.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class FaultyFiles:
         self._real["os.rmdir"](path)
 
     def sync_everything(self) -> None:
-        """Whatever the files are now is on disk."""
+        """Mark the present state of all files as synced."""
         for path, node in self._live.items():
             if isinstance(node, DirectoryNode):
                 node.synced, node.pending = node.names(len(node.pending)), []
@@ -362,7 +362,7 @@ class FaultyFiles:
             self._add(path, DirectoryNode())
 
     def _utime(self, path: Any, times: Any = None, **more: Any) -> None:
-        """File times are taken as durable at once: no promise of a log rests on them."""
+        """File times count as durable at once, because no log depends on them."""
         if self._ours(path) or (isinstance(path, int) and path in self._open):
             self._step()
         if times is not None:
@@ -370,7 +370,7 @@ class FaultyFiles:
         self._real["os.utime"](path, **more)
 
     def _listdir(self, path: Any = ".") -> list[str]:
-        """In an order of chance, the same for a seed whatever the file system."""
+        """The names in a random order, which is the same for a seed on every file system."""
         names: list[str] = self._real["os.listdir"](path)
         if self._ours(path):
             names.sort()
@@ -415,7 +415,7 @@ class FaultyFiles:
 
 
 class _RawFile(io.RawIOBase):
-    """What ``open`` for writing stands on here; a dead process's buffers are lost."""
+    """The raw file below ``open`` for writing; a dead process's buffers are lost."""
 
     def __init__(self, files: FaultyFiles, fd: int, *, append: bool, owner: bool = True) -> None:
         self._files = files

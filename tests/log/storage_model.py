@@ -73,7 +73,7 @@ class Stored(NamedTuple):
 
 
 class Expected:
-    """What the model knows of one partition.
+    """The model of one partition.
 
     Below ``durable`` nothing may be lost to a ``power_cut``, after which, until looked at, nothing
     else is promised. ``pending`` holds what the call in flight adds; ``front`` and ``back`` bound
@@ -299,7 +299,7 @@ class Driver:
                     self._check_cleaned(expected, units, log)
                 else:
                     self._check_kept(expected, units, log)
-                # a killed truncation has not unsynced what it has not cut
+                # a truncation that was killed has not changed what was synced below its cut
                 backed = (expected.durable, expected.durable_before, log.log_start_offset)
                 expected.durable = max(backed)
         end = max(units[-1].last + 1 if units else 0, log.segments[-1].base_offset)
@@ -436,7 +436,7 @@ class Driver:
         self._append(log, expected, data, units, assign=True)
 
     def follow(self) -> None:
-        """What a follower appends: offsets given, wrappers as they are, now and then a gap."""
+        """Append as a follower does: offsets given, wrappers unchanged, now and then a gap."""
         partition, log, expected = self._pick()
         gap = self.rng.choice((0, 0, 0, 0, 2)) if log.log_end_offset == expected.leo else 0
         sets = SetMaker(self.rng, log.log_end_offset + gap, partition.topic)
@@ -854,7 +854,7 @@ def rises(offsets: list[int]) -> bool:
 
 
 def joined(units: list[Unit]) -> Unit:
-    """What a set becomes when it is stored as one wrapper, its messages numbered anew."""
+    """The unit of a set that is stored as one wrapper, with new offsets for its messages."""
     messages = [message for unit in units for message in unit.messages]
     first = units[-1].last - len(messages) + 1
     return Unit(

@@ -1,4 +1,4 @@
-"""What the tests of logs share: a clock that tests move, configs, sets, crashed copies."""
+"""Shared by the tests of logs: configs, sets, crashed copies."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def everything(log: Log) -> list[tuple[int, str]]:
 
 
 def crash_copy(log: Log, to: Path | str) -> Path:
-    """What the disk holds if the broker dies now and the machine does not."""
+    """A copy of the log's directory, as after a crash of the broker without one of the machine."""
     return Path(shutil.copytree(log.directory, os.path.join(to, os.path.basename(log.directory))))
 
 

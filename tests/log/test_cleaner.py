@@ -225,7 +225,7 @@ class TestCleaning:
         assert clean_once(cleaner_of(log, start=start))
         assert keys(log) == "abcdefghx"
         assert starts == [0, 2, 4, 6, 8, 10, 12]
-        # never a checkpoint that is no segment's base: the original dies of it
+        # every checkpoint is the base of a segment: the original stops at another value
         assert recorded(tmp_path) == "0\n1\nt 0 13\n"
 
 
@@ -336,7 +336,7 @@ class TestAborts:
 
     @pytest.mark.parametrize("when", ["before", "between", "after"])
     def test_truncation_around_a_swap(self, log: Log, tmp_path: Path, when: str) -> None:
-        """What was cleaned with what is cut now must not come back, not even after a crash."""
+        """Segments cleaned together with the truncated part must not return after a crash."""
         cleaner = cleaner_of(log)
         found = cleaner.grab_filthiest_log(no_bound)
         assert found is not None
@@ -592,7 +592,7 @@ class TestProcess:
 
 
 def ended_with(steps: Any) -> DiskFailure | None:
-    """What a cleaning returns whose wishes are granted at once."""
+    """The result of a cleaning whose requests are all answered at once."""
     error: Exception | None = None
     while True:
         try:

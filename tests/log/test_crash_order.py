@@ -1,4 +1,4 @@
-"""What must be on disk before what: one small case for each order that a crash once broke."""
+"""The order of syncs: one small case for each order that a crash once broke."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Side files: what they say, when they vouch for nothing, and what recovery does with them."""
+"""Side files: their content, when they are not valid, and their use in recovery."""
 
 from __future__ import annotations
 

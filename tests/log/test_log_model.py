@@ -259,7 +259,7 @@ class LogMachine(RuleBasedStateMachine):
         assert everything == expected[: len(everything)]
 
     def expected(self, offset: int, hw: int | None) -> list[tuple[int, bytes]]:
-        """What lies from ``offset`` on in whole units, up to those that reach ``hw``."""
+        """The whole units from ``offset`` on, up to those that reach ``hw``."""
         first_unit = next((unit for at, _, unit in self.model if at >= offset), None)
         held = {unit for at, _, unit in self.model if hw is not None and at >= hw}
         return [

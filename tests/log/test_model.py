@@ -26,7 +26,7 @@ BLOCK = 20
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    """What recovery has to say would fill the report."""
+    """Recovery logs many lines, which would fill the report."""
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)

@@ -1,4 +1,4 @@
-"""What lies in the page cache: told without a read, and read in on demand."""
+"""Bytes in the page cache: found without reading them, and read in on demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has no business in a data directory: told, left or put aside, and never in the way."""
+"""Foreign files in a data directory are logged, left alone or moved aside, and do no harm."""
 
 from __future__ import annotations
 

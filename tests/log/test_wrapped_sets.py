@@ -77,7 +77,7 @@ def test_a_log_truncated_inside_a_wrapper_is_reopened(tmp_path: Path, clean: boo
     log.flush()
     log.close()
     log = open_log(tmp_path, clean_shutdown=clean, recovery_point=8, index_interval_bytes=0)
-    assert log.log_end_offset == 7  # what it holds; the rest is fetched anew
+    assert log.log_end_offset == 7  # the last whole wrapper; a follower fetches the rest again
     assert everything(log) == content[:7]
 
 

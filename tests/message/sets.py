@@ -35,7 +35,7 @@ def entries(draw: st.DrawFn, levels: int = 2) -> tuple[bytes, list[tuple]]:
 
 @st.composite
 def uniform_runs(draw: st.DrawFn) -> list[tuple]:
-    """Messages in runs of equal sizes, long enough for blocks of rows and their rests."""
+    """Messages in runs of equal sizes, long enough for blocks of rows and incomplete blocks."""
     found = []
     for _ in range(draw(st.integers(1, 4))):
         size = draw(st.integers(0, 12))

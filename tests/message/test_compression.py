@@ -153,7 +153,7 @@ def test_snappy_input_raw_and_framed():
     assert decompress(SNAPPY, raw, 10_000) == TEXT
     assert decompress(SNAPPY, XERIAL + block * 2, 10_000) == TEXT * 2
     assert decompress(SNAPPY, XERIAL, 10_000) == b""
-    # as in snappy-java: fewer than four bytes are no block, and later versions are read
+    # as in snappy-java: fewer than four bytes are not a block, and later versions are read
     assert decompress(SNAPPY, XERIAL + block + b"abc", 10_000) == TEXT
     assert decompress(SNAPPY, XERIAL[:8] + struct.pack(">ii", 9, 9) + block, 10_000) == TEXT
 

@@ -52,7 +52,7 @@ def numbered(messages: list[tuple], first: int) -> list[tuple]:
 
 
 def outcome(call, data: bytes) -> tuple:
-    """What a pass gives: result and buffer, or the kind of error."""
+    """The outcome of a pass: result and buffer, or the class of the error."""
     buffer = bytearray(data)
     try:
         return call(buffer), bytes(buffer)
@@ -142,7 +142,7 @@ def test_encode_and_read(messages, codec):
 def test_leader_numbers_all_messages(found, tail, base):
     """Any mix of plain entries, wrappers, nested and empty ones, and a cut tail.
 
-    What they carry as offsets lies below ``base``, so that none passes for a true one with gaps.
+    Their offsets are below ``base``, so that none is taken for a correct one with gaps.
     """
     data = b"".join([entry for entry, _ in found])
     wanted = [pair for _, leaves in found for pair in leaves]

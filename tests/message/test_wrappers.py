@@ -116,7 +116,7 @@ def test_whole_slice_against_the_model(found, base, at):
 @settings(max_examples=80)
 @given(found=st.lists(entries(), max_size=8), over=st.integers(0, 60))
 def test_bounded_slice_against_the_model(found, over):
-    """What is sent is the unbounded answer, ended at the first entry that does not fit."""
+    """The bounded answer is the unbounded one up to the first entry that does not fit."""
     data = stored(found, 1000)
     max_bytes = len(data) + over
     sent = absolute_slice(data, max_bytes=max_bytes)

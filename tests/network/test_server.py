@@ -45,7 +45,7 @@ class Slice:
 
 
 class Service:
-    """What the tests' server does: echoes, unless a frame says otherwise."""
+    """The service of the tests' server: echoes, unless a frame says otherwise."""
 
     def __init__(self) -> None:
         self.frames: list[bytes] = []
@@ -542,7 +542,7 @@ def test_a_peer_that_never_reads_idles_out(
 def test_a_peer_that_leaves_while_its_request_waits_is_noticed(
     start: Start, connect: Connect, service: Service, half: bool, next_request: bytes
 ) -> None:
-    """Even behind bytes that nobody has read yet. Who closed only its half gets the answers."""
+    """Also behind unread bytes. A peer that closed only its sending half gets the answers."""
     server = start()
     client = connect(server)
     client.send(b"until the peer ends", *filter(None, [next_request]))

@@ -20,7 +20,7 @@ class NothingYet(BaseException):
 
 
 class FakeConnection:
-    """What Connection offers. ``broken``: raised by whoever uses it next."""
+    """A connection of the Driver. ``broken``: raised by the next call."""
 
     def __init__(self, driver: Driver, port: int) -> None:
         self._driver = driver

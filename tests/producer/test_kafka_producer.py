@@ -405,7 +405,7 @@ def test_nothing_overtakes_a_set_that_may_be_refused_for_its_size() -> None:
         driver.run()
     order = [b"single", b"0", b"1", b"2", b"3", b"later"]
     assert values(driver) == order
-    # A set no larger than one that was taken is no risk: requests are pipelined.
+    # A set that is not larger than an accepted one cannot be refused: requests are pipelined.
     for _ in range(2):
         driver.producer.send("one", b"a")
         driver.producer.send("one", b"b")

@@ -166,7 +166,7 @@ def test_failures_later_on_count_too(bench: Bench) -> None:
     handler = bench.handler()
     bench.log.warning("one")
     producer = bench.producers[0]
-    with handler.lock:  # type: ignore[union-attr]  # whoever holds it does not matter
+    with handler.lock:  # type: ignore[union-attr]  # another thread holds the lock
         thread = threading.Thread(target=producer.later[0], args=(None, MetadataTimeoutError()))
         thread.start()
         thread.join(10)

@@ -1,4 +1,4 @@
-"""What several tests here need: values of any schema, and one check for all of them."""
+"""Shared by the tests of schemas: values of any schema, and one check for all of them."""
 
 from __future__ import annotations
 

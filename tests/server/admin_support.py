@@ -74,7 +74,7 @@ class AdminRig:
         )
 
     def control(self) -> None:
-        """What the controller does about topics."""
+        """Do the controller's work for topics."""
         for topic in admin.list_topics(self.zk):
             assignment = admin.fetch_assignment(self.zk, topic) or {}
             leader = LEADER_DURING_DELETE

@@ -41,7 +41,7 @@ class Disks:
         self.rig.replicas.disk_failed(failures)
 
     def error_of(self, partition: int, **state: Any) -> int:
-        """What a LeaderAndIsr for a partition is answered."""
+        """The code in the answer to a LeaderAndIsr for a partition."""
         request = LeaderAndIsrRequest(9, 1, [partition_state("t", partition, **state)], BROKERS)
         answer = self.rig.call(request)
         assert answer.error == 0

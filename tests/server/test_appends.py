@@ -30,9 +30,9 @@ def rig(make_rig: Callable[..., Rig]) -> Rig:
 PLAIN_BYTES = 64 << 10  # of plain sets, checked on the loop in these tests
 
 
-def inflating(octets: int, codec: int = 1, first: int = 0) -> bytes:
-    """A small wrapper that inflates to so many bytes."""
-    count = octets // len(encode_entry(None, MESSAGE)) + 1
+def inflating(size: int, codec: int = 1, first: int = 0) -> bytes:
+    """A small wrapper that inflates to about ``size`` bytes."""
+    count = size // len(encode_entry(None, MESSAGE)) + 1
     inner = plain([(None, MESSAGE)] * count, first)
     return encode_entry(None, compress(codec, inner), 0, codec)
 
@@ -76,16 +76,16 @@ def test_short_sets_stay_on_the_loop(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-@pytest.mark.parametrize("octets", [2 * LOOP_BYTES, 2 * SMALL_BYTES])
-def test_long_sets_are_checked_elsewhere(rig: Rig, codec: int, octets: int) -> None:
+@pytest.mark.parametrize("size", [2 * LOOP_BYTES, 2 * SMALL_BYTES])
+def test_long_sets_are_checked_elsewhere(rig: Rig, codec: int, size: int) -> None:
     rig.lead()
     elsewhere = Meanwhile(rig)
-    data = inflating(octets, codec)
+    data = inflating(size, codec)
     assert rig.produce((*T, data)) == {T: (0, 0)}
-    assert elsewhere.calls == (1 if octets < SMALL_BYTES else 2)
+    assert elsewhere.calls == (1 if size < SMALL_BYTES else 2)
     found = values(rig)
     assert [offset for offset, _ in found] == list(range(len(found)))
-    assert len(found) == octets // len(encode_entry(None, MESSAGE)) + 1
+    assert len(found) == size // len(encode_entry(None, MESSAGE)) + 1
 
 
 def test_long_plain_sets_too(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,8 +159,8 @@ def test_a_set_that_is_always_overtaken_is_not_written(
 
 
 def test_a_request_inflates_only_so_far(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
-    """Every wrapper is fine by itself. What is beyond the bound is refused, what came before it
-    stays, and the log gets one line."""
+    """Every wrapper alone is below the bound. Sets beyond it are refused, sets before it are
+    stored, and one line is logged."""
     partition = rig.lead()
     for number in range(1, 6):
         rig.lead(partition=number)
@@ -176,7 +176,7 @@ def test_a_request_inflates_only_so_far(rig: Rig, caplog: pytest.LogCaptureFixtu
 
 
 def test_more_bytes_give_more_room(rig: Rig) -> None:
-    """What inflates as ordinary data does is taken, however much it is."""
+    """Large sets that inflate like ordinary data are accepted."""
     small, large = memoryview(bytes(1000)), memoryview(bytes(20 << 20))
     key = TopicPartition(*T)
     assert appends.Room({key: small}).left == appends.REQUEST_BYTES

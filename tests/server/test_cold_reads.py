@@ -30,7 +30,7 @@ COUNT, SIZE = 30, 20_000
 
 
 class Watch:
-    """What the loop's thread read from the disk, and what it left to others."""
+    """The reads of the loop's thread from the disk, and those of other threads."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, rig: Rig) -> None:
         self.waited: list[tuple[int, int]] = []
@@ -70,7 +70,7 @@ def watch(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Watch:
 
 
 def fill(rig: Rig, *, codec: int = 0, segment_bytes: int = 250_000) -> Log:
-    """t-0 with records of 20 kB in three segments, all written a while ago and gone cold."""
+    """t-0 with records of 20 kB in three segments, all out of the page cache."""
     rig.topic_settings["t"] = {"segment.bytes": str(segment_bytes)}
     log = rig.lead(replicas=[ME, PEER], isr=[ME]).any_log()
     for number in range(COUNT):

@@ -1,4 +1,4 @@
-"""Whatever meets a dead disk first: its directory goes offline, and only that."""
+"""A failed disk takes its directory offline and no other, whichever call meets it first."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_met_first_by(disks: Disks, dead: Dead, meet: Callable[[Disks], None]) -
 
 
 class TestOffsetsTopic:
-    """What has been committed is in a log on the disk that fails."""
+    """The committed offsets are in a log on the disk that fails."""
 
     @pytest.fixture
     def group(self, make_rig: Callable[..., Rig], tmp_path: Path) -> Disks:

@@ -1,4 +1,4 @@
-"""What is left for other tasks waits for them, in order."""
+"""Values wait in order for the task that takes them."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Pair:
         self.fetcher.add(self.follower.replicas.partitions[key])
 
     def alone(self, *sets: bytes) -> None:
-        """What the follower has of its own, from a time when it led."""
+        """Messages that only the follower has, from a time when it led."""
         self.follower._role("t", 0, {"leader": PEER, "replicas": [ME, PEER]})
         for data in sets:
             self.follower.produce(("t", 0, data))
@@ -227,7 +227,7 @@ def test_one_bad_partition_does_not_stop_the_others(pair: Pair) -> None:
 
 
 def test_nothing_is_fetched_for_a_full_disk(pair: Pair) -> None:
-    """It would enter the isr with nothing to write, and hold up whoever writes next."""
+    """Otherwise it would enter the isr with nothing to write, and delay the next write."""
     pair.leader.append("a")
     pair.follow()
     logs = pair.follower.logs

@@ -295,4 +295,4 @@ def test_stopping_ends_the_wait(kept: Maintained) -> None:
     kept.task.maybe_shrink_isr()
     kept.task.step()
     assert partition.pending_isr is not None  # both sets go on holding the high watermark back
-    kept.task.step()  # what woke it at the end is no partition
+    kept.task.step()  # the stop woke it, not a partition

@@ -1,4 +1,4 @@
-"""What a broker announces of the isrs it has changed, to controllers that read and that do not."""
+"""The announcements of changed isrs, to controllers that read them and controllers that do not."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_one_node_until_it_is_read_then_another(announcer: Announcer) -> None:
 
 
 def test_a_repeated_change_is_written_again(announcer: Announcer) -> None:
-    """Who deletes the node with the version it has read misses none."""
+    """A controller that deletes the node with the version it has read misses no change."""
     announcer.announce(A)
     announcer.announce(A)
     (path,) = announcer.paths()

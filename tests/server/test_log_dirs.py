@@ -1,4 +1,4 @@
-"""What is told of a failed or full data directory, and what is done where nobody acts."""
+"""Nodes for failed or full data directories, and the halt when no controller acts on them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def full(directory: str) -> DiskFailure:
 
 
 class Room:
-    """What os.statvfs says."""
+    """The free space that os.statvfs returns."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.blocks, self.files = 0, 100

@@ -1,4 +1,4 @@
-"""Where long work is done, and who waits for whom."""
+"""The places for long work, and the order of those that wait for one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was rebuilt at append, and what consumers are sent of it."""
+"""Sets that are rebuilt at append, and the bytes that consumers are sent for them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def served(log: Log, view: ConsumerView, offset: int = 0, max_bytes: int = LOTS)
 
 
 def all_served(log: Log, view: ConsumerView) -> bytes:
-    """What a consumer gets with one fetch after the other."""
+    """The bytes that a consumer gets with one fetch after the other."""
     found = b""
     while (offset := next_offset(found, 0)) < log.log_end_offset:
         found += served(log, view, offset)

@@ -34,8 +34,8 @@ def get(cache: RebuildCache, serial: int, position: int) -> bytes | None:
     return found[position].read() if found else None
 
 
-def cost(strips: int, wrappers: int, octets: int) -> int:
-    return strips * STRIP_OVERHEAD + wrappers * WRAPPER_OVERHEAD + octets
+def cost(strips: int, wrappers: int, length: int) -> int:
+    return strips * STRIP_OVERHEAD + wrappers * WRAPPER_OVERHEAD + length
 
 
 def test_runs_of_known_entries() -> None:
@@ -87,8 +87,8 @@ def test_what_is_known_stays_as_it_is() -> None:
     cache = RebuildCache(ROOM)
     cache.put(7, 30, 30, b"first")
     size = cache.size
-    for position, octets in ((30, 30), (40, 5), (59, 30), (20, 11), (0, 90)):
-        cache.put(7, position, octets, b"second")
+    for position, length in ((30, 30), (40, 5), (59, 30), (20, 11), (0, 90)):
+        cache.put(7, position, length, b"second")
     assert cache.size == size
     assert run(cache, 7, 30, 60, LOTS) == b"first"
 
@@ -186,14 +186,14 @@ def test_it_never_sends_anything_else(
 ) -> None:
     cache = RebuildCache(cost(3, 6, 200))
     known: dict[int, tuple[int, bytes]] = {}
-    for position, octets, data in puts:
-        cache.put(7, position, octets, data)
+    for position, length, data in puts:
+        cache.put(7, position, length, data)
         if get(cache, 7, position) == data:
-            known[position] = (octets, data)
+            known[position] = (length, data)
         assert 0 <= cache.size <= cache.max_bytes
-    position, octets = asked.draw(st.integers(0, 45)), asked.draw(st.integers(0, 30))
+    position, length = asked.draw(st.integers(0, 45)), asked.draw(st.integers(0, 30))
     limit = asked.draw(st.integers(0, 150))
-    sent = run(cache, 7, position, position + octets, limit)
+    sent = run(cache, 7, position, position + length, limit)
     if sent is None:
         return
     wanted, at = b"", position
@@ -201,7 +201,7 @@ def test_it_never_sends_anything_else(
         stored, data = known[at]
         wanted, at = wanted + data, at + stored
     assert sent == wanted
-    assert at <= position + octets
+    assert at <= position + length
     assert len(sent) <= limit or sent == known[position][1]
 
 

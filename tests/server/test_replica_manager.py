@@ -1,4 +1,4 @@
-"""What the replica manager finds among its partitions."""
+"""The lookup of partitions by the replica manager."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the end of a ZooKeeper session, or only of its connection, sets off."""
+"""Actions after the end of a ZooKeeper session, or only of its connection."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_renewal_is_tried_until_it_succeeds(kept: Kept) -> None:
 
 @pytest.mark.parametrize("error", [KafkaError("as told"), ValueError("as told")])
 def test_any_failure_of_one_act_keeps_none_of_the_others_away(kept: Kept, error: Exception) -> None:
-    """A broker that is never registered again would be alive and unseen for ever."""
+    """Otherwise the broker would stay alive without a registration."""
     kept.errors = [error]
     kept.hears(EXPIRED)
     assert kept.seen == [True, "controller", "registration"]
@@ -96,5 +96,5 @@ def test_stopping_ends_the_tries(kept: Kept) -> None:
     kept.runtime.while_waiting = [kept.keeper.stop]
     kept.hears(EXPIRED)
     assert kept.seen == [True]
-    kept.keeper.step()  # what woke it at the end is no state
+    kept.keeper.step()  # the stop woke it, not a state
     assert kept.seen == [True]

@@ -1,4 +1,4 @@
-"""Settings of topics: notifications applied once each, in order, whatever some of them are."""
+"""Settings of topics: notifications applied once each, in order, although some are not readable."""
 
 from __future__ import annotations
 
@@ -164,4 +164,4 @@ def test_settings_that_cannot_be_read_are_not_taken_for_none(followed: Followed)
 def test_stopping(followed: Followed) -> None:
     followed.configs.start()
     followed.configs.stop()
-    followed.configs.step()  # what woke it at the end is no change
+    followed.configs.step()  # the stop woke it, not a change

@@ -1,4 +1,4 @@
-"""What brokers do not know is doubted: one that has just started knows no topics at all."""
+"""Missing topics are asked for again: a broker that has just started does not know any."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def messages(count: int) -> bytes:
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
-    """What every planner connects to."""
+    """The cluster that every planner connects to."""
     made = FakeCluster({T: messages(10), ONE: messages(30)})
     monkeypatch.setattr("kafka08.spark.offsets.ClusterClient", lambda *args, **options: made)
     return made

@@ -1,4 +1,4 @@
-"""What of a query's progress becomes offsets of a group."""
+"""The listener commits a query's progress as offsets of a group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a query reads next, over a cluster of values: limits, new and gone partitions, losses."""
+"""The next ranges of a query: limits, new and deleted partitions, losses."""
 
 from __future__ import annotations
 

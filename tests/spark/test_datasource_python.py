@@ -1,4 +1,4 @@
-"""What Spark's Python processes need: pyarrow, and the files of --py-files where they look."""
+"""Requirements of Spark's Python processes: pyarrow, and the files of --py-files in the path."""
 
 from __future__ import annotations
 

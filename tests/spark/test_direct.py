@@ -59,7 +59,7 @@ class Brokers:
 
 
 class Spark:
-    """What the planner asks of Spark, and the RDDs it made: lists of ranges."""
+    """Spark for the planner. Its RDDs are lists of ranges."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory

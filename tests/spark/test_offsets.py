@@ -1,4 +1,4 @@
-"""What drivers ask, and ask again."""
+"""Requests of drivers for offsets, and their repetition after errors."""
 
 from __future__ import annotations
 

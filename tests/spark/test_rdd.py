@@ -1,4 +1,4 @@
-"""Whom a task asks, and how often, by its attempt."""
+"""The brokers that a task asks, and how often, by the number of its attempt."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ SAMPLE = """
 
 
 def sample() -> OptionParser:
-    return OptionParser("What it does.", SAMPLE)
+    return OptionParser("It does a job.", SAMPLE)
 
 
 DEFAULTS = {
@@ -200,7 +200,7 @@ def test_checks() -> None:
     assert refusal(parser.check_invalid, args, "list", "partitions") == (
         'Option "[list]" can\'t be used with option"[partitions]"\n' + parser.usage()
     )
-    assert refusal(parser.usage_and_exit) == "What it does.\n" + parser.usage()
+    assert refusal(parser.usage_and_exit) == "It does a job.\n" + parser.usage()
     assert refusal(OptionParser().usage_and_exit).startswith("Option ")
 
 
@@ -214,7 +214,7 @@ def test_required_is_checked_and_a_default_does_not_count() -> None:
 
 
 def test_an_empty_command_line_asks_for_the_usage_if_there_is_an_intro() -> None:
-    assert refusal(sample().parse_command, [], "topic").startswith("What it does.\nOption ")
+    assert refusal(sample().parse_command, [], "topic").startswith("It does a job.\nOption ")
 
 
 def test_options_of_later_releases_are_found_by_their_whole_name_only() -> None:

@@ -12,7 +12,7 @@ from tools import run_class
 
 @pytest.fixture(autouse=True)
 def _no_traces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a process of its own would do to itself."""
+    """Prevent the changes that run_class makes to its own process: logging, gc, signals."""
     monkeypatch.setattr(log4j, "configure", lambda *_, **__: None)
     monkeypatch.setattr(gc, "freeze", lambda: None)
     monkeypatch.setattr(signal, "signal", lambda *_: None)

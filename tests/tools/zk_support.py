@@ -20,7 +20,7 @@ class ClosableZk(Zk):
 
 
 def fake_zookeeper(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What the command's --zookeeper leads to from now on."""
+    """The command's --zookeeper connects to this ZooKeeper."""
     zk = ClosableZk(FakeZookeeper())
     monkeypatch.setattr(admin_command, "connect", lambda urls: zk)
     return zk

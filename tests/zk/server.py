@@ -76,7 +76,7 @@ def address() -> str:
 
 
 def log_text() -> str:
-    """What the server has printed so far."""
+    """The output of the server so far."""
     return _log.read_text()
 
 

@@ -187,7 +187,7 @@ def _reader(args: Arguments, properties: Mapping[str, str]) -> MessageReader:
 
 
 def _given(args: Arguments) -> dict[str, str]:
-    """What --producer.config and --producer-property say; the latter count more."""
+    """The settings of --producer.config, overridden by those of --producer-property."""
     path = args.value("producer.config")
     return {
         **(properties_file.load(path) if path else {}),

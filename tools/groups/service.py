@@ -281,7 +281,7 @@ class GroupService:
         )
 
     def delete_topic(self, group: str, topic: str) -> None:
-        """Delete a group's nodes of a topic, owners included; all its nodes if this is its only topic.
+        """Delete a group's nodes of a topic, owners included; all nodes if it has no other topic.
 
         Needs ZooKeeper. Raises AdminOperationError with a code as its text.
         """

@@ -216,7 +216,7 @@ def _targets(args: Arguments) -> Targets:
 
 
 def new_settings(given: Mapping[str, str]) -> dict[str, str]:
-    """What KafkaProducer is told: the file, and patience where the file says nothing."""
+    """Settings for KafkaProducer: those of the file, else long timeouts and many retries."""
     return PATIENT | KafkaProducerConfig.known(given)
 
 

@@ -1,4 +1,4 @@
-"""What a driver with pyarrow says when its workers' interpreter, in PYSPARK_PYTHON, has none."""
+"""A driver with pyarrow whose workers' interpreter, in PYSPARK_PYTHON, lacks it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def main(brokers: str, topic: str) -> None:
         register(spark)
     except ConfigError as error:
         print("REFUSED", error)
-    # What needs no pyarrow works there nevertheless.
+    # The API that needs no pyarrow works there nevertheless.
     params = {"metadata.broker.list": brokers}
     rdd = KafkaUtils.createRDD(spark.sparkContext, params, [OffsetRange(topic, 0, 0, 10)])
     print("ROWS", rdd.count(), flush=True)

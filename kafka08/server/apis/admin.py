@@ -4,8 +4,8 @@ Not of 0.8.2.2, whose brokers close the connection over these keys. Any broker a
 in ZooKeeper what kafka-topics --zookeeper would do there; the controller acts on that as ever.
 A request that created or removed something is answered once this broker's metadata shows it, or
 with code 7 when the time given has passed: the change then still happens. Left out: throttling,
-authorization, settings of brokers. What may be done here, any peer on this port can do anyway
-with APIs 4 to 6.
+authorization, settings of brokers. These APIs allow nothing that any peer on
+this port cannot do with APIs 4 to 6.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 
 _POLL_SECONDS = 0.05
 # Beyond some such number a topic's node is larger than ZooKeeper takes; placing the partitions
-# of a larger one would hold this broker up, for ever or until its memory is gone.
+# of a larger one would block this broker until its memory is used up.
 _MAX_PARTITIONS = 50_000
 _MAX_REPLICAS = 200_000  # of all partitions that are placed by hand
 _MAX_MESSAGE = 1000  # characters; an error may repeat what it was given
@@ -63,7 +63,7 @@ _CODES: tuple[tuple[type[KafkaError], int], ...] = (
 
 
 class Outcome(NamedTuple):
-    """What became of one topic."""
+    """The result for one topic."""
 
     code: int = NO_ERROR
     message: str | None = None

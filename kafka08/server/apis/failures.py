@@ -1,4 +1,4 @@
-"""What goes wrong with the topics or partitions of one request, told in one line."""
+"""Logs the failures of the topics or partitions of one request in one line."""
 
 from __future__ import annotations
 

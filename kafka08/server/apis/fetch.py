@@ -4,8 +4,8 @@ Answers at once when max_wait <= 0, nothing is asked, enough bytes are there or 
 errs; else waits for the partitions to move until min_bytes or the time is up. Consumers
 (replica -1, -2) read below the high watermark, followers to the log end. Plain bytes are not
 looked at: slices of the log file travel to the socket. Wrapped sets leave for consumers with
-absolute inner offsets (see message.wrappers); followers get the stored bytes. What is not in the
-page cache is read by another thread first, for the event loop must not wait for a disk.
+absolute inner offsets (see message.wrappers); followers get the stored bytes. Bytes that are not in
+the page cache are first read by another thread, because the event loop must not wait for a disk.
 """
 
 from __future__ import annotations
@@ -89,11 +89,11 @@ class _Fetch:
     def is_complete(self) -> bool:
         if self._no_more:
             return True
-        octets = sum(len(answer.message_set) for answer in self.answers.values())
-        return octets >= self._request.min_bytes
+        size = sum(len(answer.message_set) for answer in self.answers.values())
+        return size >= self._request.min_bytes
 
     def wait(self) -> None:
-        """Until there is enough to answer or the time is up, reading anew only what moved."""
+        """Wait for enough bytes or the end of the time; read only partitions that moved."""
         replicas, request = self._replicas, self._request
         is_follower = request.replica_id >= 0
         purgatory = replicas.follower_purgatory if is_follower else replicas.fetch_purgatory

@@ -1,9 +1,9 @@
 """API 15, DescribeGroups of later releases: the members of groups, for those without ZooKeeper.
 
-Not of 0.8.2.2. Groups of consumers live in ZooKeeper; any broker tells what is there: each member's
-registration as it is, and the owner nodes, by consumer id. What follows from these (who should
-own what, whether the group is at rest) is the asker's to work out. Left out: groups that brokers
-coordinate, which 0.8 does not have. Changes nothing.
+Not of 0.8.2.2. Groups of consumers live in ZooKeeper; any broker answers with each member's
+registration as it is, and with the owner nodes, by consumer id. The client works out the rest, such
+as the assignment, or whether the group is rebalancing. Left out: groups that brokers coordinate,
+which 0.8 does not have. Changes nothing.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ from kafka08.server.zk_offsets import ZkOffsets
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
-# What a commit through a broker that is not the coordinator answers instead.
+# The codes that a broker answers to a commit if it is not the coordinator.
 _AS_COORDINATOR = {
     UnknownTopicOrPartitionError.code: ConsumerCoordinatorNotAvailableError.code,
     NotLeaderForPartitionError.code: NotCoordinatorForConsumerError.code,

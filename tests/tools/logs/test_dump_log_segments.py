@@ -14,7 +14,7 @@ from tools.logs.dump_log_segments import NoDecoderError, main
 from tools.options import UsageError
 
 # A keyed message with a wrong crc; a null one; a wrapper of "a" and an empty one with an empty
-# key; text that is not quite UTF-8; offset 9 after offset 4; four bytes that are no entry.
+# key; text that is not quite UTF-8; offset 9 after offset 4; four bytes that are not an entry.
 LOG = bytes.fromhex(
     "0000000000000000000000101fecd70a0000000000016b000000017700000000000000010000000e"
     "a7ec68030000ffffffffffffffff000000000000000300000053935e609b0002ffffffff00000045"
