@@ -20,7 +20,7 @@ ONE, TWO = Broker(1, "one", 9092), Broker(2, "two", 9092)
 
 
 class FakeCluster:
-    """What OffsetReader and RangeReader ask of a ClusterClient.
+    """The part of ClusterClient that OffsetReader and RangeReader use.
 
     ``logs``: partition -> stored bytes; ``failures`` are raised by the next calls, first first.
     ``answers``: what the next metadata says instead of the truth, first first: the partitions
