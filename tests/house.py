@@ -178,7 +178,7 @@ def foreign_attributes(sources: list[Source]) -> list[str]:
 
 
 def stored(function: ast.AST) -> Iterator[tuple[str, int]]:
-    """What a function assigns, as (name or self.name, line)."""
+    """The names that a function assigns, as (name or self.name, line)."""
     for node in ast.walk(function):
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store):
             yield ast.unparse(node), node.lineno
@@ -313,7 +313,7 @@ def percentile_95(found: list[str]) -> int:
     return ordered[-(-len(ordered) * 95 // 100) - 1]
 
 
-# What types and errors leave open
+# Untyped values and broad handlers
 
 
 def broad_excepts(sources: list[Source]) -> list[str]:
