@@ -561,6 +561,39 @@ class BrokerConfig(Settings):
         low=-1,
         doc="Acks a commit needs; at most `offsets.topic.replication.factor`.",
     )
+    group_min_session_timeout_ms: int = setting(
+        "group.min.session.timeout.ms",
+        6000,
+        low=1,
+        doc="The shortest session timeout that a member of a coordinated group may ask for. "
+        "Not in 0.8.2.2.",
+    )
+    group_max_session_timeout_ms: int = setting(
+        "group.max.session.timeout.ms",
+        1800000,
+        low=1,
+        doc="The longest session timeout that a member of a coordinated group may ask for. "
+        "Not in 0.8.2.2.",
+    )
+    group_initial_rebalance_delay_ms: int = setting(
+        "group.initial.rebalance.delay.ms",
+        3000,
+        low=0,
+        doc="How long an empty group waits for more members before its first rebalance. "
+        "Not in 0.8.2.2.",
+    )
+    group_max_size: int = setting(
+        "group.max.size",
+        2147483647,
+        low=1,
+        doc="Members that a coordinated group may have. Not in 0.8.2.2.",
+    )
+    group_member_metadata_max_bytes: int = setting(
+        "group.member.metadata.max.bytes",
+        1048576,
+        low=1,
+        doc="Bytes of metadata that a member of a coordinated group may join with. Not in 0.8.2.2.",
+    )
     delete_topic_enable: bool = setting(
         "delete.topic.enable",
         False,
