@@ -25,6 +25,9 @@ from typing import Any, NamedTuple
 from integration import original
 from integration.clients import KAFKA_08
 from integration.harness import HOME, Broker, Tools, ZooKeeper, kill_everything
+from kafka08.consumer.config import ConsumerConfig
+from kafka08.consumer.connector import ConsumerConnector
+from kafka08.producer.kafka_producer import KafkaProducer
 
 PARTITIONS = 6
 LINGER_MS = 5
@@ -71,16 +74,14 @@ Sender = tuple[Callable[[str, bytes], Any], Callable[[], Any]]
 
 
 def _ours_producer(address: str, codec: str) -> Sender:
-    from kafka08.producer.kafka_producer import KafkaProducer
-
     producer = KafkaProducer(bootstrap_servers=address, linger_ms=LINGER_MS, compression_type=codec)
     return producer.send, producer.flush
 
 
 def _kafka_python_producer(address: str, codec: str) -> Sender:
-    from kafka import KafkaProducer
+    import kafka
 
-    producer = KafkaProducer(
+    producer = kafka.KafkaProducer(
         bootstrap_servers=address,
         api_version=(0, 8, 2),
         linger_ms=LINGER_MS,
@@ -128,9 +129,6 @@ def produce(kind: str, case: Case, address: str, topic: str) -> Result:
 
 
 def _ours_consumer(address: str, zookeeper: str, topic: str) -> Callable[[int], None]:
-    from kafka08.consumer.config import ConsumerConfig
-    from kafka08.consumer.connector import ConsumerConnector
-
     config = ConsumerConfig(
         group_id=f"bench-{time.time_ns()}",
         zookeeper_connect=zookeeper,
@@ -146,9 +144,9 @@ def _ours_consumer(address: str, zookeeper: str, topic: str) -> Callable[[int], 
 
 
 def _kafka_python_consumer(address: str, zookeeper: str, topic: str) -> Callable[[int], None]:
-    from kafka import KafkaConsumer
+    import kafka
 
-    consumer = KafkaConsumer(
+    consumer = kafka.KafkaConsumer(
         topic,
         bootstrap_servers=address,
         api_version=(0, 8, 2),

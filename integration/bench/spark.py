@@ -28,10 +28,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import SparkSession
+from pyspark.streaming import StreamingContext
+
 from integration.bench.table import Row, markdown
+from integration.bench.tuple_source import TupleSource
 from integration.harness import Broker, ZooKeeper, kill_everything
 from integration.spark.support import missing, spark_conf
 from kafka08.message.sets import encode_set
+from kafka08.spark.datasource import register
+from kafka08.spark.dstream import KafkaUtils
 
 VALUE_BYTES = 100
 SET_ROWS = 5000
@@ -110,10 +116,6 @@ class Bench:
     # --- DStreams
 
     def direct(self, spark: Any, topic: str, partitions: int, name: str) -> None:
-        from pyspark.streaming import StreamingContext
-
-        from kafka08.spark.dstream import KafkaUtils
-
         sc = spark.sparkContext
         rate = self.rows // BATCHES // partitions
         sc._conf.set("spark.streaming.kafka.maxRatePerPartition", str(rate))
@@ -155,11 +157,6 @@ def timed(call: Callable[[], object]) -> float:
 
 @contextmanager
 def session(master: str) -> Iterator[Any]:
-    from pyspark.sql import SparkSession
-
-    from integration.bench.tuple_source import TupleSource
-    from kafka08.spark.datasource import register
-
     conf = spark_conf(master, executor_memory="512m", ui_showConsoleProgress="false")
     conf.set("spark.driver.memory", "1g")
     spark = SparkSession.builder.config(conf=conf).getOrCreate()

@@ -16,6 +16,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+try:
+    from kafka08.spark.datasource import register
+except ImportError:  # for the other format, by an interpreter that does not have this project
+    pass
+
 BATCHES = 5
 
 
@@ -34,8 +39,6 @@ def main(kind: str, brokers: str, rows: int, rounds: int, jars: str = "") -> Non
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     if kind == "kafka08":
-        from kafka08.spark.datasource import register
-
         register(spark)
     address = {"kafka.bootstrap.servers": brokers}
 

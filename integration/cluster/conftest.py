@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 
 from integration import original
-from integration.cluster import hosts as places
 from integration.cluster.cluster import Cluster
+from integration.cluster.containers import Containers
+from integration.cluster.hosts import Hosts, Loopback, Namespaces
 
 ORIGINAL = pytest.mark.original
 PURE = [pytest.param("ours"), pytest.param("original", marks=ORIGINAL)]
@@ -20,15 +22,30 @@ MIXED = [
 ]
 
 
+def chosen_hosts() -> Hosts:
+    """The kind of hosts in KAFKA08_TEST_HOSTS, else namespaces if they work, else loopback."""
+    wanted = os.environ.get("KAFKA08_TEST_HOSTS", "")
+    if wanted == "containers":
+        return Containers()
+    reason = Namespaces.missing() if wanted in ("", "namespaces") else "not wanted"
+    if not reason:
+        return Namespaces()
+    if wanted == "namespaces":
+        raise RuntimeError(reason)
+    found = Loopback()
+    found.no_cuts += f" ({reason})"
+    return found
+
+
 @pytest.fixture(scope="session")
-def hosts() -> Iterator[places.Hosts]:
-    found = places.choose()
+def hosts() -> Iterator[Hosts]:
+    found = chosen_hosts()
     yield found
     found.close()
 
 
 @pytest.fixture
-def cuts(hosts: places.Hosts) -> None:
+def cuts(hosts: Hosts) -> None:
     """For tests that cut cables."""
     if hosts.no_cuts:
         pytest.skip(hosts.no_cuts)
@@ -37,7 +54,7 @@ def cuts(hosts: places.Hosts) -> None:
 class Clusters:
     """Running clusters by what they are made of; a failed test throws its cluster away."""
 
-    def __init__(self, hosts: places.Hosts, directory: Callable[[], Path]) -> None:
+    def __init__(self, hosts: Hosts, directory: Callable[[], Path]) -> None:
         self._hosts = hosts
         self._directory = directory
         self._running: dict[tuple[Any, ...], Cluster] = {}
@@ -62,7 +79,7 @@ class Clusters:
 
 
 @pytest.fixture(scope="module")
-def _clusters(hosts: places.Hosts, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
+def _clusters(hosts: Hosts, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
     found = Clusters(hosts, lambda: tmp_path_factory.mktemp("cluster"))
     yield found
     with hosts.inside():
@@ -82,7 +99,7 @@ _failed = pytest.StashKey[bool]()
 
 @pytest.fixture
 def clusters(
-    request: pytest.FixtureRequest, hosts: places.Hosts, _clusters: Clusters
+    request: pytest.FixtureRequest, hosts: Hosts, _clusters: Clusters
 ) -> Iterator[Clusters]:
     with hosts.inside():
         yield _clusters

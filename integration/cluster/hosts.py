@@ -3,7 +3,6 @@
 Three places behind one interface: `Namespaces`, network namespaces of our own, each with an
 address on a bridge that is itself in a namespace, so that nothing outside ever sees a packet;
 `Loopback`, plain processes on 127.0.0.1, where nothing can be cut; and `containers.Containers`.
-`choose` takes namespaces where it can, else loopback; KAFKA08_TEST_HOSTS names one of the three.
 Knows nothing of brokers or pytest.
 """
 
@@ -201,20 +200,3 @@ def _run(*command: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
-
-
-def choose() -> Hosts:
-    """The kind of hosts in KAFKA08_TEST_HOSTS, else namespaces if they work, else loopback."""
-    wanted = os.environ.get("KAFKA08_TEST_HOSTS", "")
-    if wanted == "containers":
-        from integration.cluster.containers import Containers
-
-        return Containers()
-    reason = Namespaces.missing() if wanted in ("", "namespaces") else "not wanted"
-    if not reason:
-        return Namespaces()
-    if wanted == "namespaces":
-        raise RuntimeError(reason)
-    found = Loopback()
-    found.no_cuts += f" ({reason})"
-    return found

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from integration.harness import Broker, Process
-from integration.spark.jobs.deliveries import deliveries
 from integration.spark.scene import DEADLINE_S, SPARK_WARNINGS, new_topic
 from integration.spark.support import driver, missing, produce, spark_conf
 from integration.wire import wait_until
@@ -21,6 +20,7 @@ pytest.importorskip("pyarrow")
 
 from pyspark.sql import SparkSession
 
+from integration.spark.jobs.deliveries import deliveries
 from kafka08.spark.datasource import register
 
 pytestmark = [pytest.mark.slow, *SPARK_WARNINGS]

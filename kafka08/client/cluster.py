@@ -52,7 +52,8 @@ class ClusterClient:
     """Metadata and connections of one cluster.
 
     ``bootstrap``: the endpoints that are asked for metadata, in random order, or a function that
-    returns them and is called each time. ``channel`` makes connections, with Channel's signature.
+    returns them and is called each time; with ``ask_known`` the brokers of the last metadata are
+    asked too. ``channel`` makes connections, with Channel's signature.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class ClusterClient:
         timeout_ms: int = 30000,
         runtime: Runtime | None = None,
         channel: Callable[..., Any] = Channel,
+        ask_known: bool = False,
         rng: random.Random | None = None,
     ) -> None:
         self.client_id = client_id
@@ -70,6 +72,7 @@ class ClusterClient:
         self._timeout_ms = timeout_ms
         self._runtime = runtime or ThreadRuntime()
         self._make_channel = channel
+        self._ask_known = ask_known
         self._random = rng or random.Random()
         self._lock = self._runtime.lock()
         self._brokers: dict[int, Broker] = {}
@@ -123,6 +126,8 @@ class ClusterClient:
     def _shuffled(self) -> list[Endpoint]:
         bootstrap = self._bootstrap
         endpoints = list(bootstrap() if callable(bootstrap) else bootstrap)
+        if self._ask_known:
+            endpoints = [*dict.fromkeys([*endpoints, *endpoints_of(list(self._brokers.values()))])]
         self._random.shuffle(endpoints)
         return endpoints
 
@@ -158,10 +163,6 @@ class ClusterClient:
         if not metadata.partitions:
             raise_for_code(metadata.error, f"No metadata for topic {topic}: code {metadata.error}")
         return sorted(metadata.partitions, key=lambda p: p.partition)
-
-    def known_endpoints(self) -> list[Endpoint]:
-        """The endpoints of the brokers in the last metadata."""
-        return endpoints_of(list(self._brokers.values()))
 
     def broker(self, node_id: int) -> Broker | None:
         return self._brokers.get(node_id)

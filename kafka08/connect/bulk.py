@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafka08.connect.interface import ConnectError, JobConnector, JobTask
-from kafka08.errors import ConfigError
 from kafka08.settings import INT_MAX, LIST, LONG, LONG_MAX, Settings, setting
+from kafka08.spark.bulk import unload
+from kafka08.spark.sessions import session
 
 logger = logging.getLogger("kafka08.connect.bulk")
 
@@ -48,16 +49,12 @@ class BulkSinkTask(JobTask):
     format = ""
 
     def start(self, properties: Mapping[str, str]) -> None:
-        from kafka08.spark.sessions import session
-
         self._config = BulkSinkConfig.from_properties(properties)
         self._brokers = properties["bootstrap.servers"]
         self._spark = session(properties)
         self._failures = 0
 
     def run(self) -> None:
-        from kafka08.spark.bulk import unload
-
         config = self._config
         try:
             made = unload(
@@ -96,16 +93,6 @@ class JsonSinkTask(BulkSinkTask):
 
 class BulkSink(JobConnector):
     settings = BulkSinkConfig
-
-    def start(self, properties: Mapping[str, str]) -> None:
-        """Import PySpark before tasks start, as they would block each other. Raises ConfigError."""
-        super().start(properties)
-        try:
-            import kafka08.spark.bulk
-            import kafka08.spark.sessions  # noqa: F401
-        except ImportError as error:
-            value = properties["connector.class"]
-            raise ConfigError(f"connector.class has value {value}: {error}") from None
 
 
 class ParquetSink(BulkSink):

@@ -22,9 +22,8 @@ from kafka08.connect.database import (
     DatabaseError,
     Query,
     Row,
-    connect,
     create_table,
-    prepare,
+    database_class,
 )
 from kafka08.connect.interface import (
     ConnectError,
@@ -161,9 +160,8 @@ class JdbcSourceTask(SourceTask):
 
     def _records(self) -> list[SourceRecord]:
         if self._database is None:
-            self._database = connect(
-                self._config.connection_url, self._properties, self.context.name
-            )
+            url = self._config.connection_url
+            self._database = database_class(url)(url, self._properties, self.context.name)
         if self._open_rows is None:
             table = self._tables[self._turn]
             self._open_rows = (table, self._look(self._database, table))
@@ -238,7 +236,7 @@ class JdbcSource(SourceConnector):
 
     def start(self, properties: Mapping[str, str]) -> None:
         super().start(properties)
-        prepare(properties["connection.url"])
+        database_class(properties["connection.url"])
 
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
         """The tables, divided among the tasks."""
@@ -328,9 +326,8 @@ class JdbcSinkTask(SinkTask):
 
     def _write(self, records: Sequence[SinkRecord]) -> None:
         if self._database is None:
-            self._database = connect(
-                self._config.connection_url, self._properties, self.context.name
-            )
+            url = self._config.connection_url
+            self._database = database_class(url)(url, self._properties, self.context.name)
         tables: dict[str, list[SinkRecord]] = {}
         for record in records:
             name = self._config.table_name_format.replace("${topic}", record.topic)
@@ -438,4 +435,4 @@ class JdbcSink(SinkConnector):
 
     def start(self, properties: Mapping[str, str]) -> None:
         super().start(properties)
-        prepare(properties["connection.url"])
+        database_class(properties["connection.url"])

@@ -28,13 +28,18 @@ CONVERTERS = {
 _JVM = ("org.apache.kafka.", "io.confluent.connect.")
 
 
+def load(path: str) -> Any:
+    """The object that ``module.Class`` names. Raises ImportError, AttributeError and ValueError."""
+    module, _, attribute = path.rpartition(".")
+    return getattr(importlib.import_module(module), attribute)
+
+
 def find(option: str, text: str, known: Mapping[str, str], base: type) -> type[Any]:
     """The subclass of ``base`` that an option names. Raises ConfigError naming both."""
     word = text.rpartition(".")[2] if text.startswith(_JVM) else text
     path = known.get(word) or known.get(word.removesuffix("Connector")) or text
-    module, _, attribute = path.rpartition(".")
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        found = load(path)
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(
             f"{option} has value {text}, of which no class is found ({error}). There are "

@@ -32,7 +32,7 @@ from kafka08.producer.errors import (
     WaitTimeoutError,
 )
 from kafka08.producer.kafka_config import KafkaProducerConfig, parse_acks, warn_of
-from kafka08.producer.metadata import MetadataKeeper, Topic
+from kafka08.producer.metadata import MetadataKeeper, Staleness, Topic
 from kafka08.producer.metrics import ProducerMetrics
 from kafka08.producer.partitioners import Partitioner, RoundRobin, Unkeyed, murmur2_partitioner
 from kafka08.producer.sender import Sender
@@ -114,17 +114,19 @@ class KafkaProducer:
             ordered=config.guarantee_message_order,
         )
         self._cluster = self._make_cluster(channel)
+        self._staleness = Staleness(self._runtime)
+        self._sender = self._make_sender(connect)
         self._metadata = MetadataKeeper(
             self._accumulator,
             self._cluster,
             self._runtime,
+            self._staleness,
             retry_backoff=_seconds(config.retry_backoff_ms),
             max_age=_seconds(config.metadata_max_age_ms),
             make_unkeyed=unkeyed,
             codec_of=self._codec_of,
-            updated=lambda nodes: self._sender.ensure_lanes(nodes),
+            updated=self._sender.ensure_lanes,
         )
-        self._sender = self._make_sender(connect)
         self._topics = self._metadata.topics
         self._metadata.start()
         self._sender.start()
@@ -135,7 +137,8 @@ class KafkaProducer:
         bootstrap = parse_broker_list(config.bootstrap_servers)
         options = {} if channel is None else {"channel": channel}
         return ClusterClient(
-            lambda: [*dict.fromkeys([*bootstrap, *self._cluster.known_endpoints()])],
+            bootstrap,
+            ask_known=True,
             client_id=self.client_id,
             timeout_ms=min(config.request_timeout_ms, METADATA_TIMEOUT_MS),
             runtime=self._runtime,
@@ -166,7 +169,7 @@ class KafkaProducer:
             self._metrics,
             connect=connection,
             endpoint=endpoint,
-            stale=self._metadata.request,
+            stale=self._staleness.report,
             room=self._room,
             acks=parse_acks(config.acks),
             timeout_ms=config.timeout_ms,

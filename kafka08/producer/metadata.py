@@ -36,6 +36,21 @@ class Topic:
         self.shown: list[PartitionMetadata] = []
 
 
+class Staleness:
+    """Whether the metadata is known to be stale, which wakes the loop that refreshes it."""
+
+    __slots__ = ("is_known", "wake")
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.is_known = False
+        self.wake = runtime.event()
+
+    def report(self) -> None:
+        if not self.is_known:
+            self.is_known = True
+            self.wake.set()
+
+
 class MetadataKeeper:
     """``topics`` may be read without a lock; entries are added under the accumulator's lock.
 
@@ -47,6 +62,7 @@ class MetadataKeeper:
         accumulator: Accumulator,
         cluster: ClusterClient,
         runtime: Runtime,
+        staleness: Staleness,
         *,
         retry_backoff: float,
         max_age: float,
@@ -65,11 +81,10 @@ class MetadataKeeper:
         self._codec_of = codec_of
         self._updated = updated
         self._lock = accumulator.lock
-        self._wake = runtime.event()
         self._changed = runtime.event()
         self._waiters: dict[str, int] = {}
         self._refused: dict[str, KafkaError] = {}
-        self._requested = False
+        self._staleness = staleness
         self._tried_at = float("-inf")
         self._trouble = "no broker has been asked yet"
         self._loop = Loop(runtime, "kafka-producer-metadata", self.work)
@@ -79,14 +94,8 @@ class MetadataKeeper:
 
     def ask_stop(self) -> None:
         self._loop.stopping.set()
-        self._wake.set()
+        self._staleness.wake.set()
         self._changed.set()
-
-    def request(self) -> None:
-        """Request a refresh, as the metadata is stale."""
-        if not self._requested:
-            self._requested = True
-            self._wake.set()
 
     # --- called by send
 
@@ -114,7 +123,7 @@ class MetadataKeeper:
                 if name in self._refused:
                     raise self._refused[name]
                 self._changed.clear()
-                self.request()
+                self._staleness.report()
             left = deadline - self._clock.monotonic()
             if left <= 0 or self._loop.stopping.is_set():
                 raise MetadataTimeoutError(
@@ -128,10 +137,10 @@ class MetadataKeeper:
 
     def work(self) -> None:
         """Refresh if it is due, else wait."""
-        self._wake.clear()
+        self._staleness.wake.clear()
         wait = self._due_in(self._clock.monotonic())
         if wait > 0:
-            self._wake.wait(min(wait, _LONGEST_WAIT_S))
+            self._staleness.wake.wait(min(wait, _LONGEST_WAIT_S))
         else:
             self.refresh()
 
@@ -139,7 +148,7 @@ class MetadataKeeper:
         with self._lock:
             if not self.topics and not self._waiters:
                 return _LONGEST_WAIT_S
-        if self._requested or self.refreshed_at is None:
+        if self._staleness.is_known or self.refreshed_at is None:
             return self._tried_at + self._retry_backoff - now
         return self.refreshed_at + self._max_age - now
 
@@ -147,19 +156,19 @@ class MetadataKeeper:
         """Fetch metadata once. A failure is logged and retried after the backoff."""
         with self._lock:
             names = sorted({*self.topics, *self._waiters})
-            self._requested = False
+            self._staleness.is_known = False
         self._tried_at = self._clock.monotonic()
         try:
             response = self._cluster.refresh(names)
         except (OSError, KafkaError) as error:
             self._trouble = str(error)
-            self._requested = True
+            self._staleness.is_known = True
             return
         with self._lock:
             self._take(response.topics, {broker.node_id for broker in response.brokers})
             # Only set here, not cleared: another task may request a refresh at any time.
             if self._waiters.keys() - self.topics.keys() or self._accumulator.leaderless():
-                self._requested = True
+                self._staleness.is_known = True
             self.refreshed_at = self._clock.monotonic()
         leaders = {q.leader for topic in self.topics.values() for q in topic.queues.values()}
         self._updated(leaders - {NO_LEADER})

@@ -324,7 +324,7 @@ def test_without_retries_the_error_is_the_result() -> None:
         future.result()
     with pytest.raises(NotLeaderForPartitionError):
         future.result()
-    assert driver.producer._metadata._requested
+    assert driver.producer._staleness.is_known
     assert driver.producer.metrics()["record-error-total"] == 1
 
 
@@ -515,7 +515,7 @@ def test_a_partition_without_a_leader_waits_while_others_go() -> None:
     assert going.done()
     assert not waiting.done()
     driver.producer._metadata.refresh()
-    assert driver.producer._metadata._requested  # again soon
+    assert driver.producer._staleness.is_known  # again soon
     driver.cluster.leaders[TopicPartition("t", 0)] = 0
     driver.producer._metadata.refresh()
     driver.run()
@@ -545,7 +545,7 @@ def test_metadata_is_refreshed_by_age_and_on_request() -> None:
     driver.producer.send("one", b"a")
     now = driver.now_ms / 1000
     assert keeper._due_in(now) == pytest.approx(1.0)
-    keeper.request()
+    driver.producer._staleness.report()
     assert keeper._due_in(now) == pytest.approx(0.1)
     driver.cluster.down.add(9090)
     driver.pass_time(500)

@@ -16,7 +16,12 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
 from integration.spark.support import run_until, spark_conf
+from kafka08.spark.datasource import register
 
 warnings.simplefilter("ignore")
 
@@ -26,7 +31,6 @@ LATENESS = "10 minutes"
 
 def deliveries(sales: Any, shipments: Any) -> Any:
     """The same on streams and on tables."""
-    from pyspark.sql import functions as F
 
     def events(frame: Any, quantity: str, time: str, sku: str) -> Any:
         parsed = F.from_json(F.col("value").cast("string"), EVENT).alias("e")
@@ -55,25 +59,26 @@ def write(path: Path, value: object) -> None:
     temporary.replace(path)
 
 
+class Progress(StreamingQueryListener):
+    """Writes what Spark tells of each batch to ``out``."""
+
+    def __init__(self, out: str) -> None:
+        self._out = out
+
+    def onQueryStarted(self, event: Any) -> None: ...
+
+    def onQueryProgress(self, event: Any) -> None:
+        found = event.progress
+        dropped = sum(each.numRowsDroppedByWatermark for each in found.stateOperators)
+        value = {"dropped": dropped, "watermark": found.eventTime.get("watermark", "")}
+        write(Path(self._out, f"progress-{found.batchId}"), value)
+
+    def onQueryIdle(self, event: Any) -> None: ...
+
+    def onQueryTerminated(self, event: Any) -> None: ...
+
+
 def main(checkpoint: str, out: str, brokers: str, *topics: str) -> None:
-    from pyspark.sql import SparkSession
-    from pyspark.sql.streaming.listener import StreamingQueryListener
-
-    from kafka08.spark.datasource import register
-
-    class Progress(StreamingQueryListener):
-        def onQueryStarted(self, event: Any) -> None: ...
-
-        def onQueryProgress(self, event: Any) -> None:
-            found = event.progress
-            dropped = sum(each.numRowsDroppedByWatermark for each in found.stateOperators)
-            value = {"dropped": dropped, "watermark": found.eventTime.get("watermark", "")}
-            write(Path(out, f"progress-{found.batchId}"), value)
-
-        def onQueryIdle(self, event: Any) -> None: ...
-
-        def onQueryTerminated(self, event: Any) -> None: ...
-
     def batch(frame: Any, number: int) -> None:
         write(Path(out, f"batch-{number}"), [list(row) for row in frame.collect()])
         while os.path.exists(f"{out}/hold"):
@@ -82,7 +87,7 @@ def main(checkpoint: str, out: str, brokers: str, *topics: str) -> None:
     conf = spark_conf("local[2,4]").set("spark.sql.session.timeZone", "UTC")
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     register(spark)
-    spark.streams.addListener(Progress())
+    spark.streams.addListener(Progress(out))
     source = spark.readStream.format("kafka08").option("kafka.bootstrap.servers", brokers)
     source = source.option("startingOffsets", "earliest")
     sales, shipments = (source.option("subscribe", topic).load() for topic in topics)

@@ -11,7 +11,11 @@ import sys
 import time
 import warnings
 
+from pyspark import SparkContext, StorageLevel
+from pyspark.streaming import StreamingContext
+
 from integration.spark.support import spark_conf
+from kafka08.spark.dstream import KafkaUtils
 
 warnings.simplefilter("ignore")
 
@@ -28,11 +32,6 @@ def note(path: str):  # type: ignore[no-untyped-def]
 
 
 def main(zookeeper: str, group: str, topic: str, path: str, stop: str) -> None:
-    from pyspark import SparkContext, StorageLevel
-    from pyspark.streaming import StreamingContext
-
-    from kafka08.spark.dstream import KafkaUtils
-
     sc = SparkContext(conf=spark_conf("local[2]"))
     ssc = StreamingContext(sc, 0.5)
     params = {

@@ -14,17 +14,16 @@ import time
 import warnings
 from pathlib import Path
 
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
 from integration.spark.support import run_until, spark_conf
+from kafka08.spark.datasource import register
 
 warnings.simplefilter("ignore")
 
 
 def main(checkpoint: str, out: str, brokers: str, topic: str, master: str = "local[2,4]") -> None:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql import functions as F
-
-    from kafka08.spark.datasource import register
-
     def write(frame: DataFrame, batch: int) -> None:
         row = frame.first()
         text = json.dumps({"batch": batch, "sum": row["sum"] or 0, "count": row["count"]})

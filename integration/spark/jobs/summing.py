@@ -19,7 +19,12 @@ import time
 import warnings
 from pathlib import Path
 
+from pyspark import SparkContext, TaskContext
+from pyspark.streaming import StreamingContext
+
 from integration.spark.support import spark_conf
+from kafka08.spark.dstream import KafkaUtils
+from kafka08.spark.offset_log import OffsetLog
 
 warnings.simplefilter("ignore")
 
@@ -46,8 +51,6 @@ def parent_of(pid: int) -> int:
 
 def noted(out: str):  # type: ignore[no-untyped-def]
     def each(rows):  # type: ignore[no-untyped-def]
-        from pyspark import TaskContext
-
         values = [int(value) for _, value in rows]
         context = TaskContext.get()
         if values:
@@ -88,8 +91,6 @@ def add(new: list[int], old: int | None) -> int:
 
 
 def die_when_told(out: str) -> None:
-    from kafka08.spark.offset_log import OffsetLog
-
     real = OffsetLog.write
 
     def logged(self, batch_ms, ranges):  # type: ignore[no-untyped-def]
@@ -108,11 +109,6 @@ def main(
     master: str = "local[2,4]",
     seconds: str = "1",
 ) -> None:
-    from pyspark import SparkContext
-    from pyspark.streaming import StreamingContext
-
-    from kafka08.spark.dstream import KafkaUtils
-
     def create() -> StreamingContext:
         conf = spark_conf(master, streaming_kafka_maxRatePerPartition=50)
         ssc = StreamingContext(SparkContext(conf=conf), float(seconds))

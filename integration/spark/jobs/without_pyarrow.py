@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 import warnings
 
+from pyspark.sql import SparkSession
+
+from kafka08.errors import ConfigError
+from kafka08.spark.datasource import register
+from kafka08.spark.dstream import KafkaUtils, OffsetRange
+
 warnings.simplefilter("ignore")
 
 
 def main(brokers: str, topic: str) -> None:
-    from pyspark.sql import SparkSession
-
-    from kafka08.errors import ConfigError
-    from kafka08.spark.datasource import register
-    from kafka08.spark.dstream import KafkaUtils, OffsetRange
-
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     spark = builder.config("spark.driver.host", "127.0.0.1").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
