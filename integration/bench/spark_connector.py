@@ -19,7 +19,7 @@ import tempfile
 import venv
 from pathlib import Path
 
-from kafka08.message.message_set import encode_set
+from kafka08.message.sets import encode_set
 
 from integration import modern
 from integration.bench.table import Row, markdown
