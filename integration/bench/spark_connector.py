@@ -19,8 +19,6 @@ import tempfile
 import venv
 from pathlib import Path
 
-from kafka08.message.sets import encode_set
-
 from integration import modern
 from integration.bench.table import Row, markdown
 from integration.harness import (
@@ -35,6 +33,7 @@ from integration.harness import (
 )
 from integration.spark.support import missing
 from integration.wire import Wire, wait_until
+from kafka08.message.sets import encode_set
 
 VERSION = "4.0.0"
 ARTIFACTS = (

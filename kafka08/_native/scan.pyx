@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""``walk``, ``fields`` and ``messages`` of ``message.scan`` as machine code; scan.py describes them.
+"""``walk``, ``fields``, ``columns`` and ``messages`` of ``message.scan`` as machine code.
 
 No byte outside ``buffer`` is read: ``end`` and ``stop`` are checked against its length first.
 """
@@ -8,16 +8,16 @@ from array import array
 
 from cpython cimport array as c_array
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_SET_ITEM
-from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t
-from libc.string cimport memcpy
+from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memcpy, memset
 
 from kafka08.message.entry import (
     ABOVE, BAD_CRC, CUT, DISORDER, END, KEYLESS, PAUSED, SHORT, TOO_LARGE, WRAPPER,
-    Message, Walked, impossible_lengths,
+    Cells, Message, Walked, impossible_lengths,
 )
 
 cdef extern from "Python.h":
@@ -241,6 +241,122 @@ def fields(buffer, int64_t position, int64_t stop, number=None):
             position = end
         c_array.resize(rows, used * FIELDS)
         return rows
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef struct Column:
+    # in all
+    int64_t size, nulls
+    # filled as far as the row that is next
+    char *data
+    int32_t *bounds
+    uint8_t *valid
+    int32_t used
+
+
+cdef int64_t measure(
+    const uint8_t *data, int64_t position, int64_t stop, int64_t *rows, Column *cells
+) noexcept nogil:
+    """Add up the rows, and the sizes and nulls of both columns; where an entry is wrong, or -1."""
+    cdef int64_t end, at
+    cdef int32_t size, length
+    cdef int which
+    while position < stop:
+        if stop - position < KEY_AT:
+            return position
+        size = int32_at(data + position + SIZE_AT)
+        end = position + LOG_OVERHEAD + size
+        if size < MIN_MESSAGE_SIZE or end > stop:
+            return position
+        at = position + KEY_LENGTH_AT
+        for which in range(2):
+            if at + 4 > end:
+                return position
+            length = int32_at(data + at)
+            at += 4
+            if length < 0:
+                cells[which].nulls += 1
+                continue
+            if at + length > end:
+                return position
+            cells[which].size += length
+            at += length
+        rows[0] += 1
+        position = end
+    return -1
+
+
+cdef void gather(
+    const uint8_t *data, int64_t position, int64_t rows, int64_t *offsets, Column *cells,
+    bint numbered, int64_t number,
+) noexcept nogil:
+    """Fill both columns and the offsets from entries that were measured."""
+    cdef int64_t row
+    cdef int32_t length
+    cdef const uint8_t *at
+    cdef Column *column
+    cdef int which
+    for row in range(rows):
+        offsets[row] = number + row if numbered else int64_at(data + position)
+        at = data + position + KEY_LENGTH_AT
+        for which in range(2):
+            column = cells + which
+            length = int32_at(at)
+            at += 4
+            if not column.bounds:
+                continue
+            if length >= 0:
+                memcpy(column.data + column.used, at, length)
+                column.used += length
+                at += length
+                if column.valid:
+                    column.valid[row >> 3] |= 1 << (row & 7)
+            column.bounds[row + 1] = column.used
+        position += LOG_OVERHEAD + int32_at(data + position + SIZE_AT)
+
+
+cdef allocate(Column *column, int64_t rows):
+    """The Cells of ``column``, still to be filled; None if all are null."""
+    if column.nulls == rows:
+        return None
+    bounds = PyBytes_FromStringAndSize(NULL, 4 * (rows + 1))
+    data = PyBytes_FromStringAndSize(NULL, column.size)
+    column.bounds = <int32_t *>PyBytes_AS_STRING(bounds)
+    column.bounds[0] = 0
+    column.data = PyBytes_AS_STRING(data)
+    valid = None
+    if column.nulls:
+        valid = PyBytes_FromStringAndSize(NULL, (rows + 7) // 8)
+        column.valid = <uint8_t *>PyBytes_AS_STRING(valid)
+        memset(column.valid, 0, (rows + 7) // 8)
+    return new(Cells, (bounds, data, valid))
+
+
+def columns(buffer, int64_t position, int64_t stop, number=None):
+    cdef bint numbered = number is not None
+    cdef int64_t first = or_none(number, 0)
+    cdef int64_t rows = 0, wrong
+    cdef Py_buffer view
+    cdef Column cells[2]
+    cdef int64_t *offsets
+    memset(cells, 0, sizeof(cells))
+    PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+    try:
+        if position < 0 or stop > view.len:
+            raise IndexError(f"{position} to {stop} of {view.len} bytes")
+        if stop - position > INT32_MAX:
+            raise OverflowError(f"{stop - position} bytes are too much for a column")
+        with nogil:
+            wrong = measure(<const uint8_t *>view.buf, position, stop, &rows, cells)
+        if wrong >= 0:
+            raise impossible_lengths(wrong)
+        numbers_of_rows = PyBytes_FromStringAndSize(NULL, 8 * rows)
+        offsets = <int64_t *>PyBytes_AS_STRING(numbers_of_rows)
+        keys, values = allocate(cells, rows), allocate(cells + 1, rows)
+        with nogil:
+            gather(<const uint8_t *>view.buf, position, rows, offsets, cells, numbered, first)
+        return numbers_of_rows, keys, values
     finally:
         PyBuffer_Release(&view)
 

@@ -95,6 +95,19 @@ class Walked(NamedTuple):
     ended: int
 
 
+class Cells(NamedTuple):
+    """The keys or values of some messages in one piece, laid out as Apache Arrow's binary arrays.
+
+    The cell in row ``i`` is ``data`` from ``bounds[i]`` to ``bounds[i + 1]``. ``bounds`` holds one
+    int32 more than there are rows, in the machine's byte order. ``valid`` has a bit for each row,
+    the lowest of a byte first, which is 0 for a null; it is None if there are no nulls.
+    """
+
+    bounds: bytes
+    data: bytes
+    valid: bytes | None
+
+
 def encode_entry(key: bytes | None, value: bytes | None, offset: int = 0, codec: int = 0) -> bytes:
     """The bytes of one entry with magic 0; its attributes contain only ``codec``."""
     body = b"".join(

@@ -1,10 +1,11 @@
 """The walk over log entries, which all other modules use to read entries.
 
 ``walk`` passes over a stretch of entries, makes the requested checks, may number the entries, and
-returns where and why it stopped. ``fields`` and ``messages`` read the contents of a stretch that a
-walk has passed. ``entries`` yields top-level entries one at a time. ``FileWalk`` walks over a file.
+returns where and why it stopped. ``fields``, ``columns`` and ``messages`` read the contents of a
+stretch that a walk has passed. ``iter_entries`` yields top-level entries one at a time.
+``FileWalk`` walks over a file.
 
-The three functions over stretches have a compiled twin, ``kafka08._native.scan``, which replaces
+The four functions over stretches have a compiled twin, ``kafka08._native.scan``, which replaces
 them if it was built. It does not create a Python object per entry. Does not know codecs.
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -43,6 +44,7 @@ from kafka08.message.entry import (
     TOO_LARGE,
     WRAPPER,
     BytesLike,
+    Cells,
     Entry,
     Message,
     Walked,
@@ -168,6 +170,37 @@ def fields(buffer: BytesLike, position: int, stop: int, number: int | None = Non
     return rows
 
 
+def columns(
+    buffer: BytesLike, position: int, stop: int, number: int | None = None
+) -> tuple[bytes, Cells | None, Cells | None]:
+    """The offsets, keys and values in a stretch of whole plain entries.
+
+    Offsets are int64 in the machine's byte order, counted from ``number`` if that is given. A
+    column without any cell is None. Raises InvalidMessageError for impossible lengths, and
+    OverflowError for a stretch of 2 GiB.
+    """
+    view = memoryview(buffer)
+    rows = fields(view, position, stop, number)
+    found = [_cells(view, rows[at::FIELDS], rows[at + 1 :: FIELDS]) for at in (1, 3)]
+    return rows[0::FIELDS].tobytes(), found[0], found[1]
+
+
+def _cells(view: memoryview, starts: Sequence[int], ends: Sequence[int]) -> Cells | None:
+    """Those from ``starts`` to ``ends``; the end of a null is negative."""
+    if all(end < 0 for end in ends):
+        return None
+    bounds = array("i", [0])
+    valid = bytearray((len(starts) + 7) // 8)
+    parts = []
+    for row, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        if end >= 0:
+            valid[row >> 3] |= 1 << (row & 7)
+            parts.append(view[start:end])
+        bounds.append(bounds[-1] + max(end - start, 0))
+    is_full = len(parts) == len(starts)
+    return Cells(bounds.tobytes(), b"".join(parts), None if is_full else bytes(valid))
+
+
 def messages(
     buffer: BytesLike, position: int, stop: int, codec: int = 0, number: int | None = None
 ) -> list[Message]:
@@ -185,13 +218,14 @@ def messages(
     return found
 
 
-plain_walk, plain_fields, plain_messages = walk, fields, messages
+plain_walk, plain_fields, plain_columns, plain_messages = walk, fields, columns, messages
 try:
     native: Any = import_module("kafka08._native.scan")
 except ImportError:
     native = None
 else:
     walk, fields, messages = native.walk, native.fields, native.messages
+    columns = native.columns
 
 
 def iter_fields(

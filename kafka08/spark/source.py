@@ -49,20 +49,10 @@ def run(options: SourceOptions, partition: InputPartition) -> Iterator[pa.Record
     task: Task = partition.value
     context = TaskContext.get()
     first = context is None or context.attemptNumber() == 0
-    for batch in read_range(options, task.wanted, task.leader if first else None):
-        yield timed(batch, task.planned_ms)
-
-
-def timed(batch: pa.RecordBatch, planned_ms: int) -> pa.RecordBatch:
-    """With the moment of planning in the column ``timestamp``.
-
-    Messages have no time of their own. Were the column null, ``withWatermark("timestamp")`` would
-    drop all rows without a word.
-    """
-    place = batch.schema.get_field_index("timestamp")
-    field = batch.schema.field(place)
-    moment = pa.scalar(planned_ms * 1000, pa.int64()).cast(field.type)
-    return batch.set_column(place, field, pa.repeat(moment, batch.num_rows))
+    # Messages have no time of their own. Were the column null, ``withWatermark("timestamp")`` would
+    # drop all rows without a word.
+    leader = task.leader if first else None
+    yield from read_range(options, task.wanted, leader, timestamp_ms=task.planned_ms)
 
 
 class BatchReader(DataSourceReader):

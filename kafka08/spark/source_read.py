@@ -29,16 +29,20 @@ def read_range(
     wanted: Range,
     leader: Broker | None = None,
     *,
+    timestamp_ms: int,
     reader: RangeReader | None = None,
     offsets: OffsetReader | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """One batch a fetch. Raises what RangeReader raises; with ``fail_on_data_loss`` false, what
-    is lost is warned of and left out."""
+    """One batch a fetch, with ``timestamp_ms`` as the time of its messages.
+
+    Raises what RangeReader raises; with ``fail_on_data_loss`` false, what is lost is warned of and
+    left out.
+    """
     position = wanted.start
 
     def decode(data: Any, part: Range) -> tuple[pa.RecordBatch | None, int | None]:
         nonlocal position
-        found, following = record_batch(data, part)
+        found, following = record_batch(data, part, timestamp_ms)
         position = max(position, following or 0)
         return found, following
 

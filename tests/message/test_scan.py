@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 import zlib
+from array import array
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,8 @@ WALKS = [
 every_walk = pytest.mark.parametrize("walk", WALKS)
 
 ONE = encode_entry(b"k", b"value", 10)
-THREE = ONE + encode_entry(None, b"x" * 50, 11) + encode_entry(b"key", None, 15)
+LAST = encode_entry(b"key", None, 15)
+THREE = ONE + encode_entry(None, b"x" * 50, 11) + LAST
 GZIP = encode_entry(None, b"not looked into", 12, 1)
 
 
@@ -171,6 +173,7 @@ def test_machine_code_finds_the_same_messages(data, number):
     stop = scan.walk(data, 0, len(data)).stop
     for one, other in (
         (scan.native.fields, scan.plain_fields),
+        (scan.native.columns, scan.plain_columns),
         (lambda *args: scan.native.messages(*args[:3], 2, args[3]), None),
     ):
         twin = other or (lambda *args: scan.plain_messages(*args[:3], 2, args[3]))
@@ -182,6 +185,40 @@ def test_machine_code_finds_the_same_messages(data, number):
             assert str(found.value) == str(error)
         else:
             assert one(data, 0, stop, number) == wanted
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        pytest.param(scan.plain_columns, id="plain"),
+        pytest.param(scan.native and scan.native.columns, id="native", marks=needs_native),
+    ],
+)
+def test_columns_are_laid_out_as_arrow_has_them(columns):
+    offsets, keys, values = columns(THREE, 0, len(THREE))
+    assert array("q", offsets).tolist() == [10, 11, 15]
+    assert array("i", keys.bounds).tolist() == [0, 1, 1, 4]
+    assert (keys.data, keys.valid) == (b"kkey", b"\x05")
+    assert array("i", values.bounds).tolist() == [0, 5, 55, 55]
+    assert (values.data, values.valid) == (b"value" + b"x" * 50, b"\x03")
+
+    offsets, keys, values = columns(THREE, len(ONE), len(THREE) - len(LAST), 2**40)
+    assert array("q", offsets).tolist() == [2**40]
+    assert keys is None
+    assert values == (array("i", [0, 50]).tobytes(), b"x" * 50, None)
+    assert columns(THREE, 5, 5) == (b"", None, None)
+
+
+@needs_native
+def test_machine_code_reads_nothing_outside_the_buffer():
+    for read in (scan.native.fields, scan.native.columns, scan.native.messages):
+        for start, stop in ((-1, len(THREE)), (0, len(THREE) + 1)):
+            with pytest.raises(IndexError):
+                read(THREE, start, stop)
+    for cut in range(1, len(THREE)):
+        if cut not in (len(ONE), len(THREE) - len(LAST)):
+            with pytest.raises(InvalidMessageError):
+                scan.native.columns(THREE[:cut], 0, cut)
 
 
 @pytest.mark.parametrize(

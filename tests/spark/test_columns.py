@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,8 @@ from kafka08.message.sets import encode_set, iter_messages
 from kafka08.spark.columns import SCHEMA, record_batch
 from kafka08.spark.planner import Range
 
+TIME = datetime(2015, 10, 2, 12, 30, 1, 234000, timezone.utc)
+MOMENT = int(TIME.timestamp() * 1000)
 EVERYTHING = Range("t", 3, 0, 1 << 60)
 cells = st.none() | st.binary(max_size=40)
 runs = st.builds(lambda pair, count: [pair] * count, st.tuples(cells, cells), st.integers(1, 40))
@@ -28,7 +32,7 @@ def stored(parts: list[tuple[list[tuple[bytes | None, bytes | None]], int]], bas
 
 
 def rows(data: bytes, wanted: Range = EVERYTHING) -> list[tuple[object, ...]]:
-    batch, _ = record_batch(data, wanted)
+    batch, _ = record_batch(data, wanted, MOMENT)
     if batch is None:
         return []
     batch.validate(full=True)
@@ -43,12 +47,12 @@ def test_columns_hold_what_messages_do(parts, base, low, length, cut) -> None:
     wanted = Range("t", 3, base + low, base + low + length)
     messages = list(iter_messages(data))
     expected = [
-        (each.key, each.value, "t", 3, each.offset, None, -1)
+        (each.key, each.value, "t", 3, each.offset, TIME, -1)
         for each in messages
         if wanted.start <= each.offset < wanted.end
     ]
     assert rows(bytearray(data), wanted) == expected
-    _, following = record_batch(data, wanted)
+    _, following = record_batch(data, wanted, MOMENT)
     assert following == (messages[-1].offset + 1 if messages else None)
 
 
@@ -71,4 +75,4 @@ def test_a_flipped_bit_is_found(codec: int, count: int) -> None:
     data = bytearray(encode_set([(None, b"value")] * count, codec))
     data[-1] ^= 1
     with pytest.raises(InvalidMessageError):
-        record_batch(data, EVERYTHING)
+        record_batch(data, EVERYTHING, MOMENT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,7 +17,6 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, Read
 from kafka08.common import TopicPartition
 from kafka08.errors import ConfigError, UnknownTopicOrPartitionError
 from kafka08.message.sets import encode_set
-from kafka08.spark.columns import record_batch
 from kafka08.spark.errors import (
     DataLossError,
     EndedEarlyError,
@@ -26,7 +26,7 @@ from kafka08.spark.errors import (
 from kafka08.spark.offsets import OffsetReader
 from kafka08.spark.planner import Range
 from kafka08.spark.reader import RangeReader
-from kafka08.spark.source import StreamReader, timed
+from kafka08.spark.source import StreamReader
 from kafka08.spark.source_options import SourceOptions
 from kafka08.spark.source_plan import SourcePlanner, from_json, to_json
 from kafka08.spark.source_read import read_range
@@ -239,13 +239,8 @@ def test_rows_have_the_time_of_their_planning(cluster: FakeCluster) -> None:
     (task,) = stream.partitions({"t": {"0": 0, "1": 30}}, {"t": {"0": 10, "1": 30}})
     planned = clock.millis()
     assert task.value.planned_ms == planned
-    batch, _ = record_batch(cluster.logs[T], task.value.wanted)
-    assert batch is not None
-    found = timed(batch, planned)
-    assert found.schema.equals(batch.schema)
-    moments = found.column("timestamp").cast(pa.int64()).to_pylist()
-    assert moments == [planned * 1000] * 10
-    assert found.drop_columns("timestamp").equals(batch.drop_columns("timestamp"))
+    (batch,) = read(cluster, task.value.wanted, planned)
+    assert batch.column("timestamp").cast(pa.int64()).to_pylist() == [planned * 1000] * 10
     clock.now -= 60  # type: ignore[attr-defined]
     (later,) = stream.partitions({"t": {"0": 0, "1": 30}}, {"t": {"0": 10, "1": 30}})
     assert later.value.planned_ms == planned, "or a watermark would drop the rows as late"
@@ -254,12 +249,21 @@ def test_rows_have_the_time_of_their_planning(cluster: FakeCluster) -> None:
 # --- on executors
 
 
-def values(cluster: FakeCluster, wanted: Range, options: SourceOptions = OPTIONS) -> list[int]:
-    runtime = FakeRuntime()
-    settings: Any = {"retries": 1, "backoff_ms": 100, "runtime": runtime, "cluster": cluster}
-    found = read_range(
-        options, wanted, reader=RangeReader([], **settings), offsets=OffsetReader([], **settings)
+def read(
+    cluster: FakeCluster, wanted: Range, timestamp_ms: int = 0, options: SourceOptions = OPTIONS
+) -> Iterator[pa.RecordBatch]:
+    settings: Any = {"retries": 1, "backoff_ms": 100, "runtime": FakeRuntime(), "cluster": cluster}
+    return read_range(
+        options,
+        wanted,
+        timestamp_ms=timestamp_ms,
+        reader=RangeReader([], **settings),
+        offsets=OffsetReader([], **settings),
     )
+
+
+def values(cluster: FakeCluster, wanted: Range, options: SourceOptions = OPTIONS) -> list[int]:
+    found = read(cluster, wanted, options=options)
     return [int(value) for batch in found for value in batch.column("value").to_pylist()]
 
 
@@ -285,7 +289,7 @@ def test_a_message_larger_than_any_fetch_is_an_error(cluster: FakeCluster) -> No
     reader = RangeReader([], fetch_bytes=100, max_fetch_bytes=200, cluster=cluster)
     text = r"offset 0 of t-0 \[0, 1\) is larger than 200 bytes: raise fetch\.message\.max\.bytes"
     with pytest.raises(MessageTooLargeForFetchError, match=text):
-        list(read_range(options, Range("t", 0, 0, 1), reader=reader))
+        list(read_range(options, Range("t", 0, 0, 1), timestamp_ms=0, reader=reader))
 
 
 def test_a_range_beyond_the_log(cluster: FakeCluster) -> None:
