@@ -135,7 +135,7 @@ class BrokerSender:
 
 
 class ControllerChannelManager:
-    """The senders of one reign. ``connect(broker)`` creates a connection that is not open yet."""
+    """The senders of one term. ``connect(broker)`` creates a connection that is not open yet."""
 
     def __init__(
         self,

@@ -1,22 +1,25 @@
 """The controller module of every broker: election, and the one loop that owns all state.
 
 Mirrors kafka.controller.KafkaController with kafka.server.ZookeeperLeaderElector. Watches,
-answers, timers and callers only enqueue; one task handles the events in turn. ``reign`` does the
-work of the active controller. An error that may leave an operation half done (ZooKeeper does not
-answer within a call's limit, the epoch is lost) ends the reign. The next one reads all state again.
+answers, timers and callers only enqueue; one task handles the events in turn.
+``active_controller`` does the work. An error that may leave an operation half done (ZooKeeper does
+not answer within a call's limit, the epoch is lost) ends the term. The next one reads all state
+again.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from kafka08.common import Broker, TopicPartition
 from kafka08.config import BrokerConfig
-from kafka08.controller import events
+from kafka08.controller import events, log_ends
+from kafka08.controller.active_controller import ActiveController
 from kafka08.controller.channels import Connection
-from kafka08.controller.reign import FetchLeo, Reign
+from kafka08.controller.log_ends import FetchLogEnds
 from kafka08.errors import KafkaError, StaleControllerEpochError, UnknownError
 from kafka08.network.channel import Channel
 from kafka08.runtime import Empty, Runtime, Task
@@ -63,8 +66,8 @@ class _Reply:
 class Controller:
     """One per broker. ``start``, ``stop``; the server reports ended sessions.
 
-    ``fetch_leo(broker, partition)`` asks a broker for the log end of its replica. With it an
-    unclean election chooses the longest log. ``connect(broker)`` creates connections.
+    ``connect(broker)`` creates connections. ``fetch_log_ends(broker, partitions)`` asks a broker
+    for the log ends of its replicas, so that an unclean election chooses the longest log.
     """
 
     def __init__(
@@ -74,22 +77,22 @@ class Controller:
         runtime: Runtime,
         *,
         broker: Broker,
-        fetch_leo: FetchLeo | None = None,
         connect: Callable[[Broker], Connection] | None = None,
+        fetch_log_ends: FetchLogEnds | None = None,
     ) -> None:
         self.broker = broker
         self.controller_id = election.NO_CONTROLLER
         self._config = config
         self._zk = zk
         self._runtime = runtime
-        self._fetch_leo = fetch_leo
         self._connect = connect or self._channel
+        self._fetch_log_ends = fetch_log_ends or partial(log_ends.fetch_log_ends, runtime)
         self._prefix = f"[Controller {broker.id}]: "
         self._queue = runtime.queue()
         self._election_watches = WatchSet(zk, self._queue.put)
-        self._reign_watches = WatchSet(zk, self._queue.put)
-        self._reign: Reign | None = None
-        self._reigns = 0
+        self._term_watches = WatchSet(zk, self._queue.put)
+        self._active: ActiveController | None = None
+        self._terms = 0
         self._ready = False
         self._sessions_lost = 0
         self._sessions_handled = 0
@@ -120,13 +123,13 @@ class Controller:
     @property
     def is_active(self) -> bool:
         """Whether this broker is the controller and has taken over."""
-        return self._reign is not None and self._ready
+        return self._active is not None and self._ready
 
     @property
     def epoch(self) -> int:
-        """The epoch of our reign; 0 if this broker is not the controller."""
-        reign = self._reign
-        return 0 if reign is None else reign.context.epoch
+        """The epoch of our term; 0 if this broker is not the controller."""
+        active = self._active
+        return 0 if active is None else active.context.epoch
 
     def session_expired(self) -> None:
         """Our ZooKeeper session ended and a new one has replaced it. Only enqueues.
@@ -135,9 +138,9 @@ class Controller:
         events in the queue.
         """
         self._sessions_lost += 1
-        reign = self._reign
-        if reign is not None:
-            reign.halt()
+        active = self._active
+        if active is not None:
+            active.halt()
         self._wake.set()
         self._queue.put(events.SessionExpired())
 
@@ -177,7 +180,7 @@ class Controller:
             self._shut_down()
         elif isinstance(event, events.SessionExpired):
             self._sessions_handled += 1
-            self._end_reign()
+            self._resign()
             if not self._fenced:
                 session_logger.info(
                     "[SessionExpirationListener on %d], ZK expired; shut down all controller "
@@ -198,7 +201,7 @@ class Controller:
     def _await_zookeeper(self) -> bool:
         """Hold the event until ZooKeeper is connected; False if the event has become void.
 
-        A lost connection alone does not end a reign.
+        A lost connection alone does not end a term.
         """
         while not self._fenced and not self._zk.connected:
             if self._wake.wait(RETRY_SECONDS):
@@ -210,26 +213,26 @@ class Controller:
             event.reply.fail(_moved())
 
     def _guarded(self, event: Any) -> None:
-        """Handle ``event``; end the reign if the outcome is uncertain."""
+        """Handle ``event``; end the term if the outcome is uncertain."""
         try:
             self._handle(event)
         except SessionExpiredError:
             # The event for it follows.
-            self._end_reign()
+            self._resign()
         except ZkClosedError:
-            self._end_reign()
+            self._resign()
             logger.info("%sZooKeeper client closed; the controller stops working", self._prefix)
         except ZkConnectionError as error:
             logger.warning("%sNo answer from ZooKeeper (%s); resigning", self._prefix, error)
-            self._end_reign()
+            self._resign()
             self._retry = True
         except StaleControllerEpochError as error:
             logger.warning("%s%s", self._prefix, error)
-            self._end_reign()
+            self._resign()
             self._retry = True
         except Exception:
             logger.exception("%sError while handling %s", self._prefix, type(event).__name__)
-            self._retry = self._reign is None
+            self._retry = self._active is None
         finally:
             # A reply that was given already is not replaced.
             self._refuse(event)
@@ -239,17 +242,17 @@ class Controller:
             self._controlled_shutdown(event)
         elif isinstance(event, events.Startup | events.ControllerChanged):
             self._elect()
-        elif self._reign is not None:
-            self._reign.handle(event)
-        if self._reign is not None and self._queue.empty():
-            self._reign.work_on_deletions()
+        elif self._active is not None:
+            self._active.handle(event)
+        if self._active is not None and self._queue.empty():
+            self._active.work_on_deletions()
 
     def _controlled_shutdown(self, event: events.ControlledShutdown) -> None:
-        if self._reign is None:
+        if self._active is None:
             event.reply.fail(_moved())
             return
         try:
-            event.reply.give(self._reign.controlled_shutdown(event.broker_id))
+            event.reply.give(self._active.controlled_shutdown(event.broker_id))
         except UnknownError as error:
             event.reply.fail(error)
 
@@ -261,19 +264,19 @@ class Controller:
         election.watch_controller(self._election_watches, events.ControllerChanged())
         outcome = election.read_controller(self._zk)
         # One read decides both. If the node vanished between two reads, it would be created again
-        # for a reign that another broker may have succeeded meanwhile.
-        if self._reign is not None and not outcome.is_ours:
-            self._end_reign()
+        # for a term that another broker may have succeeded meanwhile.
+        if self._active is not None and not outcome.is_ours:
+            self._resign()
         if outcome.leader == election.NO_CONTROLLER:
             outcome = election.elect(self._zk, self.broker.id, self._runtime.clock)
         if outcome.leader not in (self.controller_id, election.NO_CONTROLLER):
             elector_logger.info("New leader is %d", outcome.leader)
         self.controller_id = outcome.leader
-        if outcome.is_ours and self._reign is None:
+        if outcome.is_ours and self._active is None:
             self._fail_over()
 
     def _fail_over(self) -> None:
-        """Begin a reign. If that fails, wait a moment so that another broker can be elected."""
+        """Begin a term. If that fails, wait a moment so that another broker can be elected."""
         logger.info(
             "%sBroker %d starting become controller state transition",
             *(self._prefix, self.broker.id),
@@ -284,19 +287,19 @@ class Controller:
                 "%sController %d incremented epoch to %d",
                 *(self._prefix, self.broker.id, epoch.epoch),
             )
-            self._reigns += 1
-            self._reign = Reign(
-                self._reigns,
+            self._terms += 1
+            self._active = ActiveController(
+                self._terms,
                 epoch,
                 self._config,
                 self._zk,
-                self._reign_watches,
+                self._term_watches,
                 self._runtime,
                 self._connect,
                 self._queue.put,
-                self._fetch_leo,
+                self._fetch_log_ends,
             )
-            self._reign.start()
+            self._active.start()
             self._ready = True
         except (SessionExpiredError, ZkConnectionError):
             raise
@@ -304,29 +307,29 @@ class Controller:
             elector_logger.exception(
                 "Error while electing or becoming leader on broker %d", self.broker.id
             )
-            self._end_reign()
+            self._resign()
             election.resign(self._zk)
             self._stopping.wait(RETRY_SECONDS)
             self._retry = True
 
-    def _end_reign(self) -> None:
-        """End this broker's reign locally. May be repeated."""
-        reign, self._reign, self._ready = self._reign, None, False
-        if reign is not None:
-            reign.stop()
+    def _resign(self) -> None:
+        """End this broker's term locally. May be repeated."""
+        active, self._active, self._ready = self._active, None, False
+        if active is not None:
+            active.stop()
             # Halted senders do not send, so a slow one need not delay the election.
-            reign.join(JOIN_SECONDS)
+            active.join(JOIN_SECONDS)
             logger.info("%sController resigned", self._prefix)
 
     def _shut_down(self) -> None:
-        reign = self._reign
+        active = self._active
         self._finished = True
-        self._end_reign()
+        self._resign()
         self._election_watches.clear()
-        self._reign_watches.clear()
+        self._term_watches.clear()
         epoch = None
-        if reign is not None:
-            epoch = election.Epoch(reign.context.epoch, reign.context.epoch_zk_version)
+        if active is not None:
+            epoch = election.Epoch(active.context.epoch, active.context.epoch_zk_version)
         try:
             if self._zk.connected:
                 election.resign(self._zk, epoch)

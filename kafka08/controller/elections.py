@@ -30,6 +30,10 @@ class LeaderElectionNotNeededError(StateChangeFailedError):
     java_class = "kafka.common.LeaderElectionNotNeededException"
 
 
+class LogEndsUnknownError(StateChangeFailedError):
+    """An unclean election must wait until the replicas have told their log ends."""
+
+
 class Election(NamedTuple):
     """The state to write, and the brokers that must get it by LeaderAndIsr."""
 

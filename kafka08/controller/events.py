@@ -1,8 +1,8 @@
 """The events of the controller's queue.
 
 Watch events do not carry data: the handler reads the whole node again and arms the watch again,
-so merged and repeated events are harmless. ``reign`` counts the elections this broker won; events
-of an earlier reign are dropped. The classes are not tuples: tuples of different classes can be
+so merged and repeated events are harmless. ``term`` counts the elections this broker won; events
+of an earlier term are dropped. The classes are not tuples: tuples of different classes can be
 equal, and the events of lost watches are distinguished by equality.
 """
 
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka08.common import TopicPartition
+from kafka08.controller.log_ends import Ends
 
 
 @dataclass(frozen=True)
@@ -36,49 +37,49 @@ class ControllerChanged:
 
 @dataclass(frozen=True)
 class BrokerIdsChanged:
-    reign: int
+    term: int
 
 
 @dataclass(frozen=True)
 class OfflineReplicasChanged:
     """A broker reported the replicas on its failed or full disks, or that they are back."""
 
-    reign: int
+    term: int
 
 
 @dataclass(frozen=True)
 class TopicsChanged:
-    reign: int
+    term: int
 
 
 @dataclass(frozen=True)
 class PartitionsChanged:
     """The node of a topic, which holds its assignment, changed or was deleted."""
 
-    reign: int
+    term: int
     topic: str
 
 
 @dataclass(frozen=True)
 class DeleteTopicsChanged:
-    reign: int
+    term: int
 
 
 @dataclass(frozen=True)
 class ReassignmentChanged:
-    reign: int
+    term: int
 
 
 @dataclass(frozen=True)
 class PreferredElectionChanged:
-    reign: int
+    term: int
 
 
 @dataclass(frozen=True)
 class IsrChanged:
     """The state of a partition being reassigned changed."""
 
-    reign: int
+    term: int
     partition: TopicPartition
 
 
@@ -86,24 +87,34 @@ class IsrChanged:
 class IsrChangesAnnounced:
     """Leaders changed isrs and listed the partitions."""
 
-    reign: int
+    term: int
 
 
 @dataclass(frozen=True)
 class StopReplicaAnswered:
     """A broker answered a StopReplica request that deletes."""
 
-    reign: int
+    term: int
     broker_id: int
     partitions: tuple[TopicPartition, ...]
     failed: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True)
+class LogEndsFetched:
+    """Replicas told their log ends, or failed to: for unclean elections. ``number`` is that of the
+    question."""
+
+    term: int
+    number: int
+    ends: Ends
+
+
+@dataclass(frozen=True)
 class RebalanceDue:
     """It is time to check for leaders that are not the preferred replicas."""
 
-    reign: int
+    term: int
 
 
 @dataclass(frozen=True)
@@ -114,7 +125,7 @@ class ControlledShutdown:
     reply: Any
 
 
-ReignEvent = (
+TermEvent = (
     BrokerIdsChanged
     | OfflineReplicasChanged
     | TopicsChanged
@@ -125,5 +136,6 @@ ReignEvent = (
     | IsrChanged
     | IsrChangesAnnounced
     | StopReplicaAnswered
+    | LogEndsFetched
     | RebalanceDue
 )

@@ -8,12 +8,14 @@ others continue. The caller handles ZooKeeper errors and a lost controllership.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 
 from kafka08.common import TopicPartition
 from kafka08.controller import elections
 from kafka08.controller.batch import TRACE, ControllerBrokerRequestBatch, Outgoing
 from kafka08.controller.context import ControllerContext, LeaderAndIsr, PartitionAndReplica
+from kafka08.controller.log_ends import UNKNOWN, Ends, LogEnds
 from kafka08.controller.states import (
     PARTITION_PREDECESSORS,
     PartitionState,
@@ -27,15 +29,14 @@ state_change_logger = logging.getLogger("state.change.logger")
 
 # Elects for a partition, given the state just read. Raises StateChangeFailedError.
 Rule = Callable[[TopicPartition, LeaderAndIsr], elections.Election]
-FetchLeo = Callable[[int, TopicPartition], int | None]
 
 
 class PartitionStateMachine:
     """Transitions of partitions.
 
-    ``send`` queues requests. ``unclean_allowed(topic)`` reads the configuration.
-    ``fetch_leo(broker_id, partition)``, if given, asks a replica for its log end, so that an
-    unclean election chooses the longest log instead of the first replica.
+    ``send`` queues requests. ``unclean_allowed(topic)`` reads the configuration. ``log_ends`` asks
+    the replicas of partitions that need an unclean election: the caller elects again, with
+    ``rule_by_log_ends``, when they have answered.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class PartitionStateMachine:
         send: Callable[[list[Outgoing]], None],
         controller_id: int,
         unclean_allowed: Callable[[str], bool],
-        fetch_leo: FetchLeo | None = None,
+        log_ends: LogEnds,
     ) -> None:
         self._context = context
         self._store = store
@@ -54,7 +55,7 @@ class PartitionStateMachine:
         self._send = send
         self._id = controller_id
         self._unclean_allowed = unclean_allowed
-        self._fetch_leo = fetch_leo
+        self._log_ends = log_ends
 
     def startup(self) -> None:
         """At failover: set the state of every partition, then try to bring all online."""
@@ -105,7 +106,7 @@ class PartitionStateMachine:
             "partitions %s",
             self._id,
             target,
-            ",".join(map(str, partitions)),
+            _csv(partitions),
         )
         self._batch.clear()
         legal = [partition for partition in partitions if self._check(partition, target)]
@@ -188,6 +189,7 @@ class PartitionStateMachine:
         pending = list(partitions)
         remembered = self._remembered(pending)
         states: dict[TopicPartition, LeaderAndIsr] = {}
+        undecided: list[TopicPartition] = []
         while pending:
             unknown = [p for p in pending if p not in remembered and p not in states]
             states.update(self._store.states(unknown))
@@ -203,6 +205,8 @@ class PartitionStateMachine:
                     elif isinstance(error, elections.LeaderElectionNotNeededError):
                         self._context.leadership[partition] = states[partition]
                         self._mark(partition, PartitionState.ONLINE)
+                    elif isinstance(error, elections.LogEndsUnknownError):
+                        undecided.append(partition)
                     else:
                         self._failed(partition, PartitionState.ONLINE, error)
             written, states = self._store.write_states(
@@ -212,6 +216,21 @@ class PartitionStateMachine:
                 self._elected(partition, state, outcomes[partition])
             pending = [*again, *(p for p in outcomes if p not in written)]
             remembered = {}
+        if undecided:
+            self._ask_for_log_ends(undecided)
+
+    def _ask_for_log_ends(self, partitions: Iterable[TopicPartition]) -> None:
+        context = self._context
+        hosts = {
+            partition: [
+                context.brokers[replica].broker
+                for replica in context.replicas_of(partition)
+                if replica in context.live_for(partition)
+            ]
+            for partition in partitions
+        }
+        logger.info("No broker in ISR is alive for %s: asking replicas for log ends", _csv(hosts))
+        self._log_ends.ask(hosts)
 
     def _remembered(
         self, partitions: Iterable[TopicPartition]
@@ -232,7 +251,7 @@ class PartitionStateMachine:
             logger.warning(
                 "No broker in ISR is alive for %s. Elect leader %d from live brokers %s. "
                 "There's potential data loss.",
-                *(partition, state.leader, ",".join(map(str, outcome.recipients))),
+                *(partition, state.leader, _csv(outcome.recipients)),
             )
         self._context.leadership[partition] = state
         self._batch.add_leader_and_isr(
@@ -260,6 +279,15 @@ class PartitionStateMachine:
     # The election rules, bound to the context
 
     def offline_rule(self, partition: TopicPartition, current: LeaderAndIsr) -> elections.Election:
+        return self._offline(partition, current, {})
+
+    def rule_by_log_ends(self, ends: Ends) -> Rule:
+        """``offline_rule`` that decides an unclean election by these log ends."""
+        return lambda partition, current: self._offline(partition, current, ends.get(partition, {}))
+
+    def _offline(
+        self, partition: TopicPartition, current: LeaderAndIsr, ends: Mapping[int, int]
+    ) -> elections.Election:
         context = self._context
         replicas, live = context.replicas_of(partition), context.live_for(partition)
         try:
@@ -268,16 +296,7 @@ class PartitionStateMachine:
             # The topic's configuration is read only if it is needed.
             if live.isdisjoint(replicas) or not self._unclean_allowed(partition.topic):
                 raise
-        return elections.offline(
-            current, replicas, live, context.epoch, lambda alive: self._longest(partition, alive)
-        )
-
-    def _longest(self, partition: TopicPartition, alive: tuple[int, ...]) -> int:
-        if self._fetch_leo is None or len(alive) == 1:
-            return alive[0]
-        leos = [self._fetch_leo(replica, partition) for replica in alive]
-        known = [-1 if leo is None else leo for leo in leos]
-        return alive[known.index(max(known))]
+        return elections.offline(current, replicas, live, context.epoch, partial(_longest, ends))
 
     def reassigned_rule(
         self, partition: TopicPartition, current: LeaderAndIsr
@@ -314,6 +333,17 @@ class PartitionStateMachine:
         full = {i for i in replicas if PartitionAndReplica(*partition, i) in context.full}
         live = context.live_for(partition)
         return elections.full_disks(current, replicas, live, full, context.epoch)
+
+
+def _longest(ends: Mapping[int, int], alive: tuple[int, ...]) -> int:
+    """The first of the replicas with the longest log."""
+    if len(alive) > 1 and not ends.keys() >= set(alive):
+        raise elections.LogEndsUnknownError("The log ends of its live replicas are not known")
+    return max(alive, key=lambda replica: ends.get(replica, UNKNOWN))
+
+
+def _csv(values: Iterable[object]) -> str:
+    return ",".join(map(str, values))
 
 
 def check_epoch(partition: TopicPartition, current: LeaderAndIsr, epoch: int) -> None:

@@ -61,7 +61,6 @@ from kafka08.server.hw_checkpoints import HwCheckpoints
 from kafka08.server.isr import IsrMaintenance
 from kafka08.server.log_dir_failures import LogDirFailures
 from kafka08.server.log_dirs import LogDirs
-from kafka08.server.log_end import fetch_log_end
 from kafka08.server.log_tasks import LogTasks
 from kafka08.server.offset_manager import OffsetManager
 from kafka08.server.partition_retries import PartitionRetries
@@ -149,9 +148,7 @@ class KafkaServer:
 
         server = self._bind()
         me = Broker(config.broker_id, host, config.advertised_port or server.port)
-        controller = Controller(
-            config, zk, runtime, broker=me, fetch_leo=partial(fetch_log_end, runtime)
-        )
+        controller = Controller(config, zk, runtime, broker=me)
         dispatcher = self._dispatcher(
             zk, metadata_cache, replicas, roles, retries, offsets, creator, controller
         )

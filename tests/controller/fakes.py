@@ -472,6 +472,7 @@ class Cluster:
         self.controllers: dict[int, Controller] = {}
         self.runtimes: dict[int, FakeRuntime] = {}
         self.frozen: set[int] = set()
+        self.silent = False  # while true, no broker answers questions for log ends
         self.leos: dict[tuple[int, TopicPartition], int] = {}
 
     # Brokers
@@ -490,8 +491,8 @@ class Cluster:
                 session,  # type: ignore[arg-type]
                 runtime,
                 broker=broker,
-                fetch_leo=self._fetch_leo if self.leos else None,
                 connect=lambda to: FakeConnection(self, to),
+                fetch_log_ends=self._fetch_log_ends,
             )
             self.runtimes[broker_id] = runtime
             self.sessions[broker_id] = session
@@ -516,8 +517,11 @@ class Cluster:
         if settle:
             self.settle()
 
-    def _fetch_leo(self, broker: Broker, partition: TopicPartition) -> int | None:
-        return self.leos.get((broker.id, partition))
+    def _fetch_log_ends(
+        self, broker: Broker, partitions: Sequence[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        asked = {tp: (broker.id, tp) for tp in partitions}
+        return {tp: self.leos[each] for tp, each in asked.items() if each in self.leos}
 
     @property
     def controller(self) -> Controller:
@@ -528,9 +532,9 @@ class Cluster:
 
     @property
     def context(self) -> Any:
-        reign = self.controller._reign
-        assert reign is not None
-        return reign.context
+        active = self.controller._active
+        assert active is not None
+        return active.context
 
     def settle(self) -> None:
         """Handle every event and deliver every request, except at frozen controllers."""
@@ -544,6 +548,8 @@ class Cluster:
         for broker_id, controller in list(self.controllers.items()):
             if broker_id in self.frozen:
                 continue
+            if not self.silent:
+                self.runtimes[broker_id].run("log-ends-of-")
             inbox = controller._queue
             while not inbox.empty():
                 controller.step(inbox.get())

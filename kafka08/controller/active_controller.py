@@ -1,8 +1,8 @@
 """One term of a broker as the active controller, from its election to its resignation.
 
 Mirrors what KafkaController does between onControllerFailover and onControllerResignation. A
-reign starts with an empty context and is discarded as a whole, so no state outlives it. Only the
-controller's loop calls it, so no lock is needed. Errors that end a reign (lost session, lost
+term starts with an empty context and is discarded as a whole, so no state outlives it. Only the
+controller's loop calls it, so no lock is needed. Errors that end a term (lost session, lost
 epoch, ZooKeeper not reachable) pass through to the loop.
 """
 
@@ -19,6 +19,7 @@ from kafka08.controller.batch import ControllerBrokerRequestBatch, Outgoing
 from kafka08.controller.channels import Connection, ControllerChannelManager
 from kafka08.controller.context import ControllerContext, LiveBroker, PartitionAndReplica
 from kafka08.controller.deletion import TopicDeletionManager
+from kafka08.controller.log_ends import FetchLogEnds, LogEnds
 from kafka08.controller.partitions import PartitionStateMachine
 from kafka08.controller.preferred import PreferredReplicaElection
 from kafka08.controller.reassignment import Reassignment
@@ -40,14 +41,12 @@ delete_logger = logging.getLogger("kafka.controller.PartitionStateMachine$Delete
 REBALANCE_DELAY_MS = 5000
 UNCLEAN_KEY = "unclean.leader.election.enable"
 
-FetchLeo = Callable[[Broker, TopicPartition], int | None]
 
-
-class Reign:
-    """One term as controller. ``number`` counts this broker's reigns and marks their events.
+class ActiveController:
+    """One term as controller. ``number`` counts this broker's terms and marks their events.
 
     ``post`` enqueues an event for the loop. ``connect(broker)`` creates a connection.
-    ``fetch_leo(broker, partition)`` asks a broker for a replica's log end; it may be None.
+    ``fetch_log_ends(broker, partitions)`` asks a broker for the log ends of its replicas.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class Reign:
         runtime: Runtime,
         connect: Callable[[Broker], Connection],
         post: Callable[[Any], None],
-        fetch_leo: FetchLeo | None,
+        fetch_log_ends: FetchLogEnds,
     ) -> None:
         self.number = number
         self.context = context = ControllerContext()
@@ -71,20 +70,18 @@ class Reign:
         self._post = post
         self._watches = watches
         self._scheduler = Scheduler(runtime)
-        self._fetch_leo = fetch_leo
         self._store = store = ControllerStore(zk, watches, context, runtime)
         self._channels = ControllerChannelManager(runtime, self._id, connect, self._answered)
         client_id = f"id_{self._id}-host_{config.host_name or 'null'}-port_{config.port}"
         self._batch = batch = ControllerBrokerRequestBatch(context, self._id, client_id)
         send = self._channels.send
+        self._log_ends = LogEnds(
+            runtime,
+            fetch_log_ends,
+            lambda asked, ends: post(events.LogEndsFetched(number, asked, ends)),
+        )
         self._partitions = PartitionStateMachine(
-            context,
-            store,
-            batch,
-            send,
-            self._id,
-            self._unclean_allowed,
-            self._log_end if fetch_leo is not None else None,
+            context, store, batch, send, self._id, self._unclean_allowed, self._log_ends
         )
         self._replicas = ReplicaStateMachine(context, store, batch, send, self._id)
         self._deletion = TopicDeletionManager(
@@ -114,6 +111,7 @@ class Reign:
                 store.take_isr_changes(event)
             ),
             events.StopReplicaAnswered: self._stop_replica_answered,
+            events.LogEndsFetched: self._log_ends_fetched,
             events.RebalanceDue: lambda event: self._rebalance(),
         }
 
@@ -176,7 +174,7 @@ class Reign:
         self._channels.halt()
 
     def stop(self) -> None:
-        """End the reign. May be repeated, and follow a start that failed."""
+        """End the term. May be repeated, and follow a start that failed."""
         self._channels.halt()
         self._watches.clear()
         self._scheduler.stop()
@@ -184,12 +182,13 @@ class Reign:
     def join(self, timeout: float) -> None:
         """Call after ``stop``: wait for the senders, for at most ``timeout`` seconds."""
         self._channels.join(timeout)
+        self._log_ends.join(timeout)
 
     # Events
 
-    def handle(self, event: events.ReignEvent) -> None:
-        """Handle one event. Events of another reign are dropped."""
-        if event.reign == self.number:
+    def handle(self, event: events.TermEvent) -> None:
+        """Handle one event. Events of another term are dropped."""
+        if event.term == self.number:
             self._handlers[type(event)](event)
 
     def work_on_deletions(self) -> None:
@@ -214,6 +213,19 @@ class Reign:
         self._deletion.complete(deleted)
         self._reassignment.left_deleted(deleted)
 
+    def _log_ends_fetched(self, event: events.LogEndsFetched) -> None:
+        """Decide the unclean elections that waited for these log ends, if they are still due."""
+        context = self.context
+        ends = self._log_ends.latest(event.number, event.ends)
+        waiting = [
+            partition
+            for partition in ends
+            if context.partition_states.get(partition) is PartitionState.OFFLINE
+            and not context.is_being_deleted(partition)
+        ]
+        rule = self._partitions.rule_by_log_ends(ends)
+        self._partitions.handle_state_changes(waiting, PartitionState.ONLINE, rule)
+
     # Brokers
 
     def _brokers_changed(self) -> None:
@@ -235,15 +247,15 @@ class Reign:
         for broker_id in dead | bounced:
             self._channels.remove_broker(broker_id)
         context.brokers = {i: live for i, live in current.items() if i not in bounced}
-        self._brokers_started({i: current[i] for i in new})
-        self._brokers_failed(dead | bounced)
+        self._on_broker_startup({i: current[i] for i in new})
+        self._on_broker_failure(dead | bounced)
         context.brokers = current
-        self._brokers_started({i: current[i] for i in bounced})
+        self._on_broker_startup({i: current[i] for i in bounced})
         if new or dead or bounced:
             # 0.8.2.2 does not send the other brokers the new list until their next request.
             self._send_metadata(context.live_or_shutting_down, ())
 
-    def _brokers_started(self, brokers: dict[int, LiveBroker]) -> None:
+    def _on_broker_startup(self, brokers: dict[int, LiveBroker]) -> None:
         """KafkaController.onBrokerStartup."""
         if not brokers:
             return
@@ -266,7 +278,7 @@ class Reign:
         self._reassignment.brokers_started(brokers)
         self._deletion.resume({replica.topic for replica in hosted})
 
-    def _brokers_failed(self, broker_ids: Collection[int]) -> None:
+    def _on_broker_failure(self, broker_ids: Collection[int]) -> None:
         """KafkaController.onBrokerFailure."""
         if not broker_ids:
             return
@@ -385,7 +397,7 @@ class Reign:
             "new partition replica assignment [%s]",
             *(self._id, _csv(new), _csv(gone), _csv(added)),
         )
-        self._partitions_created(added)
+        self._on_new_partition_creation(added)
 
     def _topic_vanished(self, topic: str) -> None:
         """Handle topics whose nodes were removed by hand."""
@@ -423,9 +435,9 @@ class Reign:
         added = self._load_topics([topic])
         if added:
             logger.info("%sNew partitions to be added %s", self._prefix, _csv(added))
-            self._partitions_created(added)
+            self._on_new_partition_creation(added)
 
-    def _partitions_created(self, partitions: Collection[TopicPartition]) -> None:
+    def _on_new_partition_creation(self, partitions: Collection[TopicPartition]) -> None:
         """KafkaController.onNewPartitionCreation."""
         if not partitions:
             return
@@ -485,12 +497,6 @@ class Reign:
         if text in ("true", "false"):
             return text == "true"
         return self._config.unclean_leader_election_enable
-
-    def _log_end(self, broker_id: int, partition: TopicPartition) -> int | None:
-        live = self.context.brokers.get(broker_id)
-        if live is None or self._fetch_leo is None:
-            return None
-        return self._fetch_leo(live.broker, partition)
 
 
 def _csv(values: Iterable[Any]) -> str:

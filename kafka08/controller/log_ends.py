@@ -1,0 +1,112 @@
+"""Asks brokers how long their replicas are, for unclean elections, on tasks of its own.
+
+The controller's loop does not wait: the answers come back to it as an event. Does not know
+elections.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kafka08.common import LATEST_TIME, Broker, TopicPartition
+from kafka08.errors import KafkaError
+from kafka08.network.channel import Channel
+from kafka08.protocol.schemas import (
+    DEBUG_REPLICA_ID,
+    OffsetsPartition,
+    OffsetsRequest,
+    OffsetsTopic,
+)
+from kafka08.runtime import Runtime, Task
+
+logger = logging.getLogger("kafka.controller.KafkaController")
+
+TIMEOUT_MS = 1000
+UNKNOWN = -1
+
+# partition -> broker id -> log end; UNKNOWN if the broker did not answer
+Ends = Mapping[TopicPartition, Mapping[int, int]]
+FetchLogEnds = Callable[[Broker, Sequence[TopicPartition]], Mapping[TopicPartition, int]]
+
+
+def fetch_log_ends(
+    runtime: Runtime,
+    broker: Broker,
+    partitions: Sequence[TopicPartition],
+    *,
+    channel: Callable[..., Any] = Channel,
+) -> dict[TopicPartition, int]:
+    """The log ends of ``broker``'s replicas, leaders or followers; those it does not tell within
+    a second are left out."""
+    topics: dict[str, list[OffsetsPartition]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(OffsetsPartition(partition, LATEST_TIME, 1))
+    asked = [OffsetsTopic(topic, parts) for topic, parts in topics.items()]
+    try:
+        with channel(broker.host, broker.port, timeout_ms=TIMEOUT_MS, runtime=runtime) as opened:
+            answer = opened.call(OffsetsRequest(DEBUG_REPLICA_ID, asked))
+    except (OSError, KafkaError) as error:
+        logger.warning("Broker %d does not tell its log ends: %s", broker.id, error)
+        return {}
+    return {
+        TopicPartition(topic.topic, part.partition): part.offsets[0]
+        for topic in answer.topics
+        for part in topic.partitions
+        if part.error == 0 and part.offsets
+    }
+
+
+class LogEnds:
+    """``answered(number, ends)`` is called on a task once every broker asked has answered, or
+    failed to; ``number`` counts the calls of ``ask``."""
+
+    def __init__(
+        self, runtime: Runtime, fetch: FetchLogEnds, answered: Callable[[int, Ends], None]
+    ) -> None:
+        self._runtime = runtime
+        self._fetch = fetch
+        self._answered = answered
+        self._number = 0
+        self._asked: dict[TopicPartition, int] = {}  # the number of the last call
+        self._tasks: dict[tuple[int, int], Task] = {}  # by number and broker id
+
+    def ask(self, replicas: Mapping[TopicPartition, Sequence[Broker]]) -> None:
+        """Ask the brokers that host a partition's live replicas. Does not wait."""
+        self._number = number = self._number + 1
+        self._asked.update(dict.fromkeys(replicas, number))
+        ends = {tp: {broker.id: UNKNOWN for broker in hosts} for tp, hosts in replicas.items()}
+        wanted: dict[Broker, list[TopicPartition]] = {}
+        for tp, hosts in replicas.items():
+            for broker in hosts:
+                wanted.setdefault(broker, []).append(tp)
+        waiting = set(wanted)
+
+        def work(broker: Broker) -> None:
+            try:
+                for tp, end in self._fetch(broker, wanted[broker]).items():
+                    ends[tp][broker.id] = end
+            finally:
+                self._tasks.pop((number, broker.id), None)
+                waiting.discard(broker)
+                if not waiting:
+                    self._answered(number, ends)
+
+        for broker in wanted:
+            task = self._runtime.spawn(f"log-ends-of-{broker.id}", work, broker)
+            self._tasks[number, broker.id] = task
+
+    def latest(self, number: int, ends: Ends) -> Ends:
+        """The answers about partitions that were not asked about again since."""
+        found = {tp: known for tp, known in ends.items() if self._asked.get(tp) == number}
+        for tp in found:
+            del self._asked[tp]
+        return found
+
+    def join(self, timeout: float) -> None:
+        """Wait for the tasks, which end by themselves, for at most ``timeout`` seconds."""
+        clock = self._runtime.clock
+        deadline = clock.monotonic() + timeout
+        for task in list(self._tasks.values()):
+            task.join(max(deadline - clock.monotonic(), 0))
