@@ -160,6 +160,22 @@ class NotEnoughReplicasAfterAppendError(KafkaError):
     java_class = "kafka.common.NotEnoughReplicasAfterAppendException"
 
 
+class OutOfOrderSequenceError(KafkaError):
+    """A later code: clients of 0.8 never send what it answers."""
+
+    code = 45
+    text = "A batch of an idempotent producer is not the next one"
+    java_class = "org.apache.kafka.common.errors.OutOfOrderSequenceException"
+
+
+class InvalidProducerEpochError(KafkaError):
+    """A later code, as OutOfOrderSequenceError."""
+
+    code = 47
+    text = "A newer instance of the idempotent producer exists"
+    java_class = "org.apache.kafka.common.errors.InvalidProducerEpochException"
+
+
 class ProtocolError(KafkaError):
     """The peer violated the protocol: its connection must be closed."""
 

@@ -53,6 +53,8 @@ from kafka08.server.apis.replicas import (
 )
 from kafka08.server.cleaner_tasks import CleanerTasks
 from kafka08.server.controlled_shutdown import controlled_shutdown
+from kafka08.server.coordinator.coordinator import GroupCoordinator
+from kafka08.server.coordinator.requests import GroupRequests
 from kafka08.server.dispatch import Dispatcher
 from kafka08.server.effects import Effects
 from kafka08.server.epochs import EpochCheck
@@ -126,7 +128,9 @@ class KafkaServer:
         log_tasks = LogTasks(config, runtime, log_manager, effects, replicas.disk_failed)
         isr = IsrMaintenance(config, runtime, zk, replicas, effects)
         fetchers = FetcherManager(config, runtime, effects, log_manager, replicas.disk_failed)
-        offsets = OffsetManager(config, runtime, replicas)
+        groups = GroupCoordinator(config, runtime.clock)
+        offsets = OffsetManager(config, runtime, replicas, groups)
+        members = GroupRequests(runtime, groups, offsets)
         checkpoints = HwCheckpoints(runtime, log_manager)
         roles = Roles(
             runtime.clock,
@@ -168,6 +172,8 @@ class KafkaServer:
         server.start(dispatcher.handle)
         self._started("the socket server", server.stop)
         self._started("waiting requests", replicas.close)
+        members.start()
+        self._started("the timers of groups", members.stop)
         # From here on watches and nodes depend on the session; what ends it must be noticed.
         keeper = self._session_keeper(
             zk, me, replicas, roles, retries, controller, topic_configs, log_dirs

@@ -1,14 +1,14 @@
-"""Committed offsets kept in ``__consumer_offsets`` (kafka.server.OffsetManager).
+"""Committed offsets and groups kept in ``__consumer_offsets`` (kafka.server.OffsetManager).
 
 This broker answers for the groups whose partition of that topic it leads: a cache in memory,
 filled from the log when leadership begins, changed only after a commit's append has its acks.
-Keys and values are of version 0 (docs/protocol.md); a null value deletes.
+The groups themselves are those of ``coordinator``; here they are loaded and stored.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kafka08.cluster.partition import Partition
@@ -17,6 +17,8 @@ from kafka08.config import BrokerConfig
 from kafka08.errors import (
     NO_ERROR,
     KafkaError,
+    MessageSetSizeTooLargeError,
+    MessageSizeTooLargeError,
     NotCoordinatorForConsumerError,
     OffsetsLoadInProgressError,
     ProtocolError,
@@ -24,35 +26,34 @@ from kafka08.errors import (
 )
 from kafka08.log.disk import is_shortage
 from kafka08.message.sets import encode_set, iter_messages
-from kafka08.protocol.codec import decode, encode
-from kafka08.protocol.schemas import OffsetKey, OffsetValue
 from kafka08.runtime import Runtime, Task
 from kafka08.server.acks import await_acks
+from kafka08.server.coordinator.coordinator import GroupCoordinator
+from kafka08.server.coordinator.group import Group
+from kafka08.server.coordinator.records import (
+    Committed,
+    GroupPartition,
+    GroupRecord,
+    decode_group,
+    decode_key,
+    decode_value,
+    encode_group,
+    encode_group_key,
+    encode_key,
+    encode_value,
+)
 from kafka08.server.replica_manager import ReplicaManager
 
 logger = logging.getLogger("kafka.server.OffsetManager")
 
-_VERSION = 0
 # Small enough that decoding one piece does not hold up other requests.
 _LOAD_BYTES = 64 * 1024
 _LOAD_RETRY_SECONDS = 1.0
 _MAX_INFLATED = 64 << 20
-
-
-class GroupPartition(NamedTuple):
-    """The key of a commit (kafka.server.GroupTopicPartition)."""
-
-    group: str
-    topic: str
-    partition: int
-
-
-class Committed(NamedTuple):
-    """A committed position: next offset to read, metadata, ms since the epoch."""
-
-    offset: int
-    metadata: str
-    timestamp: int
+_NEWEST = 1 << 63  # above every offset of a log
+# A group that is too large for a record is not stored: its members join again if the coordinator
+# changes.
+_TOO_LARGE = (MessageSizeTooLargeError.code, MessageSetSizeTooLargeError.code)
 
 
 class _Cached(NamedTuple):
@@ -60,44 +61,28 @@ class _Cached(NamedTuple):
     log_offset: int
 
 
-def encode_key(key: GroupPartition) -> bytes:
-    """The stored key of a commit."""
-    return encode(OffsetKey(_VERSION, *key))
-
-
-def encode_value(value: Committed) -> bytes:
-    """The stored value of a commit."""
-    return encode(OffsetValue(_VERSION, *value))
-
-
-def decode_key(data: bytes) -> GroupPartition:
-    """Raises ProtocolError for anything but version 0."""
-    key, _ = decode(OffsetKey, memoryview(data))
-    _check_version(key.version)
-    return GroupPartition(key.group, key.topic, key.partition)
-
-
-def decode_value(data: bytes) -> Committed:
-    """Raises ProtocolError for anything but version 0."""
-    value, _ = decode(OffsetValue, memoryview(data))
-    _check_version(value.version)
-    return Committed(value.offset, value.metadata, value.timestamp)
-
-
-def _check_version(version: int) -> None:
-    if version != _VERSION:
-        raise ProtocolError(f"offset record of version {version}")
+_Record = tuple[bytes, bytes | None]
 
 
 class OffsetManager:
     """The groups this broker coordinates."""
 
-    def __init__(self, config: BrokerConfig, runtime: Runtime, replicas: ReplicaManager) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        runtime: Runtime,
+        replicas: ReplicaManager,
+        groups: GroupCoordinator,
+    ) -> None:
+        # Whether groups are stored: brokers of 0.8.2.2 stop reading a partition at such a record.
+        self.stores_groups = False
         self._config = config
         self._runtime = runtime
         self._replicas = replicas
-        # By number of the offsets partition, so that one can be forgotten as a whole.
-        self._cache: dict[int, dict[GroupPartition, _Cached]] = {}
+        self._groups = groups
+        # By number of the offsets partition, so that one can be forgotten as a whole; then by
+        # group.
+        self._cache: dict[int, dict[str, dict[GroupPartition, _Cached]]] = {}
         # Partitions being loaded, each with the leader epoch the load belongs to.
         self._loading: dict[int, int] = {}
         self._loads: dict[tuple[int, int], Task] = {}  # by partition and leader epoch
@@ -119,39 +104,91 @@ class OffsetManager:
             return OffsetsLoadInProgressError.code
         return NO_ERROR
 
+    @property
+    def is_loading(self) -> bool:
+        return bool(self._loading)
+
     def fetch(self, key: GroupPartition) -> Committed | None:
         cached = self._cached(key.group).get(key)
         return None if cached is None else cached.committed
 
-    def _cached(self, group: str) -> dict[GroupPartition, _Cached]:
-        return self._cache.setdefault(self.partition_for(group).partition, {})
+    def offsets_of(self, group: str) -> list[GroupPartition]:
+        """The partitions for which the group has an offset."""
+        return list(self._cached(group))
+
+    def groups_with_offsets(self) -> set[str]:
+        return {
+            group for groups in self._cache.values() for group, found in groups.items() if found
+        }
+
+    def _cached(self, group: str) -> Mapping[GroupPartition, _Cached]:
+        return self._cache.get(self.partition_for(group).partition, {}).get(group, {})
 
     def commit(self, group: str, entries: Mapping[GroupPartition, Committed]) -> int:
         """Append the commits, wait for their acks, then remember them; the wire code."""
-        key = self.partition_for(group)
-        acks = self._config.offsets_commit_required_acks
-        try:
-            base = self._append(
-                key, [(encode_key(entry), encode_value(entries[entry])) for entry in entries], acks
-            )
-        except KafkaError as error:
-            return error.code
-        except Exception as error:
-            logger.exception("Could not append the offsets of group %s", group)
-            return code_of(error)
-        required = {key: base + len(entries)}
-        code = NO_ERROR
-        if acks not in (0, 1):
-            timeout_ms = self._config.offsets_commit_timeout_ms
-            code = await_acks(self._replicas, required, acks, timeout_ms)[key]
+        records = [(encode_key(entry), encode_value(entries[entry])) for entry in entries]
+        code, base = self._store(group, records)
         if code == NO_ERROR:
             for index, entry in enumerate(entries):
                 self._remember(entry, entries[entry], base + index)
         return code
 
-    def _append(
-        self, key: TopicPartition, records: list[tuple[bytes, bytes | None]], acks: int
-    ) -> int:
+    def forget(self, group: str, keys: Iterable[GroupPartition]) -> int:
+        """Delete offsets for good; the wire code."""
+        known = self._cached(group)
+        gone = [key for key in keys if key in known]
+        if not gone:
+            return NO_ERROR
+        code, base = self._store(group, [(encode_key(key), None) for key in gone])
+        if code == NO_ERROR:
+            for index, key in enumerate(gone):
+                self._drop(key, base + index)
+        return code
+
+    def store_group(self, group: str, record: GroupRecord) -> int:
+        """Append a group's record and wait for its acks; the wire code."""
+        if not self.stores_groups:
+            return NO_ERROR
+        code, _ = self._store(group, [(encode_group_key(group), encode_group(record))])
+        if code in _TOO_LARGE:
+            logger.warning("Group %s is too large to be stored", group)
+            return NO_ERROR
+        return code
+
+    def save_groups(self) -> None:
+        """Append the records that groups have left to be stored; does not wait for acks."""
+        for group, (number, record) in self._groups.take_unsaved().items():
+            if self.stores_groups:
+                value = None if record is None else encode_group(record)
+                self._append_late(
+                    TopicPartition(OFFSETS_TOPIC, number), [(encode_group_key(group), value)]
+                )
+
+    def _store(self, group: str, records: Sequence[_Record]) -> tuple[int, int]:
+        """Append to the group's partition and wait for acks; (wire code, first offset)."""
+        key = self.partition_for(group)
+        acks = self._config.offsets_commit_required_acks
+        try:
+            base = self._append(key, records, acks)
+        except KafkaError as error:
+            return error.code, -1
+        except Exception as error:
+            logger.exception("Could not append the records of group %s", group)
+            return code_of(error), -1
+        if acks in (0, 1):
+            return NO_ERROR, base
+        required = {key: base + len(records)}
+        timeout_ms = self._config.offsets_commit_timeout_ms
+        return await_acks(self._replicas, required, acks, timeout_ms)[key], base
+
+    def _append_late(self, key: TopicPartition, records: Sequence[_Record]) -> None:
+        """Append what nobody waits for."""
+        try:
+            self._append(key, records, 1)
+        except Exception as error:
+            logger.warning("Could not append %d records to %s: %s", len(records), key, error)
+
+    def _append(self, key: TopicPartition, records: Sequence[_Record], acks: int) -> int:
         """Append to the offsets topic; returns the first offset."""
         log = self._replicas.partition(key).leader_log()
         codec = self._config.offsets_topic_compression_codec
@@ -159,10 +196,21 @@ class OffsetManager:
         return self._replicas.append_messages(key, memoryview(bytearray(data)), acks).first_offset
 
     def _remember(self, key: GroupPartition, value: Committed, log_offset: int) -> None:
-        cache = self._cached(key.group)
+        number = self.partition_for(key.group).partition
+        cache = self._cache.setdefault(number, {}).setdefault(key.group, {})
         cached = cache.get(key)
         if cached is None or cached.log_offset < log_offset:
             cache[key] = _Cached(value, log_offset)
+
+    def _drop(self, key: GroupPartition, log_offset: int) -> None:
+        number = self.partition_for(key.group).partition
+        groups = self._cache.get(number, {})
+        cache = groups.get(key.group, {})
+        cached = cache.get(key)
+        if cached is not None and cached.log_offset < log_offset:
+            del cache[key]
+            if not cache:
+                del groups[key.group]
 
     # Leadership
 
@@ -172,6 +220,7 @@ class OffsetManager:
             return
         number = partition.topic_partition.partition
         self._cache.pop(number, None)
+        self._groups.unload(number)
         if leads:
             epoch = self._loading[number] = partition.leader_epoch
             self._loads[number, epoch] = self._runtime.spawn(
@@ -206,6 +255,7 @@ class OffsetManager:
         return True
 
     def _read_log(self, partition: Partition, number: int, epoch: int) -> None:
+        groups: dict[str, GroupRecord] = {}
         log = partition.leader_log()
         offset, max_bytes = log.log_start_offset, _LOAD_BYTES
         # A new leader's high watermark lags behind what the old one has acknowledged; all that
@@ -222,54 +272,78 @@ class OffsetManager:
                 raise self._replicas.disk_error(partition, error) from error
             before = offset
             for message in iter_messages(data, max_inflated=_MAX_INFLATED):
-                self._load_record(message.key, message.value, message.offset)
+                self._load_record(message.key, message.value, message.offset, groups)
                 offset = message.offset + 1
             if offset == before:
                 if len(data) < max_bytes:  # nothing but a gap is left below the high watermark
-                    return
+                    break
                 max_bytes *= 2  # an entry larger than the piece
+        if not self._stopping.is_set():
+            self._groups.load(number, groups)
 
-    def _load_record(self, key: bytes | None, value: bytes | None, log_offset: int) -> None:
+    def _load_record(
+        self,
+        key: bytes | None,
+        value: bytes | None,
+        log_offset: int,
+        groups: dict[str, GroupRecord],
+    ) -> None:
         try:
             entry = decode_key(key or b"")
-            if value is not None:
-                self._remember(entry, decode_value(value), log_offset)
-                return
+            if isinstance(entry, GroupPartition):
+                if value is None:
+                    self._drop(entry, log_offset)
+                else:
+                    self._remember(entry, decode_value(value), log_offset)
+            elif value is None:
+                groups.pop(entry, None)
+            else:
+                groups[entry] = decode_group(value)
         except ProtocolError as error:
             # 0.8.2.2 gives the whole partition up at such a record.
             logger.warning(
                 "Skipping record at offset %d of the offsets topic: %s", log_offset, error
             )
-            return
-        cache = self._cached(entry.group)
-        cached = cache.get(entry)
-        if cached is not None and cached.log_offset < log_offset:
-            del cache[entry]
 
     # Expiry
 
     def expire(self) -> None:
-        """Drop commits older than the retention and leave a tombstone for each."""
+        """Drop commits older than the retention and leave a tombstone for each.
+
+        A group with members keeps its offsets. The retention of the others begins when the last
+        member leaves, at the earliest. Groups that have nothing left are forgotten.
+        """
         oldest = self._runtime.clock.millis() - self._config.offsets_retention_minutes * 60_000
         expired = 0
-        for number, cache in list(self._cache.items()):
+        for number in list(self._cache):
             partition = TopicPartition(OFFSETS_TOPIC, number)
             led = self._replicas.partitions.get(partition)
             if led is None or not led.is_leader:  # its data directory has failed
                 del self._cache[number]
+                self._groups.unload(number)
                 continue
-            keys = [key for key, cached in cache.items() if cached.committed.timestamp < oldest]
-            if not keys:
-                continue
-            expired += len(keys)
-            for key in keys:
-                del cache[key]
-            try:
-                self._append(partition, [(encode_key(key), None) for key in keys], 1)
-            except Exception as error:
-                logger.warning("Could not append tombstones to %s: %s", partition, error)
+            keys = [
+                key
+                for group, cache in self._cache[number].items()
+                if self._may_expire(self._groups.groups.get(group), oldest)
+                for key, cached in cache.items()
+                if cached.committed.timestamp < oldest
+            ]
+            if keys:
+                expired += len(keys)
+                for key in keys:
+                    self._drop(key, _NEWEST)
+                self._append_late(partition, [(encode_key(key), None) for key in keys])
         if expired:
             logger.info("Removed %d expired offsets.", expired)
+        for group in list(self._groups.groups):
+            if not self._cached(group):
+                self._groups.delete(group)
+        self.save_groups()
+
+    @staticmethod
+    def _may_expire(group: Group | None, oldest: int) -> bool:
+        return group is None or (not group.members and group.since_ms < oldest)
 
     def stop(self) -> None:
         """Let loads end."""

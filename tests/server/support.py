@@ -58,6 +58,8 @@ from kafka08.server.apis.replicas import (
     StopReplicaApi,
     UpdateMetadataApi,
 )
+from kafka08.server.coordinator.coordinator import GroupCoordinator
+from kafka08.server.coordinator.requests import GroupRequests
 from kafka08.server.dispatch import Dispatcher
 from kafka08.server.effects import Effects
 from kafka08.server.epochs import EpochCheck
@@ -218,7 +220,9 @@ class Rig:
             self.failures,
             self.effects,
         )
-        self.offsets = OffsetManager(self.config, self.runtime, self.replicas)
+        self.groups = GroupCoordinator(self.config, self.clock)
+        self.offsets = OffsetManager(self.config, self.runtime, self.replicas, self.groups)
+        self.members = GroupRequests(self.runtime, self.groups, self.offsets)
         self.checkpoints = HwCheckpoints(self.runtime, self.logs)
         self.cache = MetadataCache()
         self.log_dirs = LogDirs(

@@ -22,7 +22,7 @@ from kafka08.log.residency import is_resident
 from kafka08.log.segment import FileSlice
 from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import OffsetsPartition, OffsetsRequest, OffsetsTopic
-from kafka08.server.offset_manager import Committed, GroupPartition
+from kafka08.server.coordinator.records import Committed, GroupPartition
 from tests.server.support import ME, PEER, Rig, by_key, message_set
 from tests.server.test_fetchers import Pair
 

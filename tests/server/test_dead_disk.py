@@ -19,8 +19,8 @@ from kafka08.protocol.schemas import (
     StopReplicaPartition,
     StopReplicaRequest,
 )
+from kafka08.server.coordinator.records import Committed, GroupPartition
 from kafka08.server.log_tasks import LogTasks
-from kafka08.server.offset_manager import Committed, GroupPartition
 from tests.log.dead_disk import Dead
 from tests.server.disks import T0, Disks, one
 from tests.server.support import PEER, Rig

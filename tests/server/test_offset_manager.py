@@ -10,7 +10,7 @@ from kafka08.common import OFFSETS_TOPIC, TopicPartition, offsets_partition_for
 from kafka08.errors import ProtocolError
 from kafka08.message.sets import encode_set, iter_messages
 from kafka08.server import offset_manager
-from kafka08.server.offset_manager import (
+from kafka08.server.coordinator.records import (
     Committed,
     GroupPartition,
     decode_key,
@@ -67,7 +67,7 @@ def test_records_are_the_originals() -> None:
     assert decode_key(encode_key(KEY)) == KEY and decode_value(data) == value
 
 
-@pytest.mark.parametrize("data", [b"", b"\0", b"\0\1" + encode_key(KEY)[2:], encode_key(KEY)[:-1]])
+@pytest.mark.parametrize("data", [b"", b"\0", b"\0\3" + encode_key(KEY)[2:], encode_key(KEY)[:-1]])
 def test_other_records_are_refused(data: bytes) -> None:
     with pytest.raises(ProtocolError):
         decode_key(data)
@@ -111,8 +111,8 @@ def test_records_nobody_understands_are_skipped(led: Rig) -> None:
     store(
         led,
         (None, b"no key"),
-        (b"\0\1rest", b"another version"),
-        (encode_key(KEY), b"\0\1of another version"),
+        (b"\0\3rest", b"another version"),
+        (encode_key(KEY), b"\0\4of another version"),
         (encode_key(KEY), encode_value(committed(1, 5))),
         (b"", None),
     )

@@ -41,8 +41,9 @@ from kafka08.protocol.schemas import (
 )
 from kafka08.runtime import Runtime
 from kafka08.server.apis.metadata import TopicCreator
+from kafka08.server.coordinator.records import Committed, GroupPartition
 from kafka08.server.long_work import in_turns, partitions_of
-from kafka08.server.offset_manager import Committed, GroupPartition, OffsetManager
+from kafka08.server.offset_manager import OffsetManager
 from kafka08.server.zk_offsets import ZkOffsets
 
 logger = logging.getLogger("kafka.server.KafkaApis")

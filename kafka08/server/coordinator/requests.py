@@ -1,0 +1,181 @@
+"""Requests of group members: they wait for their answers here, and what they change is stored.
+
+One task runs the timers of all groups. A request that waits ends early if its sender closes the
+connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from kafka08.errors import (
+    NO_ERROR,
+    ConsumerCoordinatorNotAvailableError,
+    NotCoordinatorForConsumerError,
+    NotEnoughReplicasAfterAppendError,
+    NotEnoughReplicasError,
+    NotLeaderForPartitionError,
+    OffsetsLoadInProgressError,
+    RequestTimedOutError,
+    UnknownError,
+    UnknownTopicOrPartitionError,
+)
+from kafka08.network.connection import current_peer
+from kafka08.runtime import Loop, Runtime
+from kafka08.server.coordinator import states
+from kafka08.server.coordinator.coordinator import (
+    GroupCoordinator,
+    JoinRequest,
+    MemberId,
+    Storing,
+)
+from kafka08.server.coordinator.group import JoinAnswer, Reply, SyncAnswer
+from kafka08.server.offset_manager import OffsetManager
+
+Answer = TypeVar("Answer")
+
+_NOT_AVAILABLE = ConsumerCoordinatorNotAvailableError.code
+_LOADING = OffsetsLoadInProgressError.code
+# The codes of an append as a member is told them; all others are -1.
+_STORE_ERRORS = {
+    NO_ERROR: NO_ERROR,
+    UnknownTopicOrPartitionError.code: _NOT_AVAILABLE,
+    NotEnoughReplicasError.code: _NOT_AVAILABLE,
+    NotEnoughReplicasAfterAppendError.code: _NOT_AVAILABLE,
+    NotLeaderForPartitionError.code: NotCoordinatorForConsumerError.code,
+    RequestTimedOutError.code: states.REBALANCE_IN_PROGRESS,
+}
+# Nobody sleeps for longer than this without looking again.
+_LONGEST_WAIT = 60.0
+
+
+class GroupRequests:
+    """Serves the members of the groups in ``coordinator``."""
+
+    def __init__(
+        self, runtime: Runtime, coordinator: GroupCoordinator, offsets: OffsetManager
+    ) -> None:
+        self.coordinator = coordinator
+        self.offsets = offsets
+        self._runtime = runtime
+        self._wake = runtime.event()
+        self._sleeps_until = 0.0
+        self._loop = Loop(runtime, "group-timers", self._run_timers)
+
+    def start(self) -> None:
+        self._loop.start()
+
+    def stop(self) -> None:
+        """End the timers and let every waiting request answer."""
+        self._loop.stopping.set()
+        self._wake.set()
+        self._loop.stop()
+        self.coordinator.close()
+
+    # Requests
+
+    def check_group(self, group: str) -> int:
+        """0 if this broker can answer for a group of members, else 24, 16 or 14."""
+        return self.offsets.check_coordinator(group) if group else states.INVALID_GROUP_ID
+
+    def join(self, request: JoinRequest) -> JoinAnswer:
+        """Wait until the next generation begins."""
+        code = self.check_group(request.group)
+        if code:
+            return JoinAnswer(code, request.member_id)
+        reply: Reply[JoinAnswer] = Reply(self._runtime.event())
+        partition = self.offsets.partition_for(request.group).partition
+        self._store(self.coordinator.join(request, partition, reply))
+        return self._await(reply, request.group, self.coordinator.abandon_join)
+
+    def sync(
+        self, group: str, generation: int, member: MemberId, assignments: Mapping[str, bytes]
+    ) -> SyncAnswer:
+        """Wait until the leader has assigned."""
+        code = self.check_group(group)
+        if code:
+            return SyncAnswer(states.REBALANCE_IN_PROGRESS if code == _LOADING else code)
+        reply: Reply[SyncAnswer] = Reply(self._runtime.event())
+        self._store(self.coordinator.sync(group, generation, member, assignments, reply))
+        return self._await(reply, group, self.coordinator.abandon_sync)
+
+    def heartbeat(self, group: str, generation: int, member: MemberId) -> int:
+        code = self.check_group(group)
+        if code:
+            return NO_ERROR if code == _LOADING else code
+        code = self.coordinator.heartbeat(group, generation, member)
+        self._settle()
+        return code
+
+    def leave(self, group: str, members: Iterable[MemberId]) -> list[int] | int:
+        """The wire code of each member, or of the whole request."""
+        code = self.check_group(group)
+        if code:
+            return code
+        codes = self.coordinator.leave(group, members)
+        self._settle()
+        return codes
+
+    def delete(self, group: str) -> int:
+        """Delete a group without members, and its offsets; the wire code."""
+        code = self.offsets.check_coordinator(group)
+        if code:
+            return code
+        keys = self.offsets.offsets_of(group)
+        deleted = self.coordinator.delete(group)
+        if deleted is None and not keys:
+            return states.GROUP_ID_NOT_FOUND
+        self._settle()
+        code = deleted or self.offsets.forget(group, keys)
+        return _STORE_ERRORS.get(code, code)
+
+    # Waiting
+
+    def _store(self, storing: Storing | None) -> None:
+        if storing is not None:
+            code = self.offsets.store_group(storing.group.id, storing.record)
+            self.coordinator.stored(storing, _STORE_ERRORS.get(code, UnknownError.code))
+        self._settle()
+
+    def _settle(self) -> None:
+        """After a change: store the rest, and have the timers look at earlier deadlines."""
+        self.offsets.save_groups()
+        at = self.coordinator.timers.next
+        if at is not None and at < self._sleeps_until:
+            self._wake.set()
+
+    def _await(
+        self,
+        reply: Reply[Answer],
+        group: str,
+        abandon: Callable[[str, Reply[Answer]], None],
+    ) -> Answer:
+        peer = current_peer.get()
+        if peer is not None:
+            peer.wake = reply.event.set
+        try:
+            while reply.answer is None:
+                if peer is not None and peer.has_ended:
+                    abandon(group, reply)
+                    self._settle()
+                else:
+                    reply.event.clear()
+                    reply.event.wait(_LONGEST_WAIT)
+        finally:
+            if peer is not None:
+                peer.wake = None
+        return reply.answer
+
+    # Timers
+
+    def _run_timers(self) -> None:
+        """Sleep until the next deadline and act on it."""
+        now = self._runtime.clock.monotonic()
+        at = self.coordinator.timers.next
+        self._sleeps_until = now + _LONGEST_WAIT if at is None else min(at, now + _LONGEST_WAIT)
+        if self._sleeps_until > now:
+            self._wake.wait(self._sleeps_until - now)
+        self._wake.clear()
+        self.coordinator.run_timers()
+        self.offsets.save_groups()
