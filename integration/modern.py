@@ -10,35 +10,20 @@ import functools
 import os
 import shutil
 import subprocess
-import tempfile
 import uuid
 from pathlib import Path
 
+from integration import maven
 from integration.harness import Process, free_port, properties
-from integration.original import FETCH_TIMEOUT_S
 from integration.wire import wait_until
 
 VERSION = "3.9.1"
+ARTIFACT = f"org.apache.kafka:kafka_2.13:{VERSION}"
 LOG4J = """\
 log4j.rootLogger=INFO, stdout
 log4j.appender.stdout=org.apache.log4j.ConsoleAppender
 log4j.appender.stdout.layout=org.apache.log4j.PatternLayout
 log4j.appender.stdout.layout.ConversionPattern=[%d] %p %m (%c)%n
-"""
-POM = f"""\
-<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>local</groupId>
-  <artifactId>modern</artifactId>
-  <version>1</version>
-  <dependencies>
-    <dependency>
-      <groupId>org.apache.kafka</groupId>
-      <artifactId>kafka_2.13</artifactId>
-      <version>{VERSION}</version>
-    </dependency>
-  </dependencies>
-</project>
 """
 
 
@@ -55,25 +40,7 @@ def missing() -> str:
     target = directory()
     if (target / f"kafka_2.13-{VERSION}.jar").exists():
         return ""
-    if shutil.which("mvn") is None:
-        return f"a later release is not in {target} and there is no mvn to fetch it"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-        pom, libs = Path(scratch, "pom.xml"), Path(scratch, "libs")
-        pom.write_text(POM)
-        command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"]
-        command += [f"-DoutputDirectory={libs}", "-DincludeScope=runtime"]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return f"mvn did not fetch a later release within {FETCH_TIMEOUT_S} s"
-        if done.returncode:
-            return f"mvn could not fetch a later release: {done.stdout[-500:]}"
-        shutil.rmtree(target, ignore_errors=True)
-        libs.rename(target)
-    return ""
+    return maven.fetch(ARTIFACT, target)
 
 
 class ModernBroker(Process):

@@ -19,7 +19,7 @@ import tempfile
 import venv
 from pathlib import Path
 
-from integration import modern
+from integration import maven, modern
 from integration.bench.table import Row, markdown
 from integration.harness import (
     BROKER_LOG4J,
@@ -36,12 +36,7 @@ from integration.wire import Wire, wait_until
 from kafka08.message.sets import encode_set
 
 VERSION = "4.0.0"
-ARTIFACTS = (
-    f"org.apache.spark:spark-sql-kafka-0-10_2.13:{VERSION}",
-    f"org.apache.spark:spark-token-provider-kafka-0-10_2.13:{VERSION}",
-    "org.apache.kafka:kafka-clients:3.9.1",
-    "org.apache.commons:commons-pool2:2.12.0",
-)
+ARTIFACT = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{VERSION}"
 KINDS = ["kafka08", "connector"]
 TOPICS = ("filled", "written")
 SET_ROWS = 5000
@@ -53,28 +48,24 @@ def directory() -> Path:
     return Path.home() / ".cache" / "kafka08" / f"spark-connector-{VERSION}"
 
 
+def jars() -> Path:
+    return directory() / "jars"
+
+
 def fetched() -> str:
     """Why the connector cannot run here; empty when it can."""
     reason = modern.missing()
     if reason:
         return reason
-    if shutil.which("mvn") is None and not (directory() / "jars").exists():
-        return f"the connector is not in {directory()} and there is no mvn to fetch it"
     try:
         if not (directory() / "venv").exists():
-            venv.create(directory() / "venv.tmp", with_pip=True)
+            venv.create(directory() / "venv.tmp", with_pip=True, clear=True)
             pip = [directory() / "venv.tmp" / "bin" / "python", "-m", "pip", "install", "-q"]
-            subprocess.run([*pip, f"pyspark=={VERSION}"], check=True)
+            subprocess.run([*pip, f"pyspark=={VERSION}"], check=True, stdout=sys.stderr)
             (directory() / "venv.tmp").rename(directory() / "venv")
-        if not (directory() / "jars").exists():
-            for artifact in ARTIFACTS:
-                command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}"]
-                command += [f"-DoutputDirectory={directory() / 'jars.tmp'}"]
-                subprocess.run(command, check=True, stdout=sys.stderr)
-            (directory() / "jars.tmp").rename(directory() / "jars")
     except (OSError, subprocess.CalledProcessError) as error:
-        return f"Spark's connector was not fetched: {error}"
-    return ""
+        return f"PySpark {VERSION} was not fetched: {error}"
+    return "" if jars().exists() else maven.fetch(ARTIFACT, jars())
 
 
 def later_broker(directory_: Path, zookeeper: str) -> str:
@@ -133,18 +124,22 @@ def led(wire: Wire, topic: str) -> bool:
         return False  # the broker was not told of the topic yet
 
 
-def run(kind: str, address: str, rows: int, rounds: int) -> dict[str, list[float]]:
+def run(kind: str, address: str, rows: int, rounds: int) -> dict[str, list[tuple[float, float]]]:
+    """Case -> (rows a second, CPU seconds) of each round."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYSPARK"))}
     environment |= {"SPARK_LOCAL_IP": "127.0.0.1"}
     command = [str(JOB), "kafka" if kind == "connector" else kind, address, str(rows), str(rounds)]
     if kind == "connector":
-        jars = ",".join(map(str, sorted((directory() / "jars").glob("*.jar"))))
-        command = [str(directory() / "venv" / "bin" / "python"), *command, jars]
+        command = [
+            str(directory() / "venv" / "bin" / "python"),
+            *command,
+            ",".join(map(str, sorted(jars().glob("*.jar")))),
+        ]
     else:
         command = [sys.executable, *command]
         environment["PYTHONPATH"] = str(HOME)
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    found: dict[str, list[float]] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, list[tuple[float, float]]] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
@@ -159,7 +154,8 @@ def main(argv: list[str] | None = None) -> int:
         print(f"Not measured beside Spark's own connector: {reason}", file=sys.stderr)
         return 0
     scratch = Path(tempfile.mkdtemp(prefix="kafka08-bench-connector-"))
-    found: dict[str, dict[str, list[float]]] = {}
+    rates: dict[str, dict[str, list[float]]] = {}
+    seconds: dict[str, dict[str, list[float]]] = {}
     try:
         zookeeper = ZooKeeper(scratch / "zookeeper").start()
         ours = Broker("ours", scratch / "ours", f"{zookeeper.connect}/ours").start()
@@ -170,15 +166,17 @@ def main(argv: list[str] | None = None) -> int:
             fill(addresses[kind], args.rows)
         for _ in range(args.pairs):
             for kind in KINDS:
-                for name, rates in run(kind, addresses[kind], args.rows, args.rounds).items():
-                    print(f"{kind} {name}: {rates}", file=sys.stderr, flush=True)
-                    values = found.setdefault(name, {}).setdefault(kind, [])
-                    values += [rate / 1000 for rate in rates]
+                for name, found in run(kind, addresses[kind], args.rows, args.rounds).items():
+                    print(f"{kind} {name}: {found}", file=sys.stderr, flush=True)
+                    for rate, cpu in found:
+                        rates.setdefault(name, {}).setdefault(kind, []).append(rate / 1000)
+                        seconds.setdefault(name, {}).setdefault(kind, []).append(cpu)
     finally:
         kill_everything()
         shutil.rmtree(scratch, ignore_errors=True)
-    rows = [Row(name, "k rows/s", True, values) for name, values in found.items()]
-    print(markdown(rows, KINDS))
+    table = [Row(name, "k rows/s", True, values) for name, values in rates.items()]
+    table += [Row(f"{name}, CPU", "s/M rows", False, values) for name, values in seconds.items()]
+    print(markdown(table, KINDS))
     return 0
 
 

@@ -3,7 +3,8 @@
     python spark_job.py FORMAT BROKERS ROWS ROUNDS [JAR,...]
 
 Reads the topic ``filled`` of ``ROWS`` rows, writes half as many to ``written``, in local[2]. Prints
-JSON: name -> a figure for each round. Run as a file by the interpreter whose PySpark is meant.
+JSON: name -> for each round rows a second, and the CPU seconds of a million rows. Run as a file by
+the interpreter whose PySpark is meant.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 try:
@@ -66,12 +68,43 @@ def main(kind: str, brokers: str, rows: int, rounds: int, jars: str = "") -> Non
         return rows // 2 / timed(writer.save)
 
     noop(half)
-    cases = {"batch": batch, "stream": stream, "sink": sink}
-    for case in cases.values():  # the first of each starts processes and warms the JVM
+    cases = {"batch": (batch, rows), "stream": (stream, rows), "sink": (sink, rows // 2)}
+    for case, _ in cases.values():  # the first of each starts processes and warms the JVM
         case()
-    found = {name: [case() for _ in range(rounds)] for name, case in cases.items()}
+    found = {
+        name: [with_cpu(case, count) for _ in range(rounds)]
+        for name, (case, count) in cases.items()
+    }
     spark.stop()
     print(json.dumps(found))
+
+
+def with_cpu(case: Callable[[], float], rows: int) -> tuple[float, float]:
+    """A case's rate, and what a million rows cost."""
+    begin = cpu_seconds(os.getpid())
+    rate = case()
+    return rate, (cpu_seconds(os.getpid()) - begin) / rows * 1e6
+
+
+def cpu_seconds(root: int) -> float:
+    """User and system time of a process and of all below it, ended ones included."""
+    parents, ticks = {}, {}
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (directory / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended
+        parents[int(directory.name)] = int(fields[1])
+        ticks[int(directory.name)] = sum(map(int, fields[11:15]))
+
+    def is_below(process: int) -> bool:
+        while process != root and process in parents:
+            process = parents[process]
+        return process == root
+
+    return sum(ticks[process] for process in parents if is_below(process)) / os.sysconf(
+        "SC_CLK_TCK"
+    )
 
 
 def noop(frame: Any) -> None:
