@@ -36,6 +36,7 @@ MODULES = (
     "kafka08.message.sets",
     "kafka08.message.wrappers",
     "kafka08.network.connection",
+    "kafka08.network.workers",
     "kafka08.protocol.framing",
     "kafka08.protocol.registry",
     "kafka08.protocol.requests",

@@ -105,7 +105,7 @@ class BrokerConfig(Settings):
         "num.network.threads",
         3,
         low=1,
-        doc="Network threads of 0.8.2.2. No effect here: a greenlet serves each connection.",
+        doc="Network threads of 0.8.2.2. No effect here: one thread serves all connections.",
     )
     num_io_threads: int = setting(
         "num.io.threads",

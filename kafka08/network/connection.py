@@ -1,10 +1,11 @@
 """One client's connection: frames in, replies out, in order.
 
-Requests that arrived together are served one after the other and answered with one write, unless
-one of them waits (for bytes to fetch, for acks): then the replies before it are sent first. Short
-replies are sent after the greenlets that the requests woke have run, as in the original: a waiting
-consumer gets a message before its producer gets the answer. Replies are bytes or slices of a log
-file; long slices go from the page cache to the socket by sendfile. Does not interpret requests.
+``serve`` is a turn of the connection: it reads once, handles the requests that are whole then, and
+sends their replies with one write. If a request waits (for bytes to fetch, for acks), the replies
+before it are sent meanwhile. Short replies are sent after the greenlets that the requests woke have
+run, as in the original: a waiting consumer gets a message before its producer gets the answer.
+Replies are bytes or slices of a log file; long slices go from the page cache to the socket by
+sendfile. Does not interpret requests, and does not know who calls ``serve``.
 
 A frame's memory belongs to the connection's receive buffer and is reused after ``handle``.
 """
@@ -23,17 +24,11 @@ from gevent import socket
 from gevent.lock import RLock
 
 from kafka08.network.memory import RequestMemory
+from kafka08.network.workers import END, MORE, WAIT, WATCHED
 from kafka08.protocol.framing import LARGEST_BUFFER, FrameDecoder
 
 Handle = Callable[[memoryview, str], "list[Any] | None"]
 
-# A connection that always has data would block all other greenlets. After this many requests, or
-# bytes, in a row it lets the others run.
-_TURN_REQUESTS = 8
-_TURN_BYTES = 1 << 20
-# After requests in a row for this long, the loop polls all sockets: the turns above only run
-# greenlets that are ready already.
-_TURN_SECONDS = 0.01
 # Replies are not held together beyond this.
 _HELD_BYTES = 64 * 1024
 # Parts up to this size are copied (or read) and sent with the rest in one call.
@@ -64,28 +59,42 @@ current_peer: ContextVar[Peer | None] = ContextVar("current_peer", default=None)
 
 
 class Connection:
-    """A socket, its frames and replies, and the time of its last traffic (monotonic seconds).
+    """A socket that does not block, its frames and replies, and the time of its last traffic
+    (monotonic seconds).
 
-    ``serving`` is true while a request is being handled.
+    ``serving`` is true while a request is being handled. ``handle`` gets each frame and the
+    address, and returns the parts of the reply, or None if there is none.
     """
 
     __slots__ = (
-        "_callback", "_decoder", "_held", "_held_bytes", "_holds", "_hub", "_lock", "_memory",
-        "_readable", "_sock", "_writer", "address", "last_active", "peer", "serving",
+        "_callback", "_decoder", "_drained", "_frames", "_handle", "_has_waited", "_held",
+        "_held_bytes", "_holds", "_is_shut", "_lock", "_loop", "_memory", "_sending", "_sock",
+        "_writer", "address", "is_unwatched", "last_active", "peer", "serving", "state", "watcher",
     )  # fmt: skip
 
-    def __init__(self, sock: Any, address: str, max_bytes: int, memory: RequestMemory) -> None:
+    def __init__(
+        self, sock: Any, address: str, max_bytes: int, memory: RequestMemory, handle: Handle
+    ) -> None:
         self.address = address
         self.last_active = time.monotonic()
         self.serving = False
         self.peer = Peer()
+        self._handle = handle
         self._memory = memory
         self._holds = False  # has memory for a large request
         self._sock = sock
         self._decoder = FrameDecoder(max_bytes)
-        self._hub = gevent.get_hub()
-        self._readable = self._hub.loop.io(sock.fileno(), _READ)
+        self._frames: list[memoryview] = []  # read, and not yet handled
+        self._drained = True  # a read would most likely return no data
+        self._is_shut = False
+        loop: Any = gevent.get_hub().loop
+        self._loop = loop
+        self.watcher: Any = loop.io(sock.fileno(), _READ)
+        self.state = WATCHED
+        self.is_unwatched = False
+        self._has_waited = False  # in this turn
         self._lock = RLock()
+        self._sending = False  # some greenlet sends, and may wait
         self._held: list[Any] = []
         self._held_bytes = 0
         self._callback: Any = None
@@ -95,69 +104,88 @@ class Connection:
         descriptor: int = self._sock.fileno()
         return descriptor
 
-    def run(self, handle: Handle) -> None:
-        """Serve until the peer closes, violates the protocol, or ``handle`` raises.
-
-        Replies to requests served before that are still sent.
-        """
-        current_peer.set(self.peer)
-        try:
-            self._serve(handle)
-        finally:
-            self.serving = False  # the remaining sends count as idle time
-            self._memory.release(self)
-            self._readable.close()
-            try:
+    def serve(self, until: float) -> int:
+        """A turn: see ``workers.Served``. Raises ProtocolError and what ``handle`` raises."""
+        self._has_waited = False
+        if not self._frames and not self._read():
+            return END
+        self._serve(until)
+        if self._held:
+            # If no request had to wait, the greenlets that they woke run before the replies.
+            if not self._has_waited and self._held_bytes <= _READ_BYTES and self._has_woken():
+                self._flush_soon()
+            else:
                 self.flush()
-            finally:
-                if self._writer is not None:
-                    self._writer.kill()
+        if self._frames:
+            return MORE
+        decoder = self._decoder
+        if self._holds and decoder.next_size <= LARGEST_BUFFER:
+            self._holds = False
+            decoder.get_buffer()  # a small one, in place of the large one
+            self._memory.release(self)
+        return WAIT if self._drained and decoder.error is None else MORE
 
-    def _serve(self, handle: Handle) -> None:
-        receive, decoder, loop = self._sock.recv_into, self._decoder, self._hub.loop
-        requests = read = 0
-        drained = True
-        looked = 0.0  # when all sockets were last polled
-        while True:
-            size = decoder.next_size
-            if size > LARGEST_BUFFER:
-                self._holds = True
-                self._memory.hold(self, size)
-            elif self._holds:
-                self._holds = False
-                self._memory.release(self)
-            buffer = decoder.get_buffer()
-            if drained:  # a read would most likely return no data
-                self._hub.wait(self._readable)
-                looked = time.monotonic()
-            count = receive(buffer)
-            if not count:
-                return
-            drained = count < len(buffer)
-            self.last_active = time.monotonic()
-            turn = loop.iteration
-            for frame in decoder.received(count):
-                if self._held:
+    def _read(self) -> bool:
+        """Read what there is, as far as there is room; False at the end."""
+        if self._is_shut:
+            return False
+        decoder = self._decoder
+        size = decoder.next_size
+        if size > LARGEST_BUFFER:
+            self._holds = True
+            self._memory.hold(self, size)
+        buffer = decoder.get_buffer()
+        try:
+            count: int = self._sock.recv_into(buffer)
+        except BlockingIOError:
+            self._drained = True
+            return True
+        if not count:
+            return False
+        self._drained = count < len(buffer)
+        self.last_active = time.monotonic()
+        self._frames = decoder.received(count)
+        return True
+
+    def _serve(self, until: float) -> None:
+        """Handle the frames that were read, but only some of them if time is over."""
+        frames, self._frames = self._frames, []
+        if not frames:
+            return
+        current_peer.set(self.peer)
+        for number, frame in enumerate(frames):
+            if number:
+                if self._has_waited and self._held:
                     self._flush_soon()
-                if time.monotonic() - looked > _TURN_SECONDS:
-                    socket.wait_write(self._sock.fileno())
-                    looked = time.monotonic()
-                self.serving = True
-                reply = handle(frame, self.address)
-                self.serving = False
-                if reply is not None:
-                    self._hold(reply)
-                requests += 1
-            if self._held:
-                # If no request had to wait, the greenlets that they woke run before the replies.
-                if drained and loop.iteration == turn and self._held_bytes <= _READ_BYTES:
-                    self._flush_soon()
-                else:
-                    self.flush()
-            read += count
-            if requests >= _TURN_REQUESTS or read >= _TURN_BYTES:
-                requests = read = 0
-                gevent.sleep(0)
+                if time.monotonic() >= until:
+                    self._frames = frames[number:]
+                    return
+            self.serving = True
+            reply = self._handle(frame, self.address)
+            self.serving = False
+            if reply is not None:
+                self._hold(reply)
+
+    def waits(self) -> None:
+        """Runs in the hub when ``serve`` has begun to wait: replies do not wait with it."""
+        self._has_waited = True
+        self._flush_while_waiting()
+
+    def close(self) -> None:
+        """Send the replies that are held, and close the socket."""
+        self.serving = False  # the remaining sends count as idle time
+        try:
+            self.watcher.close()
+            self._memory.release(self)
+            self.flush()
+        finally:
+            if self._writer is not None:
+                self._writer.kill()
+            self._sock.close()
+
+    def _has_woken(self) -> bool:
+        """Whether greenlets are about to run: those whose events were set."""
+        return bool(self._loop._callbacks)
 
     def _hold(self, reply: list[Any]) -> None:
         self._held += reply
@@ -169,30 +197,34 @@ class Connection:
     def _flush_soon(self) -> None:
         """Let the loop send the replies, after the greenlets that the requests woke."""
         if self._callback is None:
-            self._callback = self._hub.loop.run_callback(self._flush_while_waiting)
+            self._callback = self._loop.run_callback(self._flush_while_waiting)
 
     def _flush_while_waiting(self) -> None:
         """Runs in the hub, which must not wait: sends what can be sent at once."""
         self._callback = None
         if not self._held or self._writer is not None:
             return
-        if self._held_bytes > _READ_BYTES or not self._flush_at_once():
+        try:
+            is_sent = self._flush_at_once()
+        except Exception:
+            self.shutdown()  # so that the next turn is the last
+            return
+        if not is_sent:
             self._writer = gevent.spawn(self._flush_quietly)
 
     def _flush_at_once(self) -> bool:
-        """Send the held replies, which are short; False if some bytes must wait."""
-        if not self._lock.acquire(blocking=False):
+        """Send the held replies if they are short; False if some bytes must wait."""
+        if self._sending or self._held_bytes > _READ_BYTES:
             return False
+        held = self._held
+        if len(held) == 1 and isinstance(held[0], bytes):
+            data: bytes = held[0]
+        else:
+            data = b"".join([p if isinstance(p, _PLAIN) else p.read() for p in held])
         try:
-            data = b"".join([p if isinstance(p, _PLAIN) else p.read() for p in self._held])
             sent = os.write(self._sock.fileno(), data)
         except BlockingIOError:
             return False
-        except Exception:
-            self.shutdown()  # so that the connection's own greenlet gets the error
-            return True
-        finally:
-            self._lock.release()
         self._held = [data[sent:]] if sent < len(data) else []
         self._held_bytes = len(data) - sent
         return sent == len(data)
@@ -202,20 +234,25 @@ class Connection:
             while self._held:
                 self.flush()
         except Exception:
-            self.shutdown()  # the connection's own greenlet ends
+            self.shutdown()  # the next turn is the last
         finally:
             self._writer = None
 
     def flush(self) -> None:
-        """Send the replies that are held."""
+        """Send the replies that are held; may wait."""
         callback, self._callback = self._callback, None
         if callback is not None:
             callback.stop()
+        if not self._sending and (not self._held or self._flush_at_once()):
+            return
         with self._lock:
             held, self._held = self._held, []
             self._held_bytes = 0
-            if held:
+            self._sending = True
+            try:
                 self._write(held)
+            finally:
+                self._sending = False
 
     def _write(self, parts: list[Any]) -> None:
         gathered: list[Any] = []
@@ -225,10 +262,7 @@ class Connection:
                 gathered.append(part if plain else part.read())
                 continue
             if gathered:
-                data = b"".join(gathered)
-                sent = self._sock.send(data, MSG_MORE)
-                if sent < len(data):
-                    self._sock.sendall(data[sent:], MSG_MORE)
+                self._send(b"".join(gathered), MSG_MORE)
                 gathered.clear()
             if plain:
                 self._send(part)
@@ -237,14 +271,15 @@ class Connection:
         if gathered:
             self._send(gathered[0] if len(gathered) == 1 else b"".join(gathered))
 
-    def _send(self, data: Any) -> None:
-        """Send in one call without waiting: most replies fit the socket's buffer."""
-        try:
-            sent = os.write(self._sock.fileno(), data)
-        except BlockingIOError:
-            sent = 0
-        if sent < len(data):
-            self._sock.sendall(memoryview(data)[sent:])
+    def _send(self, data: Any, flags: int = 0) -> None:
+        left = memoryview(data)
+        while left:
+            try:
+                sent: int = self._sock.send(left, flags)
+            except BlockingIOError:
+                socket.wait_write(self._sock.fileno())
+                continue
+            left = left[sent:]
 
     def _send_file(self, part: Any) -> None:
         source, position, left = part.fileno(), part.position, len(part)
@@ -261,7 +296,8 @@ class Connection:
             left -= sent
 
     def shutdown(self) -> None:
-        """Wake the connection's greenlet wherever it waits; it then closes the connection."""
+        """Make the next turn the last one, and have it soon; wakes who waits to send."""
+        self._is_shut = True
         try:
             self._sock.shutdown(socket.SHUT_RDWR)
         except OSError:

@@ -1,7 +1,8 @@
-"""Accepts connections and gives each a greenlet (kafka.network.SocketServer).
+"""Accepts connections, and closes them (kafka.network.SocketServer).
 
 Does not interpret requests: ``handle`` gets the bytes of one frame and returns the parts of the
-reply, or None if the request has no answer; see ``connection``.
+reply, or None if the request has no answer; see ``connection``. ``workers`` has the greenlets that
+serve.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from typing import Any
 
 import gevent
 from gevent import socket
-from gevent.pool import Pool
+from gevent.event import Event
 from gevent.server import StreamServer
 
 from kafka08.errors import KafkaError, ProtocolError
 from kafka08.network.connection import Connection, Handle
 from kafka08.network.hosts import bare, first_address
 from kafka08.network.memory import UNBOUNDED, RequestMemory
+from kafka08.network.workers import Workers
 
 logger = logging.getLogger("kafka.network.Acceptor")
 processor_logger = logging.getLogger("kafka.network.Processor")
@@ -40,6 +42,13 @@ _ALL = "0.0.0.0"
 
 class ConnectionClosed(KafkaError):
     """Raised by ``handle`` to close the connection without an answer."""
+
+
+class _Listener(StreamServer):  # type: ignore[misc]
+    """Accepts, and leaves the sockets open."""
+
+    def do_close(self, *_: Any) -> None:
+        """Connections close their sockets."""
 
 
 class Server:
@@ -81,6 +90,8 @@ class Server:
         self._per_ip: Counter[str] = Counter()
         self._host = bare(host or "")
         self._socket = self._listen(port)
+        self._none_left = Event()
+        self._workers: Workers | None = None
         self._server: Any = None
         self._reaper: Any = None
         self._watcher: Any = None
@@ -133,8 +144,9 @@ class Server:
 
     def start(self, handle: Handle) -> None:
         """Serve with ``handle`` from now on: see the module's docstring."""
-        # A pool, so that stop() can wait for the connections' greenlets.
-        self._server = StreamServer(self._socket, partial(self._serve, handle), spawn=Pool())
+        self._workers = Workers(self._ended)
+        accept = partial(self._accept, handle, self._workers)
+        self._server = _Listener(self._socket, accept, spawn=None)
         self._server.start()
         self._watcher = gevent.spawn(self._notice_ends)
         if self._idle > 0:
@@ -142,42 +154,67 @@ class Server:
         logger.info("Awaiting socket connections on %s:%d.", self._host or _ALL, self.port)
 
     def stop(self) -> None:
-        """Stop accepting, end every connection, wait for their greenlets."""
+        """Stop accepting, end every connection, wait for those whose requests are being served."""
         for task in (self._reaper, self._watcher):
             if task is not None:
                 task.kill()
-        self._server.close()
+        self._server.stop()
         for connection in list(self._connections):
             connection.shutdown()
-        self._server.stop(timeout=_STOP_SECONDS)
+        assert self._workers is not None
+        self._wait_for_ends()
+        self._workers.kill()
+        self._wait_for_ends()
 
-    def _serve(self, handle: Handle, sock: Any, address: tuple[Any, ...]) -> None:
+    def _wait_for_ends(self) -> None:
+        if self._connections:
+            self._none_left.clear()
+            self._none_left.wait(_STOP_SECONDS)
+
+    def _accept(
+        self, handle: Handle, workers: Workers, accepted: Any, address: tuple[Any, ...]
+    ) -> None:
+        """Runs in the hub."""
         host = address[0].removeprefix("::ffff:")  # IPv4 on a socket for both families
+        sock = stdlib_socket.socket(fileno=accepted.detach())
         if self._per_ip[host] >= self._limits.get(host, self._limit):
             processor_logger.info("Rejected connection from %s, too many", host)
             sock.close()
             return
         self._per_ip[host] += 1
+        sock.setblocking(False)
         peer = f"{host}:{address[1]}"
-        connection = Connection(sock, peer, self._max_request_bytes, self.memory)
+        connection = Connection(sock, peer, self._max_request_bytes, self.memory, handle)
         self._connections.add(connection)
         try:
             sock.setsockopt(stdlib_socket.IPPROTO_TCP, stdlib_socket.TCP_NODELAY, 1)
-            connection.run(handle)
-        except ConnectionClosed as error:
-            processor_logger.info("Closing socket connection to %s: %s", host, error)
-        except ProtocolError as error:
-            processor_logger.error("Closing socket for %s because of error: %s", host, error)
         except OSError as error:
-            processor_logger.debug("Connection to %s ended: %s", host, error)
-        except Exception:
-            processor_logger.exception("Closing socket for %s because of error", host)
+            self._ended(connection, error)
+        else:
+            workers.watch(connection)
+
+    def _ended(self, connection: Connection, error: BaseException | None) -> None:
+        """A connection has ended by itself or by an error: close it."""
+        host = connection.address.rpartition(":")[0]
+        try:
+            connection.close()
+        except Exception as unsent:
+            error = error or unsent
         finally:
             self._connections.discard(connection)
             self._per_ip[host] -= 1
             if not self._per_ip[host]:
                 del self._per_ip[host]
-            sock.close()
+            if not self._connections:
+                self._none_left.set()
+        if isinstance(error, ConnectionClosed):
+            processor_logger.info("Closing socket connection to %s: %s", host, error)
+        elif isinstance(error, ProtocolError):
+            processor_logger.error("Closing socket for %s because of error: %s", host, error)
+        elif isinstance(error, OSError):
+            processor_logger.debug("Connection to %s ended: %s", host, error)
+        elif isinstance(error, Exception):
+            processor_logger.error("Closing socket for %s because of error", host, exc_info=error)
 
     def _notice_ends(self) -> None:
         """Check for peers that have closed: a connection whose request waits is not read from."""

@@ -29,7 +29,8 @@ _SIZE = struct.Struct(">i")
 
 
 class FrameDecoder:
-    """Decodes frames of at most ``max_bytes``, without the size word.
+    """Decodes frames of at most ``max_bytes``, without the size word. ``error`` is what the next
+    ``get_buffer`` will raise.
 
     The buffer adapts to the reads: it grows fourfold, from 4 to 256 KiB, when a read fills it, and
     shrinks again after smaller reads. For a larger frame it doubles as bytes arrive.
@@ -43,7 +44,7 @@ class FrameDecoder:
         self._end = 0  # of what was received
         self._needed = 0  # bytes of that frame with its size word, once known
         self._quiet = 0
-        self._error: ProtocolError | None = None
+        self.error: ProtocolError | None = None
 
     @property
     def pending(self) -> int:
@@ -62,8 +63,8 @@ class FrameDecoder:
 
     def get_buffer(self) -> memoryview:
         """The buffer to read into, never empty. Frames returned before are no longer valid."""
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
         pending = self._end - self._start
         size = self.next_size
         if len(self._view) != size and (pending == 0 or len(self._view) < size):
@@ -83,22 +84,22 @@ class FrameDecoder:
         They are valid until the next ``get_buffer``.
         """
         frames = self._cut(count)
-        if self._error is not None and not frames:
-            raise self._error
+        if self.error is not None and not frames:
+            raise self.error
         return frames
 
     def feed(self, data: Buffer) -> list[bytes]:
         """Add bytes that were read elsewhere; returns copies of the frames they complete."""
         frames: list[bytes] = []
         rest = memoryview(data)
-        while rest and (self._error is None or not frames):
+        while rest and (self.error is None or not frames):
             buffer = self.get_buffer()
             count = min(len(rest), len(buffer))
             buffer[:count] = rest[:count]
             rest = rest[count:]
             frames += map(bytes, self._cut(count))
-        if self._error is not None and not frames:
-            raise self._error
+        if self.error is not None and not frames:
+            raise self.error
         return frames
 
     def _cut(self, count: int) -> list[memoryview]:
@@ -111,7 +112,7 @@ class FrameDecoder:
         while end - start >= 4:
             size = _SIZE.unpack_from(view, start)[0]
             if not 0 < size <= self.max_bytes:
-                self._error = ProtocolError(
+                self.error = ProtocolError(
                     f"a frame of {size} bytes is not between 1 and {self.max_bytes}"
                 )
                 break

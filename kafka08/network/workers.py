@@ -1,0 +1,158 @@
+"""Greenlets that serve the connections with bytes to read.
+
+A connection has no greenlet of its own: an idle one costs its buffers and a watcher. The hub
+collects the connections whose sockets have become readable, and a worker serves one after the
+other, each for one turn. A worker whose request waits (for acks, for bytes to fetch, for a peer
+that reads slowly) stays with its connection, and another worker serves the others meanwhile. So
+there are as many workers as requests that wait, and a few more.
+
+Does not know sockets or requests.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import gevent
+from gevent import GreenletExit
+from greenlet import getcurrent, greenlet
+
+# The outcomes of a turn: wait until the socket is readable, put the connection behind the others
+# that are ready, or end it.
+WAIT, MORE, END = range(3)
+# The states of a connection: waited for, ready for a turn, having one.
+WATCHED, READY, SERVED = range(3)
+# Connections are served for this long before the sockets of all are looked at again.
+_TURN_SECONDS = 0.01
+# Workers without work that are kept.
+_MOST_IDLE = 16
+
+
+class Served(Protocol):
+    """A connection. ``watcher`` is a started or stopped io watcher of its socket.
+
+    The other two attributes belong to ``Workers``: ``state`` is WATCHED at first; ``is_unwatched``
+    is true while the watcher is stopped because the connection is being served.
+    """
+
+    watcher: Any
+    state: int
+    is_unwatched: bool
+
+    def serve(self, until: float) -> int:
+        """Read once and serve what has arrived, until that time (monotonic seconds) if it is
+        much; WAIT, MORE or END. May wait, and may raise what ends the connection."""
+
+    def waits(self) -> None:
+        """Called in the hub when ``serve`` has begun to wait."""
+
+
+Ended = Callable[[Any, "BaseException | None"], None]
+
+
+class Workers:
+    """``ended(connection, error)`` is called by a worker once a connection's last turn is over."""
+
+    def __init__(self, ended: Ended) -> None:
+        self._ended = ended
+        self._hub: Any = gevent.get_hub()
+        self._loop: Any = self._hub.loop
+        self._after_poll: Any = self._loop.timer(0)
+        self._ready: deque[Any] = deque()
+        self._is_due = False  # somebody will call _dispatch
+        self._active: Any = None  # the worker that _dispatch has given the turn
+        self._serving: Any = None  # the connection it serves
+        self._until = 0.0  # when the sockets are looked at again
+        self._workers: set[Any] = set()
+        self._idle: list[Any] = []
+        self._is_over = False
+
+    def watch(self, connection: Served) -> None:
+        """Serve the connection from now on."""
+        connection.watcher.start(self._readable, connection)
+
+    def kill(self) -> None:
+        """End all workers, in the middle of a request too. No connection is served any more."""
+        self._is_over = True
+        self._idle.clear()
+        for worker in list(self._workers):
+            self._loop.run_callback(worker.throw, GreenletExit)
+
+    def _readable(self, connection: Any) -> None:
+        """Runs in the hub."""
+        if connection.state == WATCHED:
+            self._put(connection)
+        elif connection.state == SERVED:
+            # Its request waits. The watcher would call again and again.
+            connection.is_unwatched = True
+            connection.watcher.stop()
+
+    def _put(self, connection: Any) -> None:
+        connection.state = READY
+        self._ready.append(connection)
+        if not self._is_due and self._active is None:
+            self._is_due = True
+            self._loop.run_callback(self._dispatch)
+
+    def _dispatch(self) -> None:
+        """Runs in the hub: have workers serve all connections that are ready."""
+        self._is_due = False
+        now = time.monotonic()
+        self._until = now + _TURN_SECONDS
+        while self._ready and not self._is_over:
+            if now >= self._until:
+                self._is_due = True
+                self._after_poll.start(self._dispatch)
+                return
+            self._active = self._idle.pop() if self._idle else self._new_worker()
+            self._active.switch()  # comes back when the worker waits, for whatever
+            self._active = None
+            connection, self._serving = self._serving, None
+            if connection is not None:
+                connection.waits()
+            now = time.monotonic()
+
+    def _new_worker(self) -> Any:
+        worker = greenlet(self._work, self._hub)
+        self._workers.add(worker)
+        return worker
+
+    def _work(self) -> None:
+        me: Any = getcurrent()
+        try:
+            while True:
+                # A worker that has waited goes on with its own connection alone.
+                while self._active is me and self._ready and time.monotonic() < self._until:
+                    self._serving = connection = self._ready.popleft()
+                    self._serve(connection)
+                    if self._active is me:
+                        self._serving = None
+                if len(self._idle) >= _MOST_IDLE or self._is_over:
+                    return
+                self._idle.append(me)
+                self._hub.switch()
+        except GreenletExit:
+            pass
+        finally:
+            self._workers.discard(me)
+
+    def _serve(self, connection: Any) -> None:
+        error: BaseException | None = None
+        connection.state = SERVED
+        try:
+            left = connection.serve(self._until)
+        except BaseException as raised:
+            left, error = END, raised
+        if left == END:
+            self._ended(connection, error)
+            return
+        if connection.is_unwatched:
+            connection.is_unwatched = False
+            connection.watcher.start(self._readable, connection)
+        if left == MORE:
+            self._put(connection)
+        else:
+            connection.state = WATCHED
