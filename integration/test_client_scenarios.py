@@ -485,7 +485,7 @@ def test_23_a_coordinator_that_moved_and_one_that_loads(proxied: tuple[Scene, Pr
     kept = {"offsets_storage": "kafka", "dual_commit_enabled": False}
     member = scene.member(**kept).join({topic: 1})
     assert len(member.take(3)) == 3
-    proxy.intercept = refusals = Refusals(schemas.OffsetCommitRequestV1, refused_commit, [16])
+    proxy.intercept = refusals = Refusals(schemas.OffsetCommitRequest, refused_commit, [16])
     assert not member.connector.commit_offsets()
     eventually("a commit", member.connector.commit_offsets)
     assert refusals.asked == 2
@@ -525,7 +525,7 @@ def test_25_commits_to_kafka_that_fail(proxied: tuple[Scene, Proxy]) -> None:
     scene.write(topic, numbers(5))
     member = scene.member(offsets_storage="kafka").join({topic: 1})
     assert len(member.take(5)) == 5
-    proxy.intercept = refusals = Refusals(schemas.OffsetCommitRequestV1, refused_commit, [15] * 99)
+    proxy.intercept = refusals = Refusals(schemas.OffsetCommitRequest, refused_commit, [15] * 99)
     assert not member.connector.commit_offsets()
     assert refusals.asked == 1
     member.close()

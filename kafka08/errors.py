@@ -7,6 +7,7 @@ KafkaError; on the wire they are -1.
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import ClassVar
 
 
@@ -229,6 +230,55 @@ BY_CODE: dict[int, type[KafkaError]] = {
         NotEnoughReplicasAfterAppendError,
     )
 }
+
+
+class LaterCode(IntEnum):
+    """Codes of later releases. Clients of 0.8 do not know them: they are not for the versions
+    of 0.8.2.2, except for the administrative APIs."""
+
+    ILLEGAL_GENERATION = 22
+    INCONSISTENT_GROUP_PROTOCOL = 23
+    INVALID_GROUP_ID = 24
+    UNKNOWN_MEMBER_ID = 25
+    INVALID_SESSION_TIMEOUT = 26
+    REBALANCE_IN_PROGRESS = 27
+    INVALID_TIMESTAMP = 32
+    UNSUPPORTED_VERSION = 35
+    TOPIC_ALREADY_EXISTS = 36
+    INVALID_PARTITIONS = 37
+    INVALID_REPLICATION_FACTOR = 38
+    INVALID_REPLICA_ASSIGNMENT = 39
+    INVALID_CONFIG = 40
+    INVALID_REQUEST = 42
+    UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
+    OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+    INVALID_PRODUCER_EPOCH = 47
+    KAFKA_STORAGE_ERROR = 56
+    NON_EMPTY_GROUP = 68
+    GROUP_ID_NOT_FOUND = 69
+    FENCED_LEADER_EPOCH = 74
+    UNKNOWN_LEADER_EPOCH = 75
+    UNSUPPORTED_COMPRESSION_TYPE = 76
+    MEMBER_ID_REQUIRED = 79
+    PREFERRED_LEADER_NOT_AVAILABLE = 80
+    FENCED_INSTANCE_ID = 82
+    ELIGIBLE_LEADERS_NOT_AVAILABLE = 83
+    ELECTION_NOT_NEEDED = 84
+    GROUP_SUBSCRIBED_TO_TOPIC = 86
+    INVALID_RECORD = 87
+
+
+_LATER_CODES = {int(code): code.name.title().replace("_", "") for code in LaterCode}
+
+
+def code_name(code: int) -> str:
+    """The name of a known wire code, as "InvalidTopic"."""
+    return _LATER_CODES.get(code) or BY_CODE[code].__name__.removesuffix("Error")
+
+
+def meaning_of(code: int) -> str:
+    """The meaning of a wire code in words; the name of a later code."""
+    return code_name(code) if code in _LATER_CODES else for_code(code).text
 
 
 def for_code(code: int, message: str | None = None) -> KafkaError:

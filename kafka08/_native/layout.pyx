@@ -16,7 +16,7 @@ from libc.string cimport memcpy
 
 from kafka08.errors import ProtocolError
 from kafka08.protocol.types import (
-    COPY_BELOW, Array, Fixed, Records, Struct, Text, fields_of, minimum_size
+    COPY_BELOW, Array, Fixed, Records, Struct, Tags, Text, fields_of, minimum_size
 )
 
 cdef extern from "Python.h":
@@ -26,7 +26,7 @@ cdef extern from "Python.h":
         allocator tp_alloc
 
 cdef enum:
-    FIXED, BOOLEAN, TEXT, RECORDS, ARRAY, STRUCT
+    FIXED, BOOLEAN, TEXT, RECORDS, ARRAY, STRUCT, TAGS
 
 cdef enum:
     SHARED_ITEMS = 8192
@@ -37,28 +37,57 @@ cdef class _Node:
 
     cdef int kind
     cdef Py_ssize_t minimum  # the fewest bytes it takes; of an integer its width
+    cdef Py_ssize_t width  # of the length in front of it; 0 if that is compact
     cdef bint nullable, strict
+    cdef Py_ssize_t place  # of a field in its tuple
     cdef type schema
     cdef tuple nodes  # the fields of a structure
+    cdef tuple absent  # places and values of the fields that this version does not have
+    cdef Py_ssize_t size  # of a structure's tuple
     cdef _Node element  # of an array
 
-    def __init__(self, kind):
+    def __init__(self, kind, Py_ssize_t place=0):
         self.minimum = minimum_size(kind)
+        self.place = place
         if isinstance(kind, Fixed):
             self.kind = BOOLEAN if kind.code == "?" else FIXED
-        elif isinstance(kind, Text):
-            self.kind, self.nullable, self.strict = TEXT, kind.nullable, kind.strict
-        elif isinstance(kind, Records):
-            self.kind = RECORDS
-        elif isinstance(kind, Array):
-            self.kind, self.strict, self.element = ARRAY, kind.strict, _Node(kind.element)
+        elif isinstance(kind, Struct):
+            self.kind = STRUCT
+            self._of_structure(kind)
+        elif isinstance(kind, Tags):
+            self.kind = TAGS
         else:
-            self.kind, self.schema = STRUCT, kind.schema
-            self.nodes = tuple([_Node(field.kind) for field in fields_of(kind.schema)])
+            self._of_length(kind)
+
+    def _of_length(self, kind):
+        self.nullable = kind.nullable
+        self.width = 2 if isinstance(kind, Text) else 4
+        if isinstance(kind, Records):
+            self.kind, self.strict = RECORDS, True
+            return
+        self.strict = kind.strict
+        if kind.compact:
+            self.width = 0
+        if isinstance(kind, Text):
+            self.kind = TEXT
+        else:
+            self.kind, self.element = ARRAY, _Node(kind.element)
+
+    def _of_structure(self, kind):
+        self.schema = kind.schema
+        fields = fields_of(kind.schema, kind.version)
+        self.nodes = tuple([_Node(field.kind, field.place) for field in fields])
+        there = {field.name for field in fields}
+        self.absent = tuple([
+            (place, kind.schema._field_defaults[name])
+            for place, name in enumerate(kind.schema._fields)
+            if name not in there
+        ])
+        self.size = len(kind.schema._fields)
 
 
-cdef tuple _nodes(schemas):
-    return tuple([_Node(Struct(schema)) for schema in schemas])
+cdef tuple _nodes(layouts):
+    return tuple([_Node(layout) for layout in layouts])
 
 
 # Bytes to values
@@ -90,6 +119,32 @@ cdef int64_t _integer(Cursor *c, Py_ssize_t width) except? -1:
     return <int64_t>value
 
 
+cdef int64_t _varint(Cursor *c) except -1:
+    """An unsigned varint of at most five bytes."""
+    cdef int64_t value = 0
+    cdef int shift
+    for shift in range(0, 35, 7):
+        _need(c, 1)
+        value |= <int64_t>(c.start[c.at] & 0x7F) << shift
+        c.at += 1
+        if c.start[c.at - 1] < 0x80:
+            return value
+    raise ProtocolError("a varint of more than five bytes")
+
+
+cdef int _skip_tags(Cursor *c) except -1:
+    cdef int64_t count = _varint(c)
+    cdef int64_t size
+    _need(c, 2 * count)
+    while count:
+        _varint(c)
+        size = _varint(c)
+        _need(c, size)
+        c.at += size
+        count -= 1
+    return 0
+
+
 cdef object _read(_Node node, Cursor *c, frame):
     cdef int64_t size
     cdef Py_ssize_t index
@@ -103,23 +158,25 @@ cdef object _read(_Node node, Cursor *c, frame):
         if size != 0 and size != 1:
             raise ProtocolError(f"{size} is not a boolean")
         return size == 1
-    size = _integer(c, node.minimum)
-    if node.kind == ARRAY:
-        if size < 0 and node.strict:
+    if node.kind == TAGS:
+        _skip_tags(c)
+        return None
+    size = _integer(c, node.width) if node.width else _varint(c) - 1
+    if size < 0:
+        if node.nullable:
+            return None
+        if node.strict:
             _negative(size)
+        return [] if node.kind == ARRAY else ""
+    if node.kind == ARRAY:
         items = []
-        if size > 0:
-            _need(c, size * node.element.minimum)
+        _need(c, size * node.element.minimum)
         for index in range(size):
             items.append(_read(node.element, c, frame))
             if not (index + 1) % SHARED_ITEMS:
                 with nogil:  # other threads get their turn
                     pass
         return items
-    if size < 0:
-        if node.strict or node.kind == RECORDS:
-            _negative(size)
-        return None if node.nullable else ""
     _need(c, size)
     index = c.at
     c.at += size
@@ -129,20 +186,23 @@ cdef object _read(_Node node, Cursor *c, frame):
 
 
 cdef object _read_struct(_Node node, Cursor *c, frame):
-    cdef object made = (<TypeSlots *><PyObject *>node.schema).tp_alloc(
-        node.schema, len(node.nodes)
-    )
+    cdef object made = (<TypeSlots *><PyObject *>node.schema).tp_alloc(node.schema, node.size)
     cdef Py_ssize_t index
+    cdef _Node field
     for index in range(len(node.nodes)):
-        value = _read(<_Node>node.nodes[index], c, frame)
+        field = <_Node>node.nodes[index]
+        value = _read(field, c, frame)
+        Py_INCREF(value)
+        PyTuple_SET_ITEM(made, field.place, value)
+    for index, value in node.absent:
         Py_INCREF(value)
         PyTuple_SET_ITEM(made, index, value)
     return made
 
 
-def decoder(schemas):
-    """f(memoryview, position) -> (value of each schema..., end)."""
-    cdef tuple nodes = _nodes(schemas)
+def decoder(layouts):
+    """f(memoryview, position) -> (value of each layout..., end)."""
+    cdef tuple nodes = _nodes(layouts)
 
     def decode(frame, Py_ssize_t position):
         cdef Py_buffer view
@@ -216,27 +276,44 @@ cdef int _put_bytes(_Sink sink, data) except -1:
     return 0
 
 
+cdef int _put_length(_Node node, Py_ssize_t size, _Sink sink) except -1:
+    """``size`` -1 stands for null."""
+    if node.width:
+        return _put_integer(sink, node.width, size)
+    size += 1
+    while size > 0x7F:
+        sink.more(1)[0] = <unsigned char>(size & 0x7F | 0x80)
+        size >>= 7
+    sink.more(1)[0] = <unsigned char>size
+    return 0
+
+
 cdef int _write(_Node node, value, _Sink sink) except -1:
     cdef Py_ssize_t size, index
+    cdef _Node field
     if node.kind == FIXED:
         return _put_integer(sink, node.minimum, PyLong_AsLongLong(value))
     if node.kind == STRUCT:
-        if not PyTuple_Check(value) or len(<tuple>value) != len(node.nodes):
+        if not PyTuple_Check(value) or len(<tuple>value) != node.size:
             raise ProtocolError(f"{value!r} is not a {node.schema.__name__}")
         for index in range(len(node.nodes)):
-            _write(<_Node>node.nodes[index], (<tuple>value)[index], sink)
+            field = <_Node>node.nodes[index]
+            _write(field, (<tuple>value)[field.place], sink)
         return 0
     if node.kind == BOOLEAN:
         return _put_integer(sink, 1, 1 if value else 0)
+    if node.kind == TAGS:
+        sink.more(1)[0] = 0
+        return 0
+    if value is None and node.nullable:
+        return _put_length(node, -1, sink)
     if node.kind == TEXT:
-        if value is None and node.nullable:
-            return _put_integer(sink, 2, -1)
         # A lone surrogate becomes "?", as in Java's getBytes.
         data = value.encode("utf-8", "replace")
-        _put_integer(sink, 2, len(data))
+        _put_length(node, len(data), sink)
         return _put_bytes(sink, data)
     size = len(value)
-    _put_integer(sink, 4, size)
+    _put_length(node, size, sink)
     if node.kind == ARRAY:
         for index in range(size):
             _write(node.element, value[index], sink)
@@ -251,10 +328,10 @@ cdef int _write(_Node node, value, _Sink sink) except -1:
     return 0
 
 
-def encoder(schemas):
-    """f(value of each schema...) -> chunks in wire order."""
-    cdef tuple nodes = _nodes(schemas)
-    names = ", ".join(schema.__name__ for schema in schemas)
+def encoder(layouts):
+    """f(value of each layout...) -> chunks in wire order."""
+    cdef tuple nodes = _nodes(layouts)
+    names = ", ".join(layout.schema.__name__ for layout in layouts)
 
     def encode(*values):
         cdef _Sink sink = _Sink()

@@ -15,11 +15,13 @@ from kafka08.client.cluster import ClusterClient, Endpoint, NoBrokerError
 from kafka08.errors import (
     NO_ERROR,
     AdminOperationError,
+    LaterCode,
     LeaderNotAvailableError,
     ProtocolError,
     RequestTimedOutError,
     TopicExistsError,
     for_code,
+    meaning_of,
     raise_for_code,
 )
 from kafka08.network.channel import Channel
@@ -41,8 +43,7 @@ class RemoteError(AdminOperationError):
 
     def __init__(self, wire_code: int, message: str | None, topic: str) -> None:
         if not message:
-            name = admin_schemas.ERROR_NAMES.get(wire_code)
-            message = f"{name or for_code(wire_code).text}: topic {topic}"
+            message = f"{meaning_of(wire_code)}: topic {topic}"
         super().__init__(message)
         self.wire_code = wire_code
 
@@ -156,7 +157,7 @@ class AdminClient:
                 entry.error,
                 # This response does not carry a text, and the code alone says too little.
                 "Topic deletion is disabled (delete.topic.enable)"
-                if entry.error == admin_schemas.INVALID_REQUEST
+                if entry.error == LaterCode.INVALID_REQUEST
                 else None,
                 entry.topic,
             )
@@ -241,7 +242,7 @@ def _entries(config: Mapping[str, str]) -> list[admin_schemas.TopicConfigEntry]:
 def _raise_any(results: Iterable[tuple[int, str | None, str]]) -> None:
     """Raise the first failure; ``results`` holds code, text and topic."""
     for code, message, topic in results:
-        if code == admin_schemas.TOPIC_ALREADY_EXISTS:
+        if code == LaterCode.TOPIC_ALREADY_EXISTS:
             raise TopicExistsError(f"Topic '{topic}' already exists.")
         if code != NO_ERROR:
             raise RemoteError(code, message, topic)

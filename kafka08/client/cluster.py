@@ -109,7 +109,7 @@ class ClusterClient:
                 cause = f"{host}:{port}: {error}"
                 logger.warning(
                     "Fetching topic metadata for topics [%s] from broker [%s:%d] failed (%s)",
-                    ",".join(request.topics),
+                    ",".join(request.topics or ()),
                     host,
                     port,
                     error,
@@ -120,7 +120,7 @@ class ClusterClient:
         if untold is not None and not self._aborted:
             return untold
         raise NoBrokerError(
-            f"fetching topic metadata for topics [{','.join(request.topics)}] failed: {cause}"
+            f"fetching topic metadata for topics [{','.join(request.topics or ())}] failed: {cause}"
         )
 
     def _shuffled(self) -> list[Endpoint]:
@@ -144,7 +144,7 @@ class ClusterClient:
         """Fetch metadata and remember it, errors of single topics included."""
         response = self.fetch_metadata(topics)
         with self._lock:
-            self._brokers = {b.node_id: Broker(*b) for b in response.brokers}
+            self._brokers = {b.node_id: Broker(*b[:3]) for b in response.brokers}
             for topic in response.topics:
                 self._topics[topic.topic] = topic
             stale = [b for b in self._channels if self._brokers.get(b.id, b) != b]

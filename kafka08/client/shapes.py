@@ -93,9 +93,9 @@ def commit_request_v0(
     group: str, offsets: Mapping[TopicPartition, int], metadata: str = ""
 ) -> schemas.OffsetCommitRequestV0:
     topics = [
-        schemas.OffsetCommitTopicV0(
+        schemas.OffsetCommitTopic(
             topic,
-            [schemas.OffsetCommitPartitionV0(number, offset, metadata) for number, offset in p],
+            [schemas.OffsetCommitPartition(number, offset, metadata) for number, offset in p],
         )
         for topic, p in by_topic(offsets).items()
     ]
@@ -104,18 +104,18 @@ def commit_request_v0(
 
 def commit_request_v1(
     group: str, offsets: Mapping[TopicPartition, int], metadata: str = ""
-) -> schemas.OffsetCommitRequestV1:
+) -> schemas.OffsetCommitRequest:
     topics = [
-        schemas.OffsetCommitTopicV1(
+        schemas.OffsetCommitTopic(
             topic,
             [
-                schemas.OffsetCommitPartitionV1(number, offset, NOW, metadata)
+                schemas.OffsetCommitPartition(number, offset, metadata, timestamp=NOW)
                 for number, offset in p
             ],
         )
         for topic, p in by_topic(offsets).items()
     ]
-    return schemas.OffsetCommitRequestV1(group, -1, "", topics)
+    return schemas.OffsetCommitRequest(group, topics)
 
 
 def commit_results(response: schemas.OffsetCommitResponse) -> dict[TopicPartition, int]:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from kafka08.errors import ProtocolError
 from kafka08.protocol import requests, schemas
 from kafka08.protocol.registry import api_of
+from kafka08.protocol.types import Struct
 from kafka08.runtime import Runtime, ThreadRuntime
 
 # 0.8.2.2 answers a failed ConsumerMetadata request with correlation id 0.
@@ -24,7 +25,7 @@ _FIRST_READ_BYTES = 4 << 20
 
 class _Pending(NamedTuple):
     correlation_id: int
-    response: type[Any]
+    response: Struct
 
 
 class Channel:
@@ -120,7 +121,7 @@ class Channel:
                 pending.response, memoryview(self._read(size))
             )
             if correlation_id != pending.correlation_id and not (
-                correlation_id == 0 and pending.response is _MAY_ANSWER_ZERO
+                correlation_id == 0 and pending.response.schema is _MAY_ANSWER_ZERO
             ):
                 raise ProtocolError(
                     f"{self.host}:{self.port} answered {correlation_id} "

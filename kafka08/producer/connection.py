@@ -16,6 +16,7 @@ from kafka08.errors import ProtocolError
 from kafka08.protocol.framing import FrameDecoder
 from kafka08.protocol.registry import api_of
 from kafka08.protocol.requests import decode_response, encode_request
+from kafka08.protocol.types import Struct
 from kafka08.runtime import Runtime
 
 MAX_RESPONSE_BYTES = 16 << 20
@@ -25,7 +26,7 @@ class Outstanding(NamedTuple):
     """A request that awaits its response; ``sent`` in monotonic seconds."""
 
     correlation_id: int
-    response: type[Any]
+    response: Struct
     context: Any
     sent: float
 

@@ -1,79 +1,79 @@
-"""Administrative requests that 0.8.2.2 does not know: six APIs of later releases.
+"""Administration of topics, settings and groups: APIs of later releases, for all their versions.
 
-Their keys, layouts and error codes are those of later Kafka releases (15 in 0.9, 19 and 20 in
-0.10.1, 32 and 33 in 0.11, 37 in 1.0), in the versions below. Null arrays are read and written
-as empty ones. An original broker closes the connection over any of these keys. A kafka08 broker
-closes it over the keys by which clients probe versions (16, 18).
+Keys, layouts and error codes are those of later Kafka releases. A broker that has
+``api.versions.enable`` off serves APIs 15, 19, 20, 32, 33 and 37 in version 0 (19 also in 1), and
+closes the connection over the others, as an original broker does over all of them.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
+from kafka08.protocol.schemas import NOT_ASKED
 from kafka08.protocol.types import (
     Doc,
+    Nullable,
     Records,
+    Since,
+    Strict,
+    Until,
     boolean,
     int8,
     int16,
     int32,
+    int64,
     nullable_string,
+    strict_string,
     string,
 )
 
 blob = Annotated[bytes | memoryview, Records("bytes")]
 
 TOPIC_RESOURCE = 2
+BROKER_RESOURCE = 4
 BROKER_DEFAULT = -1
-
-TOPIC_ALREADY_EXISTS = 36
-INVALID_PARTITIONS = 37
-INVALID_REPLICATION_FACTOR = 38
-INVALID_REPLICA_ASSIGNMENT = 39
-INVALID_CONFIG = 40
-INVALID_REQUEST = 42
-
-ERROR_NAMES = {
-    TOPIC_ALREADY_EXISTS: "TopicAlreadyExists",
-    INVALID_PARTITIONS: "InvalidPartitions",
-    INVALID_REPLICATION_FACTOR: "InvalidReplicationFactor",
-    INVALID_REPLICA_ASSIGNMENT: "InvalidReplicaAssignment",
-    INVALID_CONFIG: "InvalidConfig",
-    INVALID_REQUEST: "InvalidRequest",
-}
-"""Codes that 0.8.2.2 does not have, for these APIs alone."""
+TOPIC_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 1, 4, 5
 
 
 # 15 DescribeGroups
 
 
 class DescribeGroupsRequest(NamedTuple):
-    """Describe consumer groups, as stored in their nodes in ZooKeeper."""
+    """Describe consumer groups: those of this coordinator, else as in their nodes in ZooKeeper."""
 
     groups: list[string]
+    include_authorized_operations: Annotated[boolean, Since(3)] = False
 
 
 class GroupMember(NamedTuple):
-    member_id: Annotated[string, Doc("the consumer id")]
-    client_id: Annotated[string, Doc("always empty")]
-    client_host: Annotated[string, Doc("always empty")]
+    member_id: Annotated[string, Doc("in a ZooKeeper group the consumer id")]
+    client_id: Annotated[string, Doc("empty in a ZooKeeper group")]
+    client_host: Annotated[string, Doc("empty in a ZooKeeper group")]
     metadata: Annotated[
-        blob, Doc("its registration; empty if it owns partitions but is not a member")
+        blob,
+        Doc(
+            "in a ZooKeeper group its registration; empty if it owns partitions but is not a member"
+        ),
     ]
-    assignment: Annotated[blob, Doc('JSON, {"topic":{"0":"<thread id>"}}')]
+    assignment: Annotated[blob, Doc('in a ZooKeeper group JSON, {"topic":{"0":"<thread id>"}}')]
+    group_instance_id: Annotated[nullable_string, Since(4, before="client_id")] = None
 
 
 class DescribedGroup(NamedTuple):
     error: int16
     group: string
     state: Annotated[string, Doc('"Stable"; "Empty" without members; "Dead" without any node')]
-    protocol_type: Annotated[string, Doc('"zookeeper"')]
-    protocol: Annotated[string, Doc("always empty: members do not publish their strategy")]
+    protocol_type: Annotated[string, Doc('"zookeeper" for a ZooKeeper group')]
+    protocol: Annotated[string, Doc("empty in a ZooKeeper group: members do not publish it")]
     members: list[GroupMember]
+    authorized_operations: Annotated[int32, Since(3), Doc("-2147483648 = not asked for")] = (
+        NOT_ASKED
+    )
 
 
 class DescribeGroupsResponse(NamedTuple):
     groups: list[DescribedGroup]
+    throttle_time_ms: Annotated[int32, Since(1, before="groups")] = 0
 
 
 # 19 CreateTopics
@@ -97,38 +97,29 @@ class NewTopic(NamedTuple):
     configs: list[TopicConfigEntry]
 
 
-class CreateTopicsRequestV0(NamedTuple):
-    """Create topics, and wait until they have leaders."""
-
-    topics: list[NewTopic]
-    timeout_ms: Annotated[int32, Doc("how long to wait for leaders; <= 0 not at all")]
-
-
 class CreateTopicsRequest(NamedTuple):
     """Create topics, and wait until they have leaders."""
 
     topics: list[NewTopic]
     timeout_ms: Annotated[int32, Doc("how long to wait for leaders; <= 0 not at all")]
-    validate_only: Annotated[boolean, Doc("check, change nothing")]
+    validate_only: Annotated[boolean, Since(1), Doc("check, change nothing")] = False
 
 
-class TopicErrorCode(NamedTuple):
+class CreateTopicsRequestV0(CreateTopicsRequest):
+    """The same in version 0."""
+
+    __slots__ = ()
+
+
+class CreatedTopic(NamedTuple):
     topic: string
     error: int16
-
-
-class TopicError(NamedTuple):
-    topic: string
-    error: int16
-    message: nullable_string
-
-
-class CreateTopicsResponseV0(NamedTuple):
-    topics: list[TopicErrorCode]
+    message: Annotated[nullable_string, Since(1)] = None
 
 
 class CreateTopicsResponse(NamedTuple):
-    topics: list[TopicError]
+    topics: list[CreatedTopic]
+    throttle_time_ms: Annotated[int32, Since(2, before="topics")] = 0
 
 
 # 20 DeleteTopics
@@ -141,31 +132,89 @@ class DeleteTopicsRequest(NamedTuple):
     timeout_ms: Annotated[int32, Doc("how long to wait; <= 0 not at all")]
 
 
+class TopicErrorCode(NamedTuple):
+    topic: string
+    error: int16
+
+
 class DeleteTopicsResponse(NamedTuple):
     topics: list[TopicErrorCode]
+    throttle_time_ms: Annotated[int32, Since(1, before="topics")] = 0
+
+
+# 21 DeleteRecords
+
+
+class DeleteRecordsPartition(NamedTuple):
+    partition: int32
+    offset: Annotated[int64, Doc("the first to keep; -1 = the high watermark")]
+
+
+class DeleteRecordsTopic(NamedTuple):
+    topic: strict_string
+    partitions: Annotated[list[DeleteRecordsPartition], Strict()]
+
+
+class DeleteRecordsRequest(NamedTuple):
+    """Delete the messages before an offset."""
+
+    topics: Annotated[list[DeleteRecordsTopic], Strict()]
+    timeout_ms: int32
+
+
+class DeleteRecordsPartitionResponse(NamedTuple):
+    partition: int32
+    low_watermark: Annotated[int64, Doc("the first offset there is; -1 on error")]
+    error: int16
+
+
+class DeleteRecordsTopicResponse(NamedTuple):
+    topic: string
+    partitions: list[DeleteRecordsPartitionResponse]
+
+
+class DeleteRecordsResponse(NamedTuple):
+    throttle_time_ms: int32
+    topics: list[DeleteRecordsTopicResponse]
 
 
 # 32 DescribeConfigs
 
 
 class DescribedResource(NamedTuple):
-    resource_type: Annotated[int8, Doc("2 = topic, the only one served")]
-    resource_name: string
-    config_names: Annotated[list[string], Doc("empty = all")]
+    resource_type: Annotated[int8, Doc("2 = topic, 4 = broker")]
+    resource_name: Annotated[string, Doc("of a broker its id")]
+    config_names: Annotated[list[string] | None, Nullable(), Doc("empty or null = all")]
 
 
 class DescribeConfigsRequest(NamedTuple):
-    """Read topics' settings. A request without topics tests whether these APIs are served."""
+    """Read settings. A request without resources tests whether these APIs are served."""
 
     resources: list[DescribedResource]
+    include_synonyms: Annotated[boolean, Since(1)] = False
+    include_documentation: Annotated[boolean, Since(3)] = False
+
+
+class ConfigSynonym(NamedTuple):
+    name: string
+    value: nullable_string
+    source: int8
 
 
 class ConfigEntry(NamedTuple):
     name: string
     value: nullable_string
     read_only: boolean
-    is_default: Annotated[boolean, Doc("true: the broker's value; false: the topic's own")]
-    is_sensitive: boolean
+    is_default: Annotated[
+        boolean, Until(0), Doc("true: the broker's value; false: the topic's own")
+    ] = False
+    is_sensitive: boolean = False
+    source: Annotated[
+        int8, Since(1, before="is_sensitive"), Doc("1 topic, 4 broker's file, 5 default")
+    ] = DEFAULT_CONFIG
+    synonyms: Annotated[list[ConfigSynonym], Since(1), Doc("where the value comes from")] = []
+    config_type: Annotated[int8, Since(3), Doc("0 unknown, 1 boolean, 2 string, 3 int, ...")] = 0
+    documentation: Annotated[nullable_string, Since(3)] = None
 
 
 class ResourceConfig(NamedTuple):
@@ -215,7 +264,11 @@ class AlterConfigsResponse(NamedTuple):
 class MorePartitions(NamedTuple):
     topic: string
     total_count: Annotated[int32, Doc("new number of partitions, including the existing ones")]
-    assignment: Annotated[list[list[int32]], Doc("replicas of each new one; empty = automatic")]
+    assignment: Annotated[
+        list[list[int32]] | None,
+        Nullable(),
+        Doc("replicas of each new one; empty or null = automatic"),
+    ]
 
 
 class CreatePartitionsRequest(NamedTuple):
@@ -226,6 +279,111 @@ class CreatePartitionsRequest(NamedTuple):
     validate_only: Annotated[boolean, Doc("check, change nothing")]
 
 
+class TopicError(NamedTuple):
+    topic: string
+    error: int16
+    message: nullable_string
+
+
 class CreatePartitionsResponse(NamedTuple):
     throttle_time_ms: Annotated[int32, Doc("always 0")]
     topics: list[TopicError]
+
+
+# 43 ElectLeaders
+
+
+class ElectTopic(NamedTuple):
+    topic: strict_string
+    partitions: Annotated[list[int32], Strict()]
+
+
+class ElectLeadersRequest(NamedTuple):
+    """Elect leaders of partitions, and wait until they lead."""
+
+    topics: Annotated[list[ElectTopic] | None, Nullable(), Doc("null = all partitions")]
+    timeout_ms: int32
+    election_type: Annotated[
+        int8, Since(1, before="topics"), Doc("0 the preferred replica, 1 unclean")
+    ] = 0
+
+
+class ElectedPartition(NamedTuple):
+    partition: int32
+    error: int16
+    message: nullable_string
+
+
+class ElectedTopic(NamedTuple):
+    topic: string
+    partitions: list[ElectedPartition]
+
+
+class ElectLeadersResponse(NamedTuple):
+    throttle_time_ms: int32
+    topics: list[ElectedTopic]
+    error: Annotated[int16, Since(1, before="topics")] = 0
+
+
+# 44 IncrementalAlterConfigs
+
+
+class ConfigChange(NamedTuple):
+    name: strict_string
+    operation: Annotated[int8, Doc("0 set, 1 delete, 2 append to a list, 3 subtract from one")]
+    value: nullable_string
+
+
+class ChangedResource(NamedTuple):
+    resource_type: Annotated[int8, Doc("2 = topic, the only one served")]
+    resource_name: strict_string
+    configs: Annotated[list[ConfigChange], Strict()]
+
+
+class IncrementalAlterConfigsRequest(NamedTuple):
+    """Change some of a topic's own settings."""
+
+    resources: Annotated[list[ChangedResource], Strict()]
+    validate_only: Annotated[boolean, Doc("check, change nothing")]
+
+
+class IncrementalAlterConfigsResponse(NamedTuple):
+    throttle_time_ms: int32
+    resources: list[ResourceError]
+
+
+# 35 DescribeLogDirs
+
+
+class LogDirsTopic(NamedTuple):
+    topic: strict_string
+    partitions: Annotated[list[int32], Strict()]
+
+
+class DescribeLogDirsRequest(NamedTuple):
+    """The data directories of this broker, and the replicas in them."""
+
+    topics: Annotated[list[LogDirsTopic] | None, Nullable(), Doc("null = all")]
+
+
+class LogDirPartition(NamedTuple):
+    partition: int32
+    size: Annotated[int64, Doc("bytes of the log's segments")]
+    offset_lag: Annotated[int64, Doc("behind the high watermark of the leader")]
+    is_future: Annotated[boolean, Doc("always false: replicas do not move between directories")]
+
+
+class LogDirTopic(NamedTuple):
+    topic: string
+    partitions: list[LogDirPartition]
+
+
+class LogDir(NamedTuple):
+    error: Annotated[int16, Doc("56 if the directory has failed")]
+    path: string
+    topics: list[LogDirTopic]
+
+
+class DescribeLogDirsResponse(NamedTuple):
+    throttle_time_ms: int32
+    log_dirs: list[LogDir]

@@ -1,8 +1,8 @@
 """Decodes bytes to values and encodes values, by the schema classes of the protocol.
 
-``decoder`` and ``encoder`` return functions that walk the fields of the given schemas. If it was
-built, ``kafka08._native.layout`` does the same in compiled code. Message sets are not decoded.
-Does not know headers, frames or API keys.
+``decoder`` and ``encoder`` return functions that walk the fields of the given layouts: schema
+classes, each in one version. If it was built, ``kafka08._native.layout`` does the same in compiled
+code. Message sets are not decoded. Does not know headers, frames or API keys.
 
 A decoder does not read past the end of the buffer, does not begin an array whose elements cannot
 fit in the remaining bytes, and raises only ProtocolError.
@@ -24,6 +24,7 @@ from kafka08.protocol.types import (
     Kind,
     Records,
     Struct,
+    Tags,
     Text,
     fields_of,
     minimum_size,
@@ -35,59 +36,59 @@ Decoder = Callable[..., Any]
 Encoder = Callable[..., Any]
 
 
-def decode(schema: type[Schema], buffer: Buffer, position: int = 0) -> tuple[Schema, int]:
+def decode(
+    schema: type[Schema], buffer: Buffer, position: int = 0, version: int = 0
+) -> tuple[Schema, int]:
     """Read one ``schema`` at ``position``; returns the value and the position after it.
 
     Message sets are slices of ``buffer``, writable when it is. ProtocolError for bytes that are
     too short or break a rule of the schema.
     """
-    value, end = decoder(schema)(memoryview(buffer), position)
+    value, end = decoder(Struct(schema, version))(memoryview(buffer), position)
     return value, end
 
 
-def encode(value: Any) -> bytes:
+def encode(value: Any, version: int = 0) -> bytes:
     """The bytes of a schema value whose message sets are all bytes-like.
 
     ProtocolError for a value that does not fit its field, such as None for a string that cannot
     be null, or a string of more than 32767 bytes.
     """
-    return b"".join(encode_parts(value))
+    return b"".join(encode_parts(value, version))
 
 
-def encode_parts(value: Any) -> list[Any]:
+def encode_parts(value: Any, version: int = 0) -> list[Any]:
     """The same as chunks in wire order, without copying large message sets.
 
     A message set that is not bytes-like (a slice of a log file) becomes a chunk itself. An empty
     one adds only its length.
     """
-    parts: list[Any] = encoder(type(value))(value)
+    parts: list[Any] = _encoder_of(type(value), version)(value)
     return parts
 
 
-def plain_decoder(schemas: tuple[Any, ...]) -> Decoder:
-    """f(memoryview, position) -> (value of each schema..., end), read back to back."""
-    kinds = [Struct(schema) for schema in schemas]
+def plain_decoder(layouts: tuple[Struct, ...]) -> Decoder:
+    """f(memoryview, position) -> (value of each layout..., end), read back to back."""
 
     def decode(buffer: memoryview, position: int) -> tuple[Any, ...]:
         values = []
-        for kind in kinds:
-            value, position = _read(kind, buffer, position)
+        for layout in layouts:
+            value, position = _read(layout, buffer, position)
             values.append(value)
         return (*values, position)
 
     return decode
 
 
-def plain_encoder(schemas: tuple[Any, ...]) -> Encoder:
-    """f(value of each schema...) -> chunks in wire order."""
-    kinds = [Struct(schema) for schema in schemas]
-    names = ", ".join(schema.__name__ for schema in schemas)
+def plain_encoder(layouts: tuple[Struct, ...]) -> Encoder:
+    """f(value of each layout...) -> chunks in wire order."""
+    names = ", ".join(layout.schema.__name__ for layout in layouts)
 
     def encode(*values: Any) -> list[Any]:
         out = _Chunks()
         try:
-            for kind, value in zip(kinds, values, strict=True):
-                _write(kind, value, out)
+            for layout, value in zip(layouts, values, strict=True):
+                _write(layout, value, out)
         except (struct.error, AttributeError, TypeError, ProtocolError) as error:
             raise ProtocolError(f"cannot encode {names}: {error}") from error
         out.cut()
@@ -104,9 +105,10 @@ _make_decoder = native.decoder if native else plain_decoder
 _make_encoder = native.encoder if native else plain_encoder
 
 
-# schema, ... -> its decoder or encoder, made once.
-decoder: Callable[..., Decoder] = cache(lambda *schemas: _make_decoder(schemas))
-encoder: Callable[..., Encoder] = cache(lambda *schemas: _make_encoder(schemas))
+# layout, ... -> its decoder or encoder, made once.
+decoder: Callable[..., Decoder] = cache(lambda *layouts: _make_decoder(layouts))
+encoder: Callable[..., Encoder] = cache(lambda *layouts: _make_encoder(layouts))
+_encoder_of: Callable[[Any, int], Encoder] = cache(lambda *layout: encoder(Struct(*layout)))
 
 
 # The plain walk over a schema
@@ -128,13 +130,31 @@ def _number(code: str, buffer: memoryview, position: int) -> tuple[int, int]:
     return codec.unpack_from(buffer, position)[0], position + codec.size
 
 
+def _unsigned_varint(buffer: memoryview, position: int) -> tuple[int, int]:
+    """7 bits a byte, the lowest first; at most five bytes, as for an int32."""
+    number = 0
+    for shift in range(0, 35, 7):
+        _need(1, buffer, position)
+        byte = buffer[position]
+        position += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number, position
+    raise ProtocolError("a varint of more than five bytes")
+
+
+def _length(kind: Text | Array | Records, buffer: memoryview, position: int) -> tuple[int, int]:
+    if isinstance(kind, Records):
+        return _number("i", buffer, position)
+    if kind.compact:
+        number, position = _unsigned_varint(buffer, position)
+        return number - 1, position
+    return _number("h" if isinstance(kind, Text) else "i", buffer, position)
+
+
 def _read(kind: Kind, buffer: memoryview, position: int) -> tuple[Any, int]:
     if isinstance(kind, Struct):
-        values = []
-        for field in fields_of(kind.schema):
-            value, position = _read(field.kind, buffer, position)
-            values.append(value)
-        return kind.schema._make(values), position
+        return _read_struct(kind, buffer, position)
     if isinstance(kind, Fixed):
         number, position = _number("b" if kind.code == "?" else kind.code, buffer, position)
         if kind.code != "?":
@@ -142,9 +162,11 @@ def _read(kind: Kind, buffer: memoryview, position: int) -> tuple[Any, int]:
         if number not in (0, 1):
             raise ProtocolError(f"{number} is not a boolean")
         return number == 1, position
-    size, position = _number("h" if isinstance(kind, Text) else "i", buffer, position)
-    if size < 0 and (isinstance(kind, Records) or kind.strict):
-        raise ProtocolError(f"a length of {size}")
+    if isinstance(kind, Tags):
+        return None, _skip_tags(buffer, position)
+    size, position = _length(kind, buffer, position)
+    if size < 0:
+        return _absent(kind, size), position
     if isinstance(kind, Array):
         _need(size * minimum_size(kind.element), buffer, position)
         items = []
@@ -152,11 +174,38 @@ def _read(kind: Kind, buffer: memoryview, position: int) -> tuple[Any, int]:
             item, position = _read(kind.element, buffer, position)
             items.append(item)
         return items, position
-    if isinstance(kind, Text) and size < 0:
-        return (None if kind.nullable else ""), position
     _need(size, buffer, position)
     data = buffer[position : position + size]
     return data if isinstance(kind, Records) else str(data, "utf-8", "replace"), position + size
+
+
+def _read_struct(kind: Struct, buffer: memoryview, position: int) -> tuple[Any, int]:
+    fields = fields_of(*kind)
+    names = kind.schema._fields
+    values = [kind.schema._field_defaults.get(name) for name in names]
+    for field in fields:
+        values[field.place], position = _read(field.kind, buffer, position)
+    return kind.schema._make(values), position
+
+
+def _absent(kind: Text | Array | Records, size: int) -> Any:
+    """The value for a negative length."""
+    if kind.nullable:
+        return None
+    if isinstance(kind, Records) or kind.strict:
+        raise ProtocolError(f"a length of {size}")
+    return "" if isinstance(kind, Text) else []
+
+
+def _skip_tags(buffer: memoryview, position: int) -> int:
+    count, position = _unsigned_varint(buffer, position)
+    _need(2 * count, buffer, position)
+    for _ in range(count):
+        _, position = _unsigned_varint(buffer, position)
+        size, position = _unsigned_varint(buffer, position)
+        _need(size, buffer, position)
+        position += size
+    return position
 
 
 class _Chunks:
@@ -176,24 +225,37 @@ class _Chunks:
             self._pending.clear()
 
 
+def _put_length(kind: Text | Array | Records, size: int, out: _Chunks) -> None:
+    """``size`` -1 stands for null."""
+    if isinstance(kind, Records) or not kind.compact:
+        out.put(_codec("h" if isinstance(kind, Text) else "i").pack(size))
+        return
+    size += 1
+    while size > 0x7F:
+        out.put(bytes((size & 0x7F | 0x80,)))
+        size >>= 7
+    out.put(bytes((size,)))
+
+
 def _write(kind: Kind, value: Any, out: _Chunks) -> None:
     if isinstance(kind, Struct):
-        fields = fields_of(kind.schema)
-        if not isinstance(value, tuple) or len(value) != len(fields):
+        if not isinstance(value, tuple) or len(value) != len(kind.schema._fields):
             raise ProtocolError(f"{value!r} is not a {kind.schema.__name__}")
-        for field, item in zip(fields, value, strict=True):
-            _write(field.kind, item, out)
+        for field in fields_of(*kind):
+            _write(field.kind, value[field.place], out)
     elif isinstance(kind, Fixed):
         out.put(_codec(kind.code).pack(value))
+    elif isinstance(kind, Tags):
+        out.put(b"\0")
+    elif value is None and kind.nullable:
+        _put_length(kind, -1, out)
     elif isinstance(kind, Text):
-        if value is None and kind.nullable:
-            out.put(_codec("h").pack(-1))
-            return
         # A lone surrogate becomes "?", as in Java's getBytes.
         data = value.encode("utf-8", "replace")
-        out.put(_codec("h").pack(len(data)) + data)
+        _put_length(kind, len(data), out)
+        out.put(data)
     else:
-        out.put(_codec("i").pack(len(value)))
+        _put_length(kind, len(value), out)
         if isinstance(kind, Array):
             for item in value:
                 _write(kind.element, item, out)

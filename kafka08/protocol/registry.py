@@ -1,7 +1,8 @@
-"""API keys and versions of 0.8.2.2, and the schema classes they stand for.
+"""API keys and versions, and the schema classes they stand for.
 
-Mirrors kafka.api.RequestKeys, and adds the administrative APIs of later releases that kafka08
-serves.
+``APIS`` is every API and version that kafka08 can serve. ``ORIGINAL_APIS`` is what it serves with
+``api.versions.enable`` off: the keys and versions of kafka.api.RequestKeys in 0.8.2.2, and some
+administrative APIs.
 """
 
 from __future__ import annotations
@@ -10,120 +11,153 @@ from typing import Any, NamedTuple
 
 from kafka08.errors import ProtocolError
 from kafka08.protocol import admin_schemas as a
+from kafka08.protocol import group_schemas as g
+from kafka08.protocol import later_schemas as later
 from kafka08.protocol import schemas as s
+from kafka08.protocol.types import Struct
 
 Schema = type[Any]
 
+API_VERSIONS = 18
+
 
 class Api(NamedTuple):
-    """``versions`` maps a version to (request class, response class).
+    """Versions 0 to ``last`` of an API. Those from ``flexible`` on have request header 2.
 
-    0.8.2.2 tests the version of an API only if ``checks_version`` is set. Otherwise any unknown
-    version is read and answered as the highest known one.
+    ``original`` is the last version in ``ORIGINAL_APIS``; None if the API is not there.
+    A version above ``last`` is an error if ``checks_version``. Otherwise it is read and answered
+    as ``last``, as 0.8.2.2 does.
     """
 
     key: int
     name: str
-    versions: dict[int, tuple[Schema, Schema]]
-    checks_version: bool = False
+    request: Schema
+    response: Schema
+    last: int
+    original: int | None = None
+    checks_version: bool = True
+    flexible: int = 0x7FFF
+
+    @property
+    def versions(self) -> range:
+        return range(self.last + 1)
+
+    def version_read(self, version: int) -> int:
+        """The version in which a request of ``version`` is read; ProtocolError to close."""
+        if version in self.versions:
+            return version
+        if self.checks_version:
+            raise ProtocolError(f"Version {version} is invalid for {self.name}")
+        return self.last
 
 
-APIS: dict[int, Api] = {
+Apis = dict[int, Api]
+
+APIS: Apis = {
     api.key: api
     for api in (
-        Api(0, "Produce", {0: (s.ProduceRequest, s.ProduceResponse)}),
-        Api(1, "Fetch", {0: (s.FetchRequest, s.FetchResponse)}),
-        Api(2, "Offsets", {0: (s.OffsetsRequest, s.OffsetsResponse)}),
-        Api(3, "Metadata", {0: (s.MetadataRequest, s.MetadataResponse)}),
-        Api(4, "LeaderAndIsr", {0: (s.LeaderAndIsrRequest, s.LeaderAndIsrResponse)}),
-        Api(5, "StopReplica", {0: (s.StopReplicaRequest, s.StopReplicaResponse)}),
-        Api(6, "UpdateMetadata", {0: (s.UpdateMetadataRequest, s.UpdateMetadataResponse)}),
+        Api(0, "Produce", s.ProduceRequest, s.ProduceResponse, 8, 0),
+        Api(1, "Fetch", s.FetchRequest, s.FetchResponse, 11, 0),
+        Api(2, "Offsets", s.OffsetsRequest, s.OffsetsResponse, 5, 0),
+        Api(3, "Metadata", s.MetadataRequest, s.MetadataResponse, 8, 0),
+        Api(4, "LeaderAndIsr", s.LeaderAndIsrRequest, s.LeaderAndIsrResponse, 0, 0),
+        Api(5, "StopReplica", s.StopReplicaRequest, s.StopReplicaResponse, 0, 0),
+        Api(6, "UpdateMetadata", s.UpdateMetadataRequest, s.UpdateMetadataResponse, 0, 0),
         Api(
-            7,
-            "ControlledShutdown",
-            {0: (s.ControlledShutdownRequest, s.ControlledShutdownResponse)},
+            7, "ControlledShutdown", s.ControlledShutdownRequest, s.ControlledShutdownResponse, 0, 0
         ),
+        Api(8, "OffsetCommit", s.OffsetCommitRequest, s.OffsetCommitResponse, 7, 1),
+        Api(9, "OffsetFetch", s.OffsetFetchRequest, s.OffsetFetchResponse, 5, 1),
+        Api(10, "ConsumerMetadata", s.ConsumerMetadataRequest, s.ConsumerMetadataResponse, 2, 0),
+        Api(11, "JoinGroup", g.JoinGroupRequest, g.JoinGroupResponse, 5),
+        Api(12, "Heartbeat", g.HeartbeatRequest, g.HeartbeatResponse, 3, 0),
+        Api(13, "LeaveGroup", g.LeaveGroupRequest, g.LeaveGroupResponse, 3),
+        Api(14, "SyncGroup", g.SyncGroupRequest, g.SyncGroupResponse, 3),
+        Api(15, "DescribeGroups", a.DescribeGroupsRequest, a.DescribeGroupsResponse, 4, 0),
+        Api(16, "ListGroups", g.ListGroupsRequest, g.ListGroupsResponse, 2),
         Api(
-            8,
-            "OffsetCommit",
-            {
-                0: (s.OffsetCommitRequestV0, s.OffsetCommitResponse),
-                1: (s.OffsetCommitRequestV1, s.OffsetCommitResponse),
-            },
-            checks_version=True,
+            API_VERSIONS,
+            "ApiVersions",
+            later.ApiVersionsRequest,
+            later.ApiVersionsResponse,
+            3,
+            flexible=3,
         ),
+        Api(19, "CreateTopics", a.CreateTopicsRequest, a.CreateTopicsResponse, 4, 1),
+        Api(20, "DeleteTopics", a.DeleteTopicsRequest, a.DeleteTopicsResponse, 3, 0),
+        Api(21, "DeleteRecords", a.DeleteRecordsRequest, a.DeleteRecordsResponse, 1),
+        Api(22, "InitProducerId", later.InitProducerIdRequest, later.InitProducerIdResponse, 1),
         Api(
-            9,
-            "OffsetFetch",
-            {
-                0: (s.OffsetFetchRequestV0, s.OffsetFetchResponse),
-                1: (s.OffsetFetchRequest, s.OffsetFetchResponse),
-            },
+            23,
+            "OffsetForLeaderEpoch",
+            later.OffsetForLeaderEpochRequest,
+            later.OffsetForLeaderEpochResponse,
+            3,
         ),
-        Api(10, "ConsumerMetadata", {0: (s.ConsumerMetadataRequest, s.ConsumerMetadataResponse)}),
-        Api(11, "JoinGroup", {0: (s.JoinGroupRequest, s.JoinGroupResponse)}),
-        Api(12, "Heartbeat", {0: (s.HeartbeatRequest, s.HeartbeatResponse)}),
+        Api(32, "DescribeConfigs", a.DescribeConfigsRequest, a.DescribeConfigsResponse, 3, 0),
+        Api(33, "AlterConfigs", a.AlterConfigsRequest, a.AlterConfigsResponse, 1, 0),
+        Api(35, "DescribeLogDirs", a.DescribeLogDirsRequest, a.DescribeLogDirsResponse, 1),
+        Api(37, "CreatePartitions", a.CreatePartitionsRequest, a.CreatePartitionsResponse, 1, 0),
+        Api(42, "DeleteGroups", g.DeleteGroupsRequest, g.DeleteGroupsResponse, 1),
+        Api(43, "ElectLeaders", a.ElectLeadersRequest, a.ElectLeadersResponse, 1),
         Api(
-            15,
-            "DescribeGroups",
-            {0: (a.DescribeGroupsRequest, a.DescribeGroupsResponse)},
-            checks_version=True,
+            44,
+            "IncrementalAlterConfigs",
+            a.IncrementalAlterConfigsRequest,
+            a.IncrementalAlterConfigsResponse,
+            0,
         ),
-        Api(
-            19,
-            "CreateTopics",
-            {
-                0: (a.CreateTopicsRequestV0, a.CreateTopicsResponseV0),
-                1: (a.CreateTopicsRequest, a.CreateTopicsResponse),
-            },
-            checks_version=True,
-        ),
-        Api(
-            20,
-            "DeleteTopics",
-            {0: (a.DeleteTopicsRequest, a.DeleteTopicsResponse)},
-            checks_version=True,
-        ),
-        Api(
-            32,
-            "DescribeConfigs",
-            {0: (a.DescribeConfigsRequest, a.DescribeConfigsResponse)},
-            checks_version=True,
-        ),
-        Api(
-            33,
-            "AlterConfigs",
-            {0: (a.AlterConfigsRequest, a.AlterConfigsResponse)},
-            checks_version=True,
-        ),
-        Api(
-            37,
-            "CreatePartitions",
-            {0: (a.CreatePartitionsRequest, a.CreatePartitionsResponse)},
-            checks_version=True,
-        ),
+        Api(47, "OffsetDelete", g.OffsetDeleteRequest, g.OffsetDeleteResponse, 0),
     )
 }
 
-_BY_REQUEST: dict[Schema, tuple[int, int, Schema]] = {
-    request: (api.key, version, response)
-    for api in APIS.values()
-    for version, (request, response) in api.versions.items()
+_JOIN_GROUP_STUB = Api(
+    11, "JoinGroup", g.JoinGroupStubRequest, g.JoinGroupStubResponse, 0, 0, checks_version=False
+)
+# 0.8.2.2 checks no other; those after it are not of 0.8.2.2.
+_CHECKS_VERSION = (8, *range(15, 48))
+
+ORIGINAL_APIS: Apis = {
+    key: api._replace(last=api.original, checks_version=key in _CHECKS_VERSION)
+    for key, api in {**APIS, 11: _JOIN_GROUP_STUB}.items()
+    if api.original is not None
+}
+
+_SENT_AS: dict[Schema, tuple[int, int, Struct]] = {
+    api.request: (api.key, version, Struct(api.response, version))
+    for api in (_JOIN_GROUP_STUB, *APIS.values())
+    for version in (api.original or 0,)
+} | {
+    subclass: (key, 0, Struct(APIS[key].response, 0))
+    for key, subclass in (
+        (8, s.OffsetCommitRequestV0),
+        (9, s.OffsetFetchRequestV0),
+        (19, a.CreateTopicsRequestV0),
+    )
 }
 
 
-def request_schema(key: int, version: int) -> Schema:
-    """The class of a request; ProtocolError if 0.8.2.2 would close the connection."""
-    api = APIS.get(key)
+def served_by(apis: Apis, last_versions: dict[int, int]) -> Apis:
+    """The part of ``apis`` for which there are handlers: ``last_versions`` by API key."""
+    return {
+        key: api._replace(last=min(api.last, last_versions[key]))
+        for key, api in apis.items()
+        if key in last_versions
+    }
+
+
+def find_api(apis: Apis, key: int) -> Api:
+    """The API of a key; ProtocolError if it is not one of ``apis``."""
+    api = apis.get(key)
     if api is None:
         raise ProtocolError(f"Wrong request type {key}")
-    if version not in api.versions:
-        if api.checks_version:
-            raise ProtocolError(f"Version {version} is invalid for {api.name}")
-        version = max(api.versions)
-    return api.versions[version][0]
+    return api
 
 
-def api_of(request: Any) -> tuple[int, int, Schema]:
-    """(key, version, response class) of a request or of its class. KeyError for anything else."""
-    return _BY_REQUEST[request if isinstance(request, type) else type(request)]
+def api_of(request: Any) -> tuple[int, int, Struct]:
+    """(key, version, layout of the response) with which clients of kafka08 send a request.
+
+    The version is the highest that every broker with that API understands; the classes that end
+    in V0 are for version 0. ``request`` may be a class. KeyError for anything else.
+    """
+    return _SENT_AS[request if isinstance(request, type) else type(request)]

@@ -7,19 +7,27 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 from kafka08.errors import ProtocolError
 from kafka08.protocol.codec import Buffer, decoder, encode_parts, encoder
-from kafka08.protocol.registry import api_of, request_schema
+from kafka08.protocol.later_schemas import UnsupportedApiVersionsRequest
+from kafka08.protocol.registry import (
+    API_VERSIONS,
+    APIS,
+    ORIGINAL_APIS,
+    Api,
+    Apis,
+    api_of,
+    find_api,
+)
 from kafka08.protocol.schemas import (
     AnonymousHeader,
     ControlledShutdownRequest,
+    FlexibleHeader,
     RequestHeader,
 )
-
-Response = TypeVar("Response")
+from kafka08.protocol.types import Struct
 
 _KEY_AND_VERSION = struct.Struct(">hh")
 _CORRELATION_ID = struct.Struct(">i")
@@ -27,55 +35,90 @@ _SIZE = struct.Struct(">i")
 _SIZE_AND_CORRELATION_ID = struct.Struct(">ii")
 
 
-def decode_request(frame: Buffer) -> tuple[RequestHeader, Any]:
-    """Header and body of a frame (without its size word); bytes after the body are ignored.
+class RequestDecoder:
+    """Reads the requests of ``apis``."""
 
-    Message sets are slices of the frame. ControlledShutdown comes with client id None. Raises
-    ProtocolError where 0.8.2.2 closes the connection.
-    """
-    view = memoryview(frame)
-    if len(view) < _KEY_AND_VERSION.size:
-        raise ProtocolError("a request without a header")
-    header, request, _ = _decoder(view[: _KEY_AND_VERSION.size].tobytes())(view, 0)
+    def __init__(self, apis: Apis) -> None:
+        self._apis = apis
+        # The first four bytes of a frame -> the decoder of its header and body.
+        self._decoders: dict[bytes, Callable[..., Any]] = {}
+
+    def decode(self, frame: Buffer) -> tuple[RequestHeader, Any]:
+        """Header and body of a frame (without its size word); bytes after the body are ignored.
+
+        Message sets are slices of the frame. The version in the header is the one in which the
+        body was read, and in which it must be answered. ControlledShutdown comes with client id
+        None. Raises ProtocolError for what closes the connection.
+        """
+        view = memoryview(frame)
+        if len(view) < _KEY_AND_VERSION.size:
+            raise ProtocolError("a request without a header")
+        decode = self._decoders.get(view[: _KEY_AND_VERSION.size].tobytes())
+        if decode is None:
+            return self._decode_new(view)
+        header, request, _ = decode(view, 0)
+        return _named(header), request
+
+    def _decode_new(self, view: memoryview) -> tuple[RequestHeader, Any]:
+        key, version = _KEY_AND_VERSION.unpack_from(view)
+        api = find_api(self._apis, key)
+        if key == API_VERSIONS and version not in api.versions:
+            header, _ = decoder(Struct(RequestHeader))(view, 0)
+            return header._replace(api_version=0), UnsupportedApiVersionsRequest()
+        read_as = api.version_read(version)
+        decode = decoder(Struct(_header_of(api, read_as)), Struct(api.request, read_as))
+        if read_as == version:
+            self._decoders[_KEY_AND_VERSION.pack(key, version)] = decode
+        header, request, _ = decode(view, 0)
+        return _named(header)._replace(api_version=read_as), request
+
+
+def _header_of(api: Api, version: int) -> type[Any]:
+    if api.request is ControlledShutdownRequest:
+        return AnonymousHeader
+    return FlexibleHeader if version >= api.flexible else RequestHeader
+
+
+def _named(header: Any) -> RequestHeader:
+    """The header of any request as a RequestHeader."""
+    if isinstance(header, RequestHeader):
+        return header
     if isinstance(header, AnonymousHeader):
-        header = RequestHeader(*header, client_id=None)
-    return header, request
+        return RequestHeader(*header, client_id=None)
+    return RequestHeader(*header[:4])
 
 
-@lru_cache(maxsize=64)
-def _decoder(key_and_version: bytes) -> Callable[..., Any]:
-    """The decoder of header and body of such requests."""
-    schema = request_schema(*_KEY_AND_VERSION.unpack(key_and_version))
-    anonymous = schema is ControlledShutdownRequest
-    return decoder(AnonymousHeader if anonymous else RequestHeader, schema)
+decode_request = RequestDecoder(ORIGINAL_APIS).decode
 
 
 def encode_request(
-    request: Any, correlation_id: int, client_id: str | None = ""
+    request: Any, correlation_id: int, client_id: str | None = "", version: int | None = None
 ) -> list[bytes | bytearray | memoryview]:
-    """The chunks of a framed request in wire order. ProtocolError for values that do not fit."""
-    key, version, _ = api_of(request)
-    header: RequestHeader | AnonymousHeader
-    if isinstance(request, ControlledShutdownRequest):
-        header = AnonymousHeader(key, version, correlation_id)
-    else:
-        header = RequestHeader(key, version, correlation_id, client_id)
-    parts: list[Any] = encoder(type(header), type(request))(header, request)
+    """The chunks of a framed request in wire order. ProtocolError for values that do not fit.
+
+    ``version`` is that of ``api_of`` unless given.
+    """
+    key, usual_version, _ = api_of(request)
+    version = usual_version if version is None else version
+    kind = _header_of(APIS[key], version)
+    opening = (key, version, correlation_id)
+    header = kind(*opening) if kind is AnonymousHeader else kind(*opening, client_id)
+    parts: list[Any] = encoder(Struct(kind), Struct(type(request), version))(header, request)
     return _put_in_front(_SIZE.pack(_length(parts)), parts)
 
 
-def encode_response(correlation_id: int, response: Any) -> list[Any]:
+def encode_response(correlation_id: int, response: Any, version: int = 0) -> list[Any]:
     """The chunks of a framed response in wire order; slices of log files are not read."""
-    parts = encode_parts(response)
+    parts = encode_parts(response, version)
     return _put_in_front(_SIZE_AND_CORRELATION_ID.pack(_length(parts, 4), correlation_id), parts)
 
 
-def decode_response(schema: type[Response], frame: Buffer) -> tuple[int, Response]:
+def decode_response(layout: Struct, frame: Buffer) -> tuple[int, Any]:
     """(correlation id, response) of a frame without its size word, or ProtocolError."""
     view = memoryview(frame)
     if len(view) < _CORRELATION_ID.size:
         raise ProtocolError("a response without a correlation id")
-    response, _ = decoder(schema)(view, _CORRELATION_ID.size)
+    response, _ = decoder(layout)(view, _CORRELATION_ID.size)
     return _CORRELATION_ID.unpack_from(view)[0], response
 
 

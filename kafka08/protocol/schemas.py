@@ -1,7 +1,8 @@
-"""Every API of 0.8.2.2, declared once; codecs, docs and names derive from these classes.
+"""Data, metadata, offsets and replication: these APIs, declared once for all their versions.
 
-The order is that of the API keys; field order is wire order. Sources: kafka.api.* and
-org.apache.kafka.common.protocol.Protocol of 0.8.2.2.
+Codecs, docs and names derive from the classes. The order is that of the API keys. Version 0 (of
+OffsetCommit and OffsetFetch also 1) is that of 0.8.2.2, from kafka.api.* and
+org.apache.kafka.common.protocol.Protocol; what has a ``Since`` is of later releases.
 """
 
 from __future__ import annotations
@@ -10,21 +11,30 @@ from typing import Annotated, NamedTuple, Protocol
 
 from kafka08.protocol.types import (
     Doc,
+    Nullable,
     Records,
+    Since,
     Strict,
+    Until,
     boolean,
+    int8,
     int16,
     int32,
     int64,
     nullable_string,
     strict_string,
     string,
+    tagged_fields,
 )
 
 CONSUMER_REPLICA_ID = -1
 DEBUG_REPLICA_ID = -2
 NO_LEADER = -1
 LEADER_DURING_DELETE = -2
+NO_EPOCH = -1
+NO_TIMESTAMP = -1
+NOT_ASKED = -(2**31)
+"""Authorized operations of a request that does not ask for them."""
 
 
 class Sized(Protocol):
@@ -38,12 +48,22 @@ sized_bytes = Annotated[Sized, Records("message set")]
 
 
 class RequestHeader(NamedTuple):
-    """Opens every request but ControlledShutdown."""
+    """Opens every request but ControlledShutdown and ApiVersions 3."""
 
     api_key: int16
     api_version: Annotated[int16, Doc("not checked by 0.8.2.2, except on OffsetCommit")]
     correlation_id: Annotated[int32, Doc("echoed verbatim")]
     client_id: Annotated[nullable_string, Doc("for logs and metrics only")]
+
+
+class FlexibleHeader(NamedTuple):
+    """Opens ApiVersions from version 3 on."""
+
+    api_key: int16
+    api_version: int16
+    correlation_id: int32
+    client_id: nullable_string
+    tags: tagged_fields = None
 
 
 class AnonymousHeader(NamedTuple):
@@ -73,12 +93,24 @@ class ProduceRequest(NamedTuple):
     acks: Annotated[int16, Doc("0 none, 1 leader, -1 whole isr, N>1 deprecated")]
     timeout_ms: Annotated[int32, Doc("how long acks other than 0 and 1 may take")]
     topics: list[ProduceTopic]
+    transactional_id: Annotated[nullable_string, Since(3, before="acks")] = None
+
+
+class RecordError(NamedTuple):
+    batch_index: Annotated[int32, Doc("of the record in its batch")]
+    message: nullable_string
 
 
 class ProducePartitionResponse(NamedTuple):
     partition: int32
     error: int16
     base_offset: Annotated[int64, Doc("offset of the first message; -1 on error or empty set")]
+    log_append_time: Annotated[
+        int64, Since(2), Doc("ms; -1 unless the topic has LogAppendTime")
+    ] = NO_TIMESTAMP
+    log_start_offset: Annotated[int64, Since(5)] = -1
+    record_errors: Annotated[list[RecordError], Since(8)] = []
+    error_message: Annotated[nullable_string, Since(8)] = None
 
 
 class ProduceTopicResponse(NamedTuple):
@@ -88,6 +120,7 @@ class ProduceTopicResponse(NamedTuple):
 
 class ProduceResponse(NamedTuple):
     topics: list[ProduceTopicResponse]
+    throttle_time_ms: Annotated[int32, Since(1)] = 0
 
 
 # 1 Fetch
@@ -97,11 +130,22 @@ class FetchPartition(NamedTuple):
     partition: int32
     offset: int64
     max_bytes: Annotated[int32, Doc("for this partition")]
+    current_leader_epoch: Annotated[int32, Since(9, before="offset"), Doc("-1 = not known")] = (
+        NO_EPOCH
+    )
+    log_start_offset: Annotated[
+        int64, Since(5, before="max_bytes"), Doc("of a follower; -1 from consumers")
+    ] = -1
 
 
 class FetchTopic(NamedTuple):
     topic: string
     partitions: list[FetchPartition]
+
+
+class ForgottenTopic(NamedTuple):
+    topic: string
+    partitions: list[int32]
 
 
 class FetchRequest(NamedTuple):
@@ -111,13 +155,36 @@ class FetchRequest(NamedTuple):
     max_wait_ms: int32
     min_bytes: Annotated[int32, Doc("over all partitions together")]
     topics: list[FetchTopic]
+    max_bytes: Annotated[
+        int32, Since(3, before="topics"), Doc("over all partitions; one batch is always whole")
+    ] = 0x7FFFFFFF
+    isolation_level: Annotated[
+        int8, Since(4, before="topics"), Doc("0 all, 1 committed transactions only")
+    ] = 0
+    session_id: Annotated[int32, Since(7, before="topics")] = 0
+    session_epoch: Annotated[int32, Since(7, before="topics"), Doc("-1 = no session")] = -1
+    forgotten_topics: Annotated[list[ForgottenTopic], Since(7), Doc("leave the session")] = []
+    rack: Annotated[string, Since(11)] = ""
+
+
+class AbortedTransaction(NamedTuple):
+    producer_id: int64
+    first_offset: int64
 
 
 class FetchPartitionResponse(NamedTuple):
     partition: int32
     error: int16
     high_watermark: Annotated[int64, Doc("offset after the last readable message; -1 on error")]
-    message_set: Annotated[sized_bytes, Doc("may end inside an entry")]
+    message_set: Annotated[sized_bytes, Nullable(1), Doc("may end inside an entry")]
+    last_stable_offset: Annotated[int64, Since(4, before="message_set")] = -1
+    log_start_offset: Annotated[int64, Since(5, before="message_set")] = -1
+    aborted_transactions: Annotated[
+        list[AbortedTransaction] | None, Nullable(), Since(4, before="message_set")
+    ] = None
+    preferred_read_replica: Annotated[
+        int32, Since(11, before="message_set"), Doc("-1 = this broker")
+    ] = -1
 
 
 class FetchTopicResponse(NamedTuple):
@@ -127,6 +194,9 @@ class FetchTopicResponse(NamedTuple):
 
 class FetchResponse(NamedTuple):
     topics: list[FetchTopicResponse]
+    throttle_time_ms: Annotated[int32, Since(1, before="topics")] = 0
+    error: Annotated[int16, Since(7, before="topics")] = 0
+    session_id: Annotated[int32, Since(7, before="topics"), Doc("0 = there is none")] = 0
 
 
 # 2 Offsets
@@ -134,8 +204,13 @@ class FetchResponse(NamedTuple):
 
 class OffsetsPartition(NamedTuple):
     partition: int32
-    time: Annotated[int64, Doc("-1 latest, -2 earliest, else segment file time in ms")]
-    max_num_offsets: int32
+    time: Annotated[
+        int64, Doc("-1 latest, -2 earliest, else ms: of segment files (v0), of messages (v1 on)")
+    ]
+    max_num_offsets: Annotated[int32, Until(0)] = 1
+    current_leader_epoch: Annotated[int32, Since(4, before="time"), Doc("-1 = not known")] = (
+        NO_EPOCH
+    )
 
 
 class OffsetsTopic(NamedTuple):
@@ -144,16 +219,20 @@ class OffsetsTopic(NamedTuple):
 
 
 class OffsetsRequest(NamedTuple):
-    """Offsets of segments older than a time (ListOffsets)."""
+    """Offsets by time (ListOffsets): of segments in version 0, of messages from 1 on."""
 
     replica_id: int32
     topics: list[OffsetsTopic]
+    isolation_level: Annotated[int8, Since(2, before="topics")] = 0
 
 
 class OffsetsPartitionResponse(NamedTuple):
     partition: int32
     error: int16
-    offsets: Annotated[list[int64], Doc("descending")]
+    offsets: Annotated[list[int64], Until(0), Doc("descending")] = []
+    timestamp: Annotated[int64, Since(1), Doc("ms, of the message; -1 = none")] = NO_TIMESTAMP
+    offset: Annotated[int64, Since(1), Doc("-1 = there is none")] = -1
+    leader_epoch: Annotated[int32, Since(4)] = NO_EPOCH
 
 
 class OffsetsTopicResponse(NamedTuple):
@@ -163,6 +242,7 @@ class OffsetsTopicResponse(NamedTuple):
 
 class OffsetsResponse(NamedTuple):
     topics: list[OffsetsTopicResponse]
+    throttle_time_ms: Annotated[int32, Since(2, before="topics")] = 0
 
 
 # 3 Metadata
@@ -171,13 +251,22 @@ class OffsetsResponse(NamedTuple):
 class MetadataRequest(NamedTuple):
     """Get brokers, topics and leaders. Creates the named topics if the broker allows it."""
 
-    topics: Annotated[list[string], Strict(), Doc("empty = all topics")]
+    topics: Annotated[
+        list[string] | None,
+        Strict(),
+        Nullable(1),
+        Doc("all topics: an empty array in version 0, null from 1 on"),
+    ]
+    allow_auto_topic_creation: Annotated[boolean, Since(4)] = True
+    include_cluster_authorized_operations: Annotated[boolean, Since(8)] = False
+    include_topic_authorized_operations: Annotated[boolean, Since(8)] = False
 
 
 class BrokerEndpoint(NamedTuple):
     node_id: int32
     host: string
     port: int32
+    rack: Annotated[nullable_string, Since(1)] = None
 
 
 class PartitionMetadata(NamedTuple):
@@ -186,17 +275,33 @@ class PartitionMetadata(NamedTuple):
     leader: Annotated[int32, Doc("-1 = none")]
     replicas: list[int32]
     isr: list[int32]
+    leader_epoch: Annotated[int32, Since(7, before="replicas")] = NO_EPOCH
+    offline_replicas: Annotated[
+        list[int32], Since(5), Doc("those on brokers that are not live")
+    ] = []
 
 
 class TopicMetadata(NamedTuple):
     error: int16
     topic: string
     partitions: Annotated[list[PartitionMetadata], Doc("empty whenever error is not 0")]
+    is_internal: Annotated[boolean, Since(1, before="partitions")] = False
+    authorized_operations: Annotated[int32, Since(8), Doc("-2147483648 = not asked for")] = (
+        NOT_ASKED
+    )
 
 
 class MetadataResponse(NamedTuple):
     brokers: list[BrokerEndpoint]
     topics: list[TopicMetadata]
+    throttle_time_ms: Annotated[int32, Since(3, before="brokers")] = 0
+    cluster_id: Annotated[nullable_string, Since(2, before="topics")] = None
+    controller_id: Annotated[
+        int32, Since(1, before="topics"), Doc("a broker that serves administrative requests")
+    ] = -1
+    authorized_operations: Annotated[int32, Since(8), Doc("-2147483648 = not asked for")] = (
+        NOT_ASKED
+    )
 
 
 class PaddedMetadataResponse(NamedTuple):
@@ -291,43 +396,38 @@ class ControlledShutdownResponse(NamedTuple):
 # 8 OffsetCommit, 9 OffsetFetch, 10 ConsumerMetadata
 
 
-class OffsetCommitPartitionV0(NamedTuple):
+class OffsetCommitPartition(NamedTuple):
     partition: int32
     offset: int64
     metadata: nullable_string
+    timestamp: Annotated[
+        int64, Since(1, before="metadata"), Until(1), Doc("ms; -1 = now; drives expiry")
+    ] = NO_TIMESTAMP
+    leader_epoch: Annotated[int32, Since(6, before="metadata")] = NO_EPOCH
 
 
-class OffsetCommitTopicV0(NamedTuple):
+class OffsetCommitTopic(NamedTuple):
     topic: string
-    partitions: list[OffsetCommitPartitionV0]
+    partitions: list[OffsetCommitPartition]
 
 
-class OffsetCommitRequestV0(NamedTuple):
-    """Commit to ZooKeeper through any broker."""
+class OffsetCommitRequest(NamedTuple):
+    """Commit to ``__consumer_offsets`` through the group's coordinator (version 1 on)."""
 
     group: string
-    topics: list[OffsetCommitTopicV0]
+    topics: list[OffsetCommitTopic]
+    generation: Annotated[int32, Since(1, before="topics"), Doc("not checked in version 1")] = -1
+    member_id: Annotated[string, Since(1, before="topics"), Doc("not checked in version 1")] = ""
+    group_instance_id: Annotated[nullable_string, Since(7, before="topics")] = None
+    retention_time_ms: Annotated[
+        int64, Since(2, before="topics"), Until(4), Doc("-1 = the broker's default")
+    ] = -1
 
 
-class OffsetCommitPartitionV1(NamedTuple):
-    partition: int32
-    offset: int64
-    timestamp: Annotated[int64, Doc("ms; -1 = now; drives expiry")]
-    metadata: nullable_string
+class OffsetCommitRequestV0(OffsetCommitRequest):
+    """The same in version 0: commit to ZooKeeper through any broker."""
 
-
-class OffsetCommitTopicV1(NamedTuple):
-    topic: string
-    partitions: list[OffsetCommitPartitionV1]
-
-
-class OffsetCommitRequestV1(NamedTuple):
-    """Commit to ``__consumer_offsets`` through the group's coordinator."""
-
-    group: string
-    generation: Annotated[int32, Doc("not checked")]
-    consumer_id: Annotated[string, Doc("not checked")]
-    topics: list[OffsetCommitTopicV1]
+    __slots__ = ()
 
 
 class OffsetCommitPartitionResponse(NamedTuple):
@@ -342,6 +442,7 @@ class OffsetCommitTopicResponse(NamedTuple):
 
 class OffsetCommitResponse(NamedTuple):
     topics: list[OffsetCommitTopicResponse]
+    throttle_time_ms: Annotated[int32, Since(3, before="topics")] = 0
 
 
 class OffsetFetchTopic(NamedTuple):
@@ -350,14 +451,14 @@ class OffsetFetchTopic(NamedTuple):
 
 
 class OffsetFetchRequest(NamedTuple):
-    """Offsets committed with version 1, from the group's coordinator. Not version 0 is 1."""
+    """Offsets committed with version 1 or later, from the group's coordinator (version 1 on)."""
 
     group: string
-    topics: list[OffsetFetchTopic]
+    topics: Annotated[list[OffsetFetchTopic] | None, Nullable(2), Doc("null = all of the group")]
 
 
 class OffsetFetchRequestV0(OffsetFetchRequest):
-    """Offsets committed with version 0, from ZooKeeper, through any broker. Same bytes."""
+    """The same in version 0: offsets committed with version 0, from ZooKeeper, by any broker."""
 
     __slots__ = ()
 
@@ -365,8 +466,9 @@ class OffsetFetchRequestV0(OffsetFetchRequest):
 class OffsetFetchPartitionResponse(NamedTuple):
     partition: int32
     offset: int64
-    metadata: string
+    metadata: Annotated[string, Nullable(2)]
     error: int16
+    leader_epoch: Annotated[int32, Since(5, before="metadata")] = NO_EPOCH
 
 
 class OffsetFetchTopicResponse(NamedTuple):
@@ -376,12 +478,15 @@ class OffsetFetchTopicResponse(NamedTuple):
 
 class OffsetFetchResponse(NamedTuple):
     topics: list[OffsetFetchTopicResponse]
+    throttle_time_ms: Annotated[int32, Since(3, before="topics")] = 0
+    error: Annotated[int16, Since(2)] = 0
 
 
 class ConsumerMetadataRequest(NamedTuple):
-    """Find the broker that coordinates a group."""
+    """Find the broker that coordinates a group (FindCoordinator)."""
 
     group: string
+    key_type: Annotated[int8, Since(1), Doc("0 group, 1 transaction")] = 0
 
 
 class ConsumerMetadataResponse(NamedTuple):
@@ -389,43 +494,8 @@ class ConsumerMetadataResponse(NamedTuple):
     coordinator_id: Annotated[int32, Doc("-1 on error")]
     host: string
     port: Annotated[int32, Doc("-1 on error")]
-
-
-# 11 JoinGroup, 12 Heartbeat: stubs that always answer -1
-
-
-class JoinGroupRequest(NamedTuple):
-    """Not the layout of 0.9. A null string closes."""
-
-    group: strict_string
-    session_timeout_ms: int32
-    topics: Annotated[list[strict_string], Strict()]
-    consumer_id: strict_string
-    strategy: strict_string
-
-
-class JoinGroupTopic(NamedTuple):
-    topic: string
-    partitions: list[int32]
-
-
-class JoinGroupResponse(NamedTuple):
-    error: int16
-    generation: int32
-    consumer_id: string
-    topics: list[JoinGroupTopic]
-
-
-class HeartbeatRequest(NamedTuple):
-    """Never used by a client of that time."""
-
-    group: strict_string
-    generation: int32
-    consumer_id: strict_string
-
-
-class HeartbeatResponse(NamedTuple):
-    error: int16
+    throttle_time_ms: Annotated[int32, Since(1, before="error")] = 0
+    error_message: Annotated[nullable_string, Since(1, before="coordinator_id")] = None
 
 
 # Records of __consumer_offsets, which these classes describe too

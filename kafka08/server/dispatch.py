@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 from kafka08.errors import KafkaError, code_of
 from kafka08.network.server import ConnectionClosed
-from kafka08.protocol.requests import decode_request, encode_response
+from kafka08.protocol.registry import ORIGINAL_APIS, Apis, served_by
+from kafka08.protocol.requests import RequestDecoder, encode_response
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime
 from kafka08.server import request_log
@@ -25,23 +26,30 @@ _PRODUCE = b"\0\0"
 
 
 class Handler(Protocol):
-    """One API: ``handle`` answers a request, ``failure`` answers it with a wire code.
+    """One API in the versions 0 to ``last_version``, as far as the dispatcher's table goes.
 
-    Either returns None where the wire has no answer, or raises ConnectionClosed.
+    ``handle`` answers a request, ``failure`` answers it with a wire code. Either returns None where
+    the wire has no answer, or raises ConnectionClosed. The version in the header is that of the
+    request's layout and its answer's.
     """
 
     key: int
+    last_version: int
 
     def handle(self, header: RequestHeader, request: Any) -> Any: ...
     def failure(self, header: RequestHeader, request: Any, code: int) -> Any: ...
 
 
 class Dispatcher:
-    """The handlers by API key."""
+    """The handlers by API key. Serves those APIs and versions of ``apis`` that they handle."""
 
-    def __init__(self, runtime: Runtime, handlers: Iterable[Handler]) -> None:
+    def __init__(
+        self, runtime: Runtime, handlers: Iterable[Handler], apis: Apis = ORIGINAL_APIS
+    ) -> None:
         self._runtime = runtime
         self._handlers = {handler.key: handler for handler in handlers}
+        last_versions = {key: handler.last_version for key, handler in self._handlers.items()}
+        self._decoder = RequestDecoder(served_by(apis, last_versions))
         self._is_logged = request_log.is_wanted()
 
     def handle(self, frame: memoryview, address: str) -> list[Any] | None:
@@ -51,20 +59,20 @@ class Dispatcher:
         size = len(frame)
         if size > MANY_BYTES and (size > MANY_PRODUCE_BYTES or bytes(frame[:2]) != _PRODUCE):
             return self._handle_long(frame, address)
-        header, request = decode_request(frame)
+        header, request = self._decoder.decode(frame)
         response = self._answer(header, request, address)
         if response is None:
             return None
-        return encode_response(header.correlation_id, response)
+        return encode_response(header.correlation_id, response, header.api_version)
 
     def _handle_long(self, frame: memoryview, address: str) -> list[Any] | None:
         with collector:
             with collector.at_rest():
-                header, request = self._runtime.blocking(decode_request, frame)
+                header, request = self._runtime.blocking(self._decoder.decode, frame)
             response = self._answer(header, request, address)
             if response is None:
                 return None
-            answered = header.correlation_id, response
+            answered = header.correlation_id, response, header.api_version
             parts: list[Any] = self._runtime.blocking(encode_response, *answered)
             del request, response, answered
             return parts

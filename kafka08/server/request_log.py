@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from kafka08.common import TRACE, TopicPartition
-from kafka08.protocol import schemas
+from kafka08.protocol import group_schemas, schemas
 from kafka08.protocol.schemas import PartitionState, RequestHeader
+from kafka08.protocol.types import fields_of
 
 apis_logger = logging.getLogger("kafka.server.KafkaApis")
 request_logger = logging.getLogger("kafka.request.logger")
@@ -52,23 +53,27 @@ def describe(header: RequestHeader, request: Any, details: bool) -> str:
     between, after = (";", ":") if of_controller else ("; ", ": ")
     name = _NAMES.get(kind, kind.__name__)
     fields = _FIELDS.get(kind)
-    if fields is None:
-        name = name.removesuffix("Request")
-        fields = _body
-    shown: list[Field] = [("Name", name), ("Version", header.api_version)]
+    shown: list[Field] = [
+        ("Name", name if fields else name.removesuffix("Request")),
+        ("Version", header.api_version),
+    ]
     if of_controller:
         shown.append(("Controller", request.controller_id))
         shown.append(("ControllerEpoch", request.controller_epoch))
     shown.append(("CorrelationId", header.correlation_id))
     if kind is not schemas.ControlledShutdownRequest:
         shown.append(("ClientId", "null" if header.client_id is None else header.client_id))
-    shown += fields(request, details)
+    if fields:
+        shown += fields(request, details)
+    else:
+        shown.append(_body(request, header.api_version))
     return between.join(f"{key}{after}{value}" for key, value in shown)
 
 
-def _body(request: Any, details: bool) -> Iterator[Field]:
-    fields = ",".join(f"{key}={value}" for key, value in request._asdict().items())
-    yield "Body", f"{{{fields}}}"
+def _body(request: Any, version: int) -> Field:
+    kind: Any = type(request)
+    names = [field.name for field in fields_of(kind, version)]
+    return "Body", f"{{{','.join(f'{name}={getattr(request, name)}' for name in names)}}}"
 
 
 def _partitions(topics: Iterable[Any]) -> Iterator[tuple[TopicPartition, Any]]:
@@ -121,7 +126,7 @@ def _offsets(request: schemas.OffsetsRequest, details: bool) -> Iterator[Field]:
 
 def _metadata(request: schemas.MetadataRequest, details: bool) -> Iterator[Field]:
     if details:
-        yield "Topics", _list(request.topics)
+        yield "Topics", _list(request.topics or ())
 
 
 def _leader_and_isr(request: schemas.LeaderAndIsrRequest, details: bool) -> Iterator[Field]:
@@ -171,28 +176,17 @@ def _controlled_shutdown(
     yield "BrokerId", request.broker_id
 
 
-def _commit_v0(request: schemas.OffsetCommitRequestV0, details: bool) -> Iterator[Field]:
-    return _commit(request.group, -1, "", request.topics, details)
-
-
-def _commit_v1(request: schemas.OffsetCommitRequestV1, details: bool) -> Iterator[Field]:
-    group, generation, consumer_id, topics = request
-    return _commit(group, generation, consumer_id, topics, details)
-
-
-def _commit(
-    group: str, generation: int, consumer_id: str, topics: Iterable[Any], details: bool
-) -> Iterator[Field]:
-    yield "GroupId", group
-    yield "GroupGenerationId", generation
-    yield "ConsumerId", consumer_id
+def _commit(request: schemas.OffsetCommitRequest, details: bool) -> Iterator[Field]:
+    yield "GroupId", request.group
+    yield "GroupGenerationId", request.generation
+    yield "ConsumerId", request.member_id
     if details:
-        yield "RequestInfo", _map((key, _committed(each)) for key, each in _partitions(topics))
+        commits = ((key, _committed(each)) for key, each in _partitions(request.topics))
+        yield "RequestInfo", _map(commits)
 
 
-def _committed(commit: Any) -> str:
-    timestamp = getattr(commit, "timestamp", -1)
-    time = "" if timestamp == -1 else f",{timestamp}"
+def _committed(commit: schemas.OffsetCommitPartition) -> str:
+    time = "" if commit.timestamp == schemas.NO_TIMESTAMP else f",{commit.timestamp}"
     return f"OffsetAndMetadata[{commit.offset},{commit.metadata or 'NO_METADATA'}{time}]"
 
 
@@ -203,7 +197,7 @@ def _offset_fetch(request: schemas.OffsetFetchRequest, details: bool) -> Iterato
             "RequestInfo",
             _list(
                 TopicPartition(each.topic, number)
-                for each in request.topics
+                for each in request.topics or ()
                 for number in each.partitions
             ),
         )
@@ -222,10 +216,8 @@ _FIELDS: dict[type[Any], Callable[[Any, bool], Iterator[Field]]] = {
     schemas.StopReplicaRequest: _stop_replica,
     schemas.UpdateMetadataRequest: _update_metadata,
     schemas.ControlledShutdownRequest: _controlled_shutdown,
-    schemas.OffsetCommitRequestV0: _commit_v0,
-    schemas.OffsetCommitRequestV1: _commit_v1,
+    schemas.OffsetCommitRequest: _commit,
     schemas.OffsetFetchRequest: _offset_fetch,
-    schemas.OffsetFetchRequestV0: _offset_fetch,
     schemas.ConsumerMetadataRequest: _consumer_metadata,
 }
 
@@ -234,7 +226,5 @@ _NAMES: dict[type[Any], str] = {
     schemas.ProduceRequest: "ProducerRequest",
     schemas.OffsetsRequest: "OffsetRequest",
     schemas.MetadataRequest: "TopicMetadataRequest",
-    schemas.OffsetCommitRequestV0: "OffsetCommitRequest",
-    schemas.OffsetCommitRequestV1: "OffsetCommitRequest",
-    schemas.OffsetFetchRequestV0: "OffsetFetchRequest",
+    group_schemas.JoinGroupStubRequest: "JoinGroupRequest",
 }

@@ -102,14 +102,14 @@ class Roles:
         """Take over the controller's view. Raises StaleControllerEpochError."""
         self.check_controller(request.controller_epoch)
         self._metadata_cache.update(
-            request.partitions, (Broker(*broker) for broker in request.live_brokers)
+            request.partitions, (Broker(*broker[:3]) for broker in request.live_brokers)
         )
 
     def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         """Lead and follow as told. The answer leaves out partitions without a replica here."""
         configs = self._missing_configs(request)  # may wait; nothing below does
         self.check_controller(request.controller_epoch)
-        brokers = {broker.node_id: Broker(*broker) for broker in request.leaders}
+        brokers = {broker.node_id: Broker(*broker[:3]) for broker in request.leaders}
         answers = [
             PartitionError(state.topic, state.partition, self._change_role(state, brokers, configs))
             for state in sorted(request.partitions, key=lambda each: each.leader != self._broker_id)

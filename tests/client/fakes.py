@@ -267,7 +267,7 @@ class FakeCluster:
     def _ConsumerMetadataRequest(self, port: int, request: Any) -> Any:
         return schemas.ConsumerMetadataResponse(0, *self.brokers[0])
 
-    def _OffsetCommitRequestV1(self, port: int, request: Any) -> Any:
+    def _OffsetCommitRequest(self, port: int, request: Any) -> Any:
         topics = []
         for topic in request.topics:
             for part in topic.partitions:

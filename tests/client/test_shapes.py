@@ -34,8 +34,8 @@ def test_commit_requests() -> None:
     v1 = shapes.commit_request_v1("g", {T0: 5})
     assert round_trip(v0) == v0
     assert round_trip(v1) == v1
-    assert (v1.generation, v1.consumer_id) == (-1, "")
-    assert v1.topics[0].partitions[0] == schemas.OffsetCommitPartitionV1(0, 5, -1, "")
+    assert (v1.generation, v1.member_id) == (-1, "")
+    assert v1.topics[0].partitions[0] == schemas.OffsetCommitPartition(0, 5, "")
 
 
 def test_offset_fetch_carries_its_version() -> None:

@@ -596,7 +596,7 @@ def test_dual_commit_starts_at_the_maximum_and_writes_both(world: World) -> None
 
 
 def refuse_commits(port: int, request: Any) -> Any:
-    if not isinstance(request, schemas.OffsetCommitRequestV1):
+    if not isinstance(request, schemas.OffsetCommitRequest):
         return None
     topics = [
         schemas.OffsetCommitTopicResponse(
@@ -614,9 +614,9 @@ def test_failing_kafka_commit_is_tried_once_and_six_times_at_close(world: World)
     member.read()
     world.cluster.script = refuse_commits
     assert not member.connector.commit_offsets()
-    assert len(world.cluster.sent(schemas.OffsetCommitRequestV1)) == 1
+    assert len(world.cluster.sent(schemas.OffsetCommitRequest)) == 1
     member.connector.close()
-    assert len(world.cluster.sent(schemas.OffsetCommitRequestV1)) == 7
+    assert len(world.cluster.sent(schemas.OffsetCommitRequest)) == 7
     assert world.offset("t", 0) is None
 
 

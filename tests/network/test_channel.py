@@ -14,6 +14,7 @@ import pytest
 
 from kafka08.errors import ProtocolError
 from kafka08.network.channel import Channel
+from kafka08.protocol.group_schemas import HeartbeatRequest, HeartbeatResponse
 from kafka08.protocol.requests import decode_request, encode_response
 from kafka08.protocol.schemas import (
     ConsumerMetadataRequest,
@@ -22,8 +23,6 @@ from kafka08.protocol.schemas import (
     FetchRequest,
     FetchResponse,
     FetchTopicResponse,
-    HeartbeatRequest,
-    HeartbeatResponse,
     MetadataRequest,
     MetadataResponse,
     ProduceRequest,

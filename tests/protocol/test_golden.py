@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafka08.errors import ProtocolError
-from kafka08.protocol.registry import api_of, request_schema
+from kafka08.protocol.registry import ORIGINAL_APIS, api_of
 from kafka08.protocol.requests import (
     decode_request,
     decode_response,
@@ -18,6 +18,7 @@ from kafka08.protocol.requests import (
     encode_response,
 )
 from kafka08.protocol.schemas import OffsetKey, OffsetValue, RequestHeader
+from kafka08.protocol.types import Struct
 from tests.protocol.values import as_json, check_every_cut, check_framing
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "vectors.json"
@@ -25,6 +26,7 @@ VECTORS = json.loads(GOLDEN.read_text(encoding="utf-8"))["vectors"]
 
 # Names the vectors have for our fields.
 OUR_NAMES = {
+    "consumer_id": "member_id",
     "fetch_offset": "offset",
     "generation_id": "generation",
     "partition_states": "partitions",
@@ -91,10 +93,11 @@ def walked(value: Any) -> Any:
 def test_requests(vector: dict[str, Any]) -> None:
     frame = bytes.fromhex(vector["hex"])
     header, request = decode_request(check_framing(frame))
-    assert api_of(request)[:2] == (vector["api_key"], vector["api_version"])
+    version = vector["api_version"]
+    assert api_of(request)[0] == vector["api_key"]
     assert header._asdict() == {"client_id": None, **vector["decoded"]["header"]}
-    assert walked(as_json(request)) == ours(vector["decoded"]["body"])
-    again = encode_request(request, header.correlation_id, header.client_id)
+    assert walked(as_json(request, version)) == ours(vector["decoded"]["body"])
+    again = encode_request(request, header.correlation_id, header.client_id, version)
     assert b"".join(again) == frame
     for cut in range(len(frame) - 4):
         with pytest.raises(ProtocolError):
@@ -104,12 +107,12 @@ def test_requests(vector: dict[str, Any]) -> None:
 @pytest.mark.parametrize("vector", vectors("response"))
 def test_responses(vector: dict[str, Any]) -> None:
     frame = bytes.fromhex(vector["hex"])
-    schema = api_of(request_schema(vector["api_key"], vector["api_version"]))[2]
-    correlation_id, response = decode_response(schema, check_framing(frame))
+    layout = Struct(ORIGINAL_APIS[vector["api_key"]].response, vector["api_version"])
+    correlation_id, response = decode_response(layout, check_framing(frame))
     assert correlation_id == vector["decoded"]["header"]["correlation_id"]
-    assert walked(as_json(response)) == ours(vector["decoded"]["body"])
-    assert b"".join(encode_response(correlation_id, response)) == frame
-    check_every_cut(schema, frame[8:])
+    assert walked(as_json(response, layout.version)) == ours(vector["decoded"]["body"])
+    assert b"".join(encode_response(correlation_id, response, layout.version)) == frame
+    check_every_cut(layout.schema, frame[8:], layout.version)
 
 
 @pytest.mark.parametrize("vector", vectors("request", known=False))

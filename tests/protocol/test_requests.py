@@ -8,19 +8,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka08.errors import ProtocolError
+from kafka08.protocol import admin_schemas as a
+from kafka08.protocol import group_schemas as g
 from kafka08.protocol import schemas as s
-from kafka08.protocol.registry import APIS, api_of, request_schema
+from kafka08.protocol.later_schemas import UnsupportedApiVersionsRequest
+from kafka08.protocol.registry import APIS, ORIGINAL_APIS, api_of, served_by
 from kafka08.protocol.requests import (
+    RequestDecoder,
     decode_request,
     decode_response,
     encode_request,
     encode_response,
 )
+from kafka08.protocol.types import Struct
 from tests.protocol.values import REQUESTS, RESPONSES, check_framing, values
 
 int32s = st.integers(-(2**31), 2**31 - 1)
-ALL_REQUESTS = st.sampled_from(REQUESTS).flatmap(values)
-ALL_RESPONSES = st.sampled_from(RESPONSES).flatmap(values)
+modern = RequestDecoder(APIS)
 
 
 class Slice:
@@ -29,26 +33,34 @@ class Slice:
 
 
 @settings(max_examples=60)
-@given(ALL_REQUESTS, int32s, st.none() | st.text(max_size=5))
-def test_requests_round_trip(request: Any, correlation_id: int, client_id: str | None) -> None:
-    frame = check_framing(b"".join(encode_request(request, correlation_id, client_id)))
-    header, decoded = decode_request(memoryview(frame))
-    key, version, _ = api_of(request)
+@given(st.data(), int32s, st.none() | st.text(max_size=5))
+def test_requests_round_trip(
+    data: st.DataObject, correlation_id: int, client_id: str | None
+) -> None:
+    schema, version = data.draw(st.sampled_from(REQUESTS))
+    request = data.draw(values(schema, version))
+    encoded = encode_request(request, correlation_id, client_id, version)
+    frame = check_framing(b"".join(encoded))
+    header, decoded = modern.decode(memoryview(frame))
+    key = api_of(request)[0]
     known_id = None if key == 7 else client_id
     assert header == (key, version, correlation_id, known_id)
     assert decoded == request
     assert type(decoded) is type(request)
-    assert decode_request(memoryview(frame + b"\0more")) == (header, request)
+    assert modern.decode(memoryview(frame + b"\0more")) == (header, request)
 
 
 @settings(max_examples=60)
-@given(ALL_RESPONSES, int32s)
-def test_responses_round_trip(response: Any, correlation_id: int) -> None:
-    frame = check_framing(b"".join(encode_response(correlation_id, response)))
-    assert decode_response(type(response), frame) == (correlation_id, response)
+@given(st.data(), int32s)
+def test_responses_round_trip(data: st.DataObject, correlation_id: int) -> None:
+    layout = data.draw(st.sampled_from(RESPONSES))
+    response = data.draw(values(*layout))
+    encoded = encode_response(correlation_id, response, layout.version)
+    frame = check_framing(b"".join(encoded))
+    assert decode_response(layout, frame) == (correlation_id, response)
     for cut in range(4):
         with pytest.raises(ProtocolError):
-            decode_response(type(response), frame[:cut])
+            decode_response(layout, frame[:cut])
 
 
 @given(st.integers(-1, 13), st.binary(max_size=80))
@@ -60,32 +72,68 @@ def test_arbitrary_frames_raise_nothing_but_protocol_error(key: int, data: bytes
     assert api_of(request)[0] == header.api_key == key
 
 
+def request_of(key: int, version: int, body: bytes = b"") -> memoryview:
+    return memoryview(struct.pack(">hhih", key, version, 4, -1) + body)
+
+
 @pytest.mark.parametrize("key", [-1, 13, 16, 18, 32767])
 def test_unknown_keys(key: int) -> None:
     with pytest.raises(ProtocolError, match=f"Wrong request type {key}"):
-        request_schema(key, 0)
+        decode_request(request_of(key, 0))
 
 
 @pytest.mark.parametrize("version", [-1, 1, 7])
-def test_versions_are_not_checked(version: int) -> None:
-    frame = bytearray(b"".join(encode_request(s.ConsumerMetadataRequest("g"), 4, "c"))[4:])
-    struct.pack_into(">h", frame, 2, version)
-    expected = ((10, version, 4, "c"), s.ConsumerMetadataRequest("g"))
-    assert decode_request(memoryview(frame)) == expected
+def test_versions_of_originals_are_not_checked(version: int) -> None:
+    """They are read and answered as the last one known."""
+    expected = ((10, 0, 4, None), s.ConsumerMetadataRequest("g"))
+    assert decode_request(request_of(10, version, b"\0\1g")) == expected
 
 
 @pytest.mark.parametrize("version", [-1, 2])
 def test_except_on_offset_commit(version: int) -> None:
-    assert request_schema(8, 0) is s.OffsetCommitRequestV0
-    assert request_schema(8, 1) is s.OffsetCommitRequestV1
+    body = b"\0\1g" + bytes(20)
+    assert decode_request(request_of(8, 0, body))[1] == s.OffsetCommitRequest("g", [])
+    assert decode_request(request_of(8, 1, body))[1] == s.OffsetCommitRequest("g", [], 0, "")
     with pytest.raises(ProtocolError, match="Version"):
-        request_schema(8, version)
+        decode_request(request_of(8, version, body))
 
 
 @pytest.mark.parametrize("version", [-1, 1, 2])
 def test_offset_fetch_that_is_not_version_0_asks_the_coordinator(version: int) -> None:
-    assert request_schema(9, 0) is s.OffsetFetchRequestV0
-    assert request_schema(9, version) is s.OffsetFetchRequest
+    body = b"\0\1g" + bytes(4)
+    assert decode_request(request_of(9, 0, body))[0].api_version == 0
+    assert decode_request(request_of(9, version, body))[0].api_version == 1
+
+
+@pytest.mark.parametrize("key", [-1, 14, 17, 99])
+def test_unknown_keys_close_in_the_modern_table_too(key: int) -> None:
+    with pytest.raises(ProtocolError, match="Wrong request type"):
+        RequestDecoder({api: APIS[api] for api in APIS if api != 14}).decode(request_of(key, 0))
+
+
+@pytest.mark.parametrize("key", [key for key in APIS if key != 18])
+def test_unknown_versions_close(key: int) -> None:
+    for version in (-1, APIS[key].last + 1, 32767):
+        with pytest.raises(ProtocolError, match=f"Version {version} is invalid"):
+            modern.decode(request_of(key, version, bytes(100)))
+
+
+@pytest.mark.parametrize("version", [-1, 4, 5, 32767])
+def test_an_unknown_version_of_api_versions_is_one_to_be_answered(version: int) -> None:
+    """In version 0, and whatever its body is."""
+    header, request = modern.decode(request_of(18, version, b"\xff"))
+    assert header == (18, 0, 4, None)
+    assert request == UnsupportedApiVersionsRequest()
+
+
+def test_only_what_has_a_handler_is_served() -> None:
+    served = served_by(APIS, {3: 5, 18: 3, 1: 99})
+    assert {key: api.last for key, api in served.items()} == {1: 11, 3: 5, 18: 3}
+    decoder = RequestDecoder(served)
+    decoder.decode(request_of(3, 5, b"\xff\xff\xff\xff\0"))
+    for key, version in ((3, 6), (0, 0)):
+        with pytest.raises(ProtocolError):
+            decoder.decode(request_of(key, version, bytes(100)))
 
 
 def test_controlled_shutdown_has_no_client_id() -> None:
@@ -94,13 +142,25 @@ def test_controlled_shutdown_has_no_client_id() -> None:
     assert decode_request(memoryview(frame)[4:]) == ((7, 0, 9, None), (3,))
 
 
-def test_every_request_and_response_is_found_by_its_api() -> None:
-    assert list(APIS) == [*range(13), 15, 19, 20, 32, 33, 37]
-    for api in APIS.values():
-        for version, (request, response) in api.versions.items():
-            assert api_of(request) == (api.key, version, response)
+def test_the_tables() -> None:
+    assert list(ORIGINAL_APIS) == [*range(13), 15, 19, 20, 32, 33, 37]
+    assert all(api.last == (key in (8, 9, 19)) for key, api in ORIGINAL_APIS.items())
+    checked = [key for key, api in ORIGINAL_APIS.items() if api.checks_version]
+    assert checked == [8, 15, 19, 20, 32, 33, 37]
+    assert all(api.checks_version for api in APIS.values())
+    for api in [*APIS.values(), *ORIGINAL_APIS.values()]:
+        version = 1 if api.key in (8, 9, 19) else 0
+        assert api_of(api.request) == (api.key, version, Struct(api.response, version))
     with pytest.raises(KeyError):
-        api_of(s.HeartbeatResponse(0))
+        api_of(g.HeartbeatResponse(0))
+
+
+@pytest.mark.parametrize(
+    ("request_class", "key"),
+    [(s.OffsetCommitRequestV0, 8), (s.OffsetFetchRequestV0, 9), (a.CreateTopicsRequestV0, 19)],
+)
+def test_clients_choose_version_0_by_a_class(request_class: Any, key: int) -> None:
+    assert api_of(request_class) == (key, 0, Struct(APIS[key].response))
 
 
 def test_response_size_counts_slices() -> None:

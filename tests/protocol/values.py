@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+from collections import namedtuple
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -12,10 +14,18 @@ from kafka08.errors import ProtocolError
 from kafka08.protocol.codec import decode, encode
 from kafka08.protocol.framing import FrameDecoder
 from kafka08.protocol.registry import APIS
-from kafka08.protocol.types import Array, Fixed, Kind, Records, Text, fields_of
+from kafka08.protocol.types import (
+    Fixed,
+    Kind,
+    Records,
+    Struct,
+    Tags,
+    Text,
+    fields_of,
+)
 
-REQUESTS = [classes[0] for api in APIS.values() for classes in api.versions.values()]
-RESPONSES = list({classes[1] for api in APIS.values() for classes in api.versions.values()})
+REQUESTS = [Struct(api.request, version) for api in APIS.values() for version in api.versions]
+RESPONSES = [Struct(api.response, version) for api in APIS.values() for version in api.versions]
 
 MAX_FRAME = 1 << 20
 
@@ -30,28 +40,54 @@ def values_of(kind: Kind) -> st.SearchStrategy[Any]:
     if isinstance(kind, Text):
         texts = st.text(max_size=8)
         return st.none() | texts if kind.nullable else texts
-    if isinstance(kind, Records):
-        return st.binary(max_size=40)
-    if isinstance(kind, Array):
-        return st.lists(values_of(kind.element), max_size=2)
-    return values(kind.schema)
+    if isinstance(kind, Tags):
+        return st.none()
+    if isinstance(kind, Struct):
+        return values(*kind)
+    items: st.SearchStrategy[Any] = (
+        st.binary(max_size=40)
+        if isinstance(kind, Records)
+        else st.lists(values_of(kind.element), max_size=2)
+    )
+    return st.none() | items if kind.nullable else items
 
 
-def values(schema: Any) -> st.SearchStrategy[Any]:
-    return st.tuples(*(values_of(field.kind) for field in fields_of(schema))).map(schema._make)
+def values(schema: Any, version: int = 0) -> st.SearchStrategy[Any]:
+    """Values with anything in the fields of ``version``, and defaults in the others."""
+    fields = {field.name: values_of(field.kind) for field in fields_of(schema, version)}
+    return st.fixed_dictionaries(fields).map(partial(_make, schema))
 
 
-def check_every_cut(schema: Any, data: bytes) -> Any:
+def _make(schema: Any, fields: dict[str, Any]) -> Any:
+    return schema(**fields)
+
+
+def narrowed(value: Any, version: int) -> Any:
+    """Schema values as named tuples of the fields of ``version`` alone, in wire order."""
+    if isinstance(value, list):
+        return [narrowed(item, version) for item in value]
+    if not hasattr(value, "_fields"):
+        return value
+    narrow = _narrow_class(type(value), version)
+    return narrow(*(narrowed(getattr(value, name), version) for name in narrow._fields))
+
+
+@cache
+def _narrow_class(schema: Any, version: int) -> Any:
+    return namedtuple(schema.__name__, [field.name for field in fields_of(schema, version)])
+
+
+def check_every_cut(schema: Any, data: bytes, version: int = 0) -> Any:
     """Decode ``data`` whole, cut at each byte, and with bytes behind it; returns the value."""
-    value, end = decode(schema, data)
+    value, end = decode(schema, data, version=version)
     assert type(value) is schema
     assert end == len(data)
-    assert encode(value) == data
+    assert encode(value, version) == data
     for cut in range(len(data)):
         with pytest.raises(ProtocolError):
-            decode(schema, data[:cut])
-    assert decode(schema, data + b"\xff\0\xff") == (value, end)
-    assert decode(schema, b"\xff\0\xff" + data, 3) == (value, end + 3)
+            decode(schema, data[:cut], version=version)
+    assert decode(schema, data + b"\xff\0\xff", version=version) == (value, end)
+    assert decode(schema, b"\xff\0\xff" + data, 3, version) == (value, end + 3)
     return value
 
 
@@ -71,10 +107,11 @@ def check_framing(frame: bytes) -> memoryview | bytes:
     return whole[0]
 
 
-def as_json(value: Any) -> Any:
-    """Schema values as dicts, message sets as hex."""
+def as_json(value: Any, version: int = 0) -> Any:
+    """Schema values as dicts of the fields of ``version``, message sets as hex."""
     if hasattr(value, "_asdict"):
-        return {name: as_json(inner) for name, inner in value._asdict().items()}
+        names = [field.name for field in fields_of(type(value), version)]
+        return {name: as_json(getattr(value, name), version) for name in names}
     if isinstance(value, list):
-        return [as_json(inner) for inner in value]
+        return [as_json(inner, version) for inner in value]
     return value.hex() if isinstance(value, (bytes, memoryview)) else value

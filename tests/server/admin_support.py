@@ -29,6 +29,7 @@ from kafka08.server.dispatch import Dispatcher
 from kafka08.server.topic_creator import TopicCreator
 from tests.client.fakes import FakeRuntime
 from tests.controller.fakes import FakeZookeeper
+from tests.protocol.values import narrowed
 from tests.server.support import Zk, broker_config
 from zk import znodes
 from zk.registry import ensure_common_paths, register_broker
@@ -106,9 +107,10 @@ class AdminRig:
         """The response to a request, both as bytes."""
         frame = bytearray(b"".join(encode_request(request, 5, "tests"))[4:])
         reply = b"".join(self.dispatcher.handle(memoryview(frame), "127.0.0.1") or ())
-        correlation_id, response = decode_response(api_of(request)[2], reply[4:])
+        layout = api_of(request)[2]
+        correlation_id, response = decode_response(layout, reply[4:])
         assert correlation_id == 5
-        return response
+        return narrowed(response, layout.version)
 
     def channel(self, host: str, port: int, **options: Any) -> Connection:
         return Connection(self, host, port)

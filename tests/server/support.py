@@ -75,6 +75,7 @@ from kafka08.server.topic_creator import TopicCreator
 from kafka08.server.zk_offsets import ZkOffsets
 from tests.controller.fakes import FakeZkClient, FakeZookeeper
 from tests.fakes import FakeRuntime
+from tests.protocol.values import narrowed
 from zk import znodes
 from zk.errors import BadVersionError, NoNodeError
 from zk.registry import ensure_common_paths, register_broker
@@ -315,9 +316,10 @@ class Rig:
         if reply is None:
             return None
         assert int.from_bytes(reply[:4], "big") == len(reply) - 4
-        correlation_id, response = decode_response(api_of(request)[2], reply[4:])
+        layout = api_of(request)[2]
+        correlation_id, response = decode_response(layout, reply[4:])
         assert correlation_id == 77
-        return response
+        return narrowed(response, layout.version)
 
     # Roles
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafka08.errors import LaterCode
 from kafka08.protocol import admin_schemas as a
 from tests.server.support import ME, Rig, partition_state
 from zk import znodes
@@ -60,8 +61,8 @@ def test_names_that_are_paths_to_something_else(rig_with_topic: Rig, name: str) 
 @pytest.mark.parametrize("count", [50_001, 2**31 - 1])
 def test_numbers_that_would_hold_the_broker_up(rig_with_topic: Rig, count: int) -> None:
     rig = rig_with_topic
-    assert create(rig, "u", count) == {"u": a.INVALID_PARTITIONS}
-    assert more(rig, "t", count) == [a.INVALID_PARTITIONS]
+    assert create(rig, "u", count) == {"u": LaterCode.INVALID_PARTITIONS}
+    assert more(rig, "t", count) == [LaterCode.INVALID_PARTITIONS]
 
 
 def by_hand(rig: Rig, *replicas: list[int]) -> tuple[int, str]:
@@ -73,11 +74,11 @@ def by_hand(rig: Rig, *replicas: list[int]) -> tuple[int, str]:
 
 def test_assignments_by_hand_that_would_hold_the_broker_up(rig_with_topic: Rig) -> None:
     rig = rig_with_topic
-    assert by_hand(rig, *[[ME]] * 50_001)[0] == a.INVALID_PARTITIONS
-    assert by_hand(rig, list(range(200_001)))[0] == a.INVALID_REPLICA_ASSIGNMENT
+    assert by_hand(rig, *[[ME]] * 50_001)[0] == LaterCode.INVALID_PARTITIONS
+    assert by_hand(rig, list(range(200_001)))[0] == LaterCode.INVALID_REPLICA_ASSIGNMENT
     asked = a.MorePartitions("t", 2, [list(range(200_001))])
     answer = rig.call(a.CreatePartitionsRequest([asked], 0, False))
-    assert [error for _, error, _ in answer.topics] == [a.INVALID_REPLICA_ASSIGNMENT]
+    assert [error for _, error, _ in answer.topics] == [LaterCode.INVALID_REPLICA_ASSIGNMENT]
     assert znodes.topic_path("u") not in rig.zookeeper.nodes
 
 
@@ -90,7 +91,7 @@ def test_what_zookeeper_would_not_take(
         raise DataTooLargeError("too much")
 
     monkeypatch.setattr(rig.zk, "multi", refuse)
-    assert create(rig, "u", 1) == {"u": a.INVALID_REQUEST}
+    assert create(rig, "u", 1) == {"u": LaterCode.INVALID_REQUEST}
 
 
 def test_log_lines_and_messages_stay_short(
@@ -111,9 +112,9 @@ def test_log_lines_and_messages_stay_short(
 @pytest.mark.parametrize("count", [0, -2, -(2**15)])
 def test_numbers_that_are_none(rig_with_topic: Rig, count: int) -> None:
     rig = rig_with_topic
-    assert create(rig, "u", count) == {"u": a.INVALID_PARTITIONS}
-    assert create(rig, "u", 1, count) == {"u": a.INVALID_REPLICATION_FACTOR}
-    assert more(rig, "t", count) == [a.INVALID_PARTITIONS]
+    assert create(rig, "u", count) == {"u": LaterCode.INVALID_PARTITIONS}
+    assert create(rig, "u", 1, count) == {"u": LaterCode.INVALID_REPLICATION_FACTOR}
+    assert more(rig, "t", count) == [LaterCode.INVALID_PARTITIONS]
 
 
 def test_what_is_in_order_gets_through(rig_with_topic: Rig) -> None:
@@ -121,4 +122,4 @@ def test_what_is_in_order_gets_through(rig_with_topic: Rig) -> None:
     assert rig.config.delete_topic_enable is False
     assert alter(rig, "t") == describe(rig, "t") == [0]
     assert more(rig, "t", 3) == [7]  # carried out, not yet to be seen
-    assert rig.call(a.DeleteTopicsRequest(["t"], 0)) == ([("t", a.INVALID_REQUEST)],)
+    assert rig.call(a.DeleteTopicsRequest(["t"], 0)) == ([("t", LaterCode.INVALID_REQUEST)],)

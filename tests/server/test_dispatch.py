@@ -9,7 +9,8 @@ import pytest
 
 from kafka08.errors import NotLeaderForPartitionError, ProtocolError
 from kafka08.network.server import ConnectionClosed
-from kafka08.protocol.schemas import HeartbeatRequest, HeartbeatResponse, RequestHeader
+from kafka08.protocol.group_schemas import HeartbeatRequest, HeartbeatResponse
+from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import ThreadRuntime
 from kafka08.server.dispatch import Dispatcher
 from tests.server.support import Rig, partition_state
@@ -90,6 +91,7 @@ def test_bad_utf8_is_read_with_replacements(rig: Rig) -> None:
 
 class Failing:
     key = 12
+    last_version = 0
 
     def __init__(self, error: Exception) -> None:
         self.error = error

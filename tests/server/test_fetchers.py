@@ -13,7 +13,7 @@ import pytest
 
 from kafka08.common import Broker, TopicPartition
 from kafka08.log.disk import DiskFailure
-from kafka08.protocol.schemas import FetchRequest, OffsetsRequest
+from kafka08.protocol.schemas import FetchPartition, FetchRequest, FetchTopic, OffsetsRequest
 from kafka08.server.fetchers import FetcherManager, ReplicaFetcher
 from tests.log.support import everything
 from tests.message.sets import wrapper
@@ -154,7 +154,7 @@ def test_requests_carry_what_peers_expect(pair: Pair) -> None:
     pair.steps(1)
     (request,) = pair.channel.requests
     assert request[:3] == (PEER, 500, 1)
-    assert request.topics == [("t", [(0, 0, 1048576)])]
+    assert request.topics == [FetchTopic("t", [FetchPartition(0, 0, 1048576)])]
 
 
 def test_stored_bytes_are_copied_verbatim(pair: Pair) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafka08.common import TRACE
-from kafka08.protocol import schemas
+from kafka08.protocol import group_schemas, schemas
 from kafka08.protocol.schemas import BrokerEndpoint, PartitionState, RequestHeader
 from kafka08.server import request_log
 from kafka08.server.dispatch import Dispatcher
@@ -48,6 +48,7 @@ class Slow:
     """Answers ConsumerMetadata after a quarter of a second."""
 
     key = 10
+    last_version = 0
 
     def __init__(self, runtime: FakeRuntime) -> None:
         self.runtime = runtime
@@ -168,37 +169,33 @@ def test_nothing_is_looked_at_at_the_shipped_levels(
             "",
         ),
         (
-            schemas.OffsetCommitRequestV0(
+            schemas.OffsetCommitRequest(
                 "g",
-                [schemas.OffsetCommitTopicV0("t", [schemas.OffsetCommitPartitionV0(0, 9, "")])],
+                [schemas.OffsetCommitTopic("t", [schemas.OffsetCommitPartition(0, 9, "")])],
             ),
             f"Name: OffsetCommitRequest; {OPENING}; GroupId: g; GroupGenerationId: -1; "
             "ConsumerId: ",
             "; RequestInfo: [t,0] -> OffsetAndMetadata[9,NO_METADATA]",
         ),
         (
-            schemas.OffsetCommitRequestV1(
+            schemas.OffsetCommitRequest(
                 "g",
+                [schemas.OffsetCommitTopic("t", [schemas.OffsetCommitPartition(0, 9, "x", 1000)])],
                 4,
                 "m",
-                [
-                    schemas.OffsetCommitTopicV1(
-                        "t", [schemas.OffsetCommitPartitionV1(0, 9, 1000, "x")]
-                    )
-                ],
             ),
             f"Name: OffsetCommitRequest; {OPENING}; GroupId: g; GroupGenerationId: 4; "
             "ConsumerId: m",
             "; RequestInfo: [t,0] -> OffsetAndMetadata[9,x,1000]",
         ),
         (
-            schemas.OffsetFetchRequestV0("g", [schemas.OffsetFetchTopic("t", [0, 1])]),
+            schemas.OffsetFetchRequest("g", [schemas.OffsetFetchTopic("t", [0, 1])]),
             f"Name: OffsetFetchRequest; {OPENING}; GroupId: g",
             "; RequestInfo: [t,0],[t,1]",
         ),
         (
-            schemas.HeartbeatRequest("g", 1, "m"),
-            f"Name: Heartbeat; {OPENING}; Body: {{group=g,generation=1,consumer_id=m}}",
+            group_schemas.HeartbeatRequest("g", 1, "m"),
+            f"Name: Heartbeat; {OPENING}; Body: {{group=g,generation=1,member_id=m}}",
             "",
         ),
     ],

@@ -122,7 +122,7 @@ def _replica(args: Arguments, tp: TopicPartition) -> Broker:
     if tp.partition not in partitions:
         raise Refused(f"Error: partition {tp.partition} does not exist for topic {tp.topic}")
     found = partitions[tp.partition]
-    brokers = {broker.node_id: Broker(*broker) for broker in response.brokers}
+    brokers = {broker.node_id: Broker(*broker[:3]) for broker in response.brokers}
     if replica == LEADER:
         if found.leader not in brokers:
             raise Refused(

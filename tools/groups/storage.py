@@ -188,17 +188,17 @@ class GroupStorage:
         its old timestamp has the broker remove it at its next look for expired offsets.
         """
         topics = [
-            schemas.OffsetCommitTopicV1(
+            schemas.OffsetCommitTopic(
                 topic,
                 [
-                    schemas.OffsetCommitPartitionV1(number, NO_OFFSET, _LONG_AGO_MS, "")
+                    schemas.OffsetCommitPartition(number, NO_OFFSET, "", timestamp=_LONG_AGO_MS)
                     for number, _ in listed
                 ],
             )
             for topic, listed in shapes.by_topic(dict.fromkeys(partitions)).items()
         ]
         if topics:
-            request = schemas.OffsetCommitRequestV1(group, -1, "", topics)
+            request = schemas.OffsetCommitRequest(group, topics)
             _raise_any(self._coordinator(group, request))
 
     # --- logs
@@ -247,7 +247,7 @@ class GroupStorage:
         failure: Exception | None = None
         for entry in self._cluster.refresh().brokers:
             try:
-                return self._cluster.call(Broker(*entry), request)
+                return self._cluster.call(Broker(*entry[:3]), request)
             except (OSError, KafkaError) as error:
                 failure = error
         raise failure or KafkaError("No broker is known")

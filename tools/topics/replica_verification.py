@@ -83,7 +83,7 @@ def _metadata(
     with ClusterClient(endpoints, client_id=CLIENT_ID, timeout_ms=timeout_ms) as cluster:
         response = cluster.refresh()
     topics = [t for t in response.topics if whitelist.allows(t.topic, exclude_internal=False)]
-    return topics, {broker.node_id: Broker(*broker) for broker in response.brokers}
+    return topics, {broker.node_id: Broker(*broker[:3]) for broker in response.brokers}
 
 
 def _replicas(topics: Iterable[schemas.TopicMetadata]) -> dict[int, list[TopicPartition]]:

@@ -24,6 +24,7 @@ from kafka08.errors import (
     AdminOperationError,
     ConfigError,
     KafkaError,
+    LaterCode,
     RequestTimedOutError,
     TopicExistsError,
     UnknownTopicOrPartitionError,
@@ -51,14 +52,14 @@ class InvalidRequestError(AdminOperationError):
 
 # The first class an error is an instance of counts.
 _CODES: tuple[tuple[type[KafkaError], int], ...] = (
-    (TopicExistsError, a.TOPIC_ALREADY_EXISTS),
+    (TopicExistsError, LaterCode.TOPIC_ALREADY_EXISTS),
     (admin.UnknownTopicError, UnknownTopicOrPartitionError.code),
-    (admin.InvalidPartitionsError, a.INVALID_PARTITIONS),
-    (admin.InvalidReplicationFactorError, a.INVALID_REPLICATION_FACTOR),
-    (admin.InvalidAssignmentError, a.INVALID_REPLICA_ASSIGNMENT),
-    (ConfigError, a.INVALID_CONFIG),
-    (DataTooLargeError, a.INVALID_REQUEST),
-    (AdminOperationError, a.INVALID_REQUEST),
+    (admin.InvalidPartitionsError, LaterCode.INVALID_PARTITIONS),
+    (admin.InvalidReplicationFactorError, LaterCode.INVALID_REPLICATION_FACTOR),
+    (admin.InvalidAssignmentError, LaterCode.INVALID_REPLICA_ASSIGNMENT),
+    (ConfigError, LaterCode.INVALID_CONFIG),
+    (DataTooLargeError, LaterCode.INVALID_REQUEST),
+    (AdminOperationError, LaterCode.INVALID_REQUEST),
 )
 
 
@@ -112,6 +113,7 @@ class _Waiter:
 
 class CreateTopicsApi:
     key = 19
+    last_version = 1
 
     def __init__(
         self, zk: ZkClient, config: BrokerConfig, cache: MetadataCache, runtime: Runtime
@@ -122,9 +124,9 @@ class CreateTopicsApi:
         self._waiter = _Waiter(runtime)
 
     def handle(
-        self, header: RequestHeader, request: a.CreateTopicsRequestV0 | a.CreateTopicsRequest
-    ) -> Any:
-        validate_only = isinstance(request, a.CreateTopicsRequest) and request.validate_only
+        self, header: RequestHeader, request: a.CreateTopicsRequest
+    ) -> a.CreateTopicsResponse:
+        validate_only = request.validate_only
         repeated = _repeated(new.topic for new in request.topics)
         outcomes = {
             new.topic: _outcome(new.topic, self._create, new, validate_only, repeated)
@@ -134,7 +136,7 @@ class CreateTopicsApi:
             self._waiter.settle(
                 outcomes, lambda topic: _has_leaders(self._cache, topic), request.timeout_ms
             )
-        return self._response(request, outcomes)
+        return _created(outcomes)
 
     def _create(self, new: a.NewTopic, validate_only: bool, repeated: set[str]) -> None:
         _refuse_repeated(new.topic, repeated)
@@ -154,18 +156,20 @@ class CreateTopicsApi:
         _refuse_too_many(partitions)
         return admin.assign_replicas(admin.live_broker_ids(self._zk), partitions, replicas)
 
-    def failure(self, header: RequestHeader, request: Any, code: int) -> Any:
-        return self._response(request, {new.topic: Outcome(code) for new in request.topics})
+    def failure(
+        self, header: RequestHeader, request: a.CreateTopicsRequest, code: int
+    ) -> a.CreateTopicsResponse:
+        return _created({new.topic: Outcome(code) for new in request.topics})
 
-    @staticmethod
-    def _response(request: Any, outcomes: Mapping[str, Outcome]) -> Any:
-        if isinstance(request, a.CreateTopicsRequestV0):
-            return a.CreateTopicsResponseV0(_codes(outcomes))
-        return a.CreateTopicsResponse(_errors(outcomes))
+
+def _created(outcomes: Mapping[str, Outcome]) -> a.CreateTopicsResponse:
+    topics = [a.CreatedTopic(name, *outcome) for name, outcome in outcomes.items()]
+    return a.CreateTopicsResponse(topics)
 
 
 class DeleteTopicsApi:
     key = 20
+    last_version = 0
 
     def __init__(
         self, zk: ZkClient, config: BrokerConfig, cache: MetadataCache, runtime: Runtime
@@ -203,6 +207,7 @@ class DeleteTopicsApi:
 
 class DescribeConfigsApi:
     key = 32
+    last_version = 0
 
     def __init__(self, zk: ZkClient, config: BrokerConfig) -> None:
         self._zk = zk
@@ -229,7 +234,7 @@ class DescribeConfigsApi:
             for attribute, described in LogConfig.settings().items()
         }
         return [
-            a.ConfigEntry(name, value, False, name not in own, False)
+            a.ConfigEntry(name, value, False, is_default=name not in own)
             for name, value in {**defaults, **own}.items()
             if not asked.config_names or name in asked.config_names
         ]
@@ -244,6 +249,7 @@ class DescribeConfigsApi:
 
 class AlterConfigsApi:
     key = 33
+    last_version = 0
 
     def __init__(self, zk: ZkClient) -> None:
         self._zk = zk
@@ -276,6 +282,7 @@ class AlterConfigsApi:
 
 class CreatePartitionsApi:
     key = 37
+    last_version = 0
 
     def __init__(self, zk: ZkClient, cache: MetadataCache, runtime: Runtime) -> None:
         self._zk = zk
@@ -305,12 +312,13 @@ class CreatePartitionsApi:
             raise admin.InvalidPartitionsError(
                 "The number of partitions for the offsets topic cannot be changed."
             )
-        _refuse_too_many(more.total_count, more.assignment)
+        by_hand = more.assignment or ()
+        _refuse_too_many(more.total_count, by_hand)
         admin.add_partitions(
             self._zk,
             more.topic,
             more.total_count,
-            new_replicas=more.assignment,
+            new_replicas=by_hand,
             validate_only=validate_only,
         )
 

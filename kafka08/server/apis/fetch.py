@@ -34,6 +34,7 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 
 class FetchApi:
     key = 1
+    last_version = 0
 
     def __init__(self, runtime: Runtime, replicas: ReplicaManager, view: ConsumerView) -> None:
         self._runtime = runtime

@@ -27,6 +27,7 @@ DEAD, EMPTY, STABLE = "Dead", "Empty", "Stable"
 
 class DescribeGroupsApi:
     key = 15
+    last_version = 0
 
     def __init__(self, zk: ZkClient) -> None:
         self._zk = zk

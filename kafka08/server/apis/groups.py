@@ -21,16 +21,18 @@ from kafka08.errors import (
     UnknownError,
     UnknownTopicOrPartitionError,
 )
-from kafka08.protocol.schemas import (
-    ConsumerMetadataRequest,
-    ConsumerMetadataResponse,
+from kafka08.protocol.group_schemas import (
     HeartbeatRequest,
     HeartbeatResponse,
-    JoinGroupRequest,
-    JoinGroupResponse,
+    JoinGroupStubRequest,
+    JoinGroupStubResponse,
+)
+from kafka08.protocol.schemas import (
+    NO_TIMESTAMP,
+    ConsumerMetadataRequest,
+    ConsumerMetadataResponse,
     OffsetCommitPartitionResponse,
-    OffsetCommitRequestV0,
-    OffsetCommitRequestV1,
+    OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetCommitTopicResponse,
     OffsetFetchPartitionResponse,
@@ -58,6 +60,7 @@ NO_OFFSET = -1
 
 class OffsetCommitApi:
     key = 8
+    last_version = 1
 
     def __init__(
         self,
@@ -76,7 +79,7 @@ class OffsetCommitApi:
         self._now_ms = now_ms
 
     def handle(self, header: RequestHeader, request: Any) -> OffsetCommitResponse:
-        if isinstance(request, OffsetCommitRequestV0):
+        if header.api_version == 0:
             return self._commit_to_zookeeper(request)
         return self._commit_to_kafka(request)
 
@@ -94,31 +97,32 @@ class OffsetCommitApi:
         """Length is counted in UTF-16 units, as Java counts."""
         return metadata is not None and len(metadata.encode("utf-16-be")) > 2 * self._max_metadata
 
-    def _commit_to_zookeeper(self, request: OffsetCommitRequestV0) -> OffsetCommitResponse:
+    def _commit_to_zookeeper(self, request: OffsetCommitRequest) -> OffsetCommitResponse:
         codes: dict[TopicPartition, int] = {}
-        for topic, (partition, offset, metadata) in partitions_of(self._runtime, request):
-            key = TopicPartition(topic, partition)
+        for topic, commit in partitions_of(self._runtime, request):
+            key = TopicPartition(topic, commit.partition)
             if topic not in self._cache:
                 codes[key] = UnknownTopicOrPartitionError.code
-            elif self._too_long(metadata):
+            elif self._too_long(commit.metadata):
                 codes[key] = OffsetMetadataTooLargeError.code
             else:
-                codes[key] = self._zk_offsets.commit(request.group, key, offset)
+                codes[key] = self._zk_offsets.commit(request.group, key, commit.offset)
         return self._response(codes)
 
-    def _commit_to_kafka(self, request: OffsetCommitRequestV1) -> OffsetCommitResponse:
+    def _commit_to_kafka(self, request: OffsetCommitRequest) -> OffsetCommitResponse:
         codes: dict[TopicPartition, int] = {}
         entries: dict[GroupPartition, Committed] = {}
         now = self._now_ms()
         for topic, commit in partitions_of(self._runtime, request):
-            partition, offset, timestamp, metadata = commit
-            key = TopicPartition(topic, partition)
-            if self._too_long(metadata):
+            key = TopicPartition(topic, commit.partition)
+            if self._too_long(commit.metadata):
                 codes[key] = OffsetMetadataTooLargeError.code
                 continue
             codes[key] = NO_ERROR
             entries[GroupPartition(request.group, *key)] = Committed(
-                offset, metadata or "", now if timestamp == -1 else timestamp
+                commit.offset,
+                commit.metadata or "",
+                now if commit.timestamp == NO_TIMESTAMP else commit.timestamp,
             )
         if entries:
             code = self._offsets.commit(request.group, entries)
@@ -137,6 +141,7 @@ class OffsetCommitApi:
 
 class OffsetFetchApi:
     key = 9
+    last_version = 1
 
     def __init__(
         self,
@@ -194,6 +199,7 @@ class ConsumerMetadataApi:
     """Which broker coordinates a group; asking for the first time creates the offsets topic."""
 
     key = 10
+    last_version = 0
 
     def __init__(self, cache: MetadataCache, creator: TopicCreator, num_partitions: int) -> None:
         self._cache = cache
@@ -221,20 +227,22 @@ class JoinGroupApi:
     """A stub in 0.8.2.2: always -1."""
 
     key = 11
+    last_version = 0
 
-    def handle(self, header: RequestHeader, request: JoinGroupRequest) -> JoinGroupResponse:
+    def handle(self, header: RequestHeader, request: JoinGroupStubRequest) -> JoinGroupStubResponse:
         return self.failure(header, request, UnknownError.code)
 
     def failure(
-        self, header: RequestHeader, request: JoinGroupRequest, code: int
-    ) -> JoinGroupResponse:
-        return JoinGroupResponse(UnknownError.code, -1, "", [])
+        self, header: RequestHeader, request: JoinGroupStubRequest, code: int
+    ) -> JoinGroupStubResponse:
+        return JoinGroupStubResponse(UnknownError.code, -1, "", [])
 
 
 class HeartbeatApi:
     """A stub in 0.8.2.2: always -1."""
 
     key = 12
+    last_version = 0
 
     def handle(self, header: RequestHeader, request: HeartbeatRequest) -> HeartbeatResponse:
         return self.failure(header, request, UnknownError.code)

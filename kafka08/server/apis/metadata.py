@@ -48,6 +48,7 @@ class TopicCreator(Protocol):
 
 class MetadataApi:
     key = 3
+    last_version = 0
 
     def __init__(self, runtime: Runtime, cache: MetadataCache, creator: TopicCreator) -> None:
         self._runtime = runtime
@@ -72,7 +73,7 @@ class MetadataApi:
         self, header: RequestHeader, request: MetadataRequest, code: int
     ) -> MetadataResponse | PaddedMetadataResponse:
         return self._response(
-            header, [TopicMetadata(code, name, []) for name in dict.fromkeys(request.topics)]
+            header, [TopicMetadata(code, name, []) for name in dict.fromkeys(request.topics or ())]
         )
 
     def _response(

@@ -36,6 +36,7 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 
 class OffsetsApi:
     key = 2
+    last_version = 0
 
     def __init__(self, runtime: Runtime, replicas: ReplicaManager) -> None:
         self._runtime = runtime

@@ -34,10 +34,12 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 
 # Makes a NamedTuple in half the time of its constructor: this is what each produce passes.
 _new = tuple.__new__
+_NOT_IN_VERSION_0 = ProducePartitionResponse(0, 0, 0)[3:]
 
 
 class ProduceApi:
     key = 0
+    last_version = 0
 
     def __init__(self, runtime: Runtime, replicas: ReplicaManager, view: ConsumerView) -> None:
         self._runtime = runtime
@@ -115,11 +117,13 @@ class ProduceApi:
                 self._view.remember(appended.rebuilt)
         except Exception as error:
             code = failures.add(key, error)
-        return _new(ProducePartitionResponse, (key.partition, code, base_offset))
+        return _new(
+            ProducePartitionResponse, (key.partition, code, base_offset, *_NOT_IN_VERSION_0)
+        )
 
     def _response(self, answers: dict[TopicPartition, ProducePartitionResponse]) -> ProduceResponse:
         topics: dict[str, list[ProducePartitionResponse]] = {}
         for key, answer in in_turns(self._runtime, answers.items()):
             topics.setdefault(key.topic, []).append(answer)
         named = [_new(ProduceTopicResponse, item) for item in topics.items()]
-        return _new(ProduceResponse, (named,))
+        return _new(ProduceResponse, (named, 0))

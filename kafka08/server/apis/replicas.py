@@ -34,6 +34,7 @@ from zk.errors import ZkError
 
 class LeaderAndIsrApi:
     key = 4
+    last_version = 0
 
     def __init__(self, roles: Roles, retries: PartitionRetries, epochs: EpochCheck) -> None:
         self._roles = roles
@@ -63,6 +64,7 @@ class LeaderAndIsrApi:
 
 class StopReplicaApi:
     key = 5
+    last_version = 0
 
     def __init__(self, roles: Roles, retries: PartitionRetries, epochs: EpochCheck) -> None:
         self._roles = roles
@@ -85,6 +87,7 @@ class StopReplicaApi:
 
 class UpdateMetadataApi:
     key = 6
+    last_version = 0
 
     def __init__(self, roles: Roles, epochs: EpochCheck) -> None:
         self._roles = roles
@@ -111,6 +114,7 @@ class ShutdownControl(Protocol):
 
 class ControlledShutdownApi:
     key = 7
+    last_version = 0
 
     def __init__(self, controller: ShutdownControl) -> None:
         self._controller = controller
