@@ -91,11 +91,6 @@ def _same_address(path: str, stored: bytes, registration: BrokerRegistration) ->
     return (other.host, other.port) == (registration.host, registration.port)
 
 
-def unregister_broker(client: ZkClient, broker_id: int) -> None:
-    """Delete our id at once instead of at the session's end."""
-    client.delete_if_exists(znodes.broker_path(broker_id))
-
-
 def broker_ids(client: ZkClient) -> list[int]:
     """The ids of the live brokers, sorted; empty without the parent node. Names that are not
     broker ids are skipped."""

@@ -12,9 +12,9 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from kafka08.client import shapes
+from kafka08.client import requests
 from kafka08.client.cluster import find_coordinator
-from kafka08.client.shapes import StoredOffset
+from kafka08.client.requests import StoredOffset
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import (
     ConsumerCoordinatorNotAvailableError,
@@ -147,7 +147,9 @@ class CoordinatorOffsets:
 
         A failure, or a coordinator that has moved, drops the connection.
         """
-        codes = shapes.commit_results(self._call(shapes.commit_request_v1(self._group, offsets)))
+        codes = requests.commit_results(
+            self._call(requests.commit_request_v1(self._group, offsets))
+        )
         if any(code in _MOVED for code in codes.values()):
             self.disconnect()
         return codes
@@ -157,10 +159,10 @@ class CoordinatorOffsets:
 
         A partition with an error other than "loading" or "moved" counts as not stored.
         """
-        request = shapes.offset_fetch_request(self._group, partitions)
+        request = requests.offset_fetch_request(self._group, partitions)
         while self.connect():
             try:
-                found = shapes.offset_fetch_results(self._call(request))
+                found = requests.offset_fetch_results(self._call(request))
             except (OSError, KafkaError) as error:
                 logger.warning("Error while fetching offsets. Possible cause: %s", error)
             else:
@@ -176,8 +178,8 @@ class CoordinatorOffsets:
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, StoredOffset]:
         """One try, with the error code of each partition. Raises OSError or KafkaError."""
-        request = shapes.offset_fetch_request(self._group, partitions)
-        return shapes.offset_fetch_results(self._call(request))
+        request = requests.offset_fetch_request(self._group, partitions)
+        return requests.offset_fetch_results(self._call(request))
 
     def _call(self, request: Any) -> Any:
         self.connect_once()

@@ -30,9 +30,9 @@ from kafka08.log.log import Log, LogAppendInfo
 from kafka08.log.numbering import Numbered
 from kafka08.log.segment import FileSlice
 from kafka08.message.sets import Opened
+from kafka08.protocol.schemas import NO_LEADER
 
 NO_EPOCH = -1
-NO_LEADER = -1
 
 
 class LeaderState(NamedTuple):
@@ -84,10 +84,6 @@ class Partition:
     @property
     def is_leader(self) -> bool:
         return self.leader_id == self.broker_id
-
-    @property
-    def is_under_replicated(self) -> bool:
-        return self.is_leader and len(self.isr) < len(self.replicas)
 
     # Role changes
 

@@ -225,7 +225,7 @@ class ConsumerConnector:
             f"{self.consumer_id}_watcher_executor",
             self._handle_changes,
         )
-        self._rebalance()
+        self._synced_rebalance()
         self._worker.start()
 
     def _register(self) -> None:
@@ -253,7 +253,7 @@ class ConsumerConnector:
         try:
             if self._session_lost:
                 self._rejoin()
-            self._rebalance()
+            self._synced_rebalance()
         except KafkaError as error:
             logger.error("error during syncedRebalance: %s", error)
             # The original waits for the next event, which may never occur.
@@ -280,7 +280,7 @@ class ConsumerConnector:
 
     # --- rebalance
 
-    def _rebalance(self) -> None:
+    def _synced_rebalance(self) -> None:
         """Take our share of the group's partitions. Raises ConsumerRebalanceFailedError."""
         cause: Exception | None = None
         with self._lock:
@@ -289,13 +289,13 @@ class ConsumerConnector:
                     return  # the worker registers again first
                 logger.info("begin rebalancing consumer %s try #%d", self.consumer_id, attempt)
                 try:
-                    if self._attempt():
+                    if self._rebalance():
                         return
                 except Exception as error:
                     _log_failure("exception during rebalance", error)
                     cause = error
                 logger.info("end rebalancing consumer %s try #%d", self.consumer_id, attempt)
-                self._let_go_quietly()
+                self._release_quietly()
                 self._stopping.wait(self.config.rebalance_backoff_ms / 1000)
             if self._stopping.is_set():
                 return
@@ -304,7 +304,7 @@ class ConsumerConnector:
         )
         raise ConsumerRebalanceFailedError(f"{text}: {cause}" if cause else text) from cause
 
-    def _attempt(self) -> bool:
+    def _rebalance(self) -> bool:
         """One attempt; False if the connector is closing.
 
         Raises PartitionOwnedError if another member still owns a partition assigned to us.
@@ -320,7 +320,7 @@ class ConsumerConnector:
             return True
         begin = self._runtime.clock.monotonic()
         before = self._registry
-        self._let_go()
+        self._release_partition_ownership()
         share = share_of(self._streams, self._assign(view.consumers, view.partitions))
         offsets = self._store.fetch(share)
         if offsets is None:
@@ -337,7 +337,7 @@ class ConsumerConnector:
         self._metrics.rebalances.record(self._runtime.clock.monotonic() - begin)
         return True
 
-    def _let_go(self) -> None:
+    def _release_partition_ownership(self) -> None:
         """Release all partitions: stop fetching, commit, remove the owner nodes."""
         self._stop_fetching()
         self._settle()
@@ -346,9 +346,9 @@ class ConsumerConnector:
         self._group.release(list(self._registry))
         self._forget_partitions()
 
-    def _let_go_quietly(self) -> None:
+    def _release_quietly(self) -> None:
         try:
-            self._let_go()
+            self._release_partition_ownership()
         except Exception as error:
             _log_failure("exception while releasing partitions", error)
             self._forget_partitions()

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from kafka08.client import shapes
+from kafka08.client import requests
 from kafka08.client.cluster import ClusterClient, NoBrokerError, endpoints_of
 from kafka08.client.meters import Meter
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition, fetcher_number
@@ -126,14 +126,14 @@ class Fetcher:
     def _fetch(self, positions: dict[TopicPartition, PartitionPosition]) -> set[TopicPartition]:
         """Returns the partitions that failed."""
         asked = {tp: position.fetched_offset for tp, position in positions.items()}
-        request = shapes.fetch_request(
+        request = requests.fetch_request(
             asked,
             self._config.fetch_message_max_bytes,
             max_wait_ms=self._config.fetch_wait_max_ms,
             min_bytes=self._config.fetch_min_bytes,
         )
         try:
-            entries = shapes.flatten(self._channel.call(request).topics)
+            entries = requests.flatten(self._channel.call(request).topics)
         except (OSError, KafkaError) as error:
             if not self._loop.stopping.is_set():
                 logger.warning("Error in fetch from %s. Possible cause: %s", self.broker, error)
@@ -196,8 +196,8 @@ class Fetcher:
         smallest = self._config.auto_offset_reset == SMALLEST
         time = EARLIEST_TIME if smallest else LATEST_TIME
         try:
-            response = self._channel.call(shapes.offsets_request({tp: time}))
-            entry = shapes.flatten(response.topics)[tp]
+            response = self._channel.call(requests.offsets_request({tp: time}))
+            entry = requests.flatten(response.topics)[tp]
             raise_for_code(entry.error)
             offset = entry.offsets[0]
         except (OSError, KafkaError, LookupError) as error:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kafka08.client import shapes
-from kafka08.client.shapes import StoredOffset
+from kafka08.client import requests
+from kafka08.client.requests import StoredOffset
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError, ProtocolError, raise_for_code
 from kafka08.network.channel import Channel
@@ -83,14 +83,14 @@ class SimpleConsumer:
         replica_id: int = schemas.CONSUMER_REPLICA_ID,
     ) -> dict[TopicPartition, schemas.FetchPartitionResponse]:
         """Raw message sets by partition, each with its own error code."""
-        request = shapes.fetch_request(
+        request = requests.fetch_request(
             positions,
             max_bytes,
             max_wait_ms=max_wait_ms,
             min_bytes=min_bytes,
             replica_id=replica_id,
         )
-        return shapes.flatten(self.call(request).topics)
+        return requests.flatten(self.call(request).topics)
 
     def offsets_before(
         self,
@@ -101,8 +101,8 @@ class SimpleConsumer:
         replica_id: int = schemas.CONSUMER_REPLICA_ID,
     ) -> list[int]:
         """Offsets before ``time`` (ms, -1 latest, -2 earliest), descending. Raises on code."""
-        request = shapes.offsets_request({tp: time}, max_offsets, replica_id=replica_id)
-        entry = shapes.flatten(self.call(request).topics)[tp]
+        request = requests.offsets_request({tp: time}, max_offsets, replica_id=replica_id)
+        entry = requests.flatten(self.call(request).topics)[tp]
         raise_for_code(entry.error)
         offsets: list[int] = entry.offsets
         return offsets
@@ -129,15 +129,15 @@ class SimpleConsumer:
 
         Returns the error code of each partition.
         """
-        build = shapes.commit_request_v1 if version else shapes.commit_request_v0
-        return shapes.commit_results(self.call(build(group, offsets, metadata)))
+        build = requests.commit_request_v1 if version else requests.commit_request_v0
+        return requests.commit_results(self.call(build(group, offsets, metadata)))
 
     def fetch_offsets(
         self, group: str, partitions: Iterable[TopicPartition], *, version: int = 1
     ) -> dict[TopicPartition, StoredOffset]:
         """The group's committed offsets, from the store of that version."""
-        request = shapes.offset_fetch_request(group, partitions, version=version)
-        return shapes.offset_fetch_results(self.call(request))
+        request = requests.offset_fetch_request(group, partitions, version=version)
+        return requests.offset_fetch_results(self.call(request))
 
     def close(self) -> None:
         self._closed = True

@@ -93,7 +93,6 @@ class Controller:
         self._term_watches = WatchSet(zk, self._queue.put)
         self._active: ActiveController | None = None
         self._terms = 0
-        self._ready = False
         self._sessions_lost = 0
         self._sessions_handled = 0
         self._stopping = runtime.event()
@@ -119,11 +118,6 @@ class Controller:
         self._queue.put(events.Shutdown())
         if self._task is not None and not self._task.join(STOP_SECONDS):
             logger.warning("%sThe controller is slow to stop", self._prefix)
-
-    @property
-    def is_active(self) -> bool:
-        """Whether this broker is the controller and has taken over."""
-        return self._active is not None and self._ready
 
     @property
     def epoch(self) -> int:
@@ -300,7 +294,6 @@ class Controller:
                 self._fetch_log_ends,
             )
             self._active.start()
-            self._ready = True
         except (SessionExpiredError, ZkConnectionError):
             raise
         except Exception:
@@ -314,7 +307,7 @@ class Controller:
 
     def _resign(self) -> None:
         """End this broker's term locally. May be repeated."""
-        active, self._active, self._ready = self._active, None, False
+        active, self._active = self._active, None
         if active is not None:
             active.stop()
             # Halted senders do not send, so a slow one need not delay the election.

@@ -1,8 +1,7 @@
 """The state changes of partitions (kafka.controller.PartitionStateMachine).
 
 Handles many partitions at a time: states are read and written in bulk, and the resulting requests
-are collected in one batch. A partition whose transition fails is logged and keeps its state; the
-others continue. The caller handles ZooKeeper errors and a lost controllership.
+are collected in one batch.
 """
 
 from __future__ import annotations
@@ -16,28 +15,29 @@ from kafka08.controller import elections
 from kafka08.controller.batch import TRACE, ControllerBrokerRequestBatch, Outgoing
 from kafka08.controller.context import ControllerContext, LeaderAndIsr, PartitionAndReplica
 from kafka08.controller.log_ends import UNKNOWN, Ends, LogEnds
+from kafka08.controller.state_machine import StateMachine, csv, state_change_logger
 from kafka08.controller.states import (
     PARTITION_PREDECESSORS,
     PartitionState,
     StateChangeFailedError,
-    check_transition,
 )
 from kafka08.controller.store import ControllerStore
 
 logger = logging.getLogger("kafka.controller.PartitionStateMachine")
-state_change_logger = logging.getLogger("state.change.logger")
 
 # Elects for a partition, given the state just read. Raises StateChangeFailedError.
 Rule = Callable[[TopicPartition, LeaderAndIsr], elections.Election]
 
 
-class PartitionStateMachine:
+class PartitionStateMachine(StateMachine[TopicPartition, PartitionState]):
     """Transitions of partitions.
 
-    ``send`` queues requests. ``unclean_allowed(topic)`` reads the configuration. ``log_ends`` asks
-    the replicas of partitions that need an unclean election: the caller elects again, with
-    ``rule_by_log_ends``, when they have answered.
+    ``unclean_allowed(topic)`` reads the configuration. ``log_ends`` asks the replicas of partitions
+    that need an unclean election: the caller elects again, with ``rule_by_log_ends``, when they
+    have answered.
     """
+
+    predecessors = PARTITION_PREDECESSORS
 
     def __init__(
         self,
@@ -49,11 +49,7 @@ class PartitionStateMachine:
         unclean_allowed: Callable[[str], bool],
         log_ends: LogEnds,
     ) -> None:
-        self._context = context
-        self._store = store
-        self._batch = batch
-        self._send = send
-        self._id = controller_id
+        super().__init__(context, store, batch, send, controller_id)
         self._unclean_allowed = unclean_allowed
         self._log_ends = log_ends
 
@@ -106,10 +102,9 @@ class PartitionStateMachine:
             "partitions %s",
             self._id,
             target,
-            _csv(partitions),
+            csv(partitions),
         )
-        self._batch.clear()
-        legal = [partition for partition in partitions if self._check(partition, target)]
+        legal = self._begin(partitions, target)
         if target is PartitionState.ONLINE:
             states = self._context.partition_states
             new = [p for p in legal if states[p] is PartitionState.NEW]
@@ -118,38 +113,26 @@ class PartitionStateMachine:
         else:
             for partition in legal:
                 self._mark(partition, target)
-        self._send(self._batch.drain())
+        self._end()
 
-    def _check(self, partition: TopicPartition, target: PartitionState) -> bool:
-        current = self._context.partition_state(partition)
-        try:
-            brought_up = target in (PartitionState.NEW, PartitionState.ONLINE)
-            if brought_up and not self._context.replicas_of(partition):
-                raise StateChangeFailedError(
-                    f"Partition {partition} doesn't have replicas assigned to it"
-                )
-            check_transition(PARTITION_PREDECESSORS, f"Partition {partition}", current, target)
-        except StateChangeFailedError as error:
-            self._failed(partition, target, error)
-            return False
-        return True
+    def _state(self, partition: TopicPartition) -> PartitionState:
+        return self._context.partition_state(partition)
 
-    def _mark(self, partition: TopicPartition, target: PartitionState) -> None:
-        previous = self._context.partition_state(partition)
-        self._context.set_partition_state(partition, target)
-        state_change_logger.log(
-            TRACE,
-            "Controller %d epoch %d changed partition %s from %s to %s",
-            *(self._id, self._context.epoch, partition, previous, target),
-        )
+    def _set_state(self, partition: TopicPartition, state: PartitionState) -> None:
+        self._context.set_partition_state(partition, state)
 
-    def _failed(self, partition: TopicPartition, target: PartitionState, error: Exception) -> None:
-        state_change_logger.error(
-            "Controller %d epoch %d initiated state change for partition %s from %s to %s "
-            "failed: %s",
-            *(self._id, self._context.epoch, partition),
-            *(self._context.partition_state(partition), target, error),
-        )
+    def _title(self, partition: TopicPartition) -> str:
+        return f"Partition {partition}"
+
+    def _changing(self, partition: TopicPartition) -> tuple[str, str]:
+        return f"partition {partition}", f"for partition {partition}"
+
+    def _possible(self, partition: TopicPartition, target: PartitionState) -> None:
+        brought_up = target in (PartitionState.NEW, PartitionState.ONLINE)
+        if brought_up and not self._context.replicas_of(partition):
+            raise StateChangeFailedError(
+                f"Partition {partition} doesn't have replicas assigned to it"
+            )
 
     # New -> Online
 
@@ -229,7 +212,7 @@ class PartitionStateMachine:
             ]
             for partition in partitions
         }
-        logger.info("No broker in ISR is alive for %s: asking replicas for log ends", _csv(hosts))
+        logger.info("No broker in ISR is alive for %s: asking replicas for log ends", csv(hosts))
         self._log_ends.ask(hosts)
 
     def _remembered(
@@ -251,7 +234,7 @@ class PartitionStateMachine:
             logger.warning(
                 "No broker in ISR is alive for %s. Elect leader %d from live brokers %s. "
                 "There's potential data loss.",
-                *(partition, state.leader, _csv(outcome.recipients)),
+                *(partition, state.leader, csv(outcome.recipients)),
             )
         self._context.leadership[partition] = state
         self._batch.add_leader_and_isr(
@@ -340,10 +323,6 @@ def _longest(ends: Mapping[int, int], alive: tuple[int, ...]) -> int:
     if len(alive) > 1 and not ends.keys() >= set(alive):
         raise elections.LogEndsUnknownError("The log ends of its live replicas are not known")
     return max(alive, key=lambda replica: ends.get(replica, UNKNOWN))
-
-
-def _csv(values: Iterable[object]) -> str:
-    return ",".join(map(str, values))
 
 
 def check_epoch(partition: TopicPartition, current: LeaderAndIsr, epoch: int) -> None:

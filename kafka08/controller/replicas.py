@@ -6,42 +6,27 @@ Like ``partitions``: in bulk, one batch per call; a failure affects only its rep
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from kafka08.common import TopicPartition
 from kafka08.controller import elections
-from kafka08.controller.batch import TRACE, ControllerBrokerRequestBatch, Outgoing
-from kafka08.controller.context import ControllerContext, LeaderAndIsr, PartitionAndReplica
+from kafka08.controller.context import LeaderAndIsr, PartitionAndReplica
 from kafka08.controller.partitions import check_epoch
+from kafka08.controller.state_machine import StateMachine, csv
 from kafka08.controller.states import (
     REPLICA_PREDECESSORS,
     PartitionState,
     ReplicaState,
     StateChangeFailedError,
-    check_transition,
 )
-from kafka08.controller.store import ControllerStore
 
 logger = logging.getLogger("kafka.controller.ReplicaStateMachine")
-state_change_logger = logging.getLogger("state.change.logger")
 
 
-class ReplicaStateMachine:
-    """Transitions of replicas. ``send`` queues requests."""
+class ReplicaStateMachine(StateMachine[PartitionAndReplica, ReplicaState]):
+    """Transitions of replicas."""
 
-    def __init__(
-        self,
-        context: ControllerContext,
-        store: ControllerStore,
-        batch: ControllerBrokerRequestBatch,
-        send: Callable[[list[Outgoing]], None],
-        controller_id: int,
-    ) -> None:
-        self._context = context
-        self._store = store
-        self._batch = batch
-        self._send = send
-        self._id = controller_id
+    predecessors = REPLICA_PREDECESSORS
 
     def startup(self) -> None:
         """At failover: send the state of every partition that has one to its live replicas.
@@ -85,10 +70,9 @@ class ReplicaStateMachine:
             return
         logger.info(
             "[Replica state machine on controller %d]: Invoking state change to %s for replicas %s",
-            *(self._id, target, ",".join(map(str, replicas))),
+            *(self._id, target, csv(replicas)),
         )
-        self._batch.clear()
-        legal = [replica for replica in replicas if self._check(replica, target)]
+        legal = self._begin(replicas, target)
         act = {
             ReplicaState.NEW: self._start,
             ReplicaState.ONLINE: self._bring_online,
@@ -101,34 +85,20 @@ class ReplicaStateMachine:
                 self._mark(replica, target)
         else:
             act(legal)
-        self._send(self._batch.drain())
+        self._end()
 
-    def _check(self, replica: PartitionAndReplica, target: ReplicaState) -> bool:
-        current = self._context.replica_state(replica)
-        try:
-            check_transition(REPLICA_PREDECESSORS, f"Replica {replica}", current, target)
-        except StateChangeFailedError as error:
-            self._failed(replica, target, error)
-            return False
-        return True
+    def _state(self, replica: PartitionAndReplica) -> ReplicaState:
+        return self._context.replica_state(replica)
 
-    def _mark(self, replica: PartitionAndReplica, target: ReplicaState) -> None:
-        previous = self._context.replica_state(replica)
-        self._context.set_replica_state(replica, target)
-        state_change_logger.log(
-            TRACE,
-            "Controller %d epoch %d changed state of replica %d for partition %s from %s to %s",
-            *(self._id, self._context.epoch, replica.replica, replica.topic_partition),
-            *(previous, target),
-        )
+    def _set_state(self, replica: PartitionAndReplica, state: ReplicaState) -> None:
+        self._context.set_replica_state(replica, state)
 
-    def _failed(self, replica: PartitionAndReplica, target: ReplicaState, error: Exception) -> None:
-        state_change_logger.error(
-            "Controller %d epoch %d initiated state change of replica %d for partition %s "
-            "from %s to %s failed: %s",
-            *(self._id, self._context.epoch, replica.replica, replica.topic_partition),
-            *(self._context.replica_state(replica), target, error),
-        )
+    def _title(self, replica: PartitionAndReplica) -> str:
+        return f"Replica {replica}"
+
+    def _changing(self, replica: PartitionAndReplica) -> tuple[str, str]:
+        name = f"of replica {replica.replica} for partition {replica.topic_partition}"
+        return f"state {name}", name
 
     def _tell(self, replica: PartitionAndReplica, state: LeaderAndIsr) -> None:
         partition = replica.topic_partition
@@ -231,7 +201,7 @@ class ReplicaStateMachine:
     ) -> None:
         logger.warning(
             "Cannot remove replicas %s from ISR of %s - %s",
-            *(",".join(map(str, sorted(ids))), partition, error),
+            *(csv(sorted(ids)), partition, error),
         )
 
     def _start_deletion(self, replicas: Iterable[PartitionAndReplica]) -> None:

@@ -55,15 +55,13 @@ class State(Enum):
     IDLE = "idle"
     IN_PROGRESS = "in progress"
     ABORTED = "aborted"
-    PAUSED = "paused"
 
 
 # While it is aborted its process may not have ended yet.
 LEGAL_NEXT = {
-    State.IDLE: {State.IN_PROGRESS, State.PAUSED},
+    State.IDLE: {State.IN_PROGRESS},
     State.IN_PROGRESS: {State.IDLE, State.ABORTED},
-    State.ABORTED: {State.IDLE, State.PAUSED},
-    State.PAUSED: {State.IDLE},
+    State.ABORTED: {State.IDLE},
 }
 
 
@@ -122,7 +120,6 @@ class LogCleaner:
         self._throttle = SharedTime()
         self._start = start or CleanerProcess
         self._states: dict[TopicPartition, State] = {}
-        self._pausing: set[TopicPartition] = set()  # being aborted, paused afterwards
         self._processes: dict[TopicPartition, Process] = {}
         self._set_aside: dict[TopicPartition, tuple[int, int]] = {}  # (until, for how long), ms
         self._lock = threading.Lock()
@@ -253,22 +250,6 @@ class LogCleaner:
                 process.kill()
             logger.info("The cleaning for partition %s is aborted", key)
 
-    def abort_and_pause(self, key: TopicPartition) -> None:
-        """End the cleaning of a partition, and do not clean it until ``resume``."""
-        self.abort(key)
-        if self.state(key) is State.ABORTED:
-            self._pausing.add(key)
-        else:
-            self._enter(key, State.PAUSED)
-        logger.info("The cleaning for partition %s is aborted and paused", key)
-
-    def resume(self, key: TopicPartition) -> None:
-        if key in self._pausing:
-            self._pausing.discard(key)
-        else:
-            self._enter(key, State.IDLE)
-        logger.info("Compaction for partition %s is resumed", key)
-
     # Selection
 
     def grab_filthiest_log(self, clean_until: CleanUntil) -> LogToClean | None:
@@ -339,8 +320,7 @@ class LogCleaner:
                 if isinstance(error, OSError):
                     return DiskFailure(os.path.dirname(log.directory), error)
         finally:
-            self._enter(key, State.PAUSED if key in self._pausing else State.IDLE)
-            self._pausing.discard(key)
+            self._enter(key, State.IDLE)
         return None
 
     def _is_valid(self, found: LogToClean, truncations: int) -> bool:

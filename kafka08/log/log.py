@@ -231,7 +231,7 @@ class Log:
                 f"segment size of {config.segment_bytes}."
             )
         now = self._clock.millis()
-        rolled = self._must_roll(len(data), info.last_offset, now) and self.roll()
+        rolled = self._maybe_roll(len(data), info.last_offset, now)
         active = self.files.active
         position = active.size
         try:
@@ -270,16 +270,17 @@ class Log:
         self._fresh_from = self._fresh_next if is_next else leo
         self._fresh_next, self._fresh_at = leo, now
 
-    def _must_roll(self, set_bytes: int, last_offset: int, now: int) -> bool:
+    def _maybe_roll(self, set_bytes: int, last_offset: int, now: int) -> bool:
         active, config = self.files.active, self.config
         if not active.size and active.base_offset == self.log_end_offset:
             return False
-        return (
+        must = (
             active.size > config.segment_bytes - set_bytes
             or now - active.created > config.segment_ms - active.jitter_ms
             or active.index.is_full
             or not active.fits(last_offset)
         )
+        return must and self.roll()
 
     def roll(self) -> bool:
         """Begin a new active segment at the log's end; False if the active one begins there.

@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from kafka08.client import shapes
+from kafka08.client import requests
 from kafka08.client.cluster import ClusterClient
 from kafka08.common import TopicPartition
 from kafka08.errors import (
@@ -219,7 +219,7 @@ class EventHandler:
                 "Failed to send data since partitions %s don't have a leader", _text(batch)
             )
             return list(batch)
-        request = shapes.produce_request(
+        request = requests.produce_request(
             {tp: self._message_set(tp.topic, messages) for tp, messages in batch.items()},
             self._config.request_required_acks,
             self._config.request_timeout_ms,
@@ -248,7 +248,7 @@ class EventHandler:
     def _failures(
         self, response: Any, batch: dict[TopicPartition, list[_Serialised]]
     ) -> list[TopicPartition]:
-        codes = {tp: entry.error for tp, entry in shapes.flatten(response.topics).items()}
+        codes = {tp: entry.error for tp, entry in requests.flatten(response.topics).items()}
         failed = [tp for tp in batch if codes.get(tp, -1) != NO_ERROR]
         if failed:
             errors = {tp: for_code(codes.get(tp, -1)) for tp in sorted(failed)}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kafka08.client.cluster import Endpoint
-from kafka08.client.shapes import flatten
+from kafka08.client.requests import flatten
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError, ProtocolError, RequestTimedOutError, for_code
 from kafka08.producer.accumulator import Accumulator, Part

@@ -17,7 +17,6 @@ from __future__ import annotations
 import struct
 
 from kafka08.errors import ProtocolError
-from kafka08.protocol.codec import Buffer
 
 SMALLEST_BUFFER = 4 * 1024
 LARGEST_BUFFER = 256 * 1024
@@ -84,20 +83,6 @@ class FrameDecoder:
         They are valid until the next ``get_buffer``.
         """
         frames = self._cut(count)
-        if self.error is not None and not frames:
-            raise self.error
-        return frames
-
-    def feed(self, data: Buffer) -> list[bytes]:
-        """Add bytes that were read elsewhere; returns copies of the frames they complete."""
-        frames: list[bytes] = []
-        rest = memoryview(data)
-        while rest and (self.error is None or not frames):
-            buffer = self.get_buffer()
-            count = min(len(rest), len(buffer))
-            buffer[:count] = rest[:count]
-            rest = rest[count:]
-            frames += map(bytes, self._cut(count))
         if self.error is not None and not frames:
             raise self.error
         return frames

@@ -59,17 +59,17 @@ from kafka08.server.dispatch import Dispatcher
 from kafka08.server.effects import Effects
 from kafka08.server.epochs import EpochCheck
 from kafka08.server.fetchers import FetcherManager
+from kafka08.server.healthcheck import KafkaHealthcheck
 from kafka08.server.hw_checkpoints import HwCheckpoints
 from kafka08.server.isr import IsrMaintenance
 from kafka08.server.log_dir_failures import LogDirFailures
 from kafka08.server.log_dirs import LogDirs
-from kafka08.server.log_tasks import LogTasks
+from kafka08.server.log_maintenance import LogMaintenance
 from kafka08.server.offset_manager import OffsetManager
 from kafka08.server.partition_retries import PartitionRetries
 from kafka08.server.rebuild import ConsumerView
 from kafka08.server.replica_manager import ReplicaManager
 from kafka08.server.roles import Roles
-from kafka08.server.session import SessionKeeper
 from kafka08.server.topic_configs import TopicConfigManager
 from kafka08.server.topic_creator import TopicCreator
 from kafka08.server.zk_offsets import ZkOffsets
@@ -125,7 +125,9 @@ class KafkaServer:
 
         failures = LogDirFailures(runtime, log_manager)
         replicas = ReplicaManager(config, runtime, log_manager, failures, effects)
-        log_tasks = LogTasks(config, runtime, log_manager, effects, replicas.disk_failed)
+        log_maintenance = LogMaintenance(
+            config, runtime, log_manager, effects, replicas.disk_failed
+        )
         isr = IsrMaintenance(config, runtime, zk, replicas, effects)
         fetchers = FetcherManager(config, runtime, effects, log_manager, replicas.disk_failed)
         groups = GroupCoordinator(config, runtime.clock)
@@ -158,8 +160,8 @@ class KafkaServer:
         )
 
         self._started("the high watermarks", checkpoint_high_watermarks)
-        log_tasks.start(scheduler)
-        self._started("log tasks", log_tasks.stop)
+        log_maintenance.start(scheduler)
+        self._started("log tasks", log_maintenance.stop)
         self._start_cleaner(log_manager, replicas)
         self._started("fetchers", fetchers.stop)
         isr.start()
@@ -175,15 +177,15 @@ class KafkaServer:
         members.start()
         self._started("the timers of groups", members.stop)
         # From here on watches and nodes depend on the session; what ends it must be noticed.
-        keeper = self._session_keeper(
+        healthcheck = self._healthcheck(
             zk, me, replicas, roles, retries, controller, topic_configs, log_dirs
         )
         self._patiently(topic_configs.start)
         self._started("topic configs", topic_configs.stop)
         controller.start()
         self._started("the controller", controller.stop)
-        keeper.start()
-        self._started("the session keeper", keeper.stop)
+        healthcheck.start()
+        self._started("the healthcheck", healthcheck.stop)
         self._started("waiting for ZooKeeper", self._stopping.set)
         self._patiently(lambda: self._register(zk, me))
         if config.controlled_shutdown_enable:
@@ -343,7 +345,7 @@ class KafkaServer:
             jmx_port=int(os.environ.get("JMX_PORT") or -1),
         )
 
-    def _session_keeper(
+    def _healthcheck(
         self,
         zk: ZkClient,
         me: Broker,
@@ -353,8 +355,8 @@ class KafkaServer:
         controller: Controller,
         topic_configs: TopicConfigManager,
         log_dirs: LogDirs,
-    ) -> SessionKeeper:
-        return SessionKeeper(
+    ) -> KafkaHealthcheck:
+        return KafkaHealthcheck(
             self._runtime,
             zk,
             self.config.zookeeper_session_timeout_ms,

@@ -1,7 +1,7 @@
 """Queues of work that requests and fetchers leave for other tasks: segments to flush, isrs.
 
 A request or fetcher puts a value here and goes on. Each kind of value has one task that takes the
-values and acts on them: ``log_tasks`` for segments, ``isr`` for partitions.
+values and acts on them: ``log_maintenance`` for segments, ``isr`` for partitions.
 """
 
 from __future__ import annotations

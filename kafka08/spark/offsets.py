@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
-from kafka08.client import shapes
+from kafka08.client import requests
 from kafka08.client.cluster import ClusterClient, Endpoint
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition
 from kafka08.errors import (
@@ -167,8 +167,8 @@ class OffsetReader:
                 by_leader.setdefault(self._cluster.leader(tp), {})[tp] = time
             for leader, times in by_leader.items():
                 with naming_leader(leader, times):
-                    answer = self._cluster.call(leader, shapes.offsets_request(times))
-                for tp, entry in shapes.flatten(answer.topics).items():
+                    answer = self._cluster.call(leader, requests.offsets_request(times))
+                for tp, entry in requests.flatten(answer.topics).items():
                     raise_for_code(entry.error, f"No offset of {tp}: code {entry.error}")
                     found[tp] = entry.offsets[0]
                     missing.pop(tp, None)

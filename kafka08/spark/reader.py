@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from kafka08.client import shapes
+from kafka08.client import requests
 from kafka08.client.cluster import ClusterClient, Endpoint
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker
 from kafka08.errors import KafkaError, OffsetOutOfRangeError, ProtocolError, raise_for_code
@@ -122,7 +122,7 @@ class RangeReader:
     ) -> tuple[Any, int, Broker]:
         """(stored bytes, high watermark, who gave them)."""
         tp = wanted.topic_partition
-        request = shapes.fetch_request(
+        request = requests.fetch_request(
             {tp: position}, size, max_wait_ms=self._max_wait_ms, min_bytes=1
         )
         for attempt in range(self._retries + 1):
@@ -131,7 +131,7 @@ class RangeReader:
                     self._cluster.refresh([tp.topic])
                     leader = self._cluster.known_leader(tp)
                 with naming_leader(leader, [tp]):
-                    answer = shapes.flatten(self._cluster.call(leader, request).topics)[tp]
+                    answer = requests.flatten(self._cluster.call(leader, request).topics)[tp]
                 raise_for_code(answer.error, f"No fetch of {tp}: code {answer.error}")
                 return answer.message_set, answer.high_watermark, leader
             except OffsetOutOfRangeError:
@@ -150,8 +150,8 @@ class RangeReader:
             tp = wanted.topic_partition
             broker = leader or self._cluster.leader(tp)
             first, last = (
-                shapes.flatten(
-                    self._cluster.call(broker, shapes.offsets_request({tp: time})).topics
+                requests.flatten(
+                    self._cluster.call(broker, requests.offsets_request({tp: time})).topics
                 )[tp].offsets[0]
                 for time in (EARLIEST_TIME, LATEST_TIME)
             )

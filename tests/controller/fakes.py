@@ -526,7 +526,7 @@ class Cluster:
     @property
     def controller(self) -> Controller:
         awake = [c for i, c in self.controllers.items() if i not in self.frozen]
-        active = [c for c in awake if c.is_active]
+        active = [c for c in awake if c.epoch]
         assert len(active) == 1, f"{len(active)} active controllers"
         return active[0]
 

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from kafka08.common import TopicPartition
-from kafka08.errors import KafkaError
 from kafka08.log import cleaner as cleaner_module
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.cleaner import LEGAL_NEXT, LogCleaner, State
@@ -308,31 +307,6 @@ class TestAborts:
         drive(steps)
         assert cleaner.state(KEY) is State.IDLE
         assert not os.path.exists(log.directory)
-
-    def test_paused_until_resumed(self, log: Log) -> None:
-        cleaner, steps = self.begin(log)
-        cleaner.abort_and_pause(KEY)
-        assert cleaner.state(KEY) is State.ABORTED
-        drive(steps)
-        assert cleaner.state(KEY) is State.PAUSED
-        assert cleaner.grab_filthiest_log(no_bound) is None
-        cleaner.resume(KEY)
-        assert cleaner.grab_filthiest_log(no_bound) is not None
-
-    def test_pausing_what_is_idle_and_resuming_what_is_not_gone_yet(self, log: Log) -> None:
-        cleaner = cleaner_of(log)
-        with pytest.raises(KafkaError, match="cannot become idle"):
-            cleaner.resume(KEY)
-        cleaner.abort_and_pause(KEY)
-        with pytest.raises(KafkaError, match="cannot become paused"):
-            cleaner.abort_and_pause(KEY)
-        assert cleaner.grab_filthiest_log(no_bound) is None
-        cleaner.resume(KEY)
-        cleaner, steps = self.begin(log)
-        cleaner.abort_and_pause(KEY)
-        cleaner.resume(KEY)
-        drive(steps)
-        assert cleaner.state(KEY) is State.IDLE
 
     @pytest.mark.parametrize("when", ["before", "between", "after"])
     def test_truncation_around_a_swap(self, log: Log, tmp_path: Path, when: str) -> None:

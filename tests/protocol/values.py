@@ -91,19 +91,38 @@ def check_every_cut(schema: Any, data: bytes, version: int = 0) -> Any:
     return value
 
 
+def receive(decoder: FrameDecoder, data: bytes) -> list[memoryview]:
+    """One recv_into that finds ``data`` ready, or as much of it as the buffer takes."""
+    buffer = decoder.get_buffer()
+    assert not buffer.readonly
+    assert len(buffer) >= len(data)
+    buffer[: len(data)] = data
+    return decoder.received(len(data))
+
+
+def stream(decoder: FrameDecoder, data: bytes) -> list[bytes]:
+    """As many full recv_into as it takes."""
+    frames: list[bytes] = []
+    while data:
+        piece = data[: len(decoder.get_buffer())]
+        frames += map(bytes, receive(decoder, piece))
+        data = data[len(piece) :]
+    return frames
+
+
 def check_framing(frame: bytes) -> memoryview | bytes:
     """Cut a frame out of a stream whole, byte by byte, and with another behind it."""
-    whole = FrameDecoder(MAX_FRAME).feed(frame)
+    whole = stream(FrameDecoder(MAX_FRAME), frame)
     assert whole == [frame[4:]]
     slowly = FrameDecoder(MAX_FRAME)
-    assert [slowly.feed(frame[i : i + 1]) for i in range(len(frame))][:-1] == [[]] * (
+    assert [stream(slowly, frame[i : i + 1]) for i in range(len(frame))][:-1] == [[]] * (
         len(frame) - 1
     )
     assert slowly.pending == 0
     followed = FrameDecoder(MAX_FRAME)
-    assert followed.feed(frame + frame[:-1]) == whole
+    assert stream(followed, frame + frame[:-1]) == whole
     assert followed.pending == len(frame) - 1
-    assert followed.feed(frame[-1:]) == whole
+    assert stream(followed, frame[-1:]) == whole
     return whole[0]
 
 

@@ -20,7 +20,7 @@ from kafka08.protocol.schemas import (
     StopReplicaRequest,
 )
 from kafka08.server.coordinator.records import Committed, GroupPartition
-from kafka08.server.log_tasks import LogTasks
+from kafka08.server.log_maintenance import LogMaintenance
 from tests.log.dead_disk import Dead
 from tests.server.disks import T0, Disks, one
 from tests.server.support import PEER, Rig
@@ -101,7 +101,7 @@ def deleted_files(disks: Disks) -> None:
 
 def rolled_segment(disks: Disks) -> None:
     rig = disks.rig
-    tasks = LogTasks(rig.config, rig.runtime, rig.logs, rig.effects, rig.replicas.disk_failed)
+    tasks = LogMaintenance(rig.config, rig.runtime, rig.logs, rig.effects, rig.replicas.disk_failed)
     rig.effects.rolled(rig.logs.logs[T0])
     tasks._flush_next()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka08.client import shapes
+from kafka08.client import requests
 from kafka08.common import EARLIEST_TIME, Broker, TopicPartition
 from kafka08.errors import (
     KafkaError,
@@ -87,7 +87,7 @@ class FakeCluster:
 
     def _offsets(self, request: schemas.OffsetsRequest) -> schemas.OffsetsResponse:
         answers: dict[str, list[schemas.OffsetsPartitionResponse]] = {}
-        for tp, asked in shapes.flatten(request.topics).items():
+        for tp, asked in requests.flatten(request.topics).items():
             first = asked.time == EARLIEST_TIME
             if tp in self.logs:
                 code, offsets = 0, [self.earliest.get(tp, 0) if first else self.end(tp)]
@@ -105,7 +105,7 @@ class FakeCluster:
         )
 
     def _fetch(self, request: schemas.FetchRequest) -> schemas.FetchResponse:
-        ((tp, asked),) = shapes.flatten(request.topics).items()
+        ((tp, asked),) = requests.flatten(request.topics).items()
         mark = self.marks.pop(0) if self.marks else self.end(tp)
         code, data = 0, b""
         if not self.earliest[tp] <= asked.offset <= self.end(tp):

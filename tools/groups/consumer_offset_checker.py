@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kafka08 import admin
-from kafka08.client import shapes
+from kafka08.client import requests
 from kafka08.client.offsets import CoordinatorOffsets
 from kafka08.common import LATEST_TIME, Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
@@ -133,7 +133,7 @@ class OffsetChecker:
 
     def _ask_coordinator(
         self, partitions: list[TopicPartition]
-    ) -> dict[TopicPartition, shapes.StoredOffset]:
+    ) -> dict[TopicPartition, requests.StoredOffset]:
         options = {} if self._channel is None else {"channel": self._channel}
         coordinator = CoordinatorOffsets(
             self._group,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from kafka08 import admin
-from kafka08.client import shapes
+from kafka08.client import requests
 from kafka08.client.cluster import ClusterClient
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, OFFSETS_TOPIC, Broker, TopicPartition
 from kafka08.errors import (
@@ -33,7 +33,7 @@ from zk.znodes import MalformedNodeError
 
 logger = logging.getLogger("kafka.admin.ConsumerGroupCommand$")
 
-NO_OFFSET = shapes.NO_OFFSET
+NO_OFFSET = requests.NO_OFFSET
 # A commit this old has outlived any offsets.retention.minutes: brokers forget it.
 _LONG_AGO_MS = 1
 _RETRY_S = 0.1
@@ -115,7 +115,7 @@ class GroupStorage:
         self, group: str, partitions: list[TopicPartition]
     ) -> dict[TopicPartition, int]:
         if self._zk is None:
-            request = shapes.offset_fetch_request(group, partitions, version=0)
+            request = requests.offset_fetch_request(group, partitions, version=0)
             return _stored(self._any_broker(request)) if partitions else {}
         found = {}
         for tp in partitions:
@@ -133,7 +133,7 @@ class GroupStorage:
     ) -> dict[TopicPartition, int]:
         if not partitions:
             return {}
-        return _stored(self._coordinator(group, shapes.offset_fetch_request(group, partitions)))
+        return _stored(self._coordinator(group, requests.offset_fetch_request(group, partitions)))
 
     def groups_in_kafka(self) -> dict[str, set[TopicPartition]]:
         """Every group with offsets in Kafka, out of the offsets topic itself."""
@@ -152,8 +152,8 @@ class GroupStorage:
         position = self._ask_leader(tp, EARLIEST_TIME)
         end = self._ask_leader(tp, LATEST_TIME)
         while position is not None and end is not None and position < end:
-            request = shapes.fetch_request({tp: position}, _FETCH_BYTES)
-            entry = shapes.flatten(self._cluster.call_leader(tp, request).topics)[tp]
+            request = requests.fetch_request({tp: position}, _FETCH_BYTES)
+            entry = requests.flatten(self._cluster.call_leader(tp, request).topics)[tp]
             raise_for_code(entry.error)
             before = position
             for message in iter_messages(entry.message_set):
@@ -171,12 +171,12 @@ class GroupStorage:
         if where.zookeeper:
             self._commit_to_zookeeper(group, offsets)
         if where.kafka:
-            request = shapes.commit_request_v1(group, offsets)
+            request = requests.commit_request_v1(group, offsets)
             _raise_any(self._coordinator(group, request))
 
     def _commit_to_zookeeper(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
         if self._zk is None:
-            _raise_any(self._any_broker(shapes.commit_request_v0(group, offsets)))
+            _raise_any(self._any_broker(requests.commit_request_v0(group, offsets)))
             return
         for tp, offset in offsets.items():
             admin.store_consumer_offset(self._zk, group, *tp, offset)
@@ -195,7 +195,7 @@ class GroupStorage:
                     for number, _ in listed
                 ],
             )
-            for topic, listed in shapes.by_topic(dict.fromkeys(partitions)).items()
+            for topic, listed in requests.by_topic(dict.fromkeys(partitions)).items()
         ]
         if topics:
             request = schemas.OffsetCommitRequest(group, topics)
@@ -229,8 +229,8 @@ class GroupStorage:
     def _ask_leader(self, tp: TopicPartition, time: int) -> int | None:
         """None when there is no such offset, or no leader that tells."""
         try:
-            response = self._cluster.call_leader(tp, shapes.offsets_request({tp: time}))
-            entry = shapes.flatten(response.topics)[tp]
+            response = self._cluster.call_leader(tp, requests.offsets_request({tp: time}))
+            entry = requests.flatten(response.topics)[tp]
             raise_for_code(entry.error)
         except (OSError, KafkaError, LookupError) as error:
             logger.warning("The leader of %s does not tell its offsets: %s", tp, error)
@@ -257,7 +257,7 @@ class GroupStorage:
 
         def ask() -> Any:
             response = self._cluster.call(self._cluster.coordinator(group), request)
-            for entry in shapes.flatten(response.topics).values():
+            for entry in requests.flatten(response.topics).values():
                 if entry.error in _NOT_NOW:
                     raise_for_code(entry.error)
             return response
@@ -279,13 +279,13 @@ class GroupStorage:
 def _stored(response: Any) -> dict[TopicPartition, int]:
     return {
         tp: stored.offset
-        for tp, stored in shapes.offset_fetch_results(response).items()
+        for tp, stored in requests.offset_fetch_results(response).items()
         if stored.error == NO_ERROR and stored.offset >= 0
     }
 
 
 def _raise_any(response: Any) -> None:
-    for tp, code in shapes.commit_results(response).items():
+    for tp, code in requests.commit_results(response).items():
         if code != NO_ERROR:
             raise_for_code(code, f"The offset of {tp} was not stored: {for_code(code)}")
 

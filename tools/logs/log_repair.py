@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from crc32c import crc32c
 
-from kafka08.client import shapes
+from kafka08.client import requests
 from kafka08.client.cluster import ClusterClient
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import InvalidMessageError, KafkaError, ProtocolError, for_code
@@ -84,9 +84,9 @@ class Leaders:
 
         Raises NotRepairableError.
         """
-        request = shapes.fetch_request({tp: offset}, max_bytes, replica_id=replica_id)
+        request = requests.fetch_request({tp: offset}, max_bytes, replica_id=replica_id)
         try:
-            answer = shapes.flatten(self._cluster.call(leader, request).topics)[tp]
+            answer = requests.flatten(self._cluster.call(leader, request).topics)[tp]
         except (OSError, ProtocolError) as error:
             raise NotRepairableError(f"broker {leader.id} does not answer: {error}") from error
         if answer.error:

@@ -22,6 +22,7 @@ from tools.perf.perf_options import (
     DETAILED_HEADER,
     PERF_OPTIONS,
     PerfOptions,
+    Reader,
     consumed,
     perf_options,
     run_threads,
@@ -32,19 +33,15 @@ IDLE_MS = 5000
 SETTLE_S = 1.0
 
 
-class StreamReader:
-    """Counts the messages that one thread reads, and prints its report lines."""
+class StreamReader(Reader):
+    """Reads a stream until it has enough or nothing comes any more."""
 
     def __init__(
         self, number: int, stream: KafkaStream, options: PerfOptions, fetch_size: int
     ) -> None:
-        self.messages = 0
-        self.bytes = 0
+        super().__init__(options, fetch_size, str(number))
         self.ended_at = 0.0
-        self._number = number
         self._stream = stream
-        self._options = options
-        self._fetch_size = fetch_size
 
     def run(self) -> None:
         begin = time.time()
@@ -74,21 +71,6 @@ class StreamReader:
                 if messages >= options.messages:
                     break
             self.messages, self.bytes = messages, byte_count
-
-    def _report(self, last_messages: int, last_bytes: int, since: float) -> None:
-        now = time.time()
-        columns = [
-            self._options.show_time(now),
-            str(self._number),
-            *consumed(
-                self._fetch_size,
-                self.bytes,
-                self.messages,
-                now - since,
-                before=(last_bytes, last_messages),
-            ),
-        ]
-        print(", ".join(columns), flush=True)
 
 
 PARSER = OptionParser(

@@ -152,6 +152,25 @@ def perf_options(parser: OptionParser, args: Arguments) -> PerfOptions:
     )
 
 
+class Reader:
+    """Counts the messages that one thread reads, and prints lines of detailed reports, which begin
+    with the time and ``columns``."""
+
+    def __init__(self, options: PerfOptions, fetch_size: int, *columns: str) -> None:
+        self.messages = 0
+        self.bytes = 0
+        self._options = options
+        self._fetch_size = fetch_size
+        self._columns = columns
+
+    def _report(self, last_messages: int, last_bytes: int, since: float) -> None:
+        """Print the line of what was read after the last one, printed at ``since``."""
+        now = time.time()
+        before = (last_bytes, last_messages)
+        read = consumed(self._fetch_size, self.bytes, self.messages, now - since, before=before)
+        print(", ".join([self._options.show_time(now), *self._columns, *read]), flush=True)
+
+
 class Progress:
     """A bar on a terminal and nothing elsewhere; for one thread, drawn at most every 0.1 s."""
 

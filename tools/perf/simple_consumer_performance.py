@@ -20,6 +20,7 @@ from tools.perf.perf_options import (
     DETAILED_HEADER,
     PERF_OPTIONS,
     PerfOptions,
+    Reader,
     consumed,
     perf_options,
     run_threads,
@@ -28,19 +29,16 @@ from tools.perf.perf_options import (
 TIMEOUT_MS = 30000
 
 
-class PartitionReader:
+class PartitionReader(Reader):
     """Reads one partition to its end, or until it has enough."""
 
     def __init__(
         self, consumer: SimpleConsumer, tp: TopicPartition, options: PerfOptions, fetch_size: int
     ) -> None:
-        self.messages = 0
-        self.bytes = 0
+        super().__init__(options, fetch_size)
         self.error: Exception | None = None
         self._consumer = consumer
         self._tp = tp
-        self._options = options
-        self._fetch_size = fetch_size
 
     def run(self, offset: int) -> None:
         try:
@@ -71,20 +69,6 @@ class PartitionReader:
                 self.bytes += len(message.value or b"")
                 offset = message.offset + 1
         return offset
-
-    def _report(self, last_messages: int, last_bytes: int, since: float) -> None:
-        now = time.time()
-        columns = [
-            self._options.show_time(now),
-            *consumed(
-                self._fetch_size,
-                self.bytes,
-                self.messages,
-                now - since,
-                before=(last_bytes, last_messages),
-            ),
-        ]
-        print(", ".join(columns), flush=True)
 
 
 PARSER = OptionParser(

@@ -50,23 +50,6 @@ def connect(endpoints: list[Endpoint], args: Arguments) -> AdminClient:
     )
 
 
-def run(client: AdminClient, args: Arguments) -> None:
-    """Raises KafkaError and what reading an option's value raises."""
-    try:
-        if args.has("create"):
-            create_topic(client, args)
-        elif args.has("alter"):
-            alter_topics(client, args)
-        elif args.has("list"):
-            list_topics(client, args)
-        elif args.has("describe"):
-            describe_topics(client, args)
-        else:
-            delete_topics(client, args)
-    except AdminNotServedError as error:
-        raise AdminNotServedError(f"{error}. {_ADVICE}") from None
-
-
 def _existing(client: AdminClient, args: Arguments) -> list[str]:
     """The topics to act on. Raises InvalidArgumentError for none, unless --if-exists is given."""
     topics = select(args, (found.topic for found in client.metadata().topics))
@@ -201,3 +184,20 @@ def _view(topic: str, found: schemas.PartitionMetadata, live: set[int]) -> Parti
         under_replicated=lacks_replicas or len(found.isr) < len(found.replicas),
         available=found.leader in live,
     )
+
+
+ACTIONS = {
+    "create": create_topic,
+    "alter": alter_topics,
+    "list": list_topics,
+    "describe": describe_topics,
+    "delete": delete_topics,
+}
+
+
+def run(action: str, client: AdminClient, args: Arguments) -> None:
+    """Raises KafkaError and what reading an option's value raises."""
+    try:
+        ACTIONS[action](client, args)
+    except AdminNotServedError as error:
+        raise AdminNotServedError(f"{error}. {_ADVICE}") from None

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from kafka08.client import shapes
+from kafka08.client import requests
 from kafka08.client.cluster import ClusterClient, Endpoint
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.filters import Whitelist
@@ -111,8 +111,8 @@ def _first_offsets(
     offsets = {}
     for broker_id, times in led.items():
         with _consumer(brokers[broker_id], timeout_ms=10000) as consumer:
-            response = consumer.call(shapes.offsets_request(times))
-        for tp, entry in shapes.flatten(response.topics).items():
+            response = consumer.call(requests.offsets_request(times))
+        for tp, entry in requests.flatten(response.topics).items():
             raise_for_code(entry.error, f"No offset of {tp}: code {entry.error}")
             offsets[tp] = entry.offsets[0] if entry.offsets else 0
     return offsets

@@ -20,7 +20,6 @@ from tools.topics.shared import PARTITION_FILTERS
 
 logger = logging.getLogger("kafka.admin.TopicCommand$")
 
-ACTIONS = ("create", "list", "alter", "describe", "delete")
 _FILTERS = (*PARTITION_FILTERS, "topics-with-overrides")
 
 _CONFIGS = "\n".join(f"    |\t{key}" for key in sorted(LogConfig.keys()))
@@ -71,27 +70,28 @@ PARSER = OptionParser(
 def main(argv: list[str]) -> int:
     """Exit status; raises UsageError and OptionError for run_tool to print."""
     args = PARSER.parse_command(argv)
-    if sum(args.has(action) for action in ACTIONS) != 1:
+    given = [action for action in zookeeper.ACTIONS if args.has(action)]
+    if len(given) != 1:
         PARSER.usage_and_exit(
             "Command must include exactly one action: "
             "--list, --describe, --create, --alter or --delete"
         )
     _check(args)
     if args.has("bootstrap-server"):
-        return _over_the_wire(args)
+        return _over_the_wire(given[0], args)
     with closing(admin_command.connect(args.value("zookeeper"))) as client:
         return admin_command.run(
-            lambda: zookeeper.run(client, args),
+            lambda: zookeeper.ACTIONS[given[0]](client, args),
             "Error while executing topic command {error}",
         )
 
 
-def _over_the_wire(args: Arguments) -> int:
+def _over_the_wire(action: str, args: Arguments) -> int:
     """0, or 1 for a failure: what later releases exit with."""
     endpoints = broker_list(PARSER, args.value("bootstrap-server"))
     with bootstrap.connect(endpoints, args) as client:
         try:
-            bootstrap.run(client, args)
+            bootstrap.run(action, client, args)
         except BrokenPipeError:
             raise
         except Exception as error:

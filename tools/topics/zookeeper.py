@@ -22,20 +22,6 @@ from zk.client import ZkClient
 from zk.errors import NodeExistsError
 
 
-def run(client: ZkClient, args: Arguments) -> None:
-    """Raises KafkaError and what reading an option's value raises."""
-    if args.has("create"):
-        create_topic(client, args)
-    elif args.has("alter"):
-        alter_topics(client, args)
-    elif args.has("list"):
-        list_topics(client, args)
-    elif args.has("describe"):
-        describe_topics(client, args)
-    else:
-        delete_topics(client, args)
-
-
 def _topics(client: ZkClient, args: Arguments) -> list[str]:
     return select(args, admin.list_topics(client))
 
@@ -133,3 +119,12 @@ def _view(
         under_replicated=len(state.isr) < len(replicas),
         available=state.leader in live,
     )
+
+
+ACTIONS = {
+    "create": create_topic,
+    "alter": alter_topics,
+    "list": list_topics,
+    "describe": describe_topics,
+    "delete": delete_topics,
+}

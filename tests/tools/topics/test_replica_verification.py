@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka08.client import shapes
+from kafka08.client import requests
 from kafka08.common import TopicPartition
 from kafka08.errors import ConfigError, LeaderNotAvailableError
 from kafka08.message.sets import encode_set
@@ -118,7 +118,7 @@ class FakeCluster:
         return schemas.MetadataResponse(brokers, topics)
 
     def call(self, request: schemas.OffsetsRequest) -> schemas.OffsetsResponse:
-        assert request == shapes.offsets_request({T0: -2})
+        assert request == requests.offsets_request({T0: -2})
         answer = schemas.OffsetsPartitionResponse(0, 0, [0])
         return schemas.OffsetsResponse([schemas.OffsetsTopicResponse("t", [answer])])
 

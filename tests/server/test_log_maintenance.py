@@ -10,7 +10,7 @@ import pytest
 from kafka08.log.disk import DiskFailure
 from kafka08.runtime import Scheduler
 from kafka08.server.effects import Effects
-from kafka08.server.log_tasks import LogTasks
+from kafka08.server.log_maintenance import LogMaintenance
 from tests.fakes import FakeRuntime
 from tests.server.support import broker_config
 
@@ -63,7 +63,7 @@ class Tasks:
         )
         self.errors: list[DiskFailure] = []
         self.effects = Effects(self.runtime)
-        self.tasks = LogTasks(
+        self.tasks = LogMaintenance(
             config,
             self.runtime,
             self.manager,  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kafka08.client import shapes
+from kafka08.client import requests
 from kafka08.common import TopicPartition
 from kafka08.protocol import schemas
 from kafka08.protocol.requests import decode_request, encode_request
@@ -14,7 +14,7 @@ def round_trip(request: object) -> object:
 
 
 def test_fetch_request_nests_by_topic() -> None:
-    request = shapes.fetch_request({T0: 5, U0: 6, T1: 7}, 100, max_wait_ms=9, min_bytes=1)
+    request = requests.fetch_request({T0: 5, U0: 6, T1: 7}, 100, max_wait_ms=9, min_bytes=1)
     assert request == schemas.FetchRequest(
         -1,
         9,
@@ -30,8 +30,8 @@ def test_fetch_request_nests_by_topic() -> None:
 
 
 def test_commit_requests() -> None:
-    v0 = shapes.commit_request_v0("g", {T0: 5}, "m")
-    v1 = shapes.commit_request_v1("g", {T0: 5})
+    v0 = requests.commit_request_v0("g", {T0: 5}, "m")
+    v1 = requests.commit_request_v1("g", {T0: 5})
     assert round_trip(v0) == v0
     assert round_trip(v1) == v1
     assert (v1.generation, v1.member_id) == (-1, "")
@@ -40,9 +40,9 @@ def test_commit_requests() -> None:
 
 def test_offset_fetch_carries_its_version() -> None:
     assert isinstance(
-        shapes.offset_fetch_request("g", [T0], version=0), schemas.OffsetFetchRequestV0
+        requests.offset_fetch_request("g", [T0], version=0), schemas.OffsetFetchRequestV0
     )
-    request = shapes.offset_fetch_request("g", [T0, T1])
+    request = requests.offset_fetch_request("g", [T0, T1])
     assert not isinstance(request, schemas.OffsetFetchRequestV0)
     assert round_trip(request) == request
 
@@ -55,4 +55,4 @@ def test_results_are_flat() -> None:
             )
         ]
     )
-    assert shapes.offset_fetch_results(response) == {T1: shapes.StoredOffset(9, "m", 0)}
+    assert requests.offset_fetch_results(response) == {T1: requests.StoredOffset(9, "m", 0)}

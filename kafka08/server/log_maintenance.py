@@ -21,7 +21,7 @@ DELETE_CHECK_MS = 10_000
 SCRUB_PAUSE_S = 60
 
 
-class LogTasks:
+class LogMaintenance:
     """The periodic jobs of one log manager, and the flusher of segments just rolled away."""
 
     def __init__(

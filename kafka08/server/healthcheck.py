@@ -1,5 +1,6 @@
 """The broker's ZooKeeper session: registration again after expiry, fencing while it is away.
 
+Mirrors kafka.server.KafkaHealthcheck, with the controller's and the watches' part of an expiry.
 Connection loss alone changes nothing at first: the session may well survive it. Once it has
 lasted a whole session timeout the cluster may have given our leaderships away, so until we know
 partitions take only writes that another leader would have (docs/adr/0030). After an expiry the
@@ -21,7 +22,7 @@ logger = logging.getLogger("kafka.server.KafkaHealthcheck")
 _RETRY_SECONDS = 1.0
 
 
-class SessionKeeper:
+class KafkaHealthcheck:
     """Acts on what happens to the session, one event at a time, on a task of its own.
 
     ``expired`` are called in order for every new session, and again until it succeeds;

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka08.errors import KafkaError
-from kafka08.server.session import SessionKeeper
+from kafka08.server.healthcheck import KafkaHealthcheck
 from tests.controller.fakes import FakeZookeeper
 from tests.fakes import FakeRuntime
 from tests.server.support import Zk
@@ -23,7 +23,7 @@ class Kept:
         self.zk = Zk(FakeZookeeper())
         self.seen: list[Any] = []
         self.errors: list[Exception] = []
-        self.keeper = SessionKeeper(
+        self.keeper = KafkaHealthcheck(
             self.runtime,
             self.zk,  # type: ignore[arg-type]
             6000,

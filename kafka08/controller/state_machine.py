@@ -1,0 +1,103 @@
+"""The transitions that partitions and replicas have in common: checked, made, logged.
+
+A batch of transitions ends in one batch of requests. A subject whose transition fails is logged
+and keeps its state; the others continue. The caller handles ZooKeeper errors and a lost
+controllership.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, ClassVar, Generic, TypeVar
+
+from kafka08.controller.batch import TRACE, ControllerBrokerRequestBatch, Outgoing
+from kafka08.controller.context import ControllerContext
+from kafka08.controller.states import (
+    PartitionState,
+    ReplicaState,
+    StateChangeFailedError,
+    check_transition,
+)
+from kafka08.controller.store import ControllerStore
+
+state_change_logger = logging.getLogger("state.change.logger")
+
+Subject = TypeVar("Subject")
+State = TypeVar("State", PartitionState, ReplicaState)
+
+
+class StateMachine(ABC, Generic[Subject, State]):
+    """``send`` queues requests. Subclasses say where states are kept, and what is done between
+    ``_begin`` and ``_end`` of a batch."""
+
+    predecessors: ClassVar[Mapping[Any, tuple[Any, ...]]]
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        store: ControllerStore,
+        batch: ControllerBrokerRequestBatch,
+        send: Callable[[list[Outgoing]], None],
+        controller_id: int,
+    ) -> None:
+        self._context = context
+        self._store = store
+        self._batch = batch
+        self._send = send
+        self._id = controller_id
+
+    @abstractmethod
+    def _state(self, subject: Subject) -> State: ...
+
+    @abstractmethod
+    def _set_state(self, subject: Subject, state: State) -> None: ...
+
+    @abstractmethod
+    def _title(self, subject: Subject) -> str:
+        """As errors begin: ``Partition [t,0]``."""
+
+    @abstractmethod
+    def _changing(self, subject: Subject) -> tuple[str, str]:
+        """As the logs of a change and of a failed change name its subject."""
+
+    def _possible(self, subject: Subject, target: State) -> None:
+        """Raises StateChangeFailedError if ``subject`` cannot have this state at all."""
+
+    def _begin(self, subjects: Collection[Subject], target: State) -> list[Subject]:
+        """Those whose transition to ``target`` is legal."""
+        self._batch.clear()
+        return [subject for subject in subjects if self._check(subject, target)]
+
+    def _end(self) -> None:
+        self._send(self._batch.drain())
+
+    def _check(self, subject: Subject, target: State) -> bool:
+        try:
+            self._possible(subject, target)
+            check_transition(self.predecessors, self._title(subject), self._state(subject), target)
+        except StateChangeFailedError as error:
+            self._failed(subject, target, error)
+            return False
+        return True
+
+    def _mark(self, subject: Subject, target: State) -> None:
+        previous = self._state(subject)
+        self._set_state(subject, target)
+        state_change_logger.log(
+            TRACE,
+            "Controller %d epoch %d changed %s from %s to %s",
+            *(self._id, self._context.epoch, self._changing(subject)[0], previous, target),
+        )
+
+    def _failed(self, subject: Subject, target: State, error: Exception) -> None:
+        state_change_logger.error(
+            "Controller %d epoch %d initiated state change %s from %s to %s failed: %s",
+            *(self._id, self._context.epoch, self._changing(subject)[1]),
+            *(self._state(subject), target, error),
+        )
+
+
+def csv(values: Iterable[object]) -> str:
+    return ",".join(map(str, values))
