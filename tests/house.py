@@ -38,6 +38,10 @@ class Source:
         return ast.parse(self.text, self.path)
 
     @cached_property
+    def nodes(self) -> list[ast.AST]:
+        return list(ast.walk(self.tree))
+
+    @cached_property
     def module(self) -> str:
         """``kafka08/log/log.py`` is ``kafka08.log.log``; a package is its ``__init__``'s module."""
         return self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
@@ -50,7 +54,7 @@ class Source:
         return f"{self.path}:{getattr(node, 'lineno', 0)} {what}".rstrip()
 
     def functions(self) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, FUNCTIONS):
                 yield node
 
@@ -65,16 +69,21 @@ Finder = Callable[[list[Source]], list[str]]
 
 @dataclass(frozen=True)
 class Criterion:
-    """``limit`` None: the figure is shown only."""
+    """``limit`` is that of the figure, which counts findings: ``per`` so many lines if that is not
+    0, rounded up."""
 
     name: str
-    limit: int | None
+    limit: int
     findings: Finder
     value: Callable[[list[str]], int] = field(default=len)
+    per: int = 0
 
     def figure(self, sources: list[Source]) -> Figure:
         found = self.findings(sources)
-        return Figure(self.value(found), found)
+        value = self.value(found)
+        if self.per:
+            value = -(-value * self.per // lines(product(sources)))
+        return Figure(value, found)
 
 
 def read(root: Path = ROOT) -> list[Source]:
@@ -84,6 +93,10 @@ def read(root: Path = ROOT) -> list[Source]:
         for package in PACKAGES
         for path in sorted((root / package).rglob("*.py"))
     ]
+
+
+def lines(sources: list[Source]) -> int:
+    return sum(len(source.text.splitlines()) for source in sources)
 
 
 def below(sources: list[Source], *prefixes: str) -> list[Source]:
@@ -148,7 +161,7 @@ def code_from_text(sources: list[Source]) -> list[str]:
     return [
         source.at(node, node.func.id)
         for source in product(sources)
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id in ("exec", "eval", "compile")
@@ -171,7 +184,7 @@ def foreign_attributes(sources: list[Source]) -> list[str]:
     return [
         source.at(node, ast.unparse(node))
         for source in below(sources, *WIRING)
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.Attribute)
         and isinstance(node.ctx, ast.Store)
         and ast.unparse(node.value) != "self"
@@ -213,7 +226,7 @@ def unowned_tasks(sources: list[Source]) -> list[str]:
     return [
         source.at(node, ast.unparse(node.value))
         for source in product(sources)
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Call)
         and ast.unparse(node.value.func).rpartition(".")[2].startswith("spawn")
@@ -225,7 +238,7 @@ def unowned_tasks(sources: list[Source]) -> list[str]:
 
 def imported(source: Source, modules: set[str]) -> Iterator[tuple[str, ast.stmt]]:
     """The modules of ours that a source imports, wherever in it."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Import):
             targets = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -276,9 +289,9 @@ def late_imports(sources: list[Source]) -> list[str]:
 def long_files(sources: list[Source]) -> list[str]:
     """Files over MAX_LINES."""
     return [
-        f"{source.path} {lines}"
+        f"{source.path} {count}"
         for source in product(sources)
-        if (lines := len(source.text.splitlines())) > MAX_LINES and source.path not in LONG_LISTS
+        if (count := lines([source])) > MAX_LINES and source.path not in LONG_LISTS
     ]
 
 
@@ -325,7 +338,7 @@ def broad_excepts(sources: list[Source]) -> list[str]:
     return [
         source.at(node)
         for source in product(sources)
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.ExceptHandler)
         and (node.type is None or {"Exception", "BaseException"} & names(node.type))
     ]
@@ -336,7 +349,7 @@ def untyped(sources: list[Source]) -> list[str]:
     return [
         source.at(node)
         for source in product(sources)
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.Name) and node.id == "Any"
     ]
 
@@ -353,8 +366,8 @@ CRITERIA = [
     Criterion("imports of our own modules within functions", 0, late_imports),
     Criterion(f"files over {MAX_LINES} lines", 0, long_files),
     Criterion("complexity of kafka08/message, 95th percentile", 14, complexities, percentile_95),
-    Criterion("broad excepts", None, broad_excepts),
-    Criterion("mentions of Any", None, untyped),
+    Criterion("broad excepts per 10,000 lines", 18, broad_excepts, per=10_000),
+    Criterion("mentions of Any per 1,000 lines", 12, untyped, per=1000),
 ]
 
 
@@ -364,13 +377,13 @@ def main(arguments: list[str]) -> int:
     bad = 0
     for criterion in CRITERIA:
         value, findings = criterion.figure(sources)
-        fails = criterion.limit is not None and value > criterion.limit
+        fails = value > criterion.limit
         bad += fails
-        limit = "" if criterion.limit is None else f"<= {criterion.limit}"
+        limit = f"<= {criterion.limit}"
         print(f"{criterion.name:<52} {value:>6} {limit:>6} {'TOO MUCH' if fails else ''}".rstrip())
         if fails or "-v" in arguments:
             print("".join(f"    {each}\n" for each in findings), end="")
-    count = sum(len(source.text.splitlines()) for source in product(sources))
+    count = lines(product(sources))
     for path in ROOT.glob("kafka08/_native/*.pyx"):
         count += len(path.read_text(encoding="utf-8").splitlines())
     print(f"{'lines of ' + ', '.join(CODE):<52} {count:>6}")

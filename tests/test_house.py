@@ -13,7 +13,7 @@ SOURCES = house.read()
 @pytest.mark.parametrize("criterion", CRITERIA, ids=lambda criterion: str(criterion.name))
 def test_the_code_is_within_the_limit(criterion: Criterion) -> None:
     value, findings = criterion.figure(SOURCES)
-    assert criterion.limit is None or value <= criterion.limit, "\n".join(findings)
+    assert value <= criterion.limit, "\n".join(findings)
 
 
 WALK = """
@@ -91,6 +91,11 @@ def test_complexity_is_one_more_than_the_decisions() -> None:
     assert house.complexities([Source("kafka08/message/x.py", SWITCH)]) == [
         "6 kafka08/message/x.py:1 f"
     ]
+
+
+def test_a_figure_may_be_per_lines() -> None:
+    criterion = Criterion("of Any", 1, house.untyped, per=1000)
+    assert criterion.figure([Source("zk/x.py", "a: Any\n" + "b = 1\n" * 399)]).value == 3
 
 
 def test_the_percentile_leaves_out_the_largest_of_twenty() -> None:
