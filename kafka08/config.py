@@ -386,6 +386,12 @@ class BrokerConfig(Settings):
         low=1,
         doc="Threads for each data directory that load logs at start and flush them at stop.",
     )
+    api_versions_enable: bool = setting(
+        "api.versions.enable",
+        False,
+        doc="Answer ApiVersions and serve later versions of APIs, as clients of Kafka 0.10 and "
+        "later expect. Not in 0.8.2.2.",
+    )
     auto_create_topics_enable: bool = setting(
         "auto.create.topics.enable",
         True,

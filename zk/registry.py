@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
+from base64 import urlsafe_b64encode
 from collections.abc import Callable
+from uuid import uuid4
 
 from kafka08.common import Broker
 from kafka08.runtime import Clock
@@ -34,6 +36,7 @@ def register_broker(
     clock: Clock,
     wait: Callable[[float], object],
     jmx_port: int = -1,
+    formats: int | None = None,
 ) -> BrokerRegistration:
     """Create /brokers/ids/N for this session (ZkUtils.registerBrokerInZk).
 
@@ -43,7 +46,7 @@ def register_broker(
     broker with another address has the id.
     """
     path = znodes.broker_path(broker_id)
-    registration = BrokerRegistration(host, port, jmx_port, str(clock.millis()))
+    registration = BrokerRegistration(host, port, jmx_port, str(clock.millis()), formats)
     data = znodes.encode_broker(registration)
     waiting = False
     while not _register(client, path, data, registration):
@@ -106,6 +109,34 @@ def read_broker(client: ZkClient, broker_id: int) -> Broker | None:
         return None
     registration = znodes.decode_broker(path, found[0])
     return Broker(broker_id, registration.host, registration.port)
+
+
+def formats_by_broker(client: ZkClient) -> dict[int, int | None]:
+    """``BrokerRegistration.formats`` of the live brokers by id; None for malformed nodes too."""
+    formats: dict[int, int | None] = {}
+    for broker_id in broker_ids(client):
+        path = znodes.broker_path(broker_id)
+        found = client.get_if_exists(path)
+        if found is None:
+            continue
+        try:
+            formats[broker_id] = znodes.decode_broker(path, found[0]).formats
+        except MalformedNodeError:
+            formats[broker_id] = None
+    return formats
+
+
+def ensure_cluster_id(client: ZkClient) -> str:
+    """The id of the cluster; a new one is stored if there is none. Raises MalformedNodeError."""
+    found = client.get_if_exists(znodes.CLUSTER_ID)
+    if found is not None:
+        return znodes.decode_cluster_id(znodes.CLUSTER_ID, found[0])
+    new = urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()
+    try:
+        client.create(znodes.CLUSTER_ID, znodes.encode_cluster_id(new), makepath=True)
+    except NodeExistsError:
+        return ensure_cluster_id(client)
+    return new
 
 
 def live_brokers(client: ZkClient) -> list[Broker]:

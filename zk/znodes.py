@@ -24,6 +24,7 @@ TOPIC_CONFIG = "/config/topics"
 TOPIC_CONFIG_CHANGES = "/config/changes"
 CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
+CLUSTER_ID = "/cluster/id"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 DELETE_TOPICS = "/admin/delete_topics"
 PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
@@ -59,12 +60,17 @@ class MalformedNodeError(KafkaError):
 
 
 class BrokerRegistration(NamedTuple):
-    """/brokers/ids/N. ``timestamp``: ms since the epoch as text."""
+    """/brokers/ids/N. ``timestamp``: ms since the epoch as text.
+
+    ``formats``: the highest message format that the broker knows; None if it does not say, as
+    0.8.2.2, which ignores the field.
+    """
 
     host: str
     port: int
     jmx_port: int = -1
     timestamp: str = ""
+    formats: int | None = None
 
 
 class ControllerNode(NamedTuple):
@@ -313,27 +319,38 @@ def _timestamp(node: Mapping[str, Any]) -> str:
 
 def encode_broker(registration: BrokerRegistration) -> bytes:
     # Five keys make a hashed map in Scala: this is its order.
-    return encode_json(
-        {
-            "jmx_port": registration.jmx_port,
-            "timestamp": registration.timestamp,
-            "host": registration.host,
-            "version": 1,
-            "port": registration.port,
-        }
-    )
+    node: dict[str, object] = {
+        "jmx_port": registration.jmx_port,
+        "timestamp": registration.timestamp,
+        "host": registration.host,
+        "version": 1,
+        "port": registration.port,
+    }
+    if registration.formats is not None:
+        node["formats"] = registration.formats
+    return encode_json(node)
 
 
 def decode_broker(path: str, data: bytes) -> BrokerRegistration:
     """Only host and port are required (kafka.cluster.Broker.createBroker)."""
     node = _object(path, decode_json(path, data))
-    jmx_port = node.get("jmx_port", -1)
+    jmx_port, formats = node.get("jmx_port", -1), node.get("formats")
     return BrokerRegistration(
         _text(path, node, "host"),
         _integer(path, node, "port"),
         jmx_port if type(jmx_port) is int else -1,
         _timestamp(node),
+        formats if type(formats) is int else None,
     )
+
+
+def encode_cluster_id(cluster_id: str) -> bytes:
+    return encode_json({"version": "1", "id": cluster_id})
+
+
+def decode_cluster_id(path: str, data: bytes) -> str:
+    """/cluster/id, a node of later releases. Raises MalformedNodeError."""
+    return _text(path, _object(path, decode_json(path, data)), "id")
 
 
 def encode_topic(assignment: Mapping[int, Sequence[int]]) -> bytes:

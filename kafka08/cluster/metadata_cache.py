@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
 from kafka08.errors import LeaderNotAvailableError, ReplicaNotAvailableError
 from kafka08.protocol.schemas import (
     LEADER_DURING_DELETE,
@@ -62,6 +62,25 @@ class MetadataCache:
             0,
             topic,
             [self._partition_metadata(state) for _, state in sorted(self._topics[topic].items())],
+        )
+
+    def later_topic_metadata(self, topic: str) -> TopicMetadata:
+        """The same for versions from 1 on: all replicas are named, and those that are not live
+        once more as offline."""
+        states = [state for _, state in sorted(self._topics[topic].items())]
+        partitions = [self._later_partition_metadata(state) for state in states]
+        return TopicMetadata(0, topic, partitions, topic == OFFSETS_TOPIC)
+
+    def _later_partition_metadata(self, state: PartitionState) -> PartitionMetadata:
+        has_leader = state.leader in self.brokers
+        return PartitionMetadata(
+            0 if has_leader else LeaderNotAvailableError.code,
+            state.partition,
+            state.leader if has_leader else NO_LEADER,
+            state.replicas,
+            state.isr,
+            state.leader_epoch,
+            [replica for replica in state.replicas if replica not in self.brokers],
         )
 
     def _partition_metadata(self, state: PartitionState) -> PartitionMetadata:

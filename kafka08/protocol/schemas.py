@@ -310,6 +310,10 @@ class PaddedMetadataResponse(NamedTuple):
     brokers: list[BrokerEndpoint]
     topics: list[TopicMetadata]
     padding: Annotated[bytes, Records("bytes")]
+    throttle_time_ms: Annotated[int32, Since(3, before="brokers")] = 0
+    cluster_id: Annotated[nullable_string, Since(2, before="topics")] = None
+    controller_id: Annotated[int32, Since(1, before="topics")] = -1
+    authorized_operations: Annotated[int32, Since(8, before="padding")] = NOT_ASKED
 
 
 # 4 LeaderAndIsr, 5 StopReplica, 6 UpdateMetadata, 7 ControlledShutdown: between brokers

@@ -25,6 +25,7 @@ from kafka08.log.manager import LogManager
 from kafka08.message.compression import CodecMissingError, check_codecs
 from kafka08.network.hosts import bare, canonical_host_name
 from kafka08.network.server import Server
+from kafka08.protocol.registry import APIS, served_by
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
 from kafka08.server.apis.admin import (
     AlterConfigsApi,
@@ -32,6 +33,7 @@ from kafka08.server.apis.admin import (
     CreateTopicsApi,
     DeleteTopicsApi,
     DescribeConfigsApi,
+    IncrementalAlterConfigsApi,
 )
 from kafka08.server.apis.fetch import FetchApi
 from kafka08.server.apis.group_members import DescribeGroupsApi
@@ -51,11 +53,12 @@ from kafka08.server.apis.replicas import (
     StopReplicaApi,
     UpdateMetadataApi,
 )
+from kafka08.server.apis.versions import ApiVersionsApi
 from kafka08.server.cleaner_tasks import CleanerTasks
 from kafka08.server.controlled_shutdown import controlled_shutdown
 from kafka08.server.coordinator.coordinator import GroupCoordinator
 from kafka08.server.coordinator.requests import GroupRequests
-from kafka08.server.dispatch import Dispatcher
+from kafka08.server.dispatch import Dispatcher, Handler, last_versions
 from kafka08.server.effects import Effects
 from kafka08.server.epochs import EpochCheck
 from kafka08.server.fetchers import FetcherManager
@@ -66,6 +69,7 @@ from kafka08.server.log_dir_failures import LogDirFailures
 from kafka08.server.log_dirs import LogDirs
 from kafka08.server.log_maintenance import LogMaintenance
 from kafka08.server.offset_manager import OffsetManager
+from kafka08.server.originals import FORMATS, Originals
 from kafka08.server.partition_retries import PartitionRetries
 from kafka08.server.rebuild import ConsumerView
 from kafka08.server.replica_manager import ReplicaManager
@@ -264,37 +268,38 @@ class KafkaServer:
         config, zk_offsets = self.config, ZkOffsets(zk)
         view = ConsumerView(self._runtime)
         epochs = EpochCheck(zk, self._runtime, replicas, roles)
-        return Dispatcher(
-            self._runtime,
-            [
-                ProduceApi(self._runtime, replicas, view),
-                FetchApi(self._runtime, replicas, view),
-                OffsetsApi(self._runtime, replicas),
-                MetadataApi(self._runtime, cache, creator),
-                LeaderAndIsrApi(roles, retries, epochs),
-                StopReplicaApi(roles, retries, epochs),
-                UpdateMetadataApi(roles, epochs),
-                ControlledShutdownApi(controller),
-                OffsetCommitApi(
-                    self._runtime,
-                    cache,
-                    offsets,
-                    zk_offsets,
-                    config.offset_metadata_max_bytes,
-                    self._runtime.clock.millis,
-                ),
-                OffsetFetchApi(self._runtime, cache, offsets, zk_offsets),
-                ConsumerMetadataApi(cache, creator, config.offsets_topic_num_partitions),
-                JoinGroupApi(),
-                HeartbeatApi(),
-                DescribeGroupsApi(zk),
-                CreateTopicsApi(zk, config, cache, self._runtime),
-                DeleteTopicsApi(zk, config, cache, self._runtime),
-                DescribeConfigsApi(zk, config),
-                AlterConfigsApi(zk),
-                CreatePartitionsApi(zk, cache, self._runtime),
-            ],
-        )
+        originals = Originals(zk, cache, config.broker_id)
+        handlers: list[Handler] = [
+            ProduceApi(self._runtime, replicas, view),
+            FetchApi(self._runtime, replicas, view),
+            OffsetsApi(self._runtime, replicas),
+            MetadataApi(self._runtime, cache, creator, originals),
+            LeaderAndIsrApi(roles, retries, epochs),
+            StopReplicaApi(roles, retries, epochs),
+            UpdateMetadataApi(roles, epochs),
+            ControlledShutdownApi(controller),
+            OffsetCommitApi(
+                self._runtime,
+                cache,
+                offsets,
+                zk_offsets,
+                config.offset_metadata_max_bytes,
+                self._runtime.clock.millis,
+            ),
+            OffsetFetchApi(self._runtime, cache, offsets, zk_offsets),
+            ConsumerMetadataApi(cache, creator, config.offsets_topic_num_partitions),
+            DescribeGroupsApi(zk),
+            CreateTopicsApi(zk, config, cache, self._runtime),
+            DeleteTopicsApi(zk, config, cache, self._runtime),
+            DescribeConfigsApi(zk, config),
+            AlterConfigsApi(zk),
+            CreatePartitionsApi(zk, cache, self._runtime),
+        ]
+        if not config.api_versions_enable:
+            return Dispatcher(self._runtime, [*handlers, JoinGroupApi(), HeartbeatApi()])
+        handlers.append(IncrementalAlterConfigsApi(zk))
+        handlers.append(ApiVersionsApi(served_by(APIS, last_versions(handlers)), originals))
+        return Dispatcher(self._runtime, handlers, APIS)
 
     def _schedule(
         self,
@@ -343,6 +348,7 @@ class KafkaServer:
             clock=self._runtime.clock,
             wait=self._stopping.wait,
             jmx_port=int(os.environ.get("JMX_PORT") or -1),
+            formats=FORMATS if self.config.api_versions_enable else None,
         )
 
     def _healthcheck(

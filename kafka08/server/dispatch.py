@@ -40,6 +40,11 @@ class Handler(Protocol):
     def failure(self, header: RequestHeader, request: Any, code: int) -> Any: ...
 
 
+def last_versions(handlers: Iterable[Handler]) -> dict[int, int]:
+    """The last version that is handled, by API key."""
+    return {handler.key: handler.last_version for handler in handlers}
+
+
 class Dispatcher:
     """The handlers by API key. Serves those APIs and versions of ``apis`` that they handle."""
 
@@ -48,8 +53,8 @@ class Dispatcher:
     ) -> None:
         self._runtime = runtime
         self._handlers = {handler.key: handler for handler in handlers}
-        last_versions = {key: handler.last_version for key, handler in self._handlers.items()}
-        self._decoder = RequestDecoder(served_by(apis, last_versions))
+        served = served_by(apis, last_versions(self._handlers.values()))
+        self._decoder = RequestDecoder(served)
         self._is_logged = request_log.is_wanted()
 
     def handle(self, frame: memoryview, address: str) -> list[Any] | None:

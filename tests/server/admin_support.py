@@ -13,7 +13,7 @@ from kafka08 import admin
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import Broker
 from kafka08.errors import ProtocolError
-from kafka08.protocol.registry import api_of
+from kafka08.protocol.registry import APIS, ORIGINAL_APIS, api_of, served_by
 from kafka08.protocol.requests import decode_response, encode_request
 from kafka08.protocol.schemas import LEADER_DURING_DELETE, PartitionState
 from kafka08.server.apis.admin import (
@@ -22,10 +22,13 @@ from kafka08.server.apis.admin import (
     CreateTopicsApi,
     DeleteTopicsApi,
     DescribeConfigsApi,
+    IncrementalAlterConfigsApi,
 )
 from kafka08.server.apis.group_members import DescribeGroupsApi
 from kafka08.server.apis.metadata import MetadataApi
-from kafka08.server.dispatch import Dispatcher
+from kafka08.server.apis.versions import ApiVersionsApi
+from kafka08.server.dispatch import Dispatcher, Handler, last_versions
+from kafka08.server.originals import FORMATS, Originals
 from kafka08.server.topic_creator import TopicCreator
 from tests.client.fakes import FakeRuntime
 from tests.controller.fakes import FakeZookeeper
@@ -41,10 +44,11 @@ class AdminRig:
     """Brokers 1 and 2 at host1:9091 and host2:9092, whose replies are the same.
 
     Those in ``originals`` close the connection over keys that 0.8.2.2 does not know, those in
-    ``down`` cannot be reached. ``asked`` holds (port, request).
+    ``down`` cannot be reached. ``asked`` holds (port, request). With ``modern`` they have
+    api.versions.enable on.
     """
 
-    def __init__(self, directory: Path, **settings: Any) -> None:
+    def __init__(self, directory: Path, *, modern: bool = False, **settings: Any) -> None:
         settings = {"delete_topic_enable": "true", "num_partitions": "2", **settings}
         config = broker_config(directory, **settings)
         self.zk: Any = Zk(FakeZookeeper())
@@ -59,19 +63,28 @@ class AdminRig:
         self.cache = MetadataCache()
         self.brokers = [Broker(number, f"host{number}", 9090 + number) for number in (1, 2)]
         for broker in self.brokers:
-            register_broker(self.zk, *broker, clock=self.runtime.clock, wait=lambda s: None)
+            self.register(broker, FORMATS if modern else None)
         self.cache.update([], self.brokers)
-        self.dispatcher = Dispatcher(
-            self.runtime,
-            [
-                MetadataApi(self.runtime, self.cache, TopicCreator(self.zk, config)),
-                DescribeGroupsApi(self.zk),
-                CreateTopicsApi(self.zk, config, self.cache, self.runtime),
-                DeleteTopicsApi(self.zk, config, self.cache, self.runtime),
-                DescribeConfigsApi(self.zk, config),
-                AlterConfigsApi(self.zk),
-                CreatePartitionsApi(self.zk, self.cache, self.runtime),
-            ],
+        originals = Originals(self.zk, self.cache, 1)
+        handlers: list[Handler] = [
+            MetadataApi(self.runtime, self.cache, TopicCreator(self.zk, config), originals),
+            DescribeGroupsApi(self.zk),
+            CreateTopicsApi(self.zk, config, self.cache, self.runtime),
+            DeleteTopicsApi(self.zk, config, self.cache, self.runtime),
+            DescribeConfigsApi(self.zk, config),
+            AlterConfigsApi(self.zk),
+            CreatePartitionsApi(self.zk, self.cache, self.runtime),
+        ]
+        self.served = ORIGINAL_APIS
+        if modern:
+            handlers.append(IncrementalAlterConfigsApi(self.zk))
+            self.served = served_by(APIS, last_versions(handlers))
+            handlers.append(ApiVersionsApi(self.served, originals))
+        self.dispatcher = Dispatcher(self.runtime, handlers, APIS if modern else ORIGINAL_APIS)
+
+    def register(self, broker: Broker, formats: int | None) -> None:
+        register_broker(
+            self.zk, *broker, clock=self.runtime.clock, wait=lambda s: None, formats=formats
         )
 
     def control(self) -> None:
@@ -103,11 +116,13 @@ class AdminRig:
     def assignment(self, topic: str) -> dict[int, tuple[int, ...]] | None:
         return admin.fetch_assignment(self.zk, topic)
 
-    def call(self, request: Any) -> Any:
-        """The response to a request, both as bytes."""
-        frame = bytearray(b"".join(encode_request(request, 5, "tests"))[4:])
+    def call(self, request: Any, version: int | None = None) -> Any:
+        """The response to a request, both as bytes, in ``version`` or that of our clients."""
+        frame = bytearray(b"".join(encode_request(request, 5, "tests", version))[4:])
         reply = b"".join(self.dispatcher.handle(memoryview(frame), "127.0.0.1") or ())
         layout = api_of(request)[2]
+        if version is not None:
+            layout = layout._replace(version=version)
         correlation_id, response = decode_response(layout, reply[4:])
         assert correlation_id == 5
         return narrowed(response, layout.version)

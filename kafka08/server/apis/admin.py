@@ -113,7 +113,7 @@ class _Waiter:
 
 class CreateTopicsApi:
     key = 19
-    last_version = 1
+    last_version = 4
 
     def __init__(
         self, zk: ZkClient, config: BrokerConfig, cache: MetadataCache, runtime: Runtime
@@ -169,7 +169,7 @@ def _created(outcomes: Mapping[str, Outcome]) -> a.CreateTopicsResponse:
 
 class DeleteTopicsApi:
     key = 20
-    last_version = 0
+    last_version = 3
 
     def __init__(
         self, zk: ZkClient, config: BrokerConfig, cache: MetadataCache, runtime: Runtime
@@ -207,7 +207,7 @@ class DeleteTopicsApi:
 
 class DescribeConfigsApi:
     key = 32
-    last_version = 0
+    last_version = 3
 
     def __init__(self, zk: ZkClient, config: BrokerConfig) -> None:
         self._zk = zk
@@ -234,7 +234,13 @@ class DescribeConfigsApi:
             for attribute, described in LogConfig.settings().items()
         }
         return [
-            a.ConfigEntry(name, value, False, is_default=name not in own)
+            a.ConfigEntry(
+                name,
+                value,
+                False,
+                is_default=name not in own,
+                source=a.TOPIC_CONFIG if name in own else a.DEFAULT_CONFIG,
+            )
             for name, value in {**defaults, **own}.items()
             if not asked.config_names or name in asked.config_names
         ]
@@ -249,7 +255,7 @@ class DescribeConfigsApi:
 
 class AlterConfigsApi:
     key = 33
-    last_version = 0
+    last_version = 1
 
     def __init__(self, zk: ZkClient) -> None:
         self._zk = zk
@@ -280,9 +286,51 @@ class AlterConfigsApi:
         )
 
 
+class IncrementalAlterConfigsApi:
+    key = 44
+    last_version = 0
+
+    def __init__(self, zk: ZkClient) -> None:
+        self._zk = zk
+
+    def handle(
+        self, header: RequestHeader, request: a.IncrementalAlterConfigsRequest
+    ) -> a.IncrementalAlterConfigsResponse:
+        return a.IncrementalAlterConfigsResponse(
+            0, [self._alter(asked, request.validate_only) for asked in request.resources]
+        )
+
+    def _alter(self, asked: a.ChangedResource, validate_only: bool) -> a.ResourceError:
+        outcome = _outcome(asked.resource_name, self._change, asked, validate_only)
+        return a.ResourceError(*outcome, asked.resource_type, asked.resource_name)
+
+    def _change(self, asked: a.ChangedResource, validate_only: bool) -> None:
+        _refuse_other_resources(asked.resource_type)
+        config = dict(admin.fetch_topic_config(self._zk, asked.resource_name))
+        for change in asked.configs:
+            if change.operation == a.SET_CONFIG and change.value is not None:
+                config[change.name] = change.value
+            elif change.operation == a.DELETE_CONFIG:
+                config.pop(change.name, None)
+            else:
+                raise InvalidRequestError(f"{change.name} can only be set or deleted")
+        LogConfig.validate(config)
+        if not admin.topic_exists(self._zk, asked.resource_name):
+            raise admin.UnknownTopicError(f"Topic {asked.resource_name} does not exist")
+        if not validate_only:
+            admin.change_topic_config(self._zk, asked.resource_name, config)
+
+    def failure(
+        self, header: RequestHeader, request: a.IncrementalAlterConfigsRequest, code: int
+    ) -> a.IncrementalAlterConfigsResponse:
+        return a.IncrementalAlterConfigsResponse(
+            0, [a.ResourceError(code, None, asked[0], asked[1]) for asked in request.resources]
+        )
+
+
 class CreatePartitionsApi:
     key = 37
-    last_version = 0
+    last_version = 1
 
     def __init__(self, zk: ZkClient, cache: MetadataCache, runtime: Runtime) -> None:
         self._zk = zk

@@ -15,7 +15,7 @@ librdkafka does by default.
 from __future__ import annotations
 
 import logging
-from typing import Protocol
+from typing import Any, Protocol
 
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.errors import LeaderNotAvailableError, UnknownTopicOrPartitionError
@@ -30,6 +30,7 @@ from kafka08.protocol.schemas import (
 from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import Failures
 from kafka08.server.long_work import in_turns
+from kafka08.server.originals import Originals
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
@@ -48,21 +49,32 @@ class TopicCreator(Protocol):
 
 class MetadataApi:
     key = 3
-    last_version = 0
+    last_version = 8
 
-    def __init__(self, runtime: Runtime, cache: MetadataCache, creator: TopicCreator) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        cache: MetadataCache,
+        creator: TopicCreator,
+        originals: Originals | None = None,
+    ) -> None:
+        """``originals`` is needed for versions from 1 on."""
         self._runtime = runtime
         self._cache = cache
         self._creator = creator
+        self._originals = originals
 
     def handle(
         self, header: RequestHeader, request: MetadataRequest
     ) -> MetadataResponse | PaddedMetadataResponse:
-        cache = self._cache
-        names = list(dict.fromkeys(request.topics)) if request.topics else list(cache.topics())
+        version = header.api_version
+        asks_all = request.topics is None or (version == 0 and not request.topics)
+        names = self._cache.topics() if asks_all else list(dict.fromkeys(request.topics or ()))
         failures = Failures()
         topics = [
-            cache.topic_metadata(name) if name in cache else self._missing(name, failures)
+            self._known(name, version)
+            if name in self._cache
+            else self._missing(name, request.allow_auto_topic_creation, version, failures)
             for name in in_turns(self._runtime, names)
         ]
         if failures:
@@ -80,20 +92,30 @@ class MetadataApi:
         self, header: RequestHeader, topics: list[TopicMetadata]
     ) -> MetadataResponse | PaddedMetadataResponse:
         brokers = self._brokers()
+        later: tuple[Any, ...] = ()
+        if header.api_version and self._originals is not None:
+            later = (0, self._originals.cluster_id(), self._originals.administrator())
         if not (header.client_id or "").startswith(_LIBRDKAFKA):
-            return MetadataResponse(brokers, topics)
+            return MetadataResponse(brokers, topics, *later)
         padding = _BROKER_PADDING * len(brokers) + _TOPIC_PADDING * len(topics)
-        return PaddedMetadataResponse(brokers, topics, bytes(padding))
+        return PaddedMetadataResponse(brokers, topics, bytes(padding), *later)
 
     def _brokers(self) -> list[BrokerEndpoint]:
         return [BrokerEndpoint(*broker) for broker in self._cache.brokers.values()]
 
-    def _missing(self, topic: str, failures: Failures) -> TopicMetadata:
+    def _known(self, topic: str, version: int) -> TopicMetadata:
+        if version == 0:
+            return self._cache.topic_metadata(topic)
+        return self._cache.later_topic_metadata(topic)
+
+    def _missing(
+        self, topic: str, may_create: bool, version: int, failures: Failures
+    ) -> TopicMetadata:
         try:
-            created = self._creator.create_on_demand(topic)
+            created = may_create and self._creator.create_on_demand(topic)
         except Exception as error:
             return TopicMetadata(failures.add(topic, error), topic, [])
         if topic in self._cache:
-            return self._cache.topic_metadata(topic)
+            return self._known(topic, version)
         code = (LeaderNotAvailableError if created else UnknownTopicOrPartitionError).code
         return TopicMetadata(code, topic, [])

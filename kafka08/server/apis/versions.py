@@ -1,0 +1,62 @@
+"""API 18, ApiVersions: the APIs and versions that have handlers here.
+
+Not of 0.8.2.2, which closes the connection. So does this broker while an original broker is in
+the cluster: partitions that an original leads are not for clients that use later versions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from kafka08.errors import NO_ERROR, LaterCode
+from kafka08.network.server import ConnectionClosed
+from kafka08.protocol.later_schemas import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    ServedVersions,
+    UnsupportedApiVersionsRequest,
+)
+from kafka08.protocol.registry import API_VERSIONS, Apis
+from kafka08.protocol.schemas import RequestHeader
+from kafka08.server.originals import Originals
+
+_FIRST_WITH_SOFTWARE = 3
+_SOFTWARE = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?")
+
+
+class ApiVersionsApi:
+    key = API_VERSIONS
+    last_version = 3
+
+    def __init__(self, served: Apis, originals: Originals) -> None:
+        """``served``: the APIs of the other handlers."""
+        own = ServedVersions(API_VERSIONS, 0, self.last_version)
+        others = [ServedVersions(api.key, 0, api.last) for api in served.values()]
+        self._served = sorted([*others, own])
+        self._own = [own]
+        self._originals = originals
+
+    def handle(
+        self, header: RequestHeader, request: ApiVersionsRequest | UnsupportedApiVersionsRequest
+    ) -> ApiVersionsResponse:
+        if self._originals.are_registered():
+            raise ConnectionClosed("ApiVersions while an original broker is registered")
+        if isinstance(request, UnsupportedApiVersionsRequest):
+            return ApiVersionsResponse(LaterCode.UNSUPPORTED_VERSION, self._own)
+        software = (request.client_software_name, request.client_software_version)
+        if header.api_version >= _FIRST_WITH_SOFTWARE and not _are_valid(software):
+            return self.failure(header, request, LaterCode.INVALID_REQUEST)
+        return ApiVersionsResponse(NO_ERROR, self._served)
+
+    def failure(
+        self,
+        header: RequestHeader,
+        request: ApiVersionsRequest | UnsupportedApiVersionsRequest,
+        code: int,
+    ) -> ApiVersionsResponse:
+        return ApiVersionsResponse(code, [])
+
+
+def _are_valid(names: Iterable[str]) -> bool:
+    return all(_SOFTWARE.fullmatch(name) for name in names)
