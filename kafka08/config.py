@@ -380,6 +380,16 @@ class BrokerConfig(Settings):
         "0.8.2.2 does: set it if 0.8.2.2 brokers share the cluster or will open the same data "
         "directories.",
     )
+    log_rebuilt_sets_bytes: int = setting(
+        "log.rebuilt.sets.bytes",
+        4294967296,
+        LONG,
+        low=0,
+        doc="Not in 0.8.2.2. Most bytes that compressed messages may take in each data directory, "
+        "beside the logs, in the form that consumers need. They are made in the background for the "
+        "newest segments, so that consumers that are far behind get them at full speed. They go "
+        "first when the disk fills up: a tenth of it stays free. 0: none.",
+    )
     num_recovery_threads_per_data_dir: int = setting(
         "num.recovery.threads.per.data.dir",
         1,

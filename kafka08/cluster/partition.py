@@ -188,7 +188,8 @@ class Partition:
                 f"{log.log_start_offset} to {log.log_end_offset}."
             )
         log.tail_readers.read_at(offset, log.log_end_offset)
-        return log.read(offset, max_bytes, max(self.high_watermark, log.log_start_offset))
+        until = max(self.high_watermark, log.log_start_offset)
+        return log.read(offset, max_bytes, until, for_consumer=True)
 
     def leader_log(self) -> Log:
         """The local log, if this broker leads. Raises NotLeaderForPartitionError."""

@@ -2,71 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
+from kafka08.log.child_process import ChildProcess
 from kafka08.log.compaction import Job, encode_job, parse_events
 
-_ROOT = str(Path(__file__).resolve().parents[2])
-# A killed process ends within milliseconds, unless it waits for a disk in the kernel.
-_KILL_SECONDS = 1.0
 
-
-class CleanerProcess:
-    """Runs ``python -m kafka08.log.compaction`` on ``job``. Only ``kill`` waits, for the end of
-    the process. Raises OSError if it cannot be started."""
+class CleanerProcess(ChildProcess):
+    """Runs ``python -m kafka08.log.compaction`` on ``job``. Raises OSError if it cannot be
+    started."""
 
     def __init__(self, job: Job) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "kafka08.log.compaction"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            pass_fds=[job.throttle_fd] if job.throttle_fd >= 0 else [],
-            cwd=_ROOT,
-        )
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._input, self._output = self._process.stdin, self._process.stdout
-        os.set_blocking(self._output.fileno(), False)
-        self._pending = b""
-        self._unsent = memoryview(encode_job(job))
-        os.set_blocking(self._input.fileno(), False)
-        self._send()
-
-    def _send(self) -> None:
-        """Write as much of the job as the pipe accepts; a job may list many segments. The pipe
-        stays open: its end tells the child that this process has died."""
-        try:
-            while self._unsent:
-                sent = os.write(self._input.fileno(), self._unsent)
-                self._unsent = self._unsent[sent:]
-        except (BlockingIOError, BrokenPipeError):
-            return
+        descriptors = [job.throttle_fd] if job.throttle_fd >= 0 else []
+        super().__init__("kafka08.log.compaction", encode_job(job), descriptors)
 
     def poll(self) -> list[dict[str, Any]]:
         """The events since the last call."""
-        self._send()
-        try:
-            while data := os.read(self._output.fileno(), 65536):
-                self._pending += data
-        except BlockingIOError:
-            pass
-        *lines, self._pending = self._pending.split(b"\n")
-        return list(parse_events(lines))
-
-    @property
-    def exit_status(self) -> int | None:
-        return self._process.poll()
-
-    def kill(self) -> None:
-        """End the process if it is still running, and release the pipes."""
-        self._process.kill()
-        try:
-            self._process.wait(_KILL_SECONDS)
-        except subprocess.TimeoutExpired:
-            pass  # it can only finish the kernel call that it waits in
-        if not self._output.closed:
-            self._output.close()
-            self._input.close()
+        return list(parse_events(self.lines()))

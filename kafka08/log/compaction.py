@@ -498,7 +498,9 @@ def main() -> None:
 
 
 def _die_with_parent() -> None:
-    sys.stdin.buffer.read()
+    # not through the buffer, whose lock the end of the process needs
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
     os._exit(1)
 
 

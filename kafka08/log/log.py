@@ -311,12 +311,20 @@ class Log:
 
     # Read
 
-    def read(self, offset: int, max_bytes: int, max_offset: int | None = None) -> FileSlice:
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        max_offset: int | None = None,
+        *,
+        for_consumer: bool = False,
+    ) -> FileSlice:
         """Stored entries from the first at or above ``offset``, from one segment, not decoded.
 
         At most ``max_bytes``, cut anywhere; entries at or above ``max_offset`` (a consumer's
         high watermark) stay out, and a wrapper that contains it. Empty at the log's end and when
-        ``max_offset`` <= ``offset`` (where 0.8.2.2 raises).
+        ``max_offset`` <= ``offset`` (where 0.8.2.2 raises). ``for_consumer``: entries that were
+        rebuilt are read from there.
 
         Raises OffsetOutOfRangeError; UnknownError for a negative ``max_bytes``.
         """
@@ -337,7 +345,9 @@ class Log:
             elif max_offset < offset:
                 max_offset = offset
         for number in range(self.files.index_of(offset), len(segments)):
-            found = segments[number].read(offset, max_bytes, max_offset)
+            segment = segments[number]
+            read = segment.read_for_consumer if for_consumer else segment.read
+            found = read(offset, max_bytes, max_offset)
             if found is not None:
                 return found
         return _nothing(segments[-1])  # all messages from the offset on were compacted away

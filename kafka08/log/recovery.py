@@ -14,7 +14,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -26,7 +26,10 @@ from kafka08.log.segment import (
     DELETED_SUFFIX,
     INDEX_SUFFIX,
     LOG_SUFFIX,
+    REBUILT_INDEX_SUFFIX,
+    REBUILT_SUFFIX,
     LogSegment,
+    remove_rebuilt,
 )
 from kafka08.message.entry import PAUSED
 from kafka08.message.scan import FileWalk
@@ -39,6 +42,8 @@ _OUR_SUFFIXES = (
     integrity.SEAL_SUFFIX,
     integrity.SEAL_SUFFIX + ".tmp",
     DELETED_SUFFIX,
+    REBUILT_SUFFIX,
+    REBUILT_INDEX_SUFFIX,
     CLEANED_SUFFIX,
     SWAP_SUFFIX,
 )
@@ -66,7 +71,9 @@ def load(directory: str, config: LogConfig, recovery_point: int, clean: bool, no
     os.makedirs(directory, exist_ok=True)
     _put_directories_aside(directory)
     _finish_interrupted(directory)
-    segments = [LogSegment(directory, base, now) for base in _bases(directory)]
+    bases = _bases(directory)
+    _remove_rebuilt(directory, keep=bases if clean else ())
+    segments = [LogSegment(directory, base, now) for base in bases]
     dropped: list[str] = []
     if segments and not clean:
         dropped = _recover_from(segments, config, recovery_point)
@@ -210,6 +217,7 @@ def _end_of(path: str, base: int) -> int:
 def _remove_side_files(path: str) -> None:
     """Remove the files derived from a log file: they do not describe its replacement."""
     integrity.remove(path)
+    remove_rebuilt(path)
     _unlink_if_there(path[: -len(LOG_SUFFIX)] + INDEX_SUFFIX)
 
 
@@ -234,6 +242,16 @@ def _bases(directory: str) -> list[int]:
             else:
                 bases.append(base)
     return sorted(bases)
+
+
+def _remove_rebuilt(directory: str, keep: Collection[int]) -> None:
+    """Remove the rebuilt entries of all segments but these. After a crash those of a segment may
+    not describe it any more."""
+    kept = {f"{base:020d}" for base in keep}
+    for name in os.listdir(directory):
+        stem, suffix = os.path.splitext(name)
+        if suffix in (REBUILT_SUFFIX, REBUILT_INDEX_SUFFIX) and stem not in kept:
+            _unlink_if_there(os.path.join(directory, name))
 
 
 def _base_of(name: str) -> int | None:

@@ -7,6 +7,7 @@ the log's end; kafka08.log.log decides on rolling, retention and flushing.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 
@@ -19,6 +20,8 @@ from kafka08.message.scan import FileWalk, walk
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
 DELETED_SUFFIX = ".deleted"
+REBUILT_SUFFIX = ".rebuilt"
+REBUILT_INDEX_SUFFIX = ".rebuilt-index"
 
 # Not an attribute of the class: in a compiled class each object would get its own counter.
 _serials = itertools.count()
@@ -96,7 +99,9 @@ class LogSegment:
     """The segment of ``directory`` that begins at ``base_offset``; missing files are created.
 
     ``created`` (ms) and ``jitter_ms`` drive rolling by time: as in 0.8.2.2 the age counts from
-    when this process opened the segment. ``size`` is bytes of whole, valid entries.
+    when this process opened the segment. ``size`` is bytes of whole, valid entries. ``rebuilt``:
+    the same entries as consumers must get them, from the first one to the last one that was made
+    (kafka08.log.rebuilt).
     """
 
     __slots__ = (
@@ -109,14 +114,23 @@ class LogSegment:
         "index",
         "jitter_ms",
         "path",
+        "rebuilt",
         "size",
     )
 
-    def __init__(self, directory: str, base_offset: int, created: int, jitter_ms: int = 0) -> None:
+    def __init__(
+        self,
+        directory: str,
+        base_offset: int,
+        created: int,
+        jitter_ms: int = 0,
+        suffixes: tuple[str, str] = (LOG_SUFFIX, INDEX_SUFFIX),
+    ) -> None:
         stem = os.path.join(directory, f"{base_offset:020d}")
-        self.path = stem + LOG_SUFFIX
+        self.path = stem + suffixes[0]
         self.base_offset = base_offset
-        self.index = OffsetIndex(stem + INDEX_SUFFIX, base_offset)
+        self.index = OffsetIndex(stem + suffixes[1], base_offset)
+        self.rebuilt: LogSegment | None = None
         self.created = created
         self.jitter_ms = jitter_ms
         self.bytes_since_index_entry = 0
@@ -223,6 +237,30 @@ class LogSegment:
                 end = bound
         return FileSlice(self.file, position, min(end - position, max_bytes), self.base_offset)
 
+    def for_consumer(self, offset: int) -> LogSegment:
+        """The segment to read ``offset`` from for a consumer: ``rebuilt`` if it reaches so far."""
+        rebuilt = self.rebuilt
+        return self if rebuilt is None or offset >= rebuilt.index.last_offset else rebuilt
+
+    def read_for_consumer(
+        self, offset: int, max_bytes: int, max_offset: int | None
+    ) -> FileSlice | None:
+        """``read``, of rebuilt entries where there are any. A first entry that has become larger
+        than ``max_bytes`` is read as stored."""
+        rebuilt = self.for_consumer(offset)
+        if rebuilt is not self:
+            found = rebuilt.read(offset, max_bytes, max_offset)
+            if found is not None and rebuilt.holds_entry(found):
+                return found
+        return self.read(offset, max_bytes, max_offset)
+
+    def holds_entry(self, part: FileSlice) -> bool:
+        """Whether a slice of this segment has a whole entry, or nothing."""
+        if not part.size:
+            return True
+        header = self.header_at(part.position)
+        return header is not None and header[1] <= part.position + part.size
+
     def next_offset(self) -> tuple[int, int]:
         """(offset after the last whole entry, position after it), found from the last index
         entry. The position is below ``size`` if bytes follow that are not an entry."""
@@ -284,6 +322,7 @@ class LogSegment:
     def cut(self, position: int) -> None:
         """End the file at ``position``."""
         integrity.remove(self.path)
+        self.drop_rebuilt()
         file = self.file
         os.ftruncate(file.fd, position)
         file.sendable_until = min(file.sendable_until, position)
@@ -292,17 +331,24 @@ class LogSegment:
         self._last_set_from = -1
 
     def rename_deleted(self) -> list[str]:
-        """Give both files the suffix .deleted and close them; returns the new paths."""
+        """Give all files the suffix .deleted and close them; returns the new paths."""
         self.release()
         integrity.remove(self.path)
+        self.rebuilt = None
         renamed = []
-        for path in (self.path, self.index.path):
+        rebuilt = filter(os.path.exists, rebuilt_paths(self.path))
+        for path in (self.path, self.index.path, *rebuilt):
             try:
                 os.replace(path, path + DELETED_SUFFIX)
             except FileNotFoundError:
                 continue
             renamed.append(path + DELETED_SUFFIX)
         return renamed
+
+    def drop_rebuilt(self) -> None:
+        """Remove the rebuilt entries; slices in flight stay readable."""
+        self.rebuilt = None
+        remove_rebuilt(self.path)
 
     @property
     def is_open(self) -> bool:
@@ -318,3 +364,17 @@ class LogSegment:
         """Trim the index and close both files; slices in flight stay readable."""
         self.index.trim()
         self._file = None
+
+
+def rebuilt_paths(log_path: str) -> tuple[str, str]:
+    """The files of a segment's rebuilt entries: entries and index."""
+    stem = log_path[: -len(LOG_SUFFIX)]
+    return stem + REBUILT_SUFFIX, stem + REBUILT_INDEX_SUFFIX
+
+
+def remove_rebuilt(log_path: str) -> None:
+    """Remove the files of a segment's rebuilt entries, if there are any."""
+    for path in reversed(rebuilt_paths(log_path)):  # without an index the other is ignored
+        if os.path.exists(path):
+            with contextlib.suppress(FileNotFoundError):  # another thread has removed it
+                os.unlink(path)

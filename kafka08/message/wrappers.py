@@ -115,7 +115,7 @@ def is_right(found: Leaves, last: int) -> bool:
     return found.exact and numbered_from(found, last) is None
 
 
-def rebuilt_entry(entry: BytesLike, found: Leaves, last: int) -> bytes:
+def rebuilt_entry(entry: BytesLike, found: Leaves, last: int, level: int = FASTEST) -> bytes:
     """The wrapper ``entry`` with leaves ``found``, rebuilt with true offsets up to ``last``.
 
     Raises InvalidMessageError for a wrapper without messages.
@@ -129,7 +129,7 @@ def rebuilt_entry(entry: BytesLike, found: Leaves, last: int) -> bytes:
         number(table, first)
     span, _ = key_and_value(entry, 0, len(entry))
     key = None if span is None else bytes(entry[span[0] : span[1]])
-    return encode_entry(key, compress(codec, table, level=FASTEST), last, codec)
+    return encode_entry(key, compress(codec, table, level=level), last, codec)
 
 
 def number(table: bytearray, first: int) -> int:
@@ -159,6 +159,24 @@ def rebuild(entry: BytesLike, *, max_inflated: int = MAX_INFLATED) -> bytes:
     return rebuilt_entry(entry, _leaves_of(entry, max_inflated), OFFSET.unpack_from(entry)[0])
 
 
+def same_messages(entry: BytesLike, other: BytesLike) -> bool:
+    """Whether two entries hold the same messages, whatever offsets these have inside wrappers.
+
+    False for a damaged wrapper, unless the bytes are the same.
+    """
+    if entry == other:
+        return True
+    if not codec_of(entry) or codec_of(entry) != codec_of(other):
+        return False
+    try:
+        tables = [bytearray(_leaves_of(each, MAX_INFLATED).data) for each in (entry, other)]
+    except KafkaError:
+        return False
+    for table in tables:
+        number(table, 0)
+    return tables[0] == tables[1]
+
+
 def absolute_slice(
     data: bytes,
     *,
@@ -167,6 +185,7 @@ def absolute_slice(
     made: list[Rebuilt] | None = None,
     max_inflated: int = MAX_INFLATED,
     room: int | None = None,
+    level: int = FASTEST,
 ) -> bytes:
     """The bytes to send to a consumer for the stored bytes of a fetch; ``data`` if none change.
 
@@ -176,9 +195,9 @@ def absolute_slice(
     decoded is passed on unchanged. ``known`` may return the bytes for the wrapper at a position.
     Wrappers it does not know are added to ``made``, if any wrapper is rebuilt at all.
 
-    With a ``room`` all wrappers together inflate to at most that: all bytes from the first wrapper
-    that would exceed it are left out. Raises InflatesTooFarError if that is the first entry
-    (with a room of ``max_inflated`` or more it never is).
+    ``level`` is gzip's. With a ``room`` all wrappers together inflate to at most that: all bytes
+    from the first wrapper that would exceed it are left out. Raises InflatesTooFarError if that is
+    the first entry (with a room of ``max_inflated`` or more it never is).
     """
     if not holds_wrappers(data):
         return data
@@ -194,7 +213,7 @@ def absolute_slice(
             if rebuilt is None:
                 most = max_inflated if room is None else min(max_inflated, room)
                 try:
-                    rebuilt, inflated = _rebuilt_or_none(view[start:stop], most)
+                    rebuilt, inflated = _rebuilt_or_none(view[start:stop], most, level)
                 except InflatesTooFarError:
                     if most < max_inflated:
                         if not start:
@@ -262,7 +281,7 @@ def _whole_entries(data: bytes) -> Iterator[Entry]:
         return
 
 
-def _rebuilt_or_none(entry: memoryview, max_inflated: int) -> tuple[bytes | None, int]:
+def _rebuilt_or_none(entry: memoryview, max_inflated: int, level: int) -> tuple[bytes | None, int]:
     """The rebuilt entry, or None to send the stored one; and the number of bytes inflated.
 
     Raises InflatesTooFarError.
@@ -271,7 +290,7 @@ def _rebuilt_or_none(entry: memoryview, max_inflated: int) -> tuple[bytes | None
         found = _leaves_of(entry, max_inflated)
         last = OFFSET.unpack_from(entry)[0]
         if found.count and not is_right(found, last):
-            return rebuilt_entry(entry, found, last), found.inflated
+            return rebuilt_entry(entry, found, last, level), found.inflated
         return None, found.inflated
     except InflatesTooFarError:
         raise

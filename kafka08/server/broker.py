@@ -72,6 +72,7 @@ from kafka08.server.offset_manager import OffsetManager
 from kafka08.server.originals import FORMATS, Originals
 from kafka08.server.partition_retries import PartitionRetries
 from kafka08.server.rebuild import ConsumerView
+from kafka08.server.rebuild_tasks import RebuildTasks
 from kafka08.server.replica_manager import ReplicaManager
 from kafka08.server.roles import Roles
 from kafka08.server.topic_configs import TopicConfigManager
@@ -167,6 +168,7 @@ class KafkaServer:
         log_maintenance.start(scheduler)
         self._started("log tasks", log_maintenance.stop)
         self._start_cleaner(log_manager, replicas)
+        self._start_rebuilding(log_manager, replicas)
         self._started("fetchers", fetchers.stop)
         isr.start()
         self._started("isr maintenance", isr.stop)
@@ -239,6 +241,13 @@ class KafkaServer:
         )
         tasks.start()
         self._started("the log cleaner", tasks.stop)
+
+    def _start_rebuilding(self, log_manager: LogManager, replicas: ReplicaManager) -> None:
+        tasks = RebuildTasks(
+            self._runtime, log_manager.logs, replicas.led_until, self.config.log_rebuilt_sets_bytes
+        )
+        tasks.start()
+        self._started("rebuilding", tasks.stop)
 
     def _bind(self) -> Server:
         config = self.config

@@ -10,16 +10,19 @@ import os
 
 from kafka08.log import residency
 from kafka08.log.log import Log
+from kafka08.log.segment import LogSegment
 from kafka08.runtime import Runtime
 
 
-def read_in(runtime: Runtime, log: Log, offset: int, max_bytes: int) -> None:
+def read_in(
+    runtime: Runtime, log: Log, offset: int, max_bytes: int, *, for_consumer: bool = False
+) -> None:
     """Wait, on another thread, until ``log.read`` of that need not. Raises OSError.
 
     A log that is cut, compacted or deleted meanwhile is left as it is: its reader will see.
     """
     now = runtime.clock.millis()
-    segment = log.segment_of(offset)
+    segment = _read_from(log, offset, for_consumer)
     if segment is None:
         return
     try:
@@ -28,13 +31,18 @@ def read_in(runtime: Runtime, log: Log, offset: int, max_bytes: int) -> None:
             size = index.entries * 8
             runtime.blocking(residency.read_in_index, segment.path, index.path, size)
             index.read_in_ms = now
-            if log.segment_of(offset) is not segment:
+            if _read_from(log, offset, for_consumer) is not segment:
                 return
         part = residency.extent(segment, offset, max_bytes)
         if not residency.is_resident(part):
             runtime.blocking(residency.read_in, part)
     except FileNotFoundError:
         pass
+
+
+def _read_from(log: Log, offset: int, for_consumer: bool) -> LogSegment | None:
+    segment = log.segment_of(offset)
+    return segment.for_consumer(offset) if for_consumer and segment is not None else segment
 
 
 def stat_files(runtime: Runtime, log: Log) -> None:

@@ -97,6 +97,11 @@ class ReplicaManager:
         partition = self.partitions.get(topic_partition)
         return 0 if partition is None else partition.high_watermark
 
+    def led_until(self, topic_partition: TopicPartition) -> int:
+        """The high watermark of a partition led here; 0 for others."""
+        partition = self.partitions.get(topic_partition)
+        return partition.high_watermark if partition is not None and partition.is_leader else 0
+
     def writable(self, topic_partition: TopicPartition, acks: int) -> Partition:
         """The partition, unless ZooKeeper is away and a new leader might not have the write.
 
@@ -154,7 +159,7 @@ class ReplicaManager:
             raise
         log = partition.log
         if log is not None and not log.is_fresh(offset):
-            self.read_in(partition, log, offset, max_bytes)
+            self.read_in(partition, log, offset, max_bytes, for_consumer=replica_id < 0)
             partition = self.partition(topic_partition)
         try:
             data = partition.read(offset, max_bytes, replica_id)
@@ -166,13 +171,22 @@ class ReplicaManager:
             raise
         if replica_id >= 0:
             self._record_follower_position(partition, replica_id, offset)
-        older = data.base_offset < partition.any_log().segments[-1].base_offset
+        # what was rebuilt of the newest segment ends before the segment does
+        older = data.file is not partition.any_log().segments[-1].file
         return ReadResult(data, partition.high_watermark, older)
 
-    def read_in(self, partition: Partition, log: Log, offset: int, max_bytes: int) -> None:
+    def read_in(
+        self,
+        partition: Partition,
+        log: Log,
+        offset: int,
+        max_bytes: int,
+        *,
+        for_consumer: bool = False,
+    ) -> None:
         """Have another thread read what is not in the page cache of what a read would touch."""
         try:
-            cold_reads.read_in(self._runtime, log, offset, max_bytes)
+            cold_reads.read_in(self._runtime, log, offset, max_bytes, for_consumer=for_consumer)
         except OSError as error:
             raise self.disk_error(partition, error) from error
 

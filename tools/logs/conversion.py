@@ -27,7 +27,7 @@ from kafka08.log.directory import sync_directory
 from kafka08.log.index import ENTRY, ENTRY_SIZE
 from kafka08.log.log import Log
 from kafka08.log.recovery import SWAP_SUFFIX
-from kafka08.log.segment import INDEX_SUFFIX, LOG_SUFFIX
+from kafka08.log.segment import INDEX_SUFFIX, LOG_SUFFIX, remove_rebuilt
 from kafka08.message.compression import LZ4, compress
 from kafka08.message.entry import (
     OFFSET,
@@ -349,6 +349,7 @@ def commit(log_path: str) -> None:
     """Put what was made in the segment's place."""
     directory = os.path.dirname(log_path)
     integrity.remove(log_path)
+    remove_rebuilt(log_path)
     bases = _converted(directory)
     _rename_to_swap(directory, bases)
     for base in bases:

@@ -27,6 +27,7 @@ from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.directory import CLEANER_CHECKPOINT_FILE, LogDirectory
 from kafka08.log.index import OffsetIndex
 from kafka08.log.manager import LogManager
+from kafka08.log.segment import REBUILT_INDEX_SUFFIX, REBUILT_SUFFIX
 from kafka08.runtime import SystemClock
 from tools.logs import conversion, log_dirs
 from tools.logs.conversion import Done, Limits, NotWalkableError
@@ -71,6 +72,13 @@ class Converted(NamedTuple):
 
 
 Job = Callable[[], Generator[int, None, Converted]]
+
+_SIDE_SUFFIXES = (
+    integrity.SEAL_SUFFIX,
+    f"{integrity.SEAL_SUFFIX}.tmp",
+    REBUILT_SUFFIX,
+    REBUILT_INDEX_SUFFIX,
+)
 
 PARSER = OptionParser(
     "Rewrite compressed sets of a stopped broker's logs for a broker of release 0.8.2.2.",
@@ -196,9 +204,7 @@ def convert_partition(
     if not dry_run:
         conversion.settle(path)
     side_files = [
-        os.path.join(path, name)
-        for name in os.listdir(path)
-        if name.endswith((integrity.SEAL_SUFFIX, f"{integrity.SEAL_SUFFIX}.tmp"))
+        os.path.join(path, name) for name in os.listdir(path) if name.endswith(_SIDE_SUFFIXES)
     ]
     done, problems, indexes = [], [], 0
     for log in log_dirs.segment_paths(path):

@@ -28,6 +28,7 @@ from kafka08.log import integrity
 from kafka08.log.directory import sync_directory
 from kafka08.log.index import OffsetIndex
 from kafka08.log.integrity import Seal
+from kafka08.log.segment import remove_rebuilt
 from kafka08.message.entry import Entry, has_right_crc
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
@@ -199,6 +200,7 @@ def _swap_in(path: str, log_path: str, seal: Seal, sealed: Seal | None, limits: 
     directory, index = os.path.dirname(log_path), index_path(log_path)
     stat = os.stat(log_path)
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    remove_rebuilt(log_path)
     if seal != sealed:
         integrity.remove(log_path)
         _empty(index)

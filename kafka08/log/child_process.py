@@ -1,0 +1,70 @@
+"""Runs a module as a child process: a job on its standard input, lines from its output."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+_ROOT = str(Path(__file__).resolve().parents[2])
+# A killed process ends within milliseconds, unless it waits for a disk in the kernel.
+_KILL_SECONDS = 1.0
+
+
+class ChildProcess:
+    """Runs ``python -m module`` with ``job``, a line, as input, and these descriptors. Only
+    ``kill`` waits, for the end of the process. Raises OSError if it cannot be started."""
+
+    def __init__(self, module: str, job: bytes, descriptors: Sequence[int] = ()) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=descriptors,
+            cwd=_ROOT,
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._input, self._output = self._process.stdin, self._process.stdout
+        os.set_blocking(self._output.fileno(), False)
+        self._pending = b""
+        self._unsent = memoryview(job)
+        os.set_blocking(self._input.fileno(), False)
+        self._send()
+
+    def _send(self) -> None:
+        """Write as much of the job as the pipe accepts; a job may list many segments. The pipe
+        stays open: its end tells the child that this process has died."""
+        try:
+            while self._unsent:
+                sent = os.write(self._input.fileno(), self._unsent)
+                self._unsent = self._unsent[sent:]
+        except (BlockingIOError, BrokenPipeError):
+            return
+
+    def lines(self) -> list[bytes]:
+        """The lines of its output since the last call."""
+        self._send()
+        try:
+            while data := os.read(self._output.fileno(), 65536):
+                self._pending += data
+        except BlockingIOError:
+            pass
+        *lines, self._pending = self._pending.split(b"\n")
+        return lines
+
+    @property
+    def exit_status(self) -> int | None:
+        return self._process.poll()
+
+    def kill(self) -> None:
+        """End the process if it is still running, and release the pipes."""
+        self._process.kill()
+        try:
+            self._process.wait(_KILL_SECONDS)
+        except subprocess.TimeoutExpired:
+            pass  # it can only finish the kernel call that it waits in
+        if not self._output.closed:
+            self._output.close()
+            self._input.close()
