@@ -177,6 +177,31 @@ class InvalidProducerEpochError(KafkaError):
     java_class = "org.apache.kafka.common.errors.InvalidProducerEpochException"
 
 
+class UnsupportedForMessageFormatError(KafkaError):
+    code = 43
+    text = "The stored message format does not know what was asked for"
+
+
+class InvalidTimestampError(KafkaError):
+    code = 32
+    text = "The timestamp of a message is further from now than the topic allows"
+
+
+class UnsupportedCompressionTypeError(KafkaError):
+    code = 76
+    text = "This version of the request does not know the compression"
+
+
+class InvalidRecordError(InvalidMessageError):
+    """A message that its format or its topic does not allow. Requests of 0.8 are answered with
+    the code of InvalidMessageError."""
+
+    code = 87
+    retriable = False
+    text = "A message does not conform to its format or its topic"
+    java_class = "kafka.common.UnknownException"
+
+
 class ProtocolError(KafkaError):
     """The peer violated the protocol: its connection must be closed."""
 

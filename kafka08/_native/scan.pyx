@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""``walk``, ``fields``, ``columns`` and ``messages`` of ``message.scan`` as machine code.
+"""The functions over stretches of ``message.scan`` as machine code; scan.py describes them.
 
 No byte outside ``buffer`` is read: ``end`` and ``stop`` are checked against its length first.
 """
@@ -16,7 +16,7 @@ from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t, uint32
 from libc.string cimport memcpy, memset
 
 from kafka08.message.entry import (
-    ABOVE, BAD_CRC, CUT, DISORDER, END, KEYLESS, PAUSED, SHORT, TOO_LARGE, WRAPPER,
+    ABOVE, BAD_CRC, BAD_DELTA, CUT, DISORDER, END, KEYLESS, PAUSED, SHORT, TOO_LARGE, WRAPPER,
     Cells, Message, Walked, impossible_lengths,
 )
 
@@ -28,6 +28,10 @@ cdef extern from "Python.h":
 cdef extern from "crc32.h" nogil:
     void crc32_setup()
     uint32_t crc32_of(const uint8_t *, size_t)
+
+cdef extern from "crc32c.h" nogil:
+    void crc32c_setup()
+    uint32_t crc32c_of(const uint8_t *, size_t)
 
 cdef extern from *:
     """
@@ -43,6 +47,7 @@ cdef extern from *:
     uint32_t from_big_32(uint32_t) nogil
 
 crc32_setup()
+crc32c_setup()
 
 cdef enum:
     SIZE_AT = 8
@@ -56,6 +61,18 @@ cdef enum:
     CODEC_MASK = 7
     FIELDS = 5  # numbers a row
     LITTLE = 1048576
+    TIMED = 1
+    BATCH = 2
+    TIMESTAMP_AT = 18
+    TIMED_KEY_LENGTH_AT = 26
+    MIN_TIMED_SIZE = 22
+    BATCH_CRC_AT = 17
+    BATCH_ATTRIBUTES_AT = 21
+    BATCH_CODEC_AT = 22
+    LAST_DELTA_AT = 23
+    LAST_OFFSET_BYTES = 27
+    MAX_TIMESTAMP_AT = 35
+    MIN_BATCH_SIZE = 49
 
 cdef int at_end = END
 cdef int at_cut = CUT
@@ -67,6 +84,7 @@ cdef int at_disorder = DISORDER
 cdef int at_above = ABOVE
 cdef int at_pause = PAUSED
 cdef int at_keyless = KEYLESS
+cdef int at_bad_delta = BAD_DELTA
 cdef object new = tuple.__new__
 cdef type message_type = Message
 cdef object numbers = array("q")
@@ -93,15 +111,39 @@ cdef struct Walk:
     const uint8_t *data
     int64_t position, end, reach, number, max_size, last, up_to, until
     bint stamps, check_crc, rising, whole, wrappers, keyed
+    int format
     # what was found
     int64_t count, first, newest
-    int codec, ended
+    int codec, ended, highest
+
+
+cdef int64_t last_offset(Walk *w, int64_t offset) noexcept nogil:
+    """The last offset of the batch at w.position, which begins with ``offset``; -1 if the walk
+    ends here."""
+    cdef int32_t delta
+    if w.end - w.position < LAST_OFFSET_BYTES:
+        w.ended = at_cut
+        return -1
+    delta = int32_at(w.data + w.position + LAST_DELTA_AT)
+    if delta < 0 or offset > INT64_MAX - delta:
+        w.ended = at_bad_delta
+        return -1
+    if offset + delta > w.up_to:
+        w.ended = at_above
+        return -1
+    w.ended = at_end
+    return offset + delta
+
+
+cdef bint batch_crc_is_wrong(const uint8_t *at, int32_t size) noexcept nogil:
+    return crc32c_of(at + BATCH_ATTRIBUTES_AT, size - 9) != <uint32_t>int32_at(at + BATCH_CRC_AT)
 
 
 cdef void advance(Walk *w) noexcept nogil:
-    cdef int64_t offset, stop, stamped
+    cdef int64_t offset, above, stop, stamped
     cdef int32_t size
-    cdef int codec
+    cdef int codec, magic
+    cdef bint wrong
     cdef const uint8_t *at
     while True:
         if w.end - w.position < LOG_OVERHEAD:
@@ -120,37 +162,61 @@ cdef void advance(Walk *w) noexcept nogil:
             w.ended = at_short
             return
         stop = w.position + LOG_OVERHEAD + size
-        if stop > w.reach:
+        if stop > w.reach or w.position + MAGIC_AT >= w.end:
             w.ended = at_cut
             return
         if size > w.max_size:
             w.ended = at_large
             return
-        if w.check_crc and crc32_of(at + MAGIC_AT, size - 4) != <uint32_t>int32_at(at + CRC_AT):
-            w.ended = at_bad_crc
-            return
+        magic = at[MAGIC_AT]
+        above = offset
+        if magic:
+            if magic == BATCH:
+                if size < MIN_BATCH_SIZE:
+                    w.ended = at_short
+                    return
+                above = last_offset(w, offset)
+                if w.ended != at_end:
+                    return
+            elif magic != TIMED:
+                magic = 0
+            elif size < MIN_TIMED_SIZE:
+                w.ended = at_short
+                return
+        if w.check_crc:
+            if magic == BATCH:
+                wrong = batch_crc_is_wrong(at, size)
+            else:
+                wrong = crc32_of(at + MAGIC_AT, size - 4) != <uint32_t>int32_at(at + CRC_AT)
+            if wrong:
+                w.ended = at_bad_crc
+                return
         if w.rising:
             if offset <= w.last:
                 w.ended = at_disorder
                 return
-            w.last = offset
+            w.last = above
         if w.whole:
-            codec = at[ATTRIBUTES_AT] & CODEC_MASK
+            codec = at[BATCH_CODEC_AT if magic == BATCH else ATTRIBUTES_AT] & CODEC_MASK
+            if (codec or magic != w.format) and not w.wrappers:
+                w.ended = at_wrapper
+                return
             if codec:
-                if not w.wrappers:
-                    w.ended = at_wrapper
-                    return
                 w.codec = codec
-            elif w.keyed and int32_at(at + KEY_LENGTH_AT) < 0:
+            elif w.keyed and magic != BATCH and int32_at(
+                at + (TIMED_KEY_LENGTH_AT if magic else KEY_LENGTH_AT)
+            ) < 0:
                 w.ended = at_keyless
                 return
         if w.stamps:
-            offset = w.number + w.count
+            offset = above = w.number + w.count
             stamped = from_big_64(offset)
             memcpy(<void *>at, &stamped, 8)
         if not w.count:
             w.first = offset
-        w.newest = offset
+        w.newest = above
+        if magic > w.highest:
+            w.highest = magic
         w.count += 1
         w.position = stop
 
@@ -169,6 +235,7 @@ def walk(
     bint wrappers=False,
     bint keyed=False,
     reach=None,
+    int magic=0,
 ):
     cdef Py_buffer view
     cdef Walk w
@@ -180,6 +247,7 @@ def walk(
     # Bytes beyond the buffer are not read.
     w.check_crc, w.wrappers, w.keyed = check_crc and w.whole, wrappers, keyed
     w.count, w.first, w.newest, w.codec = 0, -1, -1, 0
+    w.format, w.highest = magic, 0
     PyObject_GetBuffer(buffer, &view, PyBUF_WRITABLE if w.stamps else PyBUF_SIMPLE)
     if position < 0 or end > view.len:
         PyBuffer_Release(&view)
@@ -192,7 +260,34 @@ def walk(
         with nogil:
             advance(&w)
     PyBuffer_Release(&view)
-    return new(Walked, (w.position, w.count, w.first, w.newest, w.codec, w.ended))
+    return new(Walked, (w.position, w.count, w.first, w.newest, w.codec, w.ended, w.highest))
+
+
+def newest_time(buffer, int64_t position, int64_t stop):
+    cdef Py_buffer view
+    cdef const uint8_t *at
+    cdef int64_t newest = -1, found = -1, time
+    cdef int32_t size
+    PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+    if position < 0 or stop > view.len:
+        PyBuffer_Release(&view)
+        raise IndexError(f"{position} to {stop} of {view.len} bytes")
+    while stop - position > MAGIC_AT:
+        at = <const uint8_t *>view.buf + position
+        if at[MAGIC_AT] == BATCH or at[MAGIC_AT] == TIMED:
+            if stop - position < MAX_TIMESTAMP_AT + 8 and (
+                at[MAGIC_AT] == BATCH or stop - position < TIMESTAMP_AT + 8
+            ):
+                break
+            time = int64_at(at + (MAX_TIMESTAMP_AT if at[MAGIC_AT] == BATCH else TIMESTAMP_AT))
+            if time > newest:
+                newest, found = time, int64_at(at)
+                if at[MAGIC_AT] == BATCH:
+                    found += int32_at(at + LAST_DELTA_AT)
+        size = int32_at(at + SIZE_AT)
+        position += LOG_OVERHEAD + (size if size > 0 else 0)
+    PyBuffer_Release(&view)
+    return newest, found
 
 
 def fields(buffer, int64_t position, int64_t stop, number=None):

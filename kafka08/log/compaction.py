@@ -27,15 +27,19 @@ from kafka08.log.key_map import KeyMap, leaves_of, refuse, wrapper_leaves
 from kafka08.log.throttler import Throttler
 from kafka08.message.compression import compress
 from kafka08.message.entry import (
+    BATCH,
     OFFSET,
     PAUSED,
+    TIMED,
     WRAPPER,
     Walked,
     codec_of,
     encode_entry,
     key_and_value,
+    magic_of,
     offset_and_stop,
 )
+from kafka08.message.retained import retained
 from kafka08.message.scan import walk
 
 CLEANED_SUFFIX = ".cleaned"
@@ -361,7 +365,7 @@ class Writer:
         if self.size - self._indexed > self._job.index_interval_bytes:
             self._indexed = self.size
             self._add_index_entry(self._last_kept + 1, self.size)
-        self._last_kept = offset if instead is None else OFFSET.unpack_from(instead)[0]
+        self._last_kept = offset if instead is None else offset_and_stop(instead, 0)[0]
         self._write(view[position:stop] if instead is None else instead)
         return stop
 
@@ -373,14 +377,16 @@ class Writer:
 
     def _wrapper(self, data: bytes, position: int, stop: int, offset: int) -> bytes | None:
         """The bytes to write instead of a wrapper: empty, a smaller one, or None to keep it."""
+        if magic_of(data, position) in (TIMED, BATCH):
+            return self._limited(retained(data[position:stop], self._goes), stop - position)
         found = wrapper_leaves(data, position, stop)
-        is_superseded, tombstones_below = self._key_map.is_superseded, self.tombstones_below
+        goes = self._goes
         table = bytearray()
         kept = 0
         last = -1
         stored_true = found.exact
         for start, end, at, key, is_null in leaves_of(found, offset):
-            if key is not None and (is_superseded(key, at) or (is_null and at < tombstones_below)):
+            if key is not None and goes(key, at, is_null):
                 continue
             here = len(table)
             table += found.data[start:end]
@@ -396,9 +402,19 @@ class Writer:
         key = None if span is None else data[span[0] : span[1]]
         codec = codec_of(data, position)
         instead = encode_entry(key, compress(codec, table), last, codec)
-        # A message larger than the limit would block consumers; superseded ones are harmless.
-        limit = max(stop - position, self._job.max_message_bytes)
-        return instead if len(instead) <= limit else None
+        return self._limited(instead, stop - position)
+
+    def _goes(self, key: bytes, offset: int, is_null: bool) -> bool:
+        """Whether compaction removes a message."""
+        if self._key_map.is_superseded(key, offset):
+            return True
+        return is_null and offset < self.tombstones_below
+
+    def _limited(self, instead: bytes | None, size: int) -> bytes | None:
+        """``instead`` of an entry with ``size`` bytes, or None. A message larger than the limit
+        would block consumers; superseded ones are harmless."""
+        limit = max(size, self._job.max_message_bytes)
+        return instead if instead is None or len(instead) <= limit else None
 
     def _write(self, data: bytes | memoryview) -> None:
         if self.size + len(data) > MAX_SEGMENT_BYTES:

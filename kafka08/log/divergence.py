@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kafka08.errors import KafkaError
-from kafka08.message.entry import Entry
+from kafka08.message.entry import BATCH, Entry
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
 
@@ -37,7 +37,10 @@ def compare(local: bytes, leader: memoryview, offset: int, *, compacted: bool) -
         if mine.offset == its.offset:
             ours_bytes, theirs_bytes = _bytes_of(local, mine), _bytes_of(leader, its)
             if ours_bytes != theirs_bytes and not (
-                compacted and mine.codec and its.codec and _same_messages(ours_bytes, theirs_bytes)
+                compacted
+                and _holds_several(mine)
+                and _holds_several(its)
+                and _same_messages(ours_bytes, theirs_bytes)
             ):
                 return Agreement(verified, True)
             verified = mine.offset + 1
@@ -55,6 +58,11 @@ def compare(local: bytes, leader: memoryview, offset: int, *, compacted: bool) -
 
 def _bytes_of(buffer: bytes | memoryview, entry: Entry) -> bytes:
     return bytes(buffer[entry.position : entry.position + entry.size_total])
+
+
+def _holds_several(entry: Entry) -> bool:
+    """Whether there may be several messages in the entry, some of which compaction removes."""
+    return entry.codec > 0 or entry.magic == BATCH
 
 
 def _same_messages(mine: bytes, its: bytes) -> bool:

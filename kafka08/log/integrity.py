@@ -21,6 +21,7 @@ from crc32c import crc32c
 
 from kafka08.message.entry import (
     BAD_CRC,
+    BAD_DELTA,
     CUT,
     DISORDER,
     END,
@@ -166,6 +167,7 @@ def find_damage(log_path: str) -> Damage | None:
         DISORDER: f"offset {offset} does not rise",
         CUT: f"size {size} goes past the end",
         BAD_CRC: "wrong crc",
+        BAD_DELTA: "the last offset of a batch is impossible",
     }
     damaged = offset if walked.ended in (CUT, BAD_CRC) else last + 1
     return Damage(walked.stop, damaged, reasons[walked.ended])

@@ -15,6 +15,7 @@ from kafka08.log.offset_map import ENTRY_BYTES, OffsetMap
 from kafka08.message.entry import (
     ABOVE,
     BAD_CRC,
+    BAD_DELTA,
     CUT,
     DISORDER,
     END,
@@ -28,8 +29,9 @@ from kafka08.message.entry import (
     codec_of,
     offset_and_stop,
 )
+from kafka08.message.leaves import Leaves, leaves
 from kafka08.message.scan import iter_fields, walk
-from kafka08.message.wrappers import Leaves, leaves, numbered_from
+from kafka08.message.wrappers import numbered_from
 
 _STRETCH = 64 * 1024  # bytes of messages processed at a time
 
@@ -120,6 +122,8 @@ def wrapper_leaves(data: BytesLike, position: int, stop: int) -> Leaves:
 def leaves_of(found: Leaves, wrapper_offset: int) -> Iterator[Leaf]:
     """The messages of a wrapper, with their true offsets."""
     data = found.data
+    if not data:
+        return
     rows = list(iter_fields(data, 0, len(data), numbered_from(found, wrapper_offset)))
     ends = [row[1] - KEY_AT for row in rows[1:]] + [len(data)]
     for (offset, start, key_end, _, value_end), end in zip(rows, ends, strict=True):
@@ -139,6 +143,7 @@ def refuse(data: bytes, walked: Walked, last: int) -> None:
         {
             SHORT: f"The entry at offset {offset} has the impossible size {size}",
             BAD_CRC: f"The entry at offset {offset} fails its crc",
+            BAD_DELTA: f"The batch at offset {offset} has an impossible last offset",
             DISORDER: f"Offset {offset} follows {last}: offsets must rise",
         }[walked.ended]
     )

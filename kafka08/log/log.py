@@ -37,6 +37,7 @@ from kafka08.log.segment import FileSlice, LogSegment
 from kafka08.log.segment_files import SegmentFiles
 from kafka08.log.tail_readers import TailReaders
 from kafka08.message import sets
+from kafka08.message.compression import LZ4
 from kafka08.message.sets import Opened
 from kafka08.message.wrappers import Rebuilt
 
@@ -217,14 +218,16 @@ class Log:
             _, info, data, _, wrappers, _ = moved(numbered, leo)
             # whether consumers may be sent what is stored
             right = not info.codec or config.compressed_sets == "normalised"
+            modern = info.magic > 0 or (right and info.codec != LZ4)
         else:
             info = sets.check_follower_set(buffer, config.max_message_bytes)
             data = buffer[: info.valid_bytes]
-            right = not info.codec
+            right = modern = not info.codec
             if info.entries and info.first_offset < leo:
                 self._out_of_order(info.first_offset, leo)
         if not info.entries or not data:
             return NOTHING_APPENDED
+        right = right and not info.magic
         if len(data) > config.segment_bytes:
             raise MessageSetSizeTooLargeError(
                 f"Message set size is {len(data)} bytes which exceeds the maximum configured "
@@ -235,7 +238,7 @@ class Log:
         active = self.files.active
         position = active.size
         try:
-            active.append(leo, data, config.index_interval_bytes, right=right)
+            active.append(leo, data, config.index_interval_bytes, right=right, modern=modern)
         except OSError:
             with self._lock:  # the part of the set that was written has been cut again
                 self._first_cut = min(active.base_offset, self._first_cut)

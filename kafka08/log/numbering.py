@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 from kafka08.common import TopicPartition
 from kafka08.config import LogConfig
-from kafka08.errors import InvalidMessageError, KafkaError
+from kafka08.errors import InvalidRecordError, KafkaError
 from kafka08.message import sets, wrappers
 from kafka08.message.sets import Opened
+from kafka08.message.timed_sets import ANY_TIME, Rules
 from kafka08.message.wrappers import Rebuilt
 
 
@@ -37,28 +38,31 @@ def number(
     *,
     opened: Opened | None = None,
     rebuild: bool = True,
+    rules: Rules = ANY_TIME,
 ) -> Numbered:
     """Check a produced set and number it from ``base``, in ``buffer``.
 
     ``opened`` bounds the inflated size of all its wrappers together. Without ``rebuild`` no
-    wrappers are rebuilt for consumers.
+    wrappers are rebuilt for consumers. ``rules`` are those of ``timed_sets``, but for keys.
 
     Raises MessageSizeTooLargeError, InvalidMessageError (also for a message without a key in a
-    compacted topic) and UnknownError (undecodable wrapper).
+    compacted topic), InvalidTimestampError and UnknownError (undecodable wrapper).
     """
     normalised = config.compressed_sets == "normalised"
     rebuilt: list[Rebuilt] | None = None
     if rebuild and not normalised and sets.begins_compressed(buffer):
         rebuilt = []
     limit = config.max_message_bytes
-    found = sets.assign_offsets(buffer, base, limit, opened=opened, rebuilt=rebuilt)
+    if config.compact:
+        rules = rules._replace(keyed=True)
+    found = sets.assign_offsets(buffer, base, limit, opened=opened, rebuilt=rebuilt, rules=rules)
     data = buffer[: found.valid_bytes]
     if config.compact and sets.holds_null_key(data):
-        raise InvalidMessageError(
+        raise InvalidRecordError(
             f"{topic_partition} is compacted and takes no message without a key"
         )
     movable = opened is not None or not found.codec
-    if found.codec and normalised:
+    if found.codec and normalised and not found.magic:
         movable = False
         found = found._replace(first_offset=found.last_offset - found.count + 1)
         data = _normalise(data, found.first_offset, limit)

@@ -34,15 +34,17 @@ class SegmentFile:
 
     Slices waiting in a socket's queue keep the file readable after its segment is deleted.
     ``serial`` identifies these bytes among all files ever opened: appends keep it, a cut changes
-    it. Below ``sendable_until`` the bytes can be sent to consumers as they are: plain entries, or
-    wrappers with true offsets inside. Readers that check more may raise it.
+    it. Below ``sendable_until`` the bytes can be sent to all consumers as they are: plain entries
+    of format 0, or wrappers with true offsets inside. Below ``modern_until`` they can be sent to
+    consumers that read all formats. Readers that check more may raise both.
     """
 
-    __slots__ = ("fd", "sendable_until", "serial")
+    __slots__ = ("fd", "modern_until", "sendable_until", "serial")
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
         self.sendable_until = 0
+        self.modern_until = 0
         self.serial = next(_serials)
 
     @classmethod
@@ -77,6 +79,11 @@ class FileSlice:
 
     def __len__(self) -> int:
         return self.size
+
+    @property
+    def end(self) -> int:
+        """The position after the last byte."""
+        return self.position + self.size
 
     def fileno(self) -> int:
         return self.file.fd
@@ -153,13 +160,20 @@ class LogSegment:
     # Write
 
     def append(
-        self, first_offset: int, data: memoryview, index_interval_bytes: int, *, right: bool = False
+        self,
+        first_offset: int,
+        data: memoryview,
+        index_interval_bytes: int,
+        *,
+        right: bool = False,
+        modern: bool = False,
     ) -> None:
         """Write a checked set whose first message has ``first_offset``, and maybe index it.
 
         An index entry for the set is added if more than ``index_interval_bytes`` were appended
         since the last one. It is written after the set, so that on a full disk the index is
-        sparser but valid. ``right``: consumers may be sent the set as it is.
+        sparser but valid. ``right``: consumers may be sent the set as it is; ``modern``: those that
+        read all formats may be.
         Raises OSError if the write fails; then no part of the set is left.
         """
         position = self.size
@@ -175,6 +189,8 @@ class LogSegment:
         file = self.file
         if right and file.sendable_until == position:
             file.sendable_until = self.size
+        if modern and file.modern_until == position:
+            file.modern_until = self.size
         self.bytes_since_index_entry += len(data)
         self._last_set_from, self._last_set_at = first_offset, position
 
@@ -326,6 +342,7 @@ class LogSegment:
         file = self.file
         os.ftruncate(file.fd, position)
         file.sendable_until = min(file.sendable_until, position)
+        file.modern_until = min(file.modern_until, position)
         file.renew()
         self.size = position
         self._last_set_from = -1

@@ -1,12 +1,14 @@
-"""The three codecs of magic 0, as functions on bytes, with a bound on the inflated size.
+"""The codecs of message sets, as functions on bytes, with a bound on the inflated size.
 
 gzip: an ordinary stream. Concatenated members are read; as in java.util.zip, bytes after the last
 member that do not look like another one are ignored.
 snappy: written in the framing of xerial's snappy-java with 32 KiB blocks; read with that framing
 (any block size) or as one raw block.
 lz4: the standard frame, except that the header checksum of 0.8.2.2 also covers the magic number.
-That checksum is always written. On input the standard one is also accepted, and so are frame
-options that 0.8.2.2 refuses (linked blocks, content size and checksum).
+That checksum is written in format 0, the standard one in later formats. On input both are accepted,
+and so are frame options that 0.8.2.2 refuses (linked blocks, content size and checksum).
+zstd: standard frames, in format 2 only. Of a frame that ends early the beginning is returned: its
+records do not add up then.
 Mirrors kafka.message.CompressionFactory. Does not know messages.
 """
 
@@ -18,7 +20,7 @@ import zlib
 from typing import Any
 
 from kafka08.errors import KafkaError, MessageSizeTooLargeError, UnknownError
-from kafka08.message.entry import BytesLike
+from kafka08.message.entry import BATCH, BytesLike
 
 # Inflating is on the broker's produce path: isal takes a third of zlib's time. On platforms without
 # a wheel of isal, zlib is used instead, with level 1 as its fastest.
@@ -41,13 +43,14 @@ def _library(name: str) -> Any:
         return None
 
 
-snappy, lz4_frame, xxhash = map(_library, ("snappy", "lz4.frame", "xxhash"))
+snappy, lz4_frame, xxhash, zstandard = map(_library, ("snappy", "lz4.frame", "xxhash", "zstandard"))
 
 NONE = 0
 GZIP = 1
 SNAPPY = 2
 LZ4 = 3
-NAMES = {NONE: "none", GZIP: "gzip", SNAPPY: "snappy", LZ4: "lz4"}
+ZSTD = 4  # in format 2 only
+NAMES = {NONE: "none", GZIP: "gzip", SNAPPY: "snappy", LZ4: "lz4", ZSTD: "zstd"}
 
 # The default limit of a wrapper's inflated size.
 MAX_INFLATED = 64 * 1024 * 1024
@@ -68,6 +71,8 @@ _LZ4_MAGIC = b"\x04\x22\x4d\x18"
 _LZ4_DESCRIPTOR = b"\x60\x40"  # version 01 and independent blocks; blocks of at most 64 KiB
 _LZ4_CONTENT_SIZE = 0x08
 _LZ4_DICTIONARY = 0x01
+_ZSTD_PIECE = 1 << 20
+_ZSTD_WINDOW = 1 << 27  # the most that decoders accept by default
 # The most bytes that one byte of input can inflate to; larger claims are rejected unallocated.
 _SNAPPY_RATIO = 22
 _LZ4_RATIO = 256
@@ -77,10 +82,14 @@ class CodecMissingError(KafkaError):
     """The library of a codec is not installed here."""
 
 
-_PACKAGES = {GZIP: "isal", SNAPPY: "python-snappy", LZ4: "lz4 and xxhash"}
+_PACKAGES = {GZIP: "isal", SNAPPY: "python-snappy", LZ4: "lz4 and xxhash", ZSTD: "zstandard"}
 _MISSING = {
     codec: _PACKAGES[codec]
-    for codec, libraries in ((SNAPPY, (snappy,)), (LZ4, (lz4_frame, xxhash)))
+    for codec, libraries in (
+        (SNAPPY, (snappy,)),
+        (LZ4, (lz4_frame, xxhash)),
+        (ZSTD, (zstandard,)),
+    )
     if None in libraries
 }
 _SAMPLE = bytes(range(64)) * 16
@@ -97,9 +106,9 @@ def _check_installed(codec: int) -> None:
 def check_codecs() -> None:
     """Test each codec with a value. Raises CodecMissingError if a library is not installed or does
     not work, such as one for another Python, or another module of the same name."""
-    for codec in (GZIP, SNAPPY, LZ4):
+    for codec in (GZIP, SNAPPY, LZ4, ZSTD):
         try:
-            sound = decompress(codec, compress(codec, _SAMPLE)) == _SAMPLE
+            sound = decompress(codec, compress(codec, _SAMPLE, magic=BATCH)) == _SAMPLE
         except CodecMissingError:
             raise
         except Exception as error:  # a wrong module may raise any exception
@@ -109,7 +118,7 @@ def check_codecs() -> None:
 
 
 def _unfit(codec: int, reason: str) -> str:
-    library = {GZIP: fast_zlib, SNAPPY: snappy, LZ4: lz4_frame}[codec]
+    library = {GZIP: fast_zlib, SNAPPY: snappy, LZ4: lz4_frame, ZSTD: zstandard}[codec]
     place = getattr(library, "__file__", library.__name__)
     return (
         f"{NAMES[codec]} does not work with the Python package {_PACKAGES[codec]} that is "
@@ -127,11 +136,10 @@ class CorruptCompressionError(KafkaError):
     text = "A compressed message set cannot be decoded"
 
 
-def compress(codec: int, data: BytesLike, *, level: int = 6) -> bytes:
-    """``data`` compressed in the form 0.8.2.2 writes; ``level`` is gzip's: 6 for size, 1 or 3
-    for speed.
+def compress(codec: int, data: BytesLike, *, level: int = 6, magic: int = 0) -> bytes:
+    """``data`` compressed as for a message of format ``magic``: in the form 0.8.2.2 writes for 0.
 
-    Raises UnknownError, CodecMissingError.
+    ``level`` is gzip's: 6 for size, 1 or 3 for speed. Raises UnknownError, CodecMissingError.
     """
     if _MISSING:
         _check_installed(codec)
@@ -144,7 +152,10 @@ def compress(codec: int, data: BytesLike, *, level: int = 6) -> bytes:
     if codec == SNAPPY:
         return _compress_snappy(data)
     if codec == LZ4:
-        return _compress_lz4(data)
+        return _compress_lz4(data, magic)
+    if codec == ZSTD and magic == BATCH:
+        packed: bytes = zstandard.ZstdCompressor().compress(data)
+        return packed
     raise UnknownError(f"Unknown compression codec {codec}")
 
 
@@ -162,6 +173,8 @@ def decompress(codec: int, data: BytesLike, max_bytes: int = MAX_INFLATED) -> by
         return _decompress_snappy(data, max_bytes)
     if codec == LZ4:
         return _decompress_lz4(data, max_bytes)
+    if codec == ZSTD:
+        return _decompress_zstd(data, max_bytes)
     raise UnknownError(f"Unknown compression codec {codec}")
 
 
@@ -265,7 +278,7 @@ def _historical_checksum(header: BytesLike) -> int:
 _LZ4_HEADER = _LZ4_MAGIC + _LZ4_DESCRIPTOR + b"\x1a"
 
 
-def _compress_lz4(data: BytesLike) -> bytes:
+def _compress_lz4(data: BytesLike, magic: int) -> bytes:
     frame: bytes = lz4_frame.compress(
         data,
         block_size=lz4_frame.BLOCKSIZE_MAX64KB,
@@ -276,7 +289,7 @@ def _compress_lz4(data: BytesLike) -> bytes:
     )
     if frame[:6] != _LZ4_HEADER[:6]:  # pragma: no cover
         raise CorruptCompressionError("The lz4 library wrote a frame with another descriptor")
-    return _LZ4_HEADER + frame[len(_LZ4_HEADER) :]
+    return frame if magic else _LZ4_HEADER + frame[len(_LZ4_HEADER) :]
 
 
 def _decompress_lz4(data: BytesLike, max_bytes: int) -> bytes:
@@ -307,3 +320,20 @@ def _standard_lz4_header(start: bytes) -> bytes:
     if start[end] not in (standard, _historical_checksum(start[:end])):
         raise CorruptCompressionError("The checksum of the lz4 header is wrong")
     return start[:end] + bytes((standard,))
+
+
+def _decompress_zstd(data: BytesLike, max_bytes: int) -> bytes:
+    try:
+        with zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).stream_reader(
+            data, read_across_frames=True
+        ) as reader:
+            parts, room = [], max_bytes
+            # one byte over the bound distinguishes a bomb from a stream that just fits
+            while part := reader.read(min(room + 1, _ZSTD_PIECE)):
+                parts.append(part)
+                room -= len(part)
+                if room < 0:
+                    raise _too_large(max_bytes)
+    except zstandard.ZstdError as error:
+        raise CorruptCompressionError(f"Bad zstd data: {error}") from error
+    return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -1,9 +1,13 @@
 """A log entry: the positions of its fields, functions to write one, and the value readers get.
 
-An entry of magic 0 is a message with its log header: ``offset i64 | size i32 | crc u32 |
-magic i8 | attributes i8 | key length i32, key | value length i32, value``. The length -1 means
-null. ``size`` counts from the crc on; the crc (zlib's CRC-32) covers everything from magic to the
-end. The magic byte is at the same place in all later formats too. Mirrors kafka.message.Message.
+Every entry begins with ``offset i64 | size i32``, and has its format, the magic, at byte 16. In
+formats 0 and 1 it is a message: ``crc u32 | magic i8 | attributes i8 | timestamp i64 (format 1
+only) | key length i32, key | value length i32, value``. The length -1 means null. ``size`` counts
+from the crc on; the crc (zlib's CRC-32) covers everything from magic to the end. In format 2 the
+entry is a record batch (``batch.py``). Other magics are read as 0, as 0.8.2.2 does.
+
+The offset of an entry is that of its last message: of a wrapper the stored one, of a batch the
+stored one (that of its first record) plus its last offset delta. Mirrors kafka.message.Message.
 Does not know sets.
 """
 
@@ -13,7 +17,14 @@ from struct import Struct
 from typing import NamedTuple, TypeAlias
 
 from kafka08.errors import InvalidMessageError
-from kafka08.message.crc import crc32
+from kafka08.message.batch import (
+    BATCH_ATTRIBUTES_AT,
+    BATCH_CODEC_AT,
+    BATCH_CRC_AT,
+    LAST_DELTA_AT,
+    LOG_APPEND_TIME,
+)
+from kafka08.message.crc import crc32, crc32c
 
 BytesLike: TypeAlias = "bytes | bytearray | memoryview"
 
@@ -24,9 +35,14 @@ MAGIC_AT = 16
 ATTRIBUTES_AT = 17
 KEY_LENGTH_AT = 18
 KEY_AT = 22
+# Positions within an entry of format 1.
+TIMESTAMP_AT = 18
+TIMED_KEY_LENGTH_AT = 26
+TIMED_KEY_AT = 30
 
 LOG_OVERHEAD = 12  # offset and size: not counted by size
 MIN_MESSAGE_SIZE = 14  # crc, magic, attributes and two lengths
+MIN_TIMED_SIZE = MIN_MESSAGE_SIZE + 8  # of format 1
 MIN_ENTRY = LOG_OVERHEAD + MIN_MESSAGE_SIZE
 CODEC_MASK = 0x07
 
@@ -37,17 +53,23 @@ SIZE = Struct(">i")
 OFFSET_AND_SIZE = Struct(">qi")
 _CRC = Struct(">I")
 
+TIMED = 1  # the magic of format 1
+BATCH = 2  # the magic of format 2
+# So many bytes of an entry tell its last offset, whatever its format.
+LAST_OFFSET_BYTES = LAST_DELTA_AT + 4
+
 # Why a walk over entries stops (``Walked.ended``).
 END = 0  # nothing is left
 CUT = 1  # an entry begins and is not whole
 SHORT = 2  # an entry claims to be shorter than a message can be
 TOO_LARGE = 3  # an entry is above max_size
 BAD_CRC = 4
-WRAPPER = 5  # an entry is compressed; its size and crc were checked
+WRAPPER = 5  # an entry is compressed or of another format; its size and crc were checked
 DISORDER = 6  # an offset does not rise
 ABOVE = 7  # an offset is above up_to
 PAUSED = 8  # position reached until
 KEYLESS = 9  # a plain message does not have a key
+BAD_DELTA = 10  # the last offset of a batch is impossible
 
 
 class Message(NamedTuple):
@@ -74,6 +96,7 @@ class Entry(NamedTuple):
     size_total: int
     codec: int
     crc: int
+    magic: int
 
     @property
     def stop(self) -> int:
@@ -83,8 +106,9 @@ class Entry(NamedTuple):
 class Walked(NamedTuple):
     """The result of a walk: it passed ``count`` entries and ended at the position ``stop``.
 
-    ``first`` and ``last`` are their offsets after numbering (-1 without entries). ``codec`` is the
-    last one seen other than 0. ``ended`` gives the reason why the walk stopped.
+    ``first`` and ``last`` are the first and the last offset in them after numbering (-1 without
+    entries); of a wrapper only the last one is known. ``codec`` is the last one seen other than 0.
+    ``ended`` gives the reason why the walk stopped. ``magic`` is the highest format seen.
     """
 
     stop: int
@@ -93,6 +117,7 @@ class Walked(NamedTuple):
     last: int
     codec: int
     ended: int
+    magic: int = 0
 
 
 class Cells(NamedTuple):
@@ -108,11 +133,23 @@ class Cells(NamedTuple):
     valid: bytes | None
 
 
-def encode_entry(key: bytes | None, value: bytes | None, offset: int = 0, codec: int = 0) -> bytes:
-    """The bytes of one entry with magic 0; its attributes contain only ``codec``."""
+def encode_entry(
+    key: bytes | None,
+    value: bytes | None,
+    offset: int = 0,
+    codec: int = 0,
+    *,
+    timestamp: int | None = None,
+    stamped: bool = False,
+) -> bytes:
+    """The bytes of one entry of format 0, or with a ``timestamp`` of format 1; ``stamped``: it is
+    the broker's. The attributes contain nothing else but ``codec``."""
+    start = bytes((0, codec))
+    if timestamp is not None:
+        start = bytes((TIMED, codec | (LOG_APPEND_TIME if stamped else 0))) + OFFSET.pack(timestamp)
     body = b"".join(
         (
-            bytes((0, codec)),
+            start,
             SIZE.pack(-1 if key is None else len(key)),
             key or b"",
             SIZE.pack(-1 if value is None else len(value)),
@@ -122,21 +159,58 @@ def encode_entry(key: bytes | None, value: bytes | None, offset: int = 0, codec:
     return OFFSET_AND_SIZE.pack(offset, len(body) + 4) + _CRC.pack(crc32(body)) + body
 
 
+def time_of(buffer: BytesLike, position: int) -> int:
+    """The timestamp of the entry of format 1 at ``position``."""
+    timestamp: int = OFFSET.unpack_from(buffer, position + TIMESTAMP_AT)[0]
+    return timestamp
+
+
+def set_time(
+    buffer: bytearray | memoryview, position: int, stop: int, time: int, *, stamped: bool = False
+) -> None:
+    """Write the timestamp of an entry of format 1, and its crc; ``stamped``: it is the broker's."""
+    if stamped:
+        buffer[position + ATTRIBUTES_AT] |= LOG_APPEND_TIME
+    OFFSET.pack_into(buffer, position + TIMESTAMP_AT, time)
+    crc = crc32(memoryview(buffer)[position + MAGIC_AT : stop])
+    _CRC.pack_into(buffer, position + CRC_AT, crc)
+
+
+def magic_of(buffer: BytesLike, position: int = 0) -> int:
+    """The format of the entry at ``position``."""
+    return buffer[position + MAGIC_AT]
+
+
 def has_right_crc(buffer: BytesLike, position: int, stop: int) -> bool:
     """Whether the crc of the entry at ``position`` to ``stop`` is correct."""
-    stored: int = _CRC.unpack_from(buffer, position + CRC_AT)[0]
-    return crc32(memoryview(buffer)[position + MAGIC_AT : stop]) == stored
+    view = memoryview(buffer)
+    stored: int
+    if view[position + MAGIC_AT] == BATCH:
+        stored = _CRC.unpack_from(view, position + BATCH_CRC_AT)[0]
+        return crc32c(view[position + BATCH_ATTRIBUTES_AT : stop]) == stored
+    stored = _CRC.unpack_from(view, position + CRC_AT)[0]
+    return crc32(view[position + MAGIC_AT : stop]) == stored
+
+
+def crc_of(buffer: BytesLike, position: int = 0) -> int:
+    """The stored crc of the entry at ``position``."""
+    at = BATCH_CRC_AT if buffer[position + MAGIC_AT] == BATCH else CRC_AT
+    stored: int = _CRC.unpack_from(buffer, position + at)[0]
+    return stored
 
 
 def offset_and_stop(buffer: BytesLike, position: int) -> tuple[int, int]:
-    """The offset of the whole entry at ``position``, and its end position."""
+    """The (last) offset of the whole entry at ``position``, and its end position."""
     offset, size = OFFSET_AND_SIZE.unpack_from(buffer, position)
+    if buffer[position + MAGIC_AT] == BATCH:
+        offset += SIZE.unpack_from(buffer, position + LAST_DELTA_AT)[0]
     return offset, position + LOG_OVERHEAD + size
 
 
 def codec_of(buffer: BytesLike, position: int = 0) -> int:
-    """The codec of the entry at ``position``; 0 is a plain message."""
-    return buffer[position + ATTRIBUTES_AT] & CODEC_MASK
+    """The codec of the entry at ``position``; 0 is a plain message, or a batch of plain records."""
+    at = BATCH_CODEC_AT if buffer[position + MAGIC_AT] == BATCH else ATTRIBUTES_AT
+    return buffer[position + at] & CODEC_MASK
 
 
 def key_and_value(
@@ -144,11 +218,15 @@ def key_and_value(
 ) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
     """The positions (start, end) of key and value of the entry at ``position`` to ``stop``.
 
-    None stands for null. Any negative length is null, and bytes after the value are ignored, as in
-    the original. Raises InvalidMessageError if a length reaches past the entry.
+    The entry is of format 0 or 1. None stands for null. Any negative length is null, and bytes
+    after the value are ignored, as in the original. Raises InvalidMessageError if a length reaches
+    past the entry.
     """
-    start = position + KEY_AT
-    length = SIZE.unpack_from(buffer, position + KEY_LENGTH_AT)[0]
+    timed = buffer[position + MAGIC_AT] == TIMED
+    start = position + (TIMED_KEY_AT if timed else KEY_AT)
+    if start > stop:
+        raise impossible_lengths(position)
+    length = SIZE.unpack_from(buffer, start - SIZE.size)[0]
     key = None
     if length >= 0:
         key = (start, start + length)

@@ -1,11 +1,11 @@
 """The walk over log entries, which all other modules use to read entries.
 
-``walk`` passes over a stretch of entries, makes the requested checks, may number the entries, and
-returns where and why it stopped. ``fields``, ``columns`` and ``messages`` read the contents of a
-stretch that a walk has passed. ``iter_entries`` yields top-level entries one at a time.
-``FileWalk`` walks over a file.
+``walk`` passes over a stretch of entries of any format, makes the requested checks, may number the
+entries, and returns where and why it stopped. ``fields``, ``columns`` and ``messages`` read the
+contents of a stretch of plain messages of format 0, ``newest_time`` timestamps. ``iter_entries``
+yields top-level entries one at a time. ``FileWalk`` walks over a file.
 
-The four functions over stretches have a compiled twin, ``kafka08._native.scan``, which replaces
+The functions over stretches have a compiled twin, ``kafka08._native.scan``, which replaces
 them if it was built. It does not create a Python object per entry. Does not know codecs.
 """
 
@@ -18,11 +18,19 @@ from importlib import import_module
 from typing import Any
 
 from kafka08.errors import InvalidMessageError, MessageSizeTooLargeError, UnknownError
-from kafka08.message.crc import crc32
+from kafka08.message.batch import (
+    BATCH_ATTRIBUTES_AT,
+    LAST_DELTA_AT,
+    MAX_TIMESTAMP_AT,
+    MIN_BATCH_SIZE,
+    NO_TIMESTAMP,
+)
+from kafka08.message.crc import crc32, crc32c
 from kafka08.message.entry import (
     ABOVE,
-    ATTRIBUTES_AT,
     BAD_CRC,
+    BAD_DELTA,
+    BATCH,
     CODEC_MASK,
     CUT,
     DISORDER,
@@ -31,16 +39,21 @@ from kafka08.message.entry import (
     KEY_AT,
     KEY_LENGTH_AT,
     KEYLESS,
+    LAST_OFFSET_BYTES,
     LOG_OVERHEAD,
     MAGIC_AT,
     MIN_ENTRY,
     MIN_MESSAGE_SIZE,
+    MIN_TIMED_SIZE,
     OFFSET,
     OFFSET_AND_SIZE,
     PAUSED,
     SHORT,
     SIZE,
     SIZE_AT,
+    TIMED,
+    TIMED_KEY_LENGTH_AT,
+    TIMESTAMP_AT,
     TOO_LARGE,
     WRAPPER,
     BytesLike,
@@ -49,11 +62,14 @@ from kafka08.message.entry import (
     Message,
     Walked,
     codec_of,
+    crc_of,
     has_right_crc,
     impossible_lengths,
+    offset_and_stop,
 )
 
 ANY_SIZE = (1 << 31) - 1
+_LARGEST = (1 << 63) - 1
 FIELDS = 5  # numbers that ``fields`` gives for each entry
 
 CHUNK = 1 << 20  # bytes of a file read at once
@@ -73,6 +89,7 @@ def walk(
     wrappers: bool = False,
     keyed: bool = False,
     reach: int | None = None,
+    magic: int = 0,
 ) -> Walked:
     """Pass over the entries from ``position`` to ``end`` until one fails a check.
 
@@ -80,15 +97,16 @@ def walk(
     one into the buffer, which must be writable. With ``last`` offsets must rise and be above it.
     The walk stops at an entry above ``max_size`` (without its header), at an offset above
     ``up_to``, at the first entry that begins at ``until`` or later, with ``keyed`` at a plain
-    message without a key, and without ``wrappers`` at a compressed entry.
+    message without a key. Without ``wrappers`` it stops at a compressed entry, at a batch, and at
+    a plain message of another format than ``magic`` (0 or 1).
 
-    With ``reach`` only headers (offset and size) need be in the buffer: entries may end at
-    positions up to ``reach``, and codecs, keys and crcs are not read.
+    With ``reach`` only headers (LAST_OFFSET_BYTES of each entry) need be in the buffer: entries may
+    end at positions up to ``reach``, and codecs, keys and crcs are not read.
     """
     view = memoryview(buffer)
     if position < 0 or end > len(view):
         raise IndexError(f"{position} to {end} of {len(view)} bytes")
-    count = codec = 0
+    count = codec = highest = 0
     first = newest = -1
     bound = end if reach is None else reach
     while True:
@@ -106,12 +124,32 @@ def walk(
             ended = SHORT
             break
         stop = position + LOG_OVERHEAD + size
-        if stop > bound:
+        if stop > bound or position + MAGIC_AT >= end:
             ended = CUT
             break
         if size > max_size:
             ended = TOO_LARGE
             break
+        found = view[position + MAGIC_AT]
+        above = offset
+        if found in (BATCH, TIMED):
+            if size < (MIN_BATCH_SIZE if found == BATCH else MIN_TIMED_SIZE):
+                ended = SHORT
+                break
+            if found == BATCH:
+                if end - position < LAST_OFFSET_BYTES:
+                    ended = CUT
+                    break
+                delta = SIZE.unpack_from(view, position + LAST_DELTA_AT)[0]
+                if delta < 0 or offset > _LARGEST - delta:
+                    ended = BAD_DELTA
+                    break
+                above = offset + delta
+                if up_to is not None and above > up_to:
+                    ended = ABOVE
+                    break
+        else:
+            found = 0
         if check_crc and reach is None and not has_right_crc(view, position, stop):
             ended = BAD_CRC
             break
@@ -119,30 +157,56 @@ def walk(
             if offset <= last:
                 ended = DISORDER
                 break
-            last = offset
+            last = above
         if reach is None:
-            found = view[position + ATTRIBUTES_AT] & CODEC_MASK
-            if found:
-                if not wrappers:
-                    ended = WRAPPER
-                    break
-                codec = found
-            elif keyed and SIZE.unpack_from(view, position + KEY_LENGTH_AT)[0] < 0:
-                ended = KEYLESS
+            packed = codec_of(view, position)
+            if not wrappers and (packed or found != magic):
+                ended = WRAPPER
                 break
+            if packed:
+                codec = packed
+            elif keyed and found != BATCH:
+                at = TIMED_KEY_LENGTH_AT if found else KEY_LENGTH_AT
+                if SIZE.unpack_from(view, position + at)[0] < 0:
+                    ended = KEYLESS
+                    break
         if number is not None:
-            offset = number + count
+            offset = above = number + count
             OFFSET.pack_into(view, position, offset)
         if not count:
             first = offset
-        newest = offset
+        newest = above
+        highest = max(highest, found)
         count += 1
         position = stop
-    return Walked(position, count, first, newest, codec, ended)
+    return Walked(position, count, first, newest, codec, ended, highest)
+
+
+def newest_time(buffer: BytesLike, position: int, stop: int) -> tuple[int, int]:
+    """The largest timestamp in a stretch of whole entries, and the (last) offset of the first
+    entry that has it; both -1 if there is none. A wrapper counts with its own timestamp."""
+    view = memoryview(buffer)
+    if position < 0 or stop > len(view):
+        raise IndexError(f"{position} to {stop} of {len(view)} bytes")
+    newest = found = NO_TIMESTAMP
+    while stop - position > MAGIC_AT:
+        offset, size = OFFSET_AND_SIZE.unpack_from(view, position)
+        magic = view[position + MAGIC_AT]
+        if magic in (BATCH, TIMED):
+            at = MAX_TIMESTAMP_AT if magic == BATCH else TIMESTAMP_AT
+            if position + at + 8 > stop:
+                break
+            time = OFFSET.unpack_from(view, position + at)[0]
+            if time > newest:
+                newest, found = time, offset
+                if magic == BATCH:
+                    found += SIZE.unpack_from(view, position + LAST_DELTA_AT)[0]
+        position += LOG_OVERHEAD + max(size, 0)
+    return newest, found
 
 
 def fields(buffer: BytesLike, position: int, stop: int, number: int | None = None) -> array[int]:
-    """The positions of keys and values in a stretch of whole plain entries.
+    """The positions of keys and values in a stretch of whole plain entries of format 0.
 
     Five numbers for each message: its offset (counted from ``number`` if that is given), start and
     end of the key, start and end of the value, as positions in ``buffer``. The end of a null is -1.
@@ -204,7 +268,8 @@ def _cells(view: memoryview, starts: Sequence[int], ends: Sequence[int]) -> Cell
 def messages(
     buffer: BytesLike, position: int, stop: int, codec: int = 0, number: int | None = None
 ) -> list[Message]:
-    """The messages of a stretch of whole plain entries, which came in an entry with ``codec``.
+    """The messages of a stretch of whole plain entries of format 0, which came in an entry with
+    ``codec``.
 
     They have their own offsets, or are numbered from ``number``. Raises as ``fields`` does.
     """
@@ -218,14 +283,15 @@ def messages(
     return found
 
 
-plain_walk, plain_fields, plain_columns, plain_messages = walk, fields, columns, messages
+plain_walk, plain_newest_time = walk, newest_time
+plain_fields, plain_columns, plain_messages = fields, columns, messages
 try:
     native: Any = import_module("kafka08._native.scan")
 except ImportError:
     native = None
 else:
-    walk, fields, messages = native.walk, native.fields, native.messages
-    columns = native.columns
+    walk, newest_time = native.walk, native.newest_time
+    fields, columns, messages = native.fields, native.columns, native.messages
 
 
 def iter_fields(
@@ -250,8 +316,14 @@ def iter_entries(buffer: BytesLike, start: int = 0) -> Iterator[Entry]:
             raise short(size)
         if stop > end:
             break
-        offset, _, crc, _, attributes = HEADER.unpack_from(buffer, position)
-        yield Entry(position, offset, stop - position, attributes & CODEC_MASK, crc)
+        offset, _, crc, magic, attributes = HEADER.unpack_from(buffer, position)
+        codec = attributes & CODEC_MASK
+        if magic == BATCH:
+            if size < MIN_BATCH_SIZE:
+                raise short(size)
+            offset, _ = offset_and_stop(buffer, position)
+            codec, crc = codec_of(buffer, position), crc_of(buffer, position)
+        yield Entry(position, offset, stop - position, codec, crc, magic)
         position = stop
 
 
@@ -272,6 +344,8 @@ def refuse(buffer: BytesLike, walked: Walked, max_size: int = ANY_SIZE) -> None:
         )
     if walked.ended == BAD_CRC:
         raise wrong_crc(buffer, position)
+    if walked.ended == BAD_DELTA:
+        raise bad_delta(position)
     if walked.ended == DISORDER:
         raise UnknownError("Out of order offsets found in a message set")
 
@@ -281,9 +355,14 @@ def short(size: int) -> InvalidMessageError:
     return InvalidMessageError(f"Message found with corrupt size ({size})")
 
 
+def bad_delta(position: int) -> InvalidMessageError:
+    """The error of a batch with an impossible last offset."""
+    return InvalidMessageError(f"The batch at position {position} has an impossible last offset")
+
+
 def wrong_crc(buffer: BytesLike, position: int) -> InvalidMessageError:
     """The error of an entry that fails its crc."""
-    stored = HEADER.unpack_from(buffer, position)[2]
+    stored = crc_of(buffer, position)
     return InvalidMessageError(f"Message at position {position} is corrupt (stored crc = {stored})")
 
 
@@ -314,7 +393,7 @@ class FileWalk:
         self._check_crc = check_crc
         self._last = last
         self._up_to = up_to
-        self._chunk = chunk or CHUNK
+        self._chunk = max(chunk or CHUNK, LAST_OFFSET_BYTES)
         self._data = b""
         self._start = position  # of the chunk
 
@@ -324,7 +403,7 @@ class FileWalk:
         ``stop`` and ``until`` are positions in the file; ``count``, ``first`` and ``last`` are
         those of this step. Raises OSError.
         """
-        count, first, last, codec = 0, -1, -1, 0
+        count, first, last, codec, magic = 0, -1, -1, 0, 0
         while True:
             is_fresh = bool(self._data) and self._position == self._start
             walked = self._walk(until)
@@ -335,6 +414,7 @@ class FileWalk:
                 count += walked.count
                 last = walked.last
                 codec = walked.codec or codec
+                magic = max(walked.magic, magic)
                 if self._last is not None:
                     self._last = last
             if ended not in (END, CUT):
@@ -342,7 +422,7 @@ class FileWalk:
             ended = END if self._position >= self._end else CUT
             if ended == END or (is_fresh and not walked.count) or not self._read():
                 break
-        return Walked(self._position, count, first, last, codec, ended)
+        return Walked(self._position, count, first, last, codec, ended, magic)
 
     def _read(self) -> bool:
         """Read the chunk that begins here; False if no entry can begin in it."""
@@ -367,21 +447,23 @@ class FileWalk:
         is_larger = walked.ended == CUT and walked.stop == 0 and len(self._data) < end
         if not is_larger or self._headers_only or len(self._data) < MIN_ENTRY:
             return walked
-        walked = walk(self._data, 0, LOG_OVERHEAD, up_to=self._up_to, reach=end)
+        head = min(len(self._data), LAST_OFFSET_BYTES)
+        walked = walk(self._data, 0, head, up_to=self._up_to, reach=end)
         if walked.count and self._check_crc and not self._large_crc_is_right(walked.stop):
             return Walked(0, 0, -1, -1, 0, BAD_CRC)
         if walked.count and self._last is not None and walked.first <= self._last:
             return Walked(0, 0, -1, -1, 0, DISORDER)
-        return walked._replace(codec=codec_of(self._data))
+        return walked._replace(codec=codec_of(self._data)) if walked.count else walked
 
     def _large_crc_is_right(self, size: int) -> bool:
-        crc = crc32(self._data[MAGIC_AT:])
+        is_batch = self._data[MAGIC_AT] == BATCH
+        checksum = crc32c if is_batch else crc32
+        crc = checksum(self._data[BATCH_ATTRIBUTES_AT if is_batch else MAGIC_AT :])
         position, end = self._start + len(self._data), self._start + size
         while position < end:
             piece = os.pread(self._fd, min(self._chunk, end - position), position)
             if not piece:
                 return False
-            crc = crc32(piece, crc)
+            crc = checksum(piece, crc)
             position += len(piece)
-        stored: int = HEADER.unpack_from(self._data)[2]
-        return crc == stored
+        return crc == crc_of(self._data)

@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from kafka08.errors import UnknownError
-from kafka08.message.compression import MAX_INFLATED, NAMES, NONE, compress
+from kafka08.errors import InvalidRecordError, UnknownError
+from kafka08.message.compression import MAX_INFLATED, NAMES, NONE, ZSTD, compress
 from kafka08.message.entry import (
+    BATCH,
     CUT,
     END,
     KEYLESS,
@@ -25,19 +26,21 @@ from kafka08.message.entry import (
     MIN_ENTRY,
     OFFSET,
     PAUSED,
+    TIMED,
     WRAPPER,
     BytesLike,
     Message,
     codec_of,
     encode_entry,
+    magic_of,
     offset_and_stop,
 )
+from kafka08.message.leaves import Leaves, leaves
 from kafka08.message.scan import iter_entries, messages, refuse, walk
+from kafka08.message.timed_sets import ANY_TIME, Rules, number_timed_set
 from kafka08.message.wrappers import (
-    Leaves,
     Rebuilt,
     is_right,
-    leaves,
     looks_true_with_gaps,
     numbered_from,
     rebuilt_entry,
@@ -52,7 +55,7 @@ class Appended(NamedTuple):
 
     The set has ``count`` messages (a follower does not open wrappers: there it equals ``entries``)
     in ``entries`` top-level entries, which are the first ``valid_bytes`` of the buffer. ``codec``
-    is the last one seen. Without a whole entry both offsets are -1.
+    is the last one seen, ``magic`` the highest. Without a whole entry both offsets are -1.
     """
 
     count: int  # type: ignore[assignment]  # hides tuple.count
@@ -61,6 +64,7 @@ class Appended(NamedTuple):
     last_offset: int
     entries: int
     codec: int
+    magic: int = 0
 
 
 class Opened:
@@ -85,6 +89,7 @@ def assign_offsets(
     max_inflated: int = MAX_INFLATED,
     opened: Opened | None = None,
     rebuilt: list[Rebuilt] | None = None,
+    rules: Rules = ANY_TIME,
 ) -> Appended:
     """Check a produced set and number its messages from ``base_offset``, in place.
 
@@ -94,9 +99,11 @@ def assign_offsets(
     gaps, its messages get offsets one higher: ``first_offset`` may then be above ``base_offset``.
     After an error the offsets in the buffer are undefined. Each wrapper may inflate to
     ``max_inflated`` bytes; ``opened`` bounds all of them together. ``rebuilt`` collects the
-    wrappers that consumers must get, by their positions among the valid bytes.
+    wrappers that consumers must get, by their positions among the valid bytes. A set of format 1
+    or 2 is numbered by ``timed_sets.number_timed_set``, by ``rules``.
 
-    Raises InvalidMessageError (wrong crc, impossible size, nested too deep),
+    Raises InvalidMessageError (wrong crc, impossible size, nested too deep), its subclass
+    InvalidRecordError (several formats in a set),
     MessageSizeTooLargeError (an entry above ``max_message_bytes``), its subclass
     InflatesTooFarError, CorruptCompressionError and UnknownError (codec 4 to 7), both -1.
     """
@@ -104,18 +111,28 @@ def assign_offsets(
     end = len(view)
     max_size = max_message_bytes - LOG_OVERHEAD
     walked = walk(view, 0, end, number=base_offset, check_crc=True, max_size=max_size)
-    stop, count, first, last, _, ended = walked
+    stop, count, first, last, _, ended, _ = walked
     if ended != WRAPPER:
         if ended not in (END, CUT):
             refuse(view, walked, max_size)
         # A constructor call takes twice the time, and every produce runs this.
-        return tuple.__new__(Appended, (count, stop if count else 0, first, last, count, NONE))
+        return tuple.__new__(Appended, (count, stop if count else 0, first, last, count, NONE, 0))
+    if is_timed(view, stop):
+        if count:
+            raise InvalidRecordError("A set has messages of several formats")
+        room = max_inflated if opened is None else opened.room
+        timed, inflated = number_timed_set(view, base_offset, max_size, rules, max_inflated, room)
+        if opened is not None:
+            opened.room -= inflated
+        return Appended(*timed, magic_of(view))
     entry_count = count
     first, offset, last_codec = walked.first, base_offset + walked.count, NONE
     empty: list[tuple[int, int]] = []  # the wrappers to remove
     emptied = 0
     while walked.ended == WRAPPER:
         position = walked.stop
+        if is_timed(view, position):
+            raise InvalidRecordError("A set has messages of several formats")
         _, stop = offset_and_stop(view, position)
         last_codec = codec_of(view, position)
         most = max_inflated if opened is None else min(max_inflated, opened.room)
@@ -159,18 +176,26 @@ def move_offsets(buffer: memoryview, distance: int, last_stored: Sequence[int]) 
     the last of each) would otherwise end at the wrapper's own offset and be mistaken for true ones.
     """
     entries = list(iter_entries(buffer))
-    wrappers = [entry.offset for entry in entries if entry.codec]
+    wrappers = [
+        entry.offset for entry in entries if entry.codec and entry.magic not in (TIMED, BATCH)
+    ]
     too_true = {stored - last for last, stored in zip(wrappers, last_stored, strict=True)}
     while distance in too_true:
         distance += 1
     for entry in entries:
-        OFFSET.pack_into(buffer, entry.position, entry.offset + distance)
+        stored = OFFSET.unpack_from(buffer, entry.position)[0]
+        OFFSET.pack_into(buffer, entry.position, stored + distance)
     return distance
 
 
 def begins_compressed(buffer: memoryview) -> bool:
-    """Whether the first entry of a set is a wrapper."""
-    return len(buffer) >= MIN_ENTRY and codec_of(buffer) != NONE
+    """Whether the first entry of a set is a wrapper of format 0."""
+    return len(buffer) >= MIN_ENTRY and not is_timed(buffer, 0) and codec_of(buffer) != NONE
+
+
+def is_timed(buffer: BytesLike, position: int) -> bool:
+    """Whether the entry at ``position`` is of format 1 or 2."""
+    return magic_of(buffer, position) in (TIMED, BATCH)
 
 
 def check_follower_set(buffer: BytesLike, max_message_bytes: int) -> Appended:
@@ -183,10 +208,11 @@ def check_follower_set(buffer: BytesLike, max_message_bytes: int) -> Appended:
     refuse(buffer, walked, max_size)
     if walked.codec:
         for entry in iter_entries(buffer):
-            if entry.codec not in NAMES:
+            if entry.codec not in NAMES or (entry.codec == ZSTD and entry.magic != BATCH):
                 raise UnknownError(f"Unknown compression codec {entry.codec}")
     count = walked.count
-    return Appended(count, walked.stop, walked.first, walked.last, count, walked.codec)
+    codec, magic = walked.codec, walked.magic
+    return Appended(count, walked.stop, walked.first, walked.last, count, codec, magic)
 
 
 def next_offset(buffer: BytesLike, default: int) -> int:
@@ -202,6 +228,7 @@ def next_offset(buffer: BytesLike, default: int) -> int:
 def holds_null_key(buffer: BytesLike, *, max_inflated: int = MAX_INFLATED) -> bool:
     """Whether a message of a checked set, or one inside its wrappers, does not have a key.
 
+    Sets of formats 1 and 2 are passed over: they were checked when they were numbered.
     Raises as ``wrappers.leaves`` does.
     """
     position, end = 0, len(buffer)
@@ -210,6 +237,8 @@ def holds_null_key(buffer: BytesLike, *, max_inflated: int = MAX_INFLATED) -> bo
         if walked.ended != WRAPPER:
             return walked.ended == KEYLESS
         _, position = offset_and_stop(buffer, walked.stop)
+        if is_timed(buffer, walked.stop):
+            continue
         codec = codec_of(buffer, walked.stop)
         inner = leaves(buffer, walked.stop, position, codec, max_inflated=max_inflated).data
         if walk(inner, 0, len(inner), keyed=True).ended == KEYLESS:

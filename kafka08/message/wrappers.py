@@ -1,8 +1,9 @@
 """Wrappers: compressed entries, the messages inside them, and how they are rebuilt.
 
-A wrapper is an entry with a codec whose value is a compressed message set. That set may contain
-wrappers again (0.8.2.2 flattens any depth; one more level is supported here). The plain messages
-inside are the leaves. Mirrors the deep half of kafka.message.ByteBufferMessageSet.
+A wrapper of format 0 is an entry with a codec whose value is a compressed message set. That set may
+contain wrappers again (0.8.2.2 flattens any depth; one more level is supported here). The plain
+messages inside are the leaves (``leaves.py``). Mirrors the deep half of
+kafka.message.ByteBufferMessageSet.
 
 Producers mostly number the leaves from 0 to n-1. Wrappers of 0.8.2.2 and of the cleaner have true
 offsets, the cleaner's possibly with gaps. ``numbered_from`` is the only place that distinguishes
@@ -22,20 +23,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from kafka08.errors import InvalidMessageError, KafkaError
+from kafka08.errors import (
+    InvalidMessageError,
+    KafkaError,
+)
 from kafka08.message.compression import (
     FASTEST,
+    GZIP,
+    LZ4,
     MAX_INFLATED,
     NONE,
-    CorruptCompressionError,
     InflatesTooFarError,
     compress,
-    decompress,
 )
+from kafka08.message.convert import converted
 from kafka08.message.entry import (
-    BAD_CRC,
-    DISORDER,
+    BATCH,
     OFFSET,
+    TIMED,
     WRAPPER,
     BytesLike,
     Entry,
@@ -43,27 +48,10 @@ from kafka08.message.entry import (
     encode_entry,
     has_right_crc,
     key_and_value,
-    offset_and_stop,
+    magic_of,
 )
-from kafka08.message.scan import iter_entries, refuse, walk
-
-MAX_NESTING = 1
-_BEFORE_ALL = -(1 << 63)
-
-
-class Leaves(NamedTuple):
-    """The leaf entries of a wrapper as stored, including their offsets.
-
-    ``exact``: ``data`` is the inflated value itself, without nested wrappers or a cut tail.
-    ``last_stored`` is the stored offset of the last leaf (-1 if there is none).
-    ``inflated`` counts all inflated bytes, including those of nested wrappers.
-    """
-
-    data: bytes
-    count: int  # type: ignore[assignment]  # hides tuple.count
-    exact: bool
-    last_stored: int
-    inflated: int
+from kafka08.message.leaves import Leaves, leaves, offsets_rise
+from kafka08.message.scan import iter_entries, walk
 
 
 class Rebuilt(NamedTuple):
@@ -75,38 +63,22 @@ class Rebuilt(NamedTuple):
     data: bytes
 
 
-def leaves(
-    buffer: BytesLike,
-    position: int,
-    stop: int,
-    codec: int,
-    *,
-    max_inflated: int = MAX_INFLATED,
-    check_crc: bool = False,
-) -> Leaves:
-    """Inflate the wrapper entry at ``position`` to ``stop`` to at most ``max_inflated`` bytes.
-
-    Raises CorruptCompressionError (null or undecodable value), InflatesTooFarError (inflates
-    too far), UnknownError (codec 4 to 7), InvalidMessageError (an inner entry is shorter than any
-    message, has a wrong crc if crcs are checked, or is nested too deep).
-    """
-    return _leaves(buffer, position, stop, codec, max_inflated, check_crc, MAX_NESTING)
-
-
 def numbered_from(found: Leaves, wrapper_offset: int) -> int | None:
     """The true offset of the first leaf if the leaves are numbered consecutively up to
     ``wrapper_offset``; None if their stored offsets are the true ones."""
-    if found.last_stored == wrapper_offset and found.count and _rise(found.data):
+    if found.converted:
+        return None
+    if found.last_stored == wrapper_offset and found.count and offsets_rise(found.data):
         return None
     return wrapper_offset - found.count + 1
 
 
 def looks_true_with_gaps(found: Leaves, wrapper_offset: int) -> bool:
     """Whether the leaves' offsets would be mistaken for true ones though not consecutive."""
-    if found.last_stored != wrapper_offset or not found.count:
+    if found.last_stored != wrapper_offset or not found.count or found.converted:
         return False
     first = OFFSET.unpack_from(found.data)[0]
-    return first != wrapper_offset - found.count + 1 and _rise(found.data)
+    return first != wrapper_offset - found.count + 1 and offsets_rise(found.data)
 
 
 def is_right(found: Leaves, last: int) -> bool:
@@ -115,14 +87,22 @@ def is_right(found: Leaves, last: int) -> bool:
     return found.exact and numbered_from(found, last) is None
 
 
-def rebuilt_entry(entry: BytesLike, found: Leaves, last: int, level: int = FASTEST) -> bytes:
-    """The wrapper ``entry`` with leaves ``found``, rebuilt with true offsets up to ``last``.
+def rebuilt_entry(
+    entry: BytesLike,
+    found: Leaves,
+    last: int,
+    level: int = FASTEST,
+    *,
+    codec: int | None = None,
+) -> bytes:
+    """The wrapper ``entry`` with leaves ``found``, rebuilt with true offsets up to ``last``, with
+    its own codec or another.
 
     Raises InvalidMessageError for a wrapper without messages.
     """
     if not found.count:
         raise InvalidMessageError("A compressed message holds no messages")
-    codec = codec_of(entry)
+    codec = codec_of(entry) if codec is None else codec
     table = bytearray(found.data)
     first = numbered_from(found, last)
     if first is not None:
@@ -138,7 +118,7 @@ def number(table: bytearray, first: int) -> int:
 
 
 def holds_wrappers(buffer: BytesLike) -> bool:
-    """Whether any whole entry of a slice of the log is compressed."""
+    """Whether any whole entry of a slice of the log is compressed or of a later format."""
     return walk(buffer, 0, len(buffer)).ended == WRAPPER
 
 
@@ -186,13 +166,16 @@ def absolute_slice(
     max_inflated: int = MAX_INFLATED,
     room: int | None = None,
     level: int = FASTEST,
+    target: int = 0,
 ) -> bytes:
     """The bytes to send to a consumer for the stored bytes of a fetch; ``data`` if none change.
 
-    Wrappers with wrong inner offsets are rebuilt, which mostly makes them larger. The first
-    rebuilt one is never cut. All bytes from the first later entry that would exceed ``max_bytes``
-    are left out. A cut last entry stays only if no entry was left out. A wrapper that cannot be
-    decoded is passed on unchanged. ``known`` may return the bytes for the wrapper at a position.
+    ``target`` is the highest format that the consumer reads: entries of later ones are converted.
+    Wrappers of format 0 with wrong inner offsets are rebuilt, which mostly makes them larger. All
+    of these are called rebuilt; some entries are rebuilt to nothing. The first rebuilt one is never
+    cut. All bytes from the first later entry that would exceed ``max_bytes`` are left out. A cut
+    last entry stays only if no entry was left out and whole ones precede it. A wrapper that cannot
+    be decoded is passed on unchanged. ``known`` may return the bytes for the wrapper at a position.
     Wrappers it does not know are added to ``made``, if any wrapper is rebuilt at all.
 
     ``level`` is gzip's. With a ``room`` all wrappers together inflate to at most that: all bytes
@@ -205,15 +188,16 @@ def absolute_slice(
     parts: list[BytesLike] = []
     found: list[Rebuilt] = []
     kept = done = grown = 0  # bytes of data in parts, bytes processed, bytes gained by rebuilding
+    is_first = True  # nothing was rebuilt, except to nothing
     for entry in _whole_entries(data):
         start, stop = entry.position, entry.stop
         rebuilt: BytesLike | None = None
-        if entry.codec:
+        if _may_change(entry, target):
             rebuilt = None if known is None else known(start)
             if rebuilt is None:
                 most = max_inflated if room is None else min(max_inflated, room)
                 try:
-                    rebuilt, inflated = _rebuilt_or_none(view[start:stop], most, level)
+                    rebuilt, inflated = _rebuilt_or_none(view[start:stop], most, level, target)
                 except InflatesTooFarError:
                     if most < max_inflated:
                         if not start:
@@ -227,17 +211,18 @@ def absolute_slice(
                 sent = data[start:stop] if rebuilt is None else bytes(rebuilt)
                 found.append(Rebuilt(start, stop - start, sent))
         growth = len(rebuilt) - entry.size_total if rebuilt is not None else 0
-        # parts is empty until the first rebuilt entry, which may exceed the limit
-        if parts and stop + grown + growth > max_bytes:
+        if not is_first and stop + grown + growth > max_bytes:
             parts.append(view[kept:start])
             break
         if rebuilt is not None:
+            is_first = is_first and not len(rebuilt)
             parts += (view[kept:start], rebuilt)
             grown += growth
             kept = stop
         done = stop
     else:
-        parts.append(view[kept : len(data) if len(data) + grown <= max_bytes else done])
+        has_tail = len(data) + grown <= max_bytes and done + grown > 0
+        parts.append(view[kept : len(data) if has_tail else done])
     if not kept:
         return data
     if made is not None:
@@ -281,16 +266,30 @@ def _whole_entries(data: bytes) -> Iterator[Entry]:
         return
 
 
-def _rebuilt_or_none(entry: memoryview, max_inflated: int, level: int) -> tuple[bytes | None, int]:
+def _may_change(entry: Entry, target: int) -> bool:
+    """Whether an entry may have to be rebuilt for consumers that read formats up to ``target``."""
+    if entry.magic in (TIMED, BATCH):
+        return entry.magic > target
+    return entry.codec != NONE
+
+
+def _rebuilt_or_none(
+    entry: memoryview, max_inflated: int, level: int, target: int
+) -> tuple[bytes | None, int]:
     """The rebuilt entry, or None to send the stored one; and the number of bytes inflated.
 
     Raises InflatesTooFarError.
     """
     try:
+        if target < magic_of(entry) <= BATCH:
+            _check_crc(entry)
+            return converted(entry, target, max_inflated)
         found = _leaves_of(entry, max_inflated)
         last = OFFSET.unpack_from(entry)[0]
-        if found.count and not is_right(found, last):
-            return rebuilt_entry(entry, found, last, level), found.inflated
+        # Not all clients of later versions read lz4 with the historical checksum.
+        codec = GZIP if target == BATCH and codec_of(entry) == LZ4 else None
+        if found.count and (codec or not is_right(found, last)):
+            return rebuilt_entry(entry, found, last, level, codec=codec), found.inflated
         return None, found.inflated
     except InflatesTooFarError:
         raise
@@ -299,66 +298,11 @@ def _rebuilt_or_none(entry: memoryview, max_inflated: int, level: int) -> tuple[
 
 
 def _leaves_of(entry: BytesLike, max_inflated: int) -> Leaves:
-    """Check a wrapper's crc: a damaged one must not get a new crc, which would hide the damage."""
-    if not has_right_crc(entry, 0, len(entry)):
-        raise InvalidMessageError("A compressed message fails its crc")
+    _check_crc(entry)
     return leaves(entry, 0, len(entry), codec_of(entry), max_inflated=max_inflated)
 
 
-def _rise(data: bytes) -> bool:
-    """Whether the offsets of whole plain entries rise strictly."""
-    return walk(data, 0, len(data), last=_BEFORE_ALL).ended != DISORDER
-
-
-def _leaves(
-    buffer: BytesLike,
-    position: int,
-    stop: int,
-    codec: int,
-    room: int,
-    check_crc: bool,
-    levels: int,
-) -> Leaves:
-    data = decompress(codec, _value(buffer, position, stop), room)
-    inflated = len(data)
-    room -= inflated
-    view = memoryview(data)
-    parts: list[BytesLike] = []
-    count, last = 0, -1
-    start = at = 0  # start of the leaves not yet in parts, and the position of the walk
-    while True:
-        walked = walk(data, at, len(data), check_crc=check_crc)
-        at = walked.stop
-        if walked.count:
-            count += walked.count
-            last = walked.last
-        if walked.ended != WRAPPER:
-            break
-        if not levels:
-            raise InvalidMessageError("Compressed messages are nested too deep")
-        _, stop = offset_and_stop(data, at)
-        nested = _leaves(data, at, stop, codec_of(data, at), room, check_crc, levels - 1)
-        room -= nested.inflated
-        inflated += nested.inflated
-        parts += (view[start:at], nested.data)
-        if nested.count:
-            count += nested.count
-            last = nested.last_stored
-        start = at = stop
-    if walked.ended == BAD_CRC:
-        raise InvalidMessageError("A message inside a compressed one fails its crc")
-    refuse(data, walked)
-    if start == 0 and at == len(data):
-        return Leaves(data, count, True, last, inflated)
-    parts.append(view[start:at])
-    return Leaves(b"".join(parts), count, False, last, inflated)
-
-
-def _value(buffer: BytesLike, position: int, stop: int) -> BytesLike:
-    try:
-        _, value = key_and_value(buffer, position, stop)
-    except InvalidMessageError as error:
-        raise CorruptCompressionError(str(error)) from error
-    if value is None:
-        raise CorruptCompressionError("A compressed message has a null value")
-    return buffer[value[0] : value[1]]
+def _check_crc(entry: BytesLike) -> None:
+    """A damaged entry must not get a new crc, which would hide the damage."""
+    if not has_right_crc(entry, 0, len(entry)):
+        raise InvalidMessageError("A compressed message fails its crc")

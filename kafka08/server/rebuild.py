@@ -3,17 +3,25 @@
 Stored wrappers hold the producer's bytes, whose inner offsets mostly are not the true ones; for
 consumers such wrappers are rebuilt. A bounded cache spares them the wait: wrappers are put there
 when their set is appended (for consumers near the log's end) or by the first one that asks, on
-another thread if it is much, since a megabyte takes 10 to 20 ms. A fetch has only so much of the
-log opened for it; the rest comes with the next. Stored bytes that are right are
-not read at all: each open file knows up to where that holds.
+another thread if it is much, since a megabyte takes 10 to 20 ms. Entries of formats that a consumer
+does not read are converted, and cached in the same way. A fetch has only so much of the log opened
+for it; the rest comes with the next. Stored bytes that are right are not read at all: each open
+file knows up to where that holds.
 """
 
 from __future__ import annotations
 
+import os
+from typing import cast
+
+from kafka08.errors import KafkaError
 from kafka08.log.log import RebuiltSet
-from kafka08.log.segment import FileSlice
+from kafka08.log.segment import FileSlice, SegmentFile
+from kafka08.message.batch import RECORDS_AT, Batch, header_of
 from kafka08.message.compression import MAX_INFLATED, InflatesTooFarError
-from kafka08.message.entry import LOG_OVERHEAD
+from kafka08.message.entry import BATCH, LOG_OVERHEAD, MAGIC_AT, SIZE, SIZE_AT, magic_of
+from kafka08.message.leaves import leaves
+from kafka08.message.scan import walk
 from kafka08.message.wrappers import Rebuilt, absolute_slice, whole_bytes
 from kafka08.protocol.schemas import Sized
 from kafka08.runtime import Lock, Runtime
@@ -40,66 +48,147 @@ class ConsumerView:
 
     def remember(self, made: RebuiltSet) -> None:
         """Keep what was rebuilt, mostly while its set was appended."""
+        self._keep(made, 0)
+
+    def _keep(self, made: RebuiltSet, target: int) -> None:
         serial, start, wrappers = made
         for place, stored_bytes, data in wrappers:
-            self._cache.put(serial, start + place, stored_bytes, data)
+            self._cache.put(_name(serial, target), start + place, stored_bytes, data)
 
-    def bytes_to_send(self, stored: Sized, max_bytes: int) -> Sized:
-        """``stored`` or the bytes to send instead, at most ``max_bytes`` past the first entry."""
-        if not isinstance(stored, FileSlice):
+    def bytes_to_send(
+        self, stored: Sized, max_bytes: int, *, offset: int = 0, target: int = 0
+    ) -> Sized:
+        """``stored`` or the bytes to send instead, at most ``max_bytes`` past the first entry.
+
+        ``target`` is the highest format that the consumer reads. Plain messages of a converted
+        batch that lie before ``offset`` are left out. A first entry that is to be converted is so
+        as a whole, also if it is cut.
+        """
+        if not isinstance(stored, FileSlice) or stored.end <= _until(stored.file, target):
             return stored
-        ready = self._ready(stored, max_bytes)
+        sent = self._rebuilt_slice(_with_first_whole(stored, target), max_bytes, target)
+        batch = first_batch(stored) if target < BATCH else None
+        if batch is None or batch.base_offset >= offset or batch.codec:
+            return sent
+        data = sent.read() if isinstance(sent, FileSlice) else cast(bytes, sent)
+        return data[walk(data, 0, len(data), up_to=offset - 1, magic=target).stop :]
+
+    def offset_after_nothing(self, stored: Sized, offset: int, target: int) -> int:
+        """The offset to read from instead of ``offset``, if the first entry of ``stored`` has
+        nothing from there on that can be sent: a control batch, or a batch that was compacted."""
+        if not isinstance(stored, FileSlice) or stored.end <= _until(stored.file, target):
+            return offset
+        batch = first_batch(stored)
+        if batch is None or target == BATCH:
+            return offset
+        if batch.is_control or not batch.count:
+            return batch.last_offset + 1
+        if offset <= batch.base_offset or batch.count > batch.last_delta:
+            return offset
+        whole = FileSlice(stored.file, stored.position, batch.size + LOG_OVERHEAD)
+
+        def last(room: int) -> int:
+            data = whole.read()
+            found = leaves(data, 0, len(data), batch.codec, max_inflated=room)
+            return found.last_stored
+
+        try:
+            newest = self.long_work.run(last, MAX_INFLATED, whole.size)
+        except KafkaError:
+            return offset  # the client finds the same damage and reports it
+        return offset if newest >= offset else batch.last_offset + 1
+
+    def _rebuilt_slice(self, stored: FileSlice, max_bytes: int, target: int) -> Sized:
+        ready = self._ready(stored, max_bytes, target)
         if ready is not None:
             return ready
         if stored.size < READY_BYTES:
-            known = self._known(stored)
+            known = self._known(stored, target)
             try:
-                return self._made(stored, *_rebuilt(stored, max_bytes, known, LOOP_BYTES))
+                made = _rebuilt(stored, max_bytes, known, LOOP_BYTES, target)
+                return self._made(stored, target, *made)
             except InflatesTooFarError:
                 pass
         if stored.size > READ_BYTES:
             stored = _first_part(stored)
-        place = (stored.file.serial, stored.position)
+        place = (_name(stored.file.serial, target), stored.position)
         lock, users = self._making.setdefault(place, (self._runtime.lock(), []))
         users.append(None)
         try:
             with lock:  # of those that want the same only the first one makes it
-                ready = self._ready(stored, max_bytes)
-                return self._make(stored, max_bytes) if ready is None else ready
+                ready = self._ready(stored, max_bytes, target)
+                return self._make(stored, max_bytes, target) if ready is None else ready
         finally:
             users.pop()
             if not users:
                 del self._making[place]
 
-    def _make(self, stored: FileSlice, max_bytes: int) -> Sized:
-        known = self._known(stored)
+    def _make(self, stored: FileSlice, max_bytes: int, target: int) -> Sized:
+        known = self._known(stored, target)
 
         def rebuilt(room: int) -> tuple[RebuiltSet, bytes, bytes]:
-            return _rebuilt(stored, max_bytes, known, room)
+            return _rebuilt(stored, max_bytes, known, room, target)
 
-        return self._made(stored, *self.long_work.run(rebuilt, MAX_INFLATED))
+        return self._made(stored, target, *self.long_work.run(rebuilt, MAX_INFLATED))
 
-    def _ready(self, stored: FileSlice, max_bytes: int) -> Sized | None:
+    def _ready(self, stored: FileSlice, max_bytes: int, target: int) -> Sized | None:
         file, position = stored.file, stored.position
-        end = position + stored.size
-        if end <= file.sendable_until:
+        until = _until(file, target)
+        if stored.end <= until:
             return stored
-        if file.sendable_until >= position + READY_BYTES:
-            return FileSlice(file, position, file.sendable_until - position, stored.base_offset)
-        return self._cache.run(file.serial, position, end, max_bytes, READY_BYTES)
+        if until >= position + READY_BYTES:
+            return FileSlice(file, position, until - position, stored.base_offset)
+        name = _name(file.serial, target)
+        return self._cache.run(name, position, stored.end, max_bytes, READY_BYTES)
 
-    def _known(self, stored: FileSlice) -> dict[int, FileSlice]:
-        position = stored.position
-        return self._cache.known(stored.file.serial, position, position + stored.size)
+    def _known(self, stored: FileSlice, target: int) -> dict[int, FileSlice]:
+        name = _name(stored.file.serial, target)
+        return self._cache.known(name, stored.position, stored.end)
 
-    def _made(self, stored: FileSlice, made: RebuiltSet, data: bytes, sent: bytes) -> Sized:
+    def _made(
+        self, stored: FileSlice, target: int, made: RebuiltSet, data: bytes, sent: bytes
+    ) -> Sized:
         file, position = stored.file, stored.position
-        self.remember(made)
+        self._keep(made, target)
         if sent is not data:
             return sent
-        if file.serial == made.serial and position <= file.sendable_until:
-            file.sendable_until = max(file.sendable_until, position + whole_bytes(data))
+        if file.serial == made.serial and position <= _until(file, target):
+            until = position + whole_bytes(data)
+            if target == BATCH:
+                file.modern_until = max(file.modern_until, until)
+            elif target == 0:
+                file.sendable_until = max(file.sendable_until, until)
         return stored
+
+
+def first_batch(stored: FileSlice) -> Batch | None:
+    """The header of the batch that a slice begins with; None if it begins with another entry."""
+    file, position = stored.file, stored.position
+    header = os.pread(file.fd, RECORDS_AT, position)
+    if len(header) < RECORDS_AT or magic_of(header) != BATCH:
+        return None
+    return header_of(header)
+
+
+def _with_first_whole(stored: FileSlice, target: int) -> FileSlice:
+    """The slice, with all of its first entry if that is to be converted."""
+    header = os.pread(stored.file.fd, MAGIC_AT + 1, stored.position)
+    if len(header) <= MAGIC_AT or not target < magic_of(header) <= BATCH:
+        return stored
+    size = SIZE.unpack_from(header, SIZE_AT)[0] + LOG_OVERHEAD
+    if size <= stored.size:
+        return stored
+    return FileSlice(stored.file, stored.position, size, stored.base_offset)
+
+
+def _until(file: SegmentFile, target: int) -> int:
+    """Up to where stored bytes can be sent to consumers that read formats up to ``target``."""
+    return file.modern_until if target == BATCH else file.sendable_until
+
+
+def _name(serial: int, target: int) -> int:
+    """The key in the cache of a file as these consumers see it."""
+    return serial * (BATCH + 1) + target
 
 
 def _first_part(stored: FileSlice) -> FileSlice:
@@ -112,7 +201,7 @@ def _first_part(stored: FileSlice) -> FileSlice:
 
 
 def _rebuilt(
-    stored: FileSlice, max_bytes: int, known: dict[int, FileSlice], room: int
+    stored: FileSlice, max_bytes: int, known: dict[int, FileSlice], room: int, target: int
 ) -> tuple[RebuiltSet, bytes, bytes]:
     """The wrappers that were not ``known``, the stored bytes, and the bytes to send.
 
@@ -127,5 +216,7 @@ def _rebuilt(
     made: list[Rebuilt] = []
     serial = stored.file.serial
     data = stored.read()
-    sent = absolute_slice(data, max_bytes=max_bytes, known=find, made=made, room=room)
+    sent = absolute_slice(
+        data, max_bytes=max_bytes, known=find, made=made, room=room, target=target
+    )
     return RebuiltSet(serial, stored.position, made), data, sent

@@ -14,8 +14,9 @@ from typing import Any
 import pyarrow as pa
 
 from kafka08.message.entry import WRAPPER, Cells, codec_of, offset_and_stop
+from kafka08.message.leaves import leaves
 from kafka08.message.scan import columns, refuse, walk
-from kafka08.message.wrappers import leaves, numbered_from
+from kafka08.message.wrappers import numbered_from
 from kafka08.spark.planner import Range
 
 NO_TIMESTAMP_TYPE = -1

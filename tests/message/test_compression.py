@@ -20,8 +20,10 @@ from kafka08.message.compression import (
     GZIP,
     LZ4,
     SNAPPY,
+    ZSTD,
     CodecMissingError,
     CorruptCompressionError,
+    InflatesTooFarError,
     check_codecs,
     compress,
     decompress,
@@ -90,12 +92,33 @@ def test_an_empty_value_is_corrupt(codec):
         decompress(codec, b"", 10_000)
 
 
-@pytest.mark.parametrize("codec", [0, 4, 7])
+@pytest.mark.parametrize("codec", [0, 5, 7])
 def test_unknown_codec(codec):
     with pytest.raises(UnknownError):
         decompress(codec, b"x", 10)
     with pytest.raises(UnknownError):
         compress(codec, b"x")
+
+
+def test_zstd_is_written_in_format_2_only():
+    for magic in (0, 1):
+        with pytest.raises(UnknownError):
+            compress(ZSTD, TEXT, magic=magic)
+    packed = compress(ZSTD, TEXT, magic=2)
+    assert decompress(ZSTD, packed + packed) == TEXT + TEXT  # frames may follow each other
+    assert decompress(ZSTD, packed, len(TEXT)) == TEXT
+    with pytest.raises(InflatesTooFarError):
+        decompress(ZSTD, packed, len(TEXT) - 1)
+    for bad in (packed[:6] + b"?" + packed[7:], b"x"):
+        with pytest.raises(CorruptCompressionError):
+            decompress(ZSTD, bad)
+
+
+def test_lz4_has_the_standard_checksum_from_format_1_on():
+    old, new = compress(LZ4, TEXT), compress(LZ4, TEXT, magic=1)
+    assert lz4.frame.decompress(new) == decompress(LZ4, new) == decompress(LZ4, old) == TEXT
+    with pytest.raises(RuntimeError):
+        lz4.frame.decompress(old)
 
 
 def test_gzip_output_is_plain():

@@ -17,6 +17,7 @@ from kafka08.message import scan
 from kafka08.message.entry import (
     ABOVE,
     BAD_CRC,
+    BAD_DELTA,
     CUT,
     DISORDER,
     END,
@@ -29,6 +30,7 @@ from kafka08.message.entry import (
     encode_entry,
 )
 from kafka08.message.scan import FileWalk, iter_entries, refuse
+from tests.message.batches import batch, simple, timed, timed_wrapper
 
 needs_native = pytest.mark.skipif(
     scan.native is None, reason="kafka08._native is not built: there is no C compiler"
@@ -52,15 +54,15 @@ def ended(walk, data: bytes, **checks: object) -> tuple[int, int]:
 
 @every_walk
 def test_whole_plain_entries(walk):
-    assert walk(THREE, 0, len(THREE), check_crc=True) == (len(THREE), 3, 10, 15, 0, END)
-    assert walk(THREE, len(ONE), len(THREE)) == (len(THREE), 2, 11, 15, 0, END)
+    assert walk(THREE, 0, len(THREE), check_crc=True) == (len(THREE), 3, 10, 15, 0, END, 0)
+    assert walk(THREE, len(ONE), len(THREE)) == (len(THREE), 2, 11, 15, 0, END, 0)
     assert walk(b"", 0, 0) == Walked(0, 0, -1, -1, 0, END)
 
 
 @every_walk
 def test_numbering_changes_eight_bytes_of_each(walk):
     data = bytearray(THREE)
-    assert walk(data, 0, len(data), number=2**40) == (len(data), 3, 2**40, 2**40 + 2, 0, END)
+    assert walk(data, 0, len(data), number=2**40) == (len(data), 3, 2**40, 2**40 + 2, 0, END, 0)
     assert [entry.offset for entry in iter_entries(data)] == [2**40, 2**40 + 1, 2**40 + 2]
     assert walk(data, 0, len(data), check_crc=True).count == 3
 
@@ -72,8 +74,8 @@ def test_a_changed_byte_fails_the_crc(walk, size):
     assert struct.unpack_from(">I", entry, 12)[0] == zlib.crc32(entry[16:])
     assert ended(walk, entry, check_crc=True) == (1, END)
     entry[16 + len(entry) // 2 % (len(entry) - 16)] ^= 1
-    assert ended(walk, entry, check_crc=True) == (0, BAD_CRC)
-    assert ended(walk, entry) in ((1, END), (0, WRAPPER))
+    assert ended(walk, entry, check_crc=True) in ((0, BAD_CRC), (0, SHORT))  # another format
+    assert ended(walk, entry) in ((1, END), (0, WRAPPER), (0, SHORT))
 
 
 @every_walk
@@ -101,7 +103,7 @@ def test_why_a_walk_stops(walk):
 
 @every_walk
 def test_headers_are_enough_where_entries_reach_beyond_the_buffer(walk):
-    header = THREE[: len(ONE) + 12]
+    header = THREE[: len(ONE) + 17]
     assert walk(header, 0, len(header), reach=len(THREE))[:2] == (len(ONE) + 76, 2)
     assert walk(header, 0, len(header), reach=len(ONE) + 75)[:2] == (len(ONE), 1)
     # nothing is read where nothing may be
@@ -122,6 +124,14 @@ def test_a_buffer_that_cannot_be_written_is_not_numbered(walk):
 
 
 @st.composite
+def batches(draw) -> bytes:
+    deltas = draw(st.sampled_from([[0, 1], [1, 5], [0, 2**31 - 1]]))
+    base = draw(st.sampled_from([0, 9, 2**62, 2**63 - 4]))
+    attributes = draw(st.sampled_from([0, 0x20, 1]))
+    return batch(simple(b"a", b"b"), base, deltas=deltas, attributes=attributes)
+
+
+@st.composite
 def damaged_sets(draw) -> bytes:
     """Entries of any sizes, keys and codecs, with some bytes changed and the end cut off."""
     rows = draw(
@@ -135,7 +145,9 @@ def damaged_sets(draw) -> bytes:
             max_size=8,
         )
     )
+    later = st.sampled_from([timed([(b"k", b"v"), (None, None)], 3), timed_wrapper(b"", 1, 7)])
     data = bytearray(b"".join(encode_entry(*row) for row in rows))
+    data += draw(st.sampled_from([b"", b""]) | later | batches()) + draw(batches() | later)
     for at, value in draw(
         st.lists(st.tuples(st.integers(0, 2**16), st.integers(0, 255)), max_size=2)
     ):
@@ -157,6 +169,7 @@ def damaged_sets(draw) -> bytes:
     wrappers=st.booleans(),
     keyed=st.booleans(),
     reach=st.none() | st.integers(0, 2000),
+    magic=st.sampled_from([0, 1]),
 )
 def test_machine_code_does_what_the_plain_walk_does(data, **checks):
     plain, native = bytearray(data), bytearray(data)
@@ -185,6 +198,93 @@ def test_machine_code_finds_the_same_messages(data, number):
             assert str(found.value) == str(error)
         else:
             assert one(data, 0, stop, number) == wanted
+
+
+@needs_native
+@given(data=damaged_sets())
+def test_machine_code_finds_the_same_times(data):
+    stop = scan.walk(data, 0, len(data), wrappers=True).stop
+    assert scan.native.newest_time(data, 0, stop) == scan.plain_newest_time(data, 0, stop)
+
+
+@every_walk
+def test_batches_and_messages_with_timestamps(walk):
+    two, three = batch(simple(b"a", b"b"), 7), batch(simple(b"c", b"d"), 20, deltas=[1, 5])
+    data = timed([(b"k", b"v"), (None, b"w")], 5) + two + three
+    assert walk(data, 0, len(data), wrappers=True, check_crc=True, last=4) == (
+        len(data), 4, 5, 25, 0, END, 2,
+    )  # fmt: skip
+    assert ended(walk, data) == (0, WRAPPER)
+    assert ended(walk, data, magic=1) == (2, WRAPPER)
+    assert ended(walk, data, magic=1, keyed=True) == (1, KEYLESS)
+    assert ended(walk, two, up_to=8, wrappers=True) == (1, END)
+    assert ended(walk, two, up_to=7, wrappers=True) == (0, ABOVE)
+    assert ended(walk, two + two, last=6, wrappers=True) == (1, DISORDER)
+    assert walk(two, 0, 27, reach=len(two))[:4] == (len(two), 1, 7, 8)
+    assert walk(two, 0, 26, reach=len(two))[1::4] == (0, CUT)
+    assert walk(data, 0, len(data), wrappers=True, until=1)[1] == 1
+
+
+@every_walk
+def test_a_damaged_batch(walk):
+    good = batch(simple(b"a", b"b"), 7)
+    for at in range(21, len(good)):
+        damaged = bytearray(good)
+        damaged[at] ^= 1
+        found = ended(walk, damaged, check_crc=True, wrappers=True)
+        assert found in ((0, BAD_CRC), (0, BAD_DELTA))
+    # no crc covers these
+    assert ended(walk, good[:12] + b"1234" + good[16:], check_crc=True, wrappers=True) == (1, END)
+    for last_delta in (-1, -(2**31)):
+        assert ended(walk, batch(simple(b"a"), last_delta=last_delta)) == (0, BAD_DELTA)
+    assert ended(walk, batch(simple(b"a"), 2**63 - 1, last_delta=1)) == (0, BAD_DELTA)
+    short = bytearray(good)
+    short[8:12] = (48).to_bytes(4, "big")
+    assert ended(walk, short) == (0, SHORT)
+    short = bytearray(timed([(None, None)]))
+    short[8:12] = (21).to_bytes(4, "big")
+    assert ended(walk, short) == (0, SHORT)
+
+
+@pytest.mark.parametrize("newest_time", [scan.plain_newest_time, scan.newest_time])
+def test_the_newest_time_and_where(newest_time):
+    assert newest_time(THREE + GZIP, 0, len(THREE + GZIP)) == (-1, -1)
+    late = timed_wrapper(b"", 1, 9, time=5000)
+    for data, expected in (
+        (timed([(None, None)] * 3, 5), (1002, 7)),
+        (THREE + late + timed([(None, None)], 10, time=5000) + ONE, (5000, 9)),
+        (batch(simple(b"a", b"b"), 20, last_delta=5), (1001, 25)),
+        (batch(simple(b"a"), 20, max_timestamp=-1), (-1, -1)),
+    ):
+        assert newest_time(data, 0, len(data)) == expected
+
+
+@pytest.mark.parametrize("chunk", [27, 60, 100, 1 << 20])
+def test_a_file_with_all_formats(tmp_path, chunk):
+    data = (
+        ONE
+        + timed([(b"k", b"v" * 70)], 11)
+        + batch(simple(b"a" * 90, b"b"), 12)
+        + batch(simple(b"c"), 20, last_delta=7)
+    )
+    path = tmp_path / "log"
+    path.write_bytes(data)
+    with path.open("rb") as file:
+        for headers_only in (False, True):
+            walked = FileWalk(
+                file.fileno(), 0, len(data), headers_only=headers_only, check_crc=True, last=9,
+                chunk=chunk,
+            ).step()  # fmt: skip
+            assert walked[:4] + walked[5:] == (len(data), 4, 10, 27, END, 2)
+        up_to = FileWalk(file.fileno(), 0, len(data), headers_only=True, up_to=26, chunk=chunk)
+        assert up_to.step()[1:4] == (3, 10, 13)
+    damaged = bytearray(data)
+    damaged[len(data) - 100] ^= 1
+    path.write_bytes(damaged)
+    with path.open("rb") as file:
+        walked = FileWalk(file.fileno(), 0, len(data), check_crc=True, chunk=chunk).step()
+        assert walked.count == 2
+        assert walked.ended == BAD_CRC
 
 
 @pytest.mark.parametrize(
@@ -224,6 +324,7 @@ def test_machine_code_reads_nothing_outside_the_buffer():
 @pytest.mark.parametrize(
     ("data", "error"),
     [
+        (batch([], last_delta=-1), InvalidMessageError),
         (struct.pack(">qi", 0, 13), InvalidMessageError),
         (ONE[:-1] + b"!", InvalidMessageError),
         (THREE, MessageSizeTooLargeError),
@@ -271,16 +372,16 @@ class TestFileWalk:
     @pytest.mark.parametrize("chunk", [26, 40, 100, 1 << 20])
     def test_pauses_and_goes_on(self, opened, chunk):
         walk = FileWalk(opened(THREE), 0, len(THREE), last=-1, chunk=chunk)
-        assert walk.step(until=1) == (len(ONE), 1, 10, 10, 0, PAUSED)
-        assert walk.step(until=len(ONE)) == (len(ONE), 0, -1, -1, 0, PAUSED)
-        assert walk.step() == (len(THREE), 2, 11, 15, 0, END)
-        assert walk.step() == (len(THREE), 0, -1, -1, 0, END)
+        assert walk.step(until=1) == (len(ONE), 1, 10, 10, 0, PAUSED, 0)
+        assert walk.step(until=len(ONE)) == (len(ONE), 0, -1, -1, 0, PAUSED, 0)
+        assert walk.step() == (len(THREE), 2, 11, 15, 0, END, 0)
+        assert walk.step() == (len(THREE), 0, -1, -1, 0, END, 0)
 
     @pytest.mark.parametrize("chunk", [26, 100, 1 << 20])
     def test_headers_only(self, opened, chunk):
         fd = opened(THREE)
         assert FileWalk(fd, 0, len(THREE), headers_only=True, chunk=chunk).step() == (
-            len(THREE), 3, 10, 15, 0, END,
+            len(THREE), 3, 10, 15, 0, END, 0,
         )  # fmt: skip
         cut = FileWalk(fd, 0, len(THREE) - 1, headers_only=True, chunk=chunk).step()
         assert (cut.count, cut.ended) == (2, CUT)
@@ -289,10 +390,10 @@ class TestFileWalk:
         big = encode_entry(None, os.urandom(5000), 7, 1)
         fd = opened(ONE + big)
         found = FileWalk(fd, 0, len(ONE + big), check_crc=True, chunk=64).step()
-        assert found == (len(ONE + big), 2, 10, 7, 1, END)
+        assert found == (len(ONE + big), 2, 10, 7, 1, END, 0)
         fd = opened(ONE + big[:-1] + bytes([big[-1] ^ 1]))
         found = FileWalk(fd, 0, len(ONE + big), check_crc=True, chunk=64).step()
-        assert found == (len(ONE), 1, 10, 10, 0, BAD_CRC)
+        assert found == (len(ONE), 1, 10, 10, 0, BAD_CRC, 0)
 
     def test_a_file_that_became_shorter_ends_the_walk(self, opened):
         fd = opened(THREE[: len(ONE) + 5])

@@ -191,7 +191,7 @@ def test_long_sets():
     rows = 2059
     data = bytearray(plain([(None, b"abc")] * rows))
     appended = assign_offsets(data, 2**32 - 5, LIMIT)
-    assert appended == (rows, len(data), 2**32 - 5, 2**32 - 6 + rows, rows, 0)
+    assert appended == (rows, len(data), 2**32 - 5, 2**32 - 6 + rows, rows, 0, 0)
     assert [offset for offset, _ in cut(bytes(data[: 29 * 20]))] == list(
         range(2**32 - 5, 2**32 + 15)
     )
@@ -237,15 +237,15 @@ def test_a_codec_of_4_to_7_is_unknown():
 
 @pytest.mark.parametrize("tail", range(12))
 def test_nothing_whole_is_no_error(tail):
-    assert assign_offsets(bytearray(HI[:tail]), 9, LIMIT) == (0, 0, -1, -1, 0, 0)
-    assert check_follower_set(bytearray(HI[:tail]), LIMIT) == (0, 0, -1, -1, 0, 0)
+    assert assign_offsets(bytearray(HI[:tail]), 9, LIMIT) == (0, 0, -1, -1, 0, 0, 0)
+    assert check_follower_set(bytearray(HI[:tail]), LIMIT) == (0, 0, -1, -1, 0, 0, 0)
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_only_eight_bytes_of_a_wrapper_change(codec):
     data = wrap(plain([(None, b"a"), (b"k", None), (None, b"")]), codec, -1, b"key")
     buffer = bytearray(data)
-    assert assign_offsets(buffer, 1000, LIMIT) == (3, len(data), 1000, 1002, 1, codec)
+    assert assign_offsets(buffer, 1000, LIMIT) == (3, len(data), 1000, 1002, 1, codec, 0)
     assert buffer[:8] == struct.pack(">q", 1002)
     assert buffer[8:] == data[8:]
 
@@ -255,7 +255,7 @@ def test_empty_wrappers_are_taken_out():
     first, second = rest[:66], rest[66:]
     buffer = bytearray(empty + first + wrap(b"", 2) + empty + second + wrap(b"", 3) + b"tail")
     appended = assign_offsets(buffer, 8, LIMIT)
-    assert appended == (2, len(rest), 8, 9, 2, 3)
+    assert appended == (2, len(rest), 8, 9, 2, 3, 0)
     assert buffer[: len(rest)] == plain([(None, b"a" * 40), (None, b"b")], 8)
 
 

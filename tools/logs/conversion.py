@@ -38,9 +38,10 @@ from kafka08.message.entry import (
     has_right_crc,
     key_and_value,
 )
+from kafka08.message.leaves import leaves
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
-from kafka08.message.wrappers import leaves, number, numbered_from
+from kafka08.message.wrappers import number, numbered_from
 from kafka08.runtime import SystemClock
 
 CONVERTED_SUFFIX = ".converted"

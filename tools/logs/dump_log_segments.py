@@ -15,16 +15,23 @@ from typing import BinaryIO, NamedTuple
 
 from kafka08.errors import ConfigError, InvalidMessageError, KafkaError
 from kafka08.log import integrity
+from kafka08.message import records
+from kafka08.message.batch import Batch, header_of
+from kafka08.message.compression import NAMES
 from kafka08.message.crc import crc32
 from kafka08.message.entry import (
+    BATCH,
     CODEC_MASK,
     HEADER,
     LOG_OVERHEAD,
     MAGIC_AT,
     MIN_MESSAGE_SIZE,
     OFFSET_AND_SIZE,
+    has_right_crc,
     key_and_value,
+    magic_of,
 )
+from kafka08.message.leaves import inflated_records
 from kafka08.message.sets import iter_messages
 from kafka08.producer.serializers import load
 from tools.logs.scala_order import hash_map_order
@@ -133,6 +140,16 @@ def _dump_log(
         end = 0
         for position, entry in _entries(file, max_message_bytes):
             end = position + len(entry)
+            if magic_of(entry) == BATCH:
+                header = header_of(entry)
+                if last not in (-1, header.base_offset - 1):
+                    jumps.setdefault(os.path.abspath(path), []).append((last, header.base_offset))
+                last = header.last_offset
+                print(_batch_line(header, position, entry))
+                if deep or decoders is not None:
+                    for line in _record_lines(header, entry, decoders):
+                        print(line)
+                continue
             for message in _messages(entry, deep):
                 if last != -1 and not message.codec and message.offset != last + 1:
                     jumps.setdefault(os.path.abspath(path), []).append((last, message.offset))
@@ -179,6 +196,8 @@ def _first_offset(log: BinaryIO, position: int, max_message_bytes: int) -> int |
     """
     log.seek(position)
     for _, entry in _entries(log, max_message_bytes):
+        if magic_of(entry) == BATCH:
+            return header_of(entry).base_offset
         return next(_messages(entry, deep=True)).offset
     if not log.seek(0, os.SEEK_END):
         return None
@@ -250,6 +269,52 @@ def _line(message: Shown, position: int, decoders: tuple[Decoder, Decoder] | Non
             line += f" key: {decode_key(key)}"
         line += f" payload: {'null' if value is None else decode_value(value)}"
     return line
+
+
+def _batch_line(header: Batch, position: int, entry: bytes) -> str:
+    """A batch as the tool of later releases shows it."""
+    last_sequence = header.base_sequence
+    if last_sequence >= 0:
+        last_sequence = (last_sequence + header.last_delta) % (1 << 31)
+    time = "LogAppendTime" if header.is_stamped else "CreateTime"
+    return (
+        f"baseOffset: {header.base_offset} lastOffset: {header.last_offset} count: {header.count} "
+        f"baseSequence: {header.base_sequence} lastSequence: {last_sequence} "
+        f"producerId: {header.producer_id} producerEpoch: {header.producer_epoch} "
+        f"partitionLeaderEpoch: {header.leader_epoch} "
+        f"isTransactional: {_java(header.is_transactional)} isControl: {_java(header.is_control)} "
+        f"position: {position} {time}: {header.max_timestamp} size: {len(entry)} magic: 2 "
+        f"compresscodec: {NAMES.get(header.codec, header.codec)} crc: {header.crc} "
+        f"isvalid: {_java(has_right_crc(entry, 0, len(entry)))}"
+    )
+
+
+def _record_lines(
+    header: Batch, entry: bytes, decoders: tuple[Decoder, Decoder] | None
+) -> Iterator[str]:
+    data = inflated_records(entry, 0, len(entry))
+    numbers = iter(records.rows(data, 0, len(data)))
+    for delta, time, _, _, key, key_end, value, value_end in zip(
+        *[numbers] * records.ROW, strict=True
+    ):
+        at = header.max_timestamp if header.is_stamped else header.base_timestamp + time
+        line = (
+            f"| offset: {header.base_offset + delta} "
+            f"{'LogAppendTime' if header.is_stamped else 'CreateTime'}: {at} "
+            f"keySize: {key_end - key if key_end >= 0 else -1} "
+            f"valueSize: {value_end - value if value_end >= 0 else -1}"
+        )
+        if decoders is not None:
+            decode_key, decode_value = decoders
+            if key_end >= 0:
+                line += f" key: {decode_key(bytes(data[key:key_end]))}"
+            shown = decode_value(bytes(data[value:value_end])) if value_end >= 0 else "null"
+            line += f" payload: {shown}"
+        yield line
+
+
+def _java(flag: bool) -> str:
+    return str(flag).lower()
 
 
 def _report(title: str, text: str, pairs: Pairs) -> None:

@@ -27,7 +27,7 @@ from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import Failures
 from kafka08.server.long_work import are_many, in_turns, partitions_of
 from kafka08.server.rebuild import ConsumerView
-from kafka08.server.replica_manager import ReplicaManager
+from kafka08.server.replica_manager import ReadResult, ReplicaManager
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
@@ -42,7 +42,7 @@ class FetchApi:
         self._view = view
 
     def handle(self, header: RequestHeader, request: FetchRequest) -> FetchResponse:
-        fetch = _Fetch(self._runtime, self._replicas, request)
+        fetch = _Fetch(self._runtime, self._replicas, self._view, request)
         fetch.read(fetch.wanted)
         if request.max_wait_ms > 0 and not fetch.is_complete():
             fetch.wait()
@@ -55,7 +55,10 @@ class FetchApi:
         if request.replica_id < 0:
             for key, answer in in_turns(self._runtime, fetch.answers.items()):
                 if len(answer.message_set):
-                    data = self._view.bytes_to_send(answer.message_set, fetch.wanted[key].max_bytes)
+                    asked = fetch.wanted[key]
+                    data = self._view.bytes_to_send(
+                        answer.message_set, asked.max_bytes, offset=asked.offset
+                    )
                     fetch.answers[key] = answer._replace(message_set=data)
         return self._response(fetch.answers)
 
@@ -74,15 +77,22 @@ class _Fetch:
     """One request under way: what it wants and what has been read for it so far."""
 
     __slots__ = (
-        "_no_more", "_replicas", "_request", "_runtime", "answers", "failures", "wanted",
+        "_no_more", "_replicas", "_request", "_runtime", "_view", "answers", "failures", "wanted",
     )  # fmt: skip
 
-    def __init__(self, runtime: Runtime, replicas: ReplicaManager, request: FetchRequest) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        replicas: ReplicaManager,
+        view: ConsumerView,
+        request: FetchRequest,
+    ) -> None:
         self.wanted = _wanted(runtime, request)
         self.answers: dict[TopicPartition, FetchPartitionResponse] = {}
         self.failures = Failures()
         self._runtime = runtime
         self._replicas = replicas
+        self._view = view
         self._request = request
         # Waiting cannot add to a partition that failed or whose bytes end with an old segment.
         self._no_more = not self.wanted
@@ -111,9 +121,8 @@ class _Fetch:
             self.answers[key] = self._read(key, self.wanted[key])
 
     def _read(self, key: TopicPartition, asked: FetchPartition) -> FetchPartitionResponse:
-        replica_id = self._request.replica_id
         try:
-            result = self._replicas.read_message_set(key, asked.offset, asked.max_bytes, replica_id)
+            result = self._read_what_counts(key, asked)
         except Exception as error:
             code = self.failures.add(key, error)
         else:
@@ -124,6 +133,20 @@ class _Fetch:
             )
         self._no_more = True
         return _failed(asked, code)
+
+    def _read_what_counts(self, key: TopicPartition, asked: FetchPartition) -> ReadResult:
+        """The stored bytes from the asked offset; for a consumer from the first entry on that has
+        something to send: others count nothing, as it would ask for them without a pause."""
+        replicas, replica_id = self._replicas, self._request.replica_id
+        offset = asked.offset
+        while True:
+            result = replicas.read_message_set(key, offset, asked.max_bytes, replica_id)
+            if replica_id >= 0 or not len(result.data):
+                return result
+            following = self._view.offset_after_nothing(result.data, asked.offset, 0)
+            if following == asked.offset:
+                return result
+            offset = following
 
 
 def _wanted(runtime: Runtime, request: FetchRequest) -> dict[TopicPartition, FetchPartition]:

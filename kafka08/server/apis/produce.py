@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
-from kafka08.errors import NO_ERROR, InvalidTopicError
+from kafka08.errors import NO_ERROR, InvalidMessageError, InvalidRecordError, InvalidTopicError
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.schemas import (
     ProducePartitionResponse,
@@ -117,6 +117,8 @@ class ProduceApi:
                 self._view.remember(appended.rebuilt)
         except Exception as error:
             code = failures.add(key, error)
+            if isinstance(error, InvalidRecordError):
+                code = InvalidMessageError.code  # 0.8 clients do not know the newer code
         return _new(
             ProducePartitionResponse, (key.partition, code, base_offset, *_NOT_IN_VERSION_0)
         )

@@ -9,7 +9,9 @@ import pytest
 
 from kafka08.errors import InvalidMessageError, KafkaError
 from kafka08.log import integrity
+from kafka08.message.batch import header_of
 from kafka08.message.sets import encode_set
+from tests.message.batches import batch, simple, timed
 from tools.logs.dump_log_segments import NoDecoderError, main
 from tools.options import UsageError
 
@@ -142,3 +144,28 @@ def test_refusals(stem: str) -> None:
         main(["--files", f"{stem[:-1]}1.log"])
     with pytest.raises(KafkaError, match="For input string"):
         main(["--files", f"{stem}x.log"])
+
+
+def test_batches_are_shown_as_later_releases_show_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / f"{BASE}.log"
+    gzip = batch([(None, b"v", 7, []), (b"k", None, 0, [])], 5, 1, base_sequence=3, producer_id=9)
+    path.write_bytes(batch(simple(b"a")) + gzip + timed([(b"k", b"w")], 7))
+    assert main(["--files", str(path), "--print-data-log"]) == 0
+    out, err = capsys.readouterr()
+    first, record, second, one, two, old = out.splitlines()[2:]
+    assert first == (
+        "baseOffset: 0 lastOffset: 0 count: 1 baseSequence: -1 lastSequence: -1 producerId: -1 "
+        "producerEpoch: -1 partitionLeaderEpoch: -1 isTransactional: false isControl: false "
+        "position: 0 CreateTime: 1000 size: 74 magic: 2 compresscodec: none crc: "
+        f"{header_of(path.read_bytes()).crc} isvalid: true"
+    )
+    assert record == "| offset: 0 CreateTime: 1000 keySize: 1 valueSize: 1 key: k payload: a"
+    assert "baseSequence: 3 lastSequence: 4 producerId: 9" in second
+    assert "compresscodec: gzip" in second
+    assert one == "| offset: 5 CreateTime: 1007 keySize: -1 valueSize: 1 payload: v"
+    assert two == "| offset: 6 CreateTime: 1000 keySize: 1 valueSize: -1 key: k payload: null"
+    assert old.startswith("offset: 7 position: ")
+    assert old.endswith("key: k payload: w")
+    assert err == f"Non-secutive offsets in :{path}\n  0 is followed by 5\n"

@@ -1,0 +1,346 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""The functions of ``message.records`` as machine code; records.py describes them.
+
+No byte outside ``data`` is read: ``stop`` is checked against its length first.
+"""
+
+from array import array
+
+from cpython cimport array as c_array
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from kafka08.errors import InvalidRecordError
+from kafka08.message.entry import impossible_lengths
+
+cdef extern from "crc32.h" nogil:
+    void crc32_setup()
+    uint32_t crc32_of(const uint8_t *, size_t)
+
+cdef extern from *:
+    """
+    #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    #define to_big_64(x) __builtin_bswap64((uint64_t)(x))
+    #define to_big_32(x) __builtin_bswap32((uint32_t)(x))
+    #else
+    #define to_big_64(x) (x)
+    #define to_big_32(x) (x)
+    #endif
+    """
+    uint64_t to_big_64(int64_t) nogil
+    uint32_t to_big_32(int64_t) nogil
+
+crc32_setup()
+
+cdef enum:
+    ROW = 8
+    LOG_OVERHEAD = 12
+    PLAIN_BYTES = 26  # an entry of format 0 without key and value
+    TIME_BYTES = 8
+    STAMPED = 8
+    MIN_TIMED_SIZE = 22
+    TIMED_KEY_LENGTH_AT = 26
+    KEY_LENGTH_AT = 18
+    LITTLE = 1048576
+
+cdef enum:
+    FINE = 0
+    MALFORMED = 1
+    WRONG_DELTA = 2
+
+cdef object numbers = array("q")
+
+
+cdef struct Record:
+    # in the order of a row
+    int64_t delta, time_delta, start, end, key, key_end, value, value_end
+
+
+cdef inline bint varint(
+    const uint8_t *data, int64_t *at, int64_t end, int most, int64_t *found
+) noexcept nogil:
+    cdef uint64_t bits = 0
+    cdef uint8_t byte
+    cdef int shift = 0, count = 0
+    while count < most and at[0] < end:
+        byte = data[at[0]]
+        at[0] += 1
+        count += 1
+        if shift == 63 and byte & 0x7E:
+            return False
+        bits |= <uint64_t>(byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            if most == 5 and bits >> 32:
+                return False
+            found[0] = <int64_t>(bits >> 1) ^ -<int64_t>(bits & 1)
+            return True
+    return False
+
+
+cdef inline bint stretch(
+    const uint8_t *data, int64_t *at, int64_t end, int64_t *start, int64_t *stop
+) noexcept nogil:
+    """A length and so many bytes; the stop of a null is -1."""
+    cdef int64_t length
+    if not varint(data, at, end, 5, &length):
+        return False
+    start[0] = at[0]
+    if length < 0:
+        stop[0] = -1
+        return True
+    if length > end - at[0]:
+        return False
+    at[0] += length
+    stop[0] = at[0]
+    return True
+
+
+cdef bint read(const uint8_t *data, int64_t position, int64_t stop, Record *r) noexcept nogil:
+    """The record at ``position``; false if it is malformed."""
+    cdef int64_t at = position, length, headers, ignored, name_end
+    r.start = position
+    if not varint(data, &at, stop, 5, &length):
+        return False
+    if length < 1 or length > stop - at:
+        return False
+    r.end = at + length
+    at += 1
+    if not varint(data, &at, r.end, 10, &r.time_delta):
+        return False
+    if not varint(data, &at, r.end, 5, &r.delta):
+        return False
+    if not stretch(data, &at, r.end, &r.key, &r.key_end):
+        return False
+    if not stretch(data, &at, r.end, &r.value, &r.value_end):
+        return False
+    if not varint(data, &at, r.end, 5, &headers):
+        return False
+    if headers < 0 or headers > (r.end - at) // 2:
+        return False
+    while headers:
+        if not stretch(data, &at, r.end, &ignored, &name_end) or name_end < 0:
+            return False
+        if not stretch(data, &at, r.end, &ignored, &name_end):
+            return False
+        headers -= 1
+    return at == r.end
+
+
+cdef struct Pass:
+    const uint8_t *data
+    int64_t position, stop, count, size
+    Record record
+    bint keyless
+    int ended
+
+
+cdef void check_all(Pass *p) noexcept nogil:
+    while p.position < p.stop:
+        if not read(p.data, p.position, p.stop, &p.record):
+            p.ended = MALFORMED
+            return
+        if p.record.delta != p.count:
+            p.ended = WRONG_DELTA
+            return
+        p.count += 1
+        if p.record.key_end < 0:
+            p.keyless = True
+        p.position = p.record.end
+
+
+cdef object refused(Pass *p):
+    if p.ended == MALFORMED:
+        return InvalidRecordError(f"The record at position {p.position} is malformed")
+    return InvalidRecordError(
+        f"The record at position {p.position} has the offset delta {p.record.delta}"
+    )
+
+
+cdef int begin(data, int64_t position, int64_t stop, Py_buffer *view, Pass *p) except -1:
+    PyObject_GetBuffer(data, view, PyBUF_SIMPLE)
+    if position < 0 or stop > view.len:
+        PyBuffer_Release(view)
+        raise IndexError(f"{position} to {stop} of {view.len} bytes")
+    p.data = <const uint8_t *>view.buf
+    p.position, p.stop, p.count, p.size, p.keyless, p.ended = position, stop, 0, 0, False, FINE
+    return 0
+
+
+def check(data, int64_t position, int64_t stop, int64_t count):
+    cdef Py_buffer view
+    cdef Pass p
+    begin(data, position, stop, &view, &p)
+    # For short stretches the lock is kept: another thread could hold it for long.
+    if stop - position < LITTLE:
+        check_all(&p)
+    else:
+        with nogil:
+            check_all(&p)
+    PyBuffer_Release(&view)
+    if p.ended:
+        raise refused(&p)
+    if p.count != count:
+        raise InvalidRecordError(f"A batch holds {p.count} records, its header says {count}")
+    return bool(p.keyless)
+
+
+def rows(data, int64_t position, int64_t stop):
+    cdef Py_buffer view
+    cdef Pass p
+    cdef c_array.array found
+    cdef Py_ssize_t used = 0, room = max((stop - position) // 64, 8)
+    begin(data, position, stop, &view, &p)
+    try:
+        found = c_array.clone(numbers, room * ROW, False)
+        while p.position < stop:
+            if not read(p.data, p.position, stop, &p.record):
+                p.ended = MALFORMED
+                raise refused(&p)
+            if used == room:
+                room *= 2
+                c_array.resize(found, room * ROW)
+            memcpy(found.data.as_longlongs + used * ROW, &p.record, ROW * 8)
+            used += 1
+            p.position = p.record.end
+        c_array.resize(found, used * ROW)
+        return found
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef void measure(Pass *p, int64_t overhead) noexcept nogil:
+    """How many bytes the entries take."""
+    while p.position < p.stop:
+        if not read(p.data, p.position, p.stop, &p.record):
+            p.ended = MALFORMED
+            return
+        p.size += overhead
+        if p.record.key_end >= 0:
+            p.size += p.record.key_end - p.record.key
+        if p.record.value_end >= 0:
+            p.size += p.record.value_end - p.record.value
+        p.count += 1
+        p.position = p.record.end
+
+
+cdef inline uint8_t *put_64(uint8_t *at, int64_t number) noexcept nogil:
+    cdef uint64_t big = to_big_64(number)
+    memcpy(at, &big, 8)
+    return at + 8
+
+
+cdef inline uint8_t *put_32(uint8_t *at, int64_t number) noexcept nogil:
+    cdef uint32_t big = to_big_32(number)
+    memcpy(at, &big, 4)
+    return at + 4
+
+
+cdef inline uint8_t *put_bytes(
+    uint8_t *at, const uint8_t *data, int64_t start, int64_t end
+) noexcept nogil:
+    if end < 0:
+        return put_32(at, -1)
+    at = put_32(at, end - start)
+    memcpy(at, data + start, end - start)
+    return at + (end - start)
+
+
+cdef void write(
+    Pass *p, uint8_t *at, int magic, int64_t base, int64_t time, bint stamped
+) noexcept nogil:
+    """The entries of checked records."""
+    cdef uint8_t *entry
+    cdef Record r
+    while p.position < p.stop:
+        read(p.data, p.position, p.stop, &r)
+        entry = at
+        put_64(entry, <int64_t>(<uint64_t>base + <uint64_t>r.delta))
+        entry[16] = magic
+        entry[17] = STAMPED if stamped and magic else 0
+        at = entry + 18
+        if magic:
+            at = put_64(at, time if stamped else <int64_t>(<uint64_t>time + <uint64_t>r.time_delta))
+        at = put_bytes(at, p.data, r.key, r.key_end)
+        at = put_bytes(at, p.data, r.value, r.value_end)
+        put_32(entry + 8, (at - entry) - LOG_OVERHEAD)
+        put_32(entry + 12, crc32_of(entry + 16, (at - entry) - 16))
+        p.position = r.end
+
+
+def entries(
+    data, int64_t position, int64_t stop, int magic, int64_t base, int64_t time, bint stamped
+):
+    cdef Py_buffer view
+    cdef Pass p
+    cdef uint8_t *at
+    cdef int64_t last
+    begin(data, position, stop, &view, &p)
+    try:
+        with nogil:
+            measure(&p, PLAIN_BYTES + (TIME_BYTES if magic else 0))
+        if p.ended:
+            raise refused(&p)
+        last = <int64_t>(<uint64_t>base + <uint64_t>p.record.delta) if p.count else -1
+        made = PyBytes_FromStringAndSize(NULL, p.size)
+        at = <uint8_t *>PyBytes_AS_STRING(made)
+        p.position = position
+        with nogil:
+            write(&p, at, magic, base, time, stamped)
+        return made, p.count, last
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef int64_t untimed_entries(
+    const uint8_t *data, int64_t *position, int64_t stop, int64_t distance, uint8_t *at
+) noexcept nogil:
+    """The bytes written, or with a null ``at`` those that would be; ``position`` is left at an
+    impossible entry."""
+    cdef uint64_t offset
+    cdef uint32_t size_bits
+    cdef int64_t size, written = 0
+    while position[0] < stop:
+        if stop - position[0] < LOG_OVERHEAD + MIN_TIMED_SIZE:
+            return written
+        memcpy(&size_bits, data + position[0] + 8, 4)
+        size = <int32_t>to_big_32(size_bits)
+        if size < MIN_TIMED_SIZE or size > stop - position[0] - LOG_OVERHEAD:
+            return written
+        if at != NULL:
+            memcpy(&offset, data + position[0], 8)
+            put_64(at, <int64_t>(to_big_64(<int64_t>offset) + <uint64_t>distance))
+            put_32(at + 8, size - TIME_BYTES)
+            at[16] = at[17] = 0
+            memcpy(
+                at + KEY_LENGTH_AT,
+                data + position[0] + TIMED_KEY_LENGTH_AT,
+                LOG_OVERHEAD + size - TIMED_KEY_LENGTH_AT,
+            )
+            put_32(at + 12, crc32_of(at + 16, size - TIME_BYTES - 4))
+            at += LOG_OVERHEAD + size - TIME_BYTES
+        written += LOG_OVERHEAD + size - TIME_BYTES
+        position[0] += LOG_OVERHEAD + size
+    return written
+
+
+def untimed(data, int64_t position, int64_t stop, int64_t distance):
+    cdef Py_buffer view
+    cdef Pass p
+    cdef uint8_t *at
+    begin(data, position, stop, &view, &p)
+    try:
+        with nogil:
+            p.size = untimed_entries(p.data, &p.position, stop, distance, NULL)
+        if p.position < stop:
+            raise impossible_lengths(p.position)
+        made = PyBytes_FromStringAndSize(NULL, p.size)
+        at = <uint8_t *>PyBytes_AS_STRING(made)
+        p.position = position
+        with nogil:
+            untimed_entries(p.data, &p.position, stop, distance, at)
+        return made
+    finally:
+        PyBuffer_Release(&view)

@@ -1,0 +1,114 @@
+"""The layout of a record batch, an entry of format 2: the positions of its fields.
+
+``base offset i64 | batch length i32 | leader epoch i32 | magic i8 | crc u32 | attributes i16 |
+last offset delta i32 | base timestamp i64 | max timestamp i64 | producer id i64 | producer epoch
+i16 | base sequence i32 | count i32 | records``. The length counts from the leader epoch on. The crc
+is CRC-32C of everything from the attributes to the end: the leader may change base offset and
+leader epoch without a new crc. A codec compresses the records alone. A compacted batch keeps its
+base offset and last offset delta, and may hold fewer records, or none. Does not know records.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import NamedTuple
+
+from kafka08.message.crc import crc32c
+
+# Positions within a batch; offset, length and magic are where they are in every entry.
+EPOCH_AT = 12
+BATCH_CRC_AT = 17
+BATCH_ATTRIBUTES_AT = 21
+BATCH_CODEC_AT = 22  # the low byte of the attributes
+LAST_DELTA_AT = 23
+BASE_TIMESTAMP_AT = 27
+MAX_TIMESTAMP_AT = 35
+COUNT_AT = 57
+RECORDS_AT = 61
+
+MIN_BATCH_SIZE = RECORDS_AT - 12  # as the length counts
+CODEC = 0x07
+LOG_APPEND_TIME = 0x08  # attributes bit of formats 1 and 2: timestamps are the broker's
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
+NO_TIMESTAMP = -1
+NO_PRODUCER = -1
+
+_HEADER = Struct(">qiibIhiqqqhii")
+_EPOCH = Struct(">i")
+_CRC = Struct(">I")
+_MAX_TIMESTAMP = Struct(">q")
+_ATTRIBUTES = Struct(">h")
+
+
+class Batch(NamedTuple):
+    """The header of a batch. ``size`` is the length as stored: 12 less than the whole batch."""
+
+    base_offset: int
+    size: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    count: int  # type: ignore[assignment]  # hides tuple.count
+
+    @property
+    def codec(self) -> int:
+        return self.attributes & CODEC
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.attributes & CONTROL)
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & TRANSACTIONAL)
+
+    @property
+    def is_stamped(self) -> bool:
+        """Whether ``max_timestamp``, the broker's, is the time of all records."""
+        return bool(self.attributes & LOG_APPEND_TIME)
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_delta
+
+
+def header_of(buffer: bytes | bytearray | memoryview, position: int = 0) -> Batch:
+    """The header of the whole batch at ``position``."""
+    return Batch._make(_HEADER.unpack_from(buffer, position))
+
+
+def encode_batch(header: Batch, records: bytes | bytearray | memoryview) -> bytes:
+    """A batch with these records, compressed already if the header names a codec. Size and crc
+    are computed; those of ``header`` do not matter."""
+    header = header._replace(size=MIN_BATCH_SIZE + len(records), magic=2)
+    data = bytearray(_HEADER.pack(*header)) + records
+    seal(data, 0, len(data))
+    return bytes(data)
+
+
+def seal(buffer: bytearray | memoryview, position: int, stop: int) -> None:
+    """Write the crc of the batch from ``position`` to ``stop``, which has changed."""
+    view = memoryview(buffer)
+    crc = crc32c(view[position + BATCH_ATTRIBUTES_AT : stop])
+    _CRC.pack_into(buffer, position + BATCH_CRC_AT, crc)
+
+
+def set_leader_epoch(buffer: bytearray | memoryview, position: int, epoch: int) -> None:
+    """Write the leader epoch, which no crc covers."""
+    _EPOCH.pack_into(buffer, position + EPOCH_AT, epoch)
+
+
+def stamp(buffer: bytearray | memoryview, position: int, stop: int, now: int) -> None:
+    """Make ``now`` (ms) the time of all records, as log append time does; writes the crc."""
+    attributes = _ATTRIBUTES.unpack_from(buffer, position + BATCH_ATTRIBUTES_AT)[0]
+    _ATTRIBUTES.pack_into(buffer, position + BATCH_ATTRIBUTES_AT, attributes | LOG_APPEND_TIME)
+    _MAX_TIMESTAMP.pack_into(buffer, position + MAX_TIMESTAMP_AT, now)
+    seal(buffer, position, stop)

@@ -1,0 +1,205 @@
+"""The records of a batch, inflated: checked, located, or written as messages of older formats.
+
+A record is ``length varint | attributes i8 | timestamp delta varlong | offset delta varint | key
+length varint, key | value length varint, value | header count varint, headers``, a header ``key
+length varint, key | value length varint, value``. Varints are zigzag, seven bits a byte, low ones
+first. A negative length of a key or value means null.
+
+``untimed`` writes messages of format 1 as messages of format 0. All functions have a compiled
+twin, ``kafka08._native.records``, which replaces them if it was built. It does not create a Python
+object per record. Does not know codecs.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from importlib import import_module
+from struct import Struct
+from typing import Any
+
+from kafka08.errors import InvalidRecordError
+from kafka08.message.crc import crc32
+from kafka08.message.entry import (
+    LOG_OVERHEAD,
+    MIN_TIMED_SIZE,
+    OFFSET_AND_SIZE,
+    SIZE,
+    TIMED_KEY_LENGTH_AT,
+    BytesLike,
+    impossible_lengths,
+)
+
+ROW = 8  # numbers that ``rows`` gives for each record
+_MIN_HEADER_BYTES = 2
+_INT32_BYTES, _INT64_BYTES = 5, 10
+_MESSAGE = Struct(">IBB")  # crc, magic, attributes
+_CRC = Struct(">I")
+_TIME = Struct(">q")
+
+# (offset delta, timestamp delta, start, end, key start, key end, value start, value end)
+Row = tuple[int, int, int, int, int, int, int, int]
+
+
+def check(data: BytesLike, position: int, stop: int, count: int) -> bool:
+    """Check that exactly ``count`` whole records are stored from ``position`` to ``stop``, with
+    the offset deltas 0, 1, 2 and so on. Returns whether one of them has no key.
+
+    Raises InvalidRecordError.
+    """
+    found = 0
+    keyless = False
+    for delta, _, start, _, _, key_end, _, _ in _iter_rows(data, position, stop):
+        if delta != found:
+            raise wrong_delta(start, delta)
+        found += 1
+        keyless = keyless or key_end < 0
+    if found != count:
+        raise wrong_count(found, count)
+    return keyless
+
+
+def rows(data: BytesLike, position: int, stop: int) -> array[int]:
+    """The positions of all records: ROW numbers for each. See ``Row``; the end of a null is -1.
+
+    Raises InvalidRecordError.
+    """
+    found = array("q")
+    for row in _iter_rows(data, position, stop):
+        found.extend(row)
+    return found
+
+
+def entries(
+    data: BytesLike, position: int, stop: int, magic: int, base: int, time: int, stamped: bool
+) -> tuple[bytes, int, int]:
+    """The records as plain entries of format ``magic``, 0 or 1: (bytes, count, last offset).
+
+    Offsets count from ``base``. ``time`` is the base timestamp, or with ``stamped`` that of all
+    records. Headers are left out. Without records the last offset is -1.
+    Raises InvalidRecordError.
+    """
+    parts: list[bytes | bytearray] = []
+    last, count = -1, 0
+    view = memoryview(data)
+    for delta, time_delta, _, _, key, key_end, value, value_end in _iter_rows(data, position, stop):
+        body = bytearray(_MESSAGE.pack(0, magic, 8 if stamped and magic else 0))
+        if magic:
+            body += _TIME.pack(time if stamped else _wrapped(time + time_delta))
+        for start, end in ((key, key_end), (value, value_end)):
+            body += SIZE.pack(end - start if end >= 0 else -1) + view[start : max(end, start)]
+        _CRC.pack_into(body, 0, crc32(memoryview(body)[4:]))
+        last = _wrapped(base + delta)
+        parts += (OFFSET_AND_SIZE.pack(last, len(body)), body)
+        count += 1
+    return b"".join(parts), count, last
+
+
+def untimed(data: BytesLike, position: int, stop: int, distance: int) -> bytes:
+    """Whole plain entries of format 1 as entries of format 0, with offsets higher by ``distance``.
+
+    Raises InvalidMessageError for impossible lengths.
+    """
+    parts: list[bytes | bytearray | memoryview] = []
+    view = memoryview(data)
+    if position < 0 or stop > len(view):
+        raise IndexError(f"{position} to {stop} of {len(view)} bytes")
+    while position < stop:
+        if stop - position < LOG_OVERHEAD + MIN_TIMED_SIZE:
+            raise impossible_lengths(position)
+        offset, size = OFFSET_AND_SIZE.unpack_from(view, position)
+        end = position + LOG_OVERHEAD + size
+        if size < MIN_TIMED_SIZE or end > stop:
+            raise impossible_lengths(position)
+        body = bytearray(_MESSAGE.pack(0, 0, 0)) + view[position + TIMED_KEY_LENGTH_AT : end]
+        _CRC.pack_into(body, 0, crc32(memoryview(body)[4:]))
+        parts += (OFFSET_AND_SIZE.pack(_wrapped(offset + distance), len(body)), body)
+        position = end
+    return b"".join(parts)
+
+
+def _iter_rows(data: BytesLike, position: int, stop: int) -> Iterator[Row]:
+    view = memoryview(data)
+    if position < 0 or stop > len(view):
+        raise IndexError(f"{position} to {stop} of {len(view)} bytes")
+    while position < stop:
+        row = _row(view, position, stop)
+        yield row
+        position = row[3]
+
+
+def _row(view: memoryview, start: int, stop: int) -> Row:
+    length, at = _varint(view, start, stop, start)
+    end = at + length
+    if length < 1 or end > stop:
+        raise malformed(start)
+    at += 1  # attributes
+    time_delta, at = _varint(view, at, end, start, _INT64_BYTES)
+    delta, at = _varint(view, at, end, start)
+    key, key_end, at = _bytes(view, at, end, start)
+    value, value_end, at = _bytes(view, at, end, start)
+    headers, at = _varint(view, at, end, start)
+    if not 0 <= headers <= (end - at) // _MIN_HEADER_BYTES:
+        raise malformed(start)
+    for _ in range(headers):
+        _, name_end, at = _bytes(view, at, end, start)
+        if name_end < 0:
+            raise malformed(start)
+        _, _, at = _bytes(view, at, end, start)
+    if at != end:
+        raise malformed(start)
+    return delta, time_delta, start, end, key, key_end, value, value_end
+
+
+def _bytes(view: memoryview, at: int, end: int, start: int) -> tuple[int, int, int]:
+    """(start, end or -1 for null, position after it)"""
+    length, at = _varint(view, at, end, start)
+    if length < 0:
+        return at, -1, at
+    if length > end - at:
+        raise malformed(start)
+    return at, at + length, at + length
+
+
+def _varint(
+    view: memoryview, at: int, end: int, start: int, most: int = _INT32_BYTES
+) -> tuple[int, int]:
+    found = shift = 0
+    for byte in view[at : min(at + most, end)]:
+        found |= (byte & 0x7F) << shift
+        shift += 7
+        at += 1
+        if byte < 0x80:
+            if found >> (64 if most == _INT64_BYTES else 32):
+                break
+            return found >> 1 ^ -(found & 1), at
+    raise malformed(start)
+
+
+def _wrapped(number: int) -> int:
+    """As an int64."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def malformed(position: int) -> InvalidRecordError:
+    """The error of a record whose lengths do not add up."""
+    return InvalidRecordError(f"The record at position {position} is malformed")
+
+
+def wrong_delta(position: int, delta: int) -> InvalidRecordError:
+    """The error of a record out of its order."""
+    return InvalidRecordError(f"The record at position {position} has the offset delta {delta}")
+
+
+def wrong_count(found: int, count: int) -> InvalidRecordError:
+    """The error of a batch that does not hold what its header says."""
+    return InvalidRecordError(f"A batch holds {found} records, its header says {count}")
+
+
+plain_check, plain_rows, plain_entries, plain_untimed = check, rows, entries, untimed
+try:
+    native: Any = import_module("kafka08._native.records")
+except ImportError:
+    native = None
+else:
+    check, rows, entries, untimed = native.check, native.rows, native.entries, native.untimed

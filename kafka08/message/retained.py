@@ -1,0 +1,93 @@
+"""Entries of formats 1 and 2 without the messages that compaction removes.
+
+All that stays keeps its bytes: records and inner messages their relative offsets, a batch its base
+offset, last offset delta and producer, an entry its codec. Does not know which messages go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafka08.message import records
+from kafka08.message.batch import LOG_APPEND_TIME, NO_PRODUCER, encode_batch, header_of
+from kafka08.message.compression import NONE, compress
+from kafka08.message.entry import (
+    ATTRIBUTES_AT,
+    BATCH,
+    TIMED,
+    BytesLike,
+    codec_of,
+    encode_entry,
+    key_and_value,
+    magic_of,
+    offset_and_stop,
+    time_of,
+)
+from kafka08.message.leaves import inflated_records, timed_leaves
+from kafka08.message.scan import iter_entries, newest_time
+
+# (key, offset, is the value null) -> whether the message goes
+Goes = Callable[[bytes, int, bool], bool]
+
+
+def retained(entry: BytesLike, goes: Goes) -> bytes | None:
+    """The whole entry of format 1 or 2 without the messages that go: empty if none is left, None
+    if all stay.
+
+    A control batch stays, and so does a batch of an idempotent producer without its records: they
+    tell what that producer has sent. Raises as ``leaves`` does.
+    """
+    if magic_of(entry) == BATCH:
+        return _batch(entry, goes)
+    if codec_of(entry) == NONE:
+        offset, _ = offset_and_stop(entry, 0)
+        return b"" if _message_goes(entry, offset, goes) else None
+    return _wrapper(entry, goes)
+
+
+def _batch(entry: BytesLike, goes: Goes) -> bytes | None:
+    header = header_of(entry)
+    if header.is_control or not header.count:
+        return None
+    data = memoryview(inflated_records(entry, 0, len(entry)))
+    parts = []
+    numbers = iter(records.rows(data, 0, len(data)))
+    rows = zip(*[numbers] * records.ROW, strict=True)
+    for delta, _, start, end, key, key_end, _, value_end in rows:
+        offset = header.base_offset + delta
+        if key_end < 0 or not goes(bytes(data[key:key_end]), offset, value_end < 0):
+            parts.append(data[start:end])
+    if len(parts) == header.count:
+        return None
+    if not parts and header.producer_id == NO_PRODUCER:
+        return b""
+    kept = b"".join(parts)
+    if header.codec:
+        kept = compress(header.codec, kept, magic=BATCH)
+    return encode_batch(header._replace(count=len(parts)), kept)
+
+
+def _wrapper(entry: BytesLike, goes: Goes) -> bytes | None:
+    offset, _ = offset_and_stop(entry, 0)
+    found = timed_leaves(entry, 0, len(entry))
+    if not found.ordered:
+        return None
+    base = offset - found.last
+    inner = [found.data[each.position : each.stop] for each in iter_entries(found.data)]
+    kept = [one for one in inner if not _message_goes(one, base + offset_and_stop(one, 0)[0], goes)]
+    if len(kept) == len(inner):
+        return None
+    if not kept:
+        return b""
+    data = b"".join(kept)
+    last = base + offset_and_stop(kept[-1], 0)[0]
+    codec = codec_of(entry)
+    stamped = bool(entry[ATTRIBUTES_AT] & LOG_APPEND_TIME)
+    time = time_of(entry, 0) if stamped else newest_time(data, 0, len(data))[0]
+    packed = compress(codec, data, magic=TIMED)
+    return encode_entry(None, packed, last, codec, timestamp=time, stamped=stamped)
+
+
+def _message_goes(message: BytesLike, offset: int, goes: Goes) -> bool:
+    key, value = key_and_value(message, 0, len(message))
+    return key is not None and goes(bytes(message[key[0] : key[1]]), offset, value is None)

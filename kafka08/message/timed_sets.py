@@ -1,0 +1,199 @@
+"""Produced sets of formats 1 and 2: checked and numbered in place, their times checked or set.
+
+Only these bytes change: the offset of a message or wrapper of format 1, base offset and leader
+epoch of a batch, and with log append time also timestamp, timestamp type and crc. A wrapper of
+format 1 gets the newest time of its messages if it has another. A set has one format. Mirrors
+kafka.log.LogValidator, without its conversions.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafka08.errors import InvalidRecordError, InvalidTimestampError, UnknownError
+from kafka08.message import records
+from kafka08.message.batch import header_of, set_leader_epoch, stamp
+from kafka08.message.compression import NAMES, NONE
+from kafka08.message.entry import (
+    BATCH,
+    CUT,
+    END,
+    KEYLESS,
+    OFFSET,
+    TIMED,
+    WRAPPER,
+    codec_of,
+    magic_of,
+    offset_and_stop,
+    set_time,
+    time_of,
+)
+from kafka08.message.leaves import inflated_records, timed_leaves
+from kafka08.message.scan import iter_entries, newest_time, refuse, walk
+
+_SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
+
+
+class Rules(NamedTuple):
+    """The demands of a topic on messages with timestamps. With an ``append_time`` (ms) that becomes
+    their time; otherwise it must be from ``oldest`` to ``newest``. ``keyed``: every message needs a
+    key. ``leader_epoch`` is written into batches."""
+
+    append_time: int | None = None
+    oldest: int = _SMALLEST
+    newest: int = _LARGEST
+    keyed: bool = False
+    leader_epoch: int = -1
+
+
+class Found(NamedTuple):
+    """The description of a set, as in ``sets.Appended``."""
+
+    count: int  # type: ignore[assignment]  # hides tuple.count
+    valid_bytes: int
+    first_offset: int
+    last_offset: int
+    entries: int
+    codec: int
+
+
+ANY_TIME = Rules()
+
+
+class _Room:
+    """The bytes that may still be inflated: of each entry, and of all together."""
+
+    def __init__(self, each: int, all_together: int) -> None:
+        self.each = each
+        self.left = all_together
+
+    @property
+    def most(self) -> int:
+        return min(self.each, self.left)
+
+
+def number_timed_set(
+    view: memoryview, base: int, max_size: int, rules: Rules, max_inflated: int, room: int
+) -> tuple[Found, int]:
+    """Check the set, which begins with an entry of format 1 or 2, and number it from ``base``.
+
+    ``max_size`` limits the size of an entry as stored in it. Returns what was found and the bytes
+    inflated: at most ``max_inflated`` for each entry, and ``room`` for all. Raises as
+    ``sets.assign_offsets`` does, InvalidRecordError and InvalidTimestampError.
+    """
+    magic = magic_of(view)
+    left = _Room(max_inflated, room)
+    position, end = 0, len(view)
+    offset, entries, codec = base, 0, NONE
+    while True:
+        walked = walk(
+            view,
+            position,
+            end,
+            number=offset,
+            check_crc=True,
+            max_size=max_size,
+            magic=TIMED,
+            keyed=rules.keyed,
+        )
+        if walked.count:
+            _require(magic == TIMED)
+            _set_times(view, position, walked.stop, rules)
+        offset += walked.count
+        entries += walked.count
+        position = walked.stop
+        if walked.ended != WRAPPER:
+            break
+        _require(magic_of(view, position) == magic)
+        _, stop = offset_and_stop(view, position)
+        codec = codec_of(view, position)
+        number = _number_batch if magic == BATCH else _number_wrapper
+        offset += number(view, position, stop, offset, rules, left)
+        entries += 1
+        position = stop
+    if walked.ended == KEYLESS:
+        raise keyless()
+    if walked.ended not in (END, CUT):
+        refuse(view, walked, max_size)
+    found = Found(offset - base, position, base, offset - 1, entries, codec)
+    return found, room - left.left
+
+
+def _require(same_format: bool) -> None:
+    if not same_format:
+        raise InvalidRecordError("A set has messages of several formats")
+
+
+def _number_batch(
+    view: memoryview, position: int, stop: int, offset: int, rules: Rules, left: _Room
+) -> int:
+    """The number of records of the batch, which gets ``offset`` as its base."""
+    header = header_of(view, position)
+    if header.codec not in NAMES:
+        raise UnknownError(f"Unknown compression codec {header.codec}")
+    if header.is_control or header.is_transactional:
+        raise InvalidRecordError("Transactions are not served: their batches cannot be produced")
+    if header.count < 1 or header.count != header.last_delta + 1:
+        raise InvalidRecordError(
+            f"A batch says that it holds {header.count} records up to {header.last_delta}"
+        )
+    if header.codec:
+        data = inflated_records(view, position, stop, left.most)
+        left.left -= len(data)
+        has_keyless = records.check(data, 0, len(data), header.count)
+    else:
+        start = stop - len(inflated_records(view, position, stop))
+        has_keyless = records.check(view, start, stop, header.count)
+    if has_keyless and rules.keyed:
+        raise keyless()
+    OFFSET.pack_into(view, position, offset)
+    set_leader_epoch(view, position, rules.leader_epoch)
+    if rules.append_time is not None:
+        stamp(view, position, stop, rules.append_time)
+    else:
+        _check_time(header.base_timestamp, rules)
+        _check_time(header.max_timestamp, rules)
+    return header.count
+
+
+def _number_wrapper(
+    view: memoryview, position: int, stop: int, offset: int, rules: Rules, left: _Room
+) -> int:
+    """The number of messages in the wrapper of format 1, which get offsets from ``offset`` on."""
+    found = timed_leaves(view, position, stop, max_inflated=left.most, check_crc=True)
+    left.left -= len(found.data)
+    if not found.ordered or not found.count or found.last - found.first != found.count - 1:
+        raise InvalidRecordError("The offsets in a compressed message of format 1 leave gaps")
+    if rules.keyed and walk(found.data, 0, len(found.data), magic=TIMED, keyed=True).ended:
+        raise keyless()
+    OFFSET.pack_into(view, position, offset + found.count - 1)
+    _set_times(view, position, stop, rules)
+    newest, _ = newest_time(found.data, 0, len(found.data))
+    if rules.append_time is None and newest != time_of(view, position):
+        set_time(view, position, stop, newest)  # not all clients write it
+        _set_times(view, position, stop, rules)
+    return found.count
+
+
+def _set_times(view: memoryview, position: int, stop: int, rules: Rules) -> None:
+    """Check or set the times of whole entries of format 1."""
+    if rules.append_time is None and rules.oldest == _SMALLEST and rules.newest == _LARGEST:
+        return
+    for entry in iter_entries(view[position:stop]):
+        start, end = position + entry.position, position + entry.stop
+        if rules.append_time is not None:
+            set_time(view, start, end, rules.append_time, stamped=True)
+        else:
+            _check_time(time_of(view, start), rules)
+
+
+def _check_time(timestamp: int, rules: Rules) -> None:
+    if timestamp != -1 and not rules.oldest <= timestamp <= rules.newest:
+        raise InvalidTimestampError(
+            f"The timestamp {timestamp} is not from {rules.oldest} to {rules.newest}"
+        )
+
+
+def keyless() -> InvalidRecordError:
+    """The error of a message without a key in a compacted topic."""
+    return InvalidRecordError("A compacted topic takes no message without a key")

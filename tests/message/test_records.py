@@ -1,0 +1,185 @@
+"""Records: what is checked, where their parts are, and what they are in older formats."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka08.errors import InvalidMessageError, InvalidRecordError
+from kafka08.message import records
+from kafka08.message.entry import encode_entry
+from kafka08.message.records import ROW
+from kafka08.message.scan import iter_entries
+from tests.message.batches import encode_record, encode_records, simple, timed, varint
+from tests.message.batches import records as any_records
+from tests.message.sets import pairs
+
+needs_native = pytest.mark.skipif(
+    records.native is None, reason="kafka08._native is not built: there is no C compiler"
+)
+TWINS = [
+    pytest.param((records.plain_check, records.plain_rows, records.plain_entries), id="plain"),
+    pytest.param((records.check, records.rows, records.entries), id="native", marks=needs_native),
+]
+every_twin = pytest.mark.parametrize("twin", TWINS)
+THREE = [(b"k", b"v", 5, [(b"h", None)]), (None, None, -3, []), (b"", b"", 0, [(b"", b"")])]
+
+
+def broken(*body: bytes) -> bytes:
+    joined = b"".join(body)
+    return varint(len(joined)) + joined
+
+
+@every_twin
+def test_rows_and_entries(twin):
+    _, rows, entries = twin
+    data = encode_records(THREE, [0, 4, 9])
+    found = rows(b"xx" + data, 2, len(data) + 2)
+    assert len(found) == 3 * ROW
+    first, second, third = (found[i : i + ROW].tolist() for i in (0, ROW, 2 * ROW))
+    assert first[:4] == [0, 5, 2, 2 + len(encode_record(0, THREE[0]))]
+    assert [second[0], second[1], second[5], second[7]] == [4, -3, -1, -1]
+    assert third[4] == third[5]
+    assert entries(data, 0, len(data), 0, 100, 1000, False) == (
+        encode_entry(b"k", b"v", 100) + encode_entry(None, None, 104) + encode_entry(b"", b"", 109),
+        3,
+        109,
+    )
+    assert entries(data, 0, len(data), 1, 0, 1000, False)[0] == (
+        encode_entry(b"k", b"v", 0, timestamp=1005)
+        + encode_entry(None, None, 4, timestamp=997)
+        + encode_entry(b"", b"", 9, timestamp=1000)
+    )
+    assert entries(data, 0, len(data), 1, 0, 7, True)[0].startswith(
+        encode_entry(b"k", b"v", 0, timestamp=7, stamped=True)
+    )
+    assert entries(b"", 0, 0, 0, 100, 0, False) == (b"", 0, -1)
+    with pytest.raises(IndexError):
+        rows(data, 0, len(data) + 1)
+
+
+@every_twin
+def test_what_is_checked(twin):
+    check = twin[0]
+    data = encode_records(THREE)
+    assert check(data, 0, len(data), 3)
+    keyed = encode_records(simple(b"a", b"b"))
+    assert not check(keyed, 0, len(keyed), 2)
+    for count in (-1, 0, 2, 4):
+        with pytest.raises(InvalidRecordError, match="holds 3"):
+            check(data, 0, len(data), count)
+    for deltas in ([1, 2, 3], [0, 2, 1], [0, 1, 3], [0, 0, 1], [-1, 0, 1]):
+        wrong = encode_records(THREE, deltas)
+        with pytest.raises(InvalidRecordError, match="offset delta"):
+            check(wrong, 0, len(wrong), 3)
+    for stop in range(1, len(data)):
+        with pytest.raises(InvalidRecordError):
+            check(data, 0, stop, 3)
+
+
+ZERO, NULL = varint(0), varint(-1)
+MALFORMED = {
+    "without a length": b"\x80",
+    "length 0": ZERO,
+    "negative length": NULL + bytes(5),
+    "longer than there is": broken(b"\0", ZERO, ZERO, NULL, NULL, ZERO)[:-1],
+    "bytes left over": broken(b"\0", ZERO, ZERO, NULL, NULL, ZERO, b"?"),
+    "a length of six bytes": b"\x8c\x80\x80\x80\x80\x00" + bytes(6),
+    "a length above 32 bits": b"\x8c\x80\x80\x80\x7f" + bytes(6),
+    "a delta of six bytes": broken(b"\0", ZERO, b"\x80\x80\x80\x80\x80\x00", NULL, NULL, ZERO),
+    "a time of eleven bytes": broken(b"\0", b"\x80" * 10 + b"\0", ZERO, NULL, NULL, ZERO),
+    "a time above 64 bits": broken(b"\0", b"\x80" * 9 + b"\x02", ZERO, NULL, NULL, ZERO),
+    "a key past the end": broken(b"\0", ZERO, ZERO, varint(2), b"k", NULL, ZERO),
+    "a value past the end": broken(b"\0", ZERO, ZERO, NULL, varint(2**31 - 1), ZERO),
+    "no header count": broken(b"\0", ZERO, ZERO, NULL, NULL),
+    "negative headers": broken(b"\0", ZERO, ZERO, NULL, NULL, NULL),
+    "a million headers": broken(b"\0", ZERO, ZERO, NULL, NULL, varint(10**6), bytes(100)),
+    "a header without a name": broken(b"\0", ZERO, ZERO, NULL, NULL, varint(1), NULL, NULL),
+    "a header cut short": broken(b"\0", ZERO, ZERO, NULL, NULL, varint(1), ZERO, varint(2), b"x"),
+}
+
+
+@every_twin
+@pytest.mark.parametrize("what", MALFORMED)
+def test_malformed_records(twin, what):
+    data = MALFORMED[what]
+    check, rows, entries = twin
+    for call in (
+        lambda: check(data, 0, len(data), 1),
+        lambda: rows(data, 0, len(data)),
+        lambda: entries(data, 0, len(data), 0, 0, 0, False),
+    ):
+        with pytest.raises(InvalidRecordError, match="position 0 is malformed"):
+            call()
+
+
+@every_twin
+def test_a_million_headers_that_are_there(twin):
+    count = 10**4 if twin[0] is records.plain_check else 10**6
+    headers = varint(count) + (varint(0) + varint(-1)) * count
+    data = broken(b"\0", varint(0), varint(0), varint(1), b"k", varint(1), b"v", headers)
+    assert not twin[0](data, 0, len(data), 1)
+    assert twin[2](data, 0, len(data), 0, 3, 0, False)[0] == encode_entry(b"k", b"v", 3)
+
+
+@st.composite
+def damaged_records(draw) -> bytes:
+    found = draw(st.lists(any_records, max_size=5))
+    deltas = draw(
+        st.none() | st.lists(st.integers(-2, 9), min_size=len(found), max_size=len(found))
+    )
+    data = bytearray(encode_records(found, deltas))
+    changes = st.tuples(st.integers(0, 2**12), st.sampled_from([0, 1, 2, 0x7F, 0x80, 0xFF]))
+    for at, value in draw(st.lists(changes, max_size=2)):
+        if data:
+            data[at % len(data)] = value
+    return bytes(data[: len(data) - draw(st.sampled_from([0, 0, 0, 1, 7]))])
+
+
+def outcome(call, *args):
+    try:
+        return call(*args)
+    except InvalidMessageError as error:
+        return type(error), str(error)
+
+
+@needs_native
+@settings(max_examples=150)
+@given(
+    data=damaged_records(),
+    count=st.integers(0, 5),
+    base=st.sampled_from([0, 5, 2**63 - 1]),
+    magic=st.sampled_from([0, 1]),
+    stamped=st.booleans(),
+)
+def test_machine_code_does_the_same(data, count, base, magic, stamped):
+    stop = len(data)
+    native = records.native
+    assert outcome(native.check, data, 0, stop, count) == outcome(
+        records.plain_check, data, 0, stop, count
+    )
+    assert outcome(native.rows, data, 0, stop) == outcome(records.plain_rows, data, 0, stop)
+    args = (data, 0, stop, magic, base, 2**62, stamped)
+    assert outcome(native.entries, *args) == outcome(records.plain_entries, *args)
+
+
+@given(found=st.lists(any_records, max_size=5))
+def test_every_record_becomes_a_message(found):
+    data = encode_records(found)
+    made, count, last = records.entries(data, 0, len(data), 0, 10, 0, False)
+    assert made == b"".join([encode_entry(r[0], r[1], 10 + i) for i, r in enumerate(found)])
+    assert count == len(found)
+    assert last == (9 + count if count else -1)
+
+
+@pytest.mark.parametrize("untimed", [records.plain_untimed, records.untimed])
+@given(found=st.lists(pairs, max_size=4), damage=st.sampled_from([0, 0, 1, 9, 25]))
+def test_messages_of_format_1_become_format_0(untimed, found, damage):
+    data = b"x" + timed(found, 5)
+    expected = b"".join([encode_entry(*pair, 12 + i) for i, pair in enumerate(found)])
+    assert untimed(data, 1, len(data), 7) == expected
+    assert len(list(iter_entries(expected))) == len(found)
+    if damage and found:
+        with pytest.raises(InvalidMessageError):
+            untimed(data, 1, len(data) - damage, 7)
