@@ -7,7 +7,7 @@ from kazoo.exceptions import ConnectionLoss
 
 from kafka08 import admin
 from kafka08.errors import AdminOperationError, ConfigError, InvalidTopicError, TopicExistsError
-from tests.fakes import FakeClock
+from tests.fakes.runtime import FakeClock
 from tests.zk.conftest import chroot, client  # noqa: F401
 from tests.zk.test_client import lose_answers
 from zk import registry

@@ -18,7 +18,8 @@ from kafka08.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafka08.protocol import schemas
-from tests.client.fakes import FakeCluster, FakeRuntime
+from tests.fakes.cluster import FakeCluster
+from tests.fakes.runtime import FakeRuntime
 
 BROKERS = [Broker(0, "b0", 9090), Broker(1, "b1", 9091)]
 ENDPOINTS = [(b.host, b.port) for b in BROKERS]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kafka08.client.meters import Meter, Timer
-from tests.client.fakes import FakeClock
+from tests.fakes.runtime import FakeClock
 
 
 def test_meter() -> None:

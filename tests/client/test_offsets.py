@@ -7,7 +7,9 @@ import pytest
 from kafka08.client.offsets import CoordinatorOffsets, ZooKeeperOffsets
 from kafka08.common import Broker, TopicPartition
 from kafka08.protocol import schemas
-from tests.client.fakes import FakeCluster, FakeEnsemble, FakeRuntime, FakeZkClient
+from tests.fakes.cluster import FakeCluster
+from tests.fakes.runtime import FakeRuntime
+from tests.fakes.zookeeper import FakeZooKeeper, Session
 from zk.errors import MalformedNodeError
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -20,8 +22,8 @@ def coordinator(cluster: FakeCluster, runtime: FakeRuntime) -> CoordinatorOffset
 
 
 def test_zookeeper_reads_and_writes_text() -> None:
-    ensemble = FakeEnsemble()
-    zk = FakeZkClient(ensemble)
+    ensemble = FakeZooKeeper()
+    zk = Session(ensemble)
     store = ZooKeeperOffsets(zk, "g")
     assert store.fetch([T0]) == {T0: -1}
     store.commit({T0: 42})
@@ -33,8 +35,8 @@ def test_zookeeper_reads_and_writes_text() -> None:
 
 
 def test_zookeeper_writes_only_changes() -> None:
-    ensemble = FakeEnsemble()
-    zk = FakeZkClient(ensemble)
+    ensemble = FakeZooKeeper()
+    zk = Session(ensemble)
     store = ZooKeeperOffsets(zk, "g")
     store.adopt({T0: 5})
     writes: list[str] = []

@@ -25,7 +25,7 @@ from kafka08.consumer.stream import Message, Source
 from kafka08.message.entry import encode_entry
 from kafka08.message.sets import iter_messages
 from kafka08.protocol import schemas
-from tests.fakes import FakeRuntime
+from tests.fakes.runtime import FakeRuntime
 
 T = TopicPartition("t", 0)
 

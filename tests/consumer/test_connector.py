@@ -18,7 +18,9 @@ from kafka08.consumer.filters import Blacklist, TopicFilter, Whitelist
 from kafka08.consumer.stream import KafkaStream
 from kafka08.errors import ConfigError
 from kafka08.protocol import schemas
-from tests.client.fakes import FakeCluster, FakeEnsemble, FakeRuntime, FakeZkClient
+from tests.fakes.cluster import FakeCluster
+from tests.fakes.runtime import FakeRuntime
+from tests.fakes.zookeeper import FakeZooKeeper, Session
 from zk import znodes
 from zk.errors import SessionExpiredError
 
@@ -29,8 +31,8 @@ class World:
     """One ZooKeeper, one broker, any number of members."""
 
     def __init__(self) -> None:
-        self.runtime = FakeRuntime()
-        self.ensemble = FakeEnsemble()
+        self.runtime = FakeRuntime(now=1000.0)
+        self.ensemble = FakeZooKeeper()
         self.cluster = FakeCluster([BROKER])
         self.broker_up()
 
@@ -61,7 +63,7 @@ class World:
 class Member:
     def __init__(self, world: World, name: str = "c", **settings: Any) -> None:
         self.world = world
-        self.zk = FakeZkClient(world.ensemble)
+        self.zk = Session(world.ensemble)
         defaults = {"consumer_id": name, "consumer_timeout_ms": 0, "auto_offset_reset": "smallest"}
         config = ConsumerConfig(group_id="g", zookeeper_connect="z", **{**defaults, **settings})
         self.connector = ConsumerConnector(

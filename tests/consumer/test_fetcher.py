@@ -10,7 +10,8 @@ from kafka08.consumer.errors import ConsumerTimeoutError
 from kafka08.consumer.fetcher import FetcherManager
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
 from kafka08.protocol import schemas
-from tests.client.fakes import FakeCluster, FakeRuntime
+from tests.fakes.cluster import FakeCluster
+from tests.fakes.runtime import FakeRuntime
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 BROKERS = [Broker(0, "b0", 9090), Broker(1, "b1", 9091)]

@@ -9,7 +9,7 @@ from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError, NotLeaderForPartitionError
 from kafka08.message.sets import iter_messages
 from kafka08.protocol import schemas
-from tests.client.fakes import FakeCluster
+from tests.fakes.cluster import FakeCluster
 
 TP = TopicPartition("t", 0)
 

@@ -8,7 +8,8 @@ from kafka08.consumer.errors import ConsumerTimeoutError
 from kafka08.consumer.standalone import StandaloneConsumer
 from kafka08.consumer.stream import KafkaStream
 from kafka08.errors import KafkaError
-from tests.client.fakes import FakeCluster, FakeRuntime
+from tests.fakes.cluster import FakeCluster
+from tests.fakes.runtime import FakeRuntime
 
 TP = TopicPartition("t", 0)
 

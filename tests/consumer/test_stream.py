@@ -9,7 +9,7 @@ from kafka08.consumer.errors import ConsumerTimeoutError, StreamFailedError
 from kafka08.consumer.stream import Chunk, KafkaStream, PartitionPosition, chunk_of
 from kafka08.errors import InvalidMessageError, MessageSizeTooLargeError
 from kafka08.message.sets import encode_set
-from tests.client.fakes import FakeQueue, FakeRuntime
+from tests.fakes.runtime import FakeRuntime
 
 TP = TopicPartition("t", 0)
 
@@ -17,7 +17,7 @@ TP = TopicPartition("t", 0)
 class Rig:
     def __init__(self, start: int = 0, timeout_ms: int = 200, **options: Any) -> None:
         self.runtime = FakeRuntime()
-        self.queue = FakeQueue(self.runtime, 2)
+        self.queue = self.runtime.queue(2)
         self.stream = KafkaStream(self.queue, timeout_ms=timeout_ms, **options)
         self.position = PartitionPosition(TP, start, self.stream)
 

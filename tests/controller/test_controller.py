@@ -15,7 +15,9 @@ from kafka08.controller.controller import Controller, _Reply
 from kafka08.errors import KafkaError
 from kafka08.protocol import schemas
 from kafka08.runtime import ThreadRuntime
-from tests.controller.fakes import Cluster, FakeConnection, FakeRuntime, FakeZkClient
+from tests.controller.cluster import Cluster, FakeConnection
+from tests.fakes.runtime import FakeRuntime
+from tests.fakes.zookeeper import Session
 from zk import znodes
 from zk.client import CreateOp, DeleteOp, SessionState, SetOp
 from zk.errors import NoNodeError
@@ -471,7 +473,7 @@ def test_the_loop_starts_answers_and_stops() -> None:
     config = BrokerConfig.from_properties({"broker.id": "1", "zookeeper.connect": "fake"})
     controller = Controller(
         config,
-        cluster.sessions.setdefault(1, FakeZkClient(cluster.server)),  # type: ignore[arg-type]
+        cluster.sessions.setdefault(1, Session(cluster.server)),  # type: ignore[arg-type]
         ThreadRuntime(),
         broker=Broker(1, "h", 9092),
         connect=lambda broker: FakeConnection(cluster, broker),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafka08.common import TopicPartition
 from kafka08.protocol import schemas
-from tests.controller.fakes import Cluster
+from tests.controller.cluster import Cluster
 from zk import znodes
 
 T0, T1 = (TopicPartition("t", partition) for partition in range(2))

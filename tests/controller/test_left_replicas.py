@@ -6,7 +6,7 @@ import pytest
 
 from kafka08.common import TopicPartition
 from kafka08.protocol import schemas
-from tests.controller.fakes import Cluster
+from tests.controller.cluster import Cluster
 from zk import znodes
 
 T0 = TopicPartition("t", 0)

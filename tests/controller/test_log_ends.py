@@ -7,7 +7,8 @@ from typing import Any
 from kafka08.common import Broker, TopicPartition
 from kafka08.controller.log_ends import TIMEOUT_MS, UNKNOWN, LogEnds, fetch_log_ends
 from kafka08.protocol import schemas
-from tests.controller.fakes import Cluster, FakeRuntime
+from tests.controller.cluster import Cluster
+from tests.fakes.runtime import FakeRuntime
 from zk import znodes
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

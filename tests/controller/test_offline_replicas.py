@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from kafka08.common import TopicPartition
-from tests.controller.fakes import Cluster
+from tests.controller.cluster import Cluster
 from zk import znodes
 
 T0, T1, T2 = (TopicPartition("t", partition) for partition in range(3))

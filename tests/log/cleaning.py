@@ -14,7 +14,8 @@ from kafka08.log.compaction import Job, events
 from kafka08.log.log import Log
 from kafka08.log.throttler import Throttler
 from kafka08.message.sets import encode_set, iter_messages
-from tests.log.support import ManualClock, open_log, writable
+from tests.fakes.runtime import FakeClock
+from tests.log.support import open_log, writable
 
 KEY = TopicPartition("t", 0)
 Found = tuple[int, "bytes | None", "bytes | None"]
@@ -48,14 +49,14 @@ def broker_config(tmp_path: Path | str, **changes: Any) -> BrokerConfig:
     return BrokerConfig.from_properties(properties)
 
 
-def compacted_log(directory: Path | str, clock: ManualClock | None = None, **changes: Any) -> Log:
+def compacted_log(directory: Path | str, clock: FakeClock | None = None, **changes: Any) -> Log:
     given = {"cleanup_policy": "compact", "segment_bytes": 400, "min_cleanable_dirty_ratio": 0.0}
     return open_log(directory, clock, **{**given, **changes})
 
 
 def cleaner_of(
     log: Log,
-    clock: ManualClock | None = None,
+    clock: FakeClock | None = None,
     start: Callable[[Job], Any] = InlineProcess,
     **changes: Any,
 ) -> LogCleaner:
@@ -64,7 +65,7 @@ def cleaner_of(
         broker_config(directory, **changes),
         [str(directory)],
         {KEY: log},
-        clock=clock or ManualClock(),
+        clock=clock or FakeClock(),
         start=start,
     )
 

@@ -39,8 +39,9 @@ from kafka08.log.throttler import Throttler
 from kafka08.message.compression import compress
 from kafka08.message.entry import encode_entry
 from kafka08.message.sets import iter_messages
+from tests.fakes.runtime import FakeClock
 from tests.log.faulty_files import Crash, FaultyFiles
-from tests.log.support import ManualClock, writable
+from tests.log.support import writable
 
 SEGMENT_BYTES = 600
 INDEX_ENTRIES = 4
@@ -151,7 +152,7 @@ class Driver:
     def __init__(self, directory: Path, seed: int) -> None:
         self.rng = random.Random(seed)
         self.seed = seed
-        self.clock = ManualClock()
+        self.clock = FakeClock()
         root = str(directory / f"s{seed}")
         os.mkdir(root)
         self.files = FaultyFiles(root, self.clock.millis, random.Random(seed + 1))
@@ -214,7 +215,7 @@ class Driver:
         return self.counts
 
     def step(self, number: int) -> None:
-        self.clock.now += self.rng.randint(0, 300)
+        self.clock.now_ms += self.rng.randint(0, 300)
         if self.files.crash_at < 0 and self.rng.random() < 0.07:
             ahead = self.rng.choice((1, 2, 3, 4, 6, 8, 12, 20, 40))
             self.files.crash_at = self.files.calls + self.rng.randint(1, ahead)
@@ -529,7 +530,7 @@ class Driver:
 
     def retain(self) -> None:
         if self.rng.random() < 0.3:
-            self.clock.now += self.rng.randint(100_000, 1_200_000)
+            self.clock.now_ms += self.rng.randint(100_000, 1_200_000)
         starts = {}
         for partition, log in self.manager.logs.items():
             expected = self.expected[partition]
@@ -554,7 +555,7 @@ class Driver:
         bases = [base for base, _, _ in known] + [log.log_end_offset]
         sizes = [size for _, size, _ in known]
         gone = 0
-        while gone < len(known) and self.clock.now - known[gone][2] > log.config.retention_ms:
+        while gone < len(known) and self.clock.now_ms - known[gone][2] > log.config.retention_ms:
             if gone == len(known) - 1 and not sizes[gone]:
                 break
             gone += 1
@@ -630,7 +631,7 @@ class Driver:
         self.manager.checkpoint_recovery_points()
 
     def delete_files(self) -> None:
-        self.clock.now += self.rng.randint(0, 2000)
+        self.clock.now_ms += self.rng.randint(0, 2000)
         self.manager.delete_due_files()
 
     def reconfigure(self) -> None:
@@ -733,8 +734,8 @@ class Driver:
         _, log, expected = self._pick()
         known = [(s.base_offset, s.last_modified_ms) for s in log.segments]
         if log.segments[-1].size:
-            known.append((expected.leo, self.clock.now))
-        at = self.clock.now - self.rng.choice((0, 0, 500, 5000, 1_000_000))
+            known.append((expected.leo, self.clock.now_ms))
+        at = self.clock.now_ms - self.rng.choice((0, 0, 500, 5000, 1_000_000))
         count = max((i for i, (_, time) in enumerate(known, 1) if time <= at), default=0)
         best = [offset for offset, _ in known[:count]][::-1]
         assert log.offsets_before(at, 100) == best

@@ -10,26 +10,14 @@ from typing import Any
 from kafka08.config import LogConfig
 from kafka08.log.log import Log
 from kafka08.message.sets import encode_set, iter_messages
-
-
-class ManualClock:
-    """kafka08.runtime.Clock that stands still."""
-
-    def __init__(self, now: int = 1_400_000_000_000) -> None:
-        self.now = now
-
-    def millis(self) -> int:
-        return self.now
-
-    def monotonic(self) -> float:
-        return self.now / 1000
+from tests.fakes.runtime import FakeClock
 
 
 def config(**changes: Any) -> LogConfig:
     return LogConfig(**{"segment_index_bytes": 1024, "index_interval_bytes": 100, **changes})
 
 
-def open_log(directory: Path | str, clock: ManualClock | None = None, **changes: Any) -> Log:
+def open_log(directory: Path | str, clock: FakeClock | None = None, **changes: Any) -> Log:
     """A Log in ``<directory>/t-0``; keywords that are not Log's go to the config."""
     for_log = {
         key: changes.pop(key) for key in ("recovery_point", "clean_shutdown") if key in changes
@@ -37,7 +25,7 @@ def open_log(directory: Path | str, clock: ManualClock | None = None, **changes:
     return Log(
         os.path.join(directory, "t-0"),
         changes.pop("config", None) or config(**changes),
-        clock=clock or ManualClock(),
+        clock=clock or FakeClock(),
         **for_log,
     )
 

@@ -21,6 +21,7 @@ from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from kafka08.runtime import ThreadRuntime
 from kafka08.server.rebuild import ConsumerView
+from tests.fakes.runtime import FakeClock
 from tests.log.cleaning import (
     KEY,
     InlineProcess,
@@ -36,7 +37,7 @@ from tests.log.cleaning import (
     put_keys,
 )
 from tests.log.dead_disk import Dead
-from tests.log.support import ManualClock, config, crash_copy, open_log
+from tests.log.support import config, crash_copy, open_log
 
 CHECKPOINT = "cleaner-offset-checkpoint"
 
@@ -66,13 +67,13 @@ class TestSelection:
             logs[key] = Log(
                 str(tmp_path / f"t-{number}"),
                 config(cleanup_policy="compact", min_cleanable_dirty_ratio=0.4),
-                clock=ManualClock(),
+                clock=FakeClock(),
             )
             put_keys(logs[key], text)
             logs[key].roll()
         OffsetCheckpoint(str(tmp_path / CHECKPOINT)).write({KEY: 2, TopicPartition("t", 3): 0})
         cleaner = LogCleaner(
-            broker_config(tmp_path), [str(tmp_path)], logs, clock=ManualClock(), start=InlineProcess
+            broker_config(tmp_path), [str(tmp_path)], logs, clock=FakeClock(), start=InlineProcess
         )
         cleaner._cleaned[str(tmp_path)][TopicPartition("t", 1)] = 0
         logs[TopicPartition("t", 3)].config = config(cleanup_policy="delete")
@@ -200,13 +201,13 @@ class TestCleaning:
         assert fresh.file.sendable_until == 0
 
     def test_old_files_go_after_the_delay(self, tmp_path: Path) -> None:
-        clock = ManualClock()
+        clock = FakeClock()
         log = compacted_log(tmp_path, clock, segment_bytes=170, file_delete_delay_ms=1000)
         put_keys(log, "abacx")
         assert clean_once(cleaner_of(log, clock))
         assert ".deleted" in suffixes(log)
-        assert log.files.remove_due(clock.now + 999) == 0
-        assert log.files.remove_due(clock.now + 1000) > 0
+        assert log.files.remove_due(clock.now_ms + 999) == 0
+        assert log.files.remove_due(clock.now_ms + 1000) > 0
         assert suffixes(log) == {".log", ".index"}
 
     def test_one_segment_larger_than_the_map(self, tmp_path: Path, monkeypatch: Any) -> None:
@@ -335,7 +336,7 @@ class TestAborts:
         assert cleaner.checkpoint(log) is None and cleaner.state(KEY) is State.IDLE
 
     def test_a_process_that_fails_or_dies(self, log: Log, tmp_path: Path, caplog: Any) -> None:
-        clock = ManualClock()
+        clock = FakeClock()
         cleaner = cleaner_of(log, clock, start=Stuck)
         for pause in (60, 120, 240, 480, 960, 1920, 3600, 3600):
             found = cleaner.grab_filthiest_log(no_bound)
@@ -351,22 +352,22 @@ class TestAborts:
             self.check_over(cleaner, log)
             text = "no luck" if pause == 60 else "The cleaner process ended with -9"
             assert f"the next try is in {pause} s: {text}" in caplog.messages[-1]
-            clock.now += pause * 1000 - 1
+            clock.now_ms += pause * 1000 - 1
             assert cleaner.grab_filthiest_log(no_bound) is None
-            clock.now += 1
+            clock.now_ms += 1
         cleaner._start = InlineProcess
         assert clean_once(cleaner)
         assert not cleaner._set_aside
 
     def test_one_bad_log_does_not_stop_the_others(self, log: Log, tmp_path: Path) -> None:
-        good = Log(str(tmp_path / "t-1"), log.config, clock=ManualClock())
+        good = Log(str(tmp_path / "t-1"), log.config, clock=FakeClock())
         put_keys(good, "aaaax")
         with open(log.segments[0].path, "r+b") as file:
             file.seek(50)
             file.write(b"??")
         logs = {KEY: log, good.topic_partition: good}
         cleaner = LogCleaner(
-            broker_config(tmp_path), [str(tmp_path)], logs, clock=ManualClock(), start=InlineProcess
+            broker_config(tmp_path), [str(tmp_path)], logs, clock=FakeClock(), start=InlineProcess
         )
         assert clean_once(cleaner) and clean_once(cleaner) and not clean_once(cleaner)
         assert recorded(tmp_path) == "0\n1\nt 1 4\n"
@@ -392,7 +393,7 @@ class TestCheckpoint:
     def manager(self, tmp_path: Path, **changes: Any) -> LogManager:
         manager = LogManager(
             broker_config(tmp_path, **changes),
-            clock=ManualClock(),
+            clock=FakeClock(),
             topic_configs={"t": {"cleanup.policy": "compact"}},
         )
         manager.load()

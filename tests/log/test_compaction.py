@@ -22,6 +22,7 @@ from kafka08.message.entry import encode_entry
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import encode_set, iter_messages
 from kafka08.message.wrappers import has_absolute_offsets
+from tests.fakes.runtime import FakeClock
 from tests.log.cleaning import (
     Found,
     clean_once,
@@ -33,7 +34,7 @@ from tests.log.cleaning import (
     put_keys,
     survivors,
 )
-from tests.log.support import ManualClock, open_log, writable
+from tests.log.support import open_log, writable
 
 NO_LIMIT = Throttler(float("inf"), -1)
 
@@ -179,7 +180,7 @@ def test_a_wrapper_that_would_get_too_large_stays_as_it_is(tmp_path):
 class TestTombstones:
     DAY = 86_400_000
 
-    def log(self, tmp_path: Path, clock: ManualClock) -> Log:
+    def log(self, tmp_path: Path, clock: FakeClock) -> Log:
         return compacted_log(tmp_path, clock, delete_retention_ms=self.DAY, segment_bytes=200)
 
     def age(self, log: Log, now: int) -> None:
@@ -187,13 +188,13 @@ class TestTombstones:
             os.utime(segment.path, ns=(now * 10**6, now * 10**6))
 
     def test_they_outlive_the_cleaning_that_meets_them_first(self, tmp_path):
-        clock = ManualClock()
+        clock = FakeClock()
         log = self.log(tmp_path, clock)
         cleaner = cleaner_of(log, clock)
         put_keys(log, "abAcd")
         log.roll()
         put_keys(log, "x")
-        self.age(log, clock.now)
+        self.age(log, clock.now_ms)
         assert clean_once(cleaner)
         assert keys(log) == "bacdx" and contents(log)[1] == (2, b"a", None)
         # the next cleaning: what was clean then is not a day older than itself
@@ -204,17 +205,17 @@ class TestTombstones:
         assert b"a" in [key for _, key, value in contents(log) if value is None]
 
     def test_they_go_once_the_clean_part_has_grown_older_than_the_retention(self, tmp_path):
-        clock = ManualClock()
+        clock = FakeClock()
         log = self.log(tmp_path, clock)
         cleaner = cleaner_of(log, clock)
         put_keys(log, "abA")
         log.roll()
-        self.age(log, clock.now - 2 * self.DAY)
+        self.age(log, clock.now_ms - 2 * self.DAY)
         put_keys(log, "cdef")
         log.roll()
         put_keys(log, "x")
-        clock.now += 1
-        os.utime(log.segments[-2].path, ns=(clock.now * 10**6,) * 2)
+        clock.now_ms += 1
+        os.utime(log.segments[-2].path, ns=(clock.now_ms * 10**6,) * 2)
         assert clean_once(cleaner)
         assert "a" in keys(log)
         put_keys(log, "cd")

@@ -23,8 +23,8 @@ from kafka08.log import log as log_module
 from kafka08.log.log import FRESH_MS, NOTHING_APPENDED, Log
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import encode_set, iter_messages
+from tests.fakes.runtime import FakeClock
 from tests.log.support import (
-    ManualClock,
     append,
     everything,
     fill,
@@ -167,30 +167,30 @@ def test_rolls_when_the_set_does_not_fit(tmp_path: Path) -> None:
 
 
 def test_rolls_by_age_since_opening_not_when_empty(tmp_path: Path) -> None:
-    clock = ManualClock()
+    clock = FakeClock()
     log = open_log(tmp_path, clock, segment_ms=1000)
-    clock.now += 5000
+    clock.now_ms += 5000
     assert not append(log, "a").rolled or not log.size
-    clock.now += 1001
+    clock.now_ms += 1001
     assert append(log, "b").rolled
-    clock.now += 1000
+    clock.now_ms += 1000
     assert not append(log, "c").rolled
     log.flush()
     log.close()
-    clock.now += 1000
+    clock.now_ms += 1000
     log = open_log(tmp_path, clock, segment_ms=1000, clean_shutdown=True)
-    clock.now += 1000
+    clock.now_ms += 1000
     assert not append(log, "d").rolled
 
 
 def test_jitter_brings_the_roll_forward(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_module.random, "getrandbits", lambda bits: 1_000_000_300)
-    clock = ManualClock()
+    clock = FakeClock()
     log = open_log(tmp_path, clock, segment_ms=2000, segment_jitter_ms=1000)
     append(log, "a")
-    clock.now += 1700
+    clock.now_ms += 1700
     assert not append(log, "b").rolled
-    clock.now += 1
+    clock.now_ms += 1
     assert append(log, "c").rolled
 
 
@@ -249,22 +249,22 @@ def test_read_never_crosses_a_segment_and_cuts_anywhere(tmp_path: Path) -> None:
 
 
 def test_what_was_appended_a_moment_ago_is_fresh(tmp_path: Path) -> None:
-    clock = ManualClock()
+    clock = FakeClock()
     log = open_log(tmp_path, clock=clock)
     assert log.is_fresh(0)  # nothing is there to be read
     ends = []
     for _ in range(6):
         append(log, "a")
         ends.append(log.log_end_offset)
-        clock.now += FRESH_MS // 2
+        clock.now_ms += FRESH_MS // 2
     assert ends == [1, 2, 3, 4, 5, 6]
     # periods began three, two and one ago, with the offsets 0, 2 and 4
     assert [log.is_fresh(offset) for offset in range(7)] == [False] * 2 + [True] * 5
-    clock.now += FRESH_MS
+    clock.now_ms += FRESH_MS
     assert [log.is_fresh(offset) for offset in range(7)] == [False] * 6 + [True]
     append(log, "a")
     assert [log.is_fresh(offset) for offset in (5, 6, 7)] == [False, True, True]
-    clock.now -= 3_600_000  # set back
+    clock.now_ms -= 3_600_000  # set back
     assert [log.is_fresh(offset) for offset in (5, 6, 7)] == [False, False, True]
     append(log, "a")
     assert [log.is_fresh(offset) for offset in (6, 7)] == [False, True]
@@ -318,14 +318,14 @@ def test_read_skips_to_the_next_segment_over_a_gap(tmp_path: Path) -> None:
 
 
 def test_offsets_before(tmp_path: Path) -> None:
-    clock = ManualClock()
+    clock = FakeClock()
     log = open_log(tmp_path, clock, segment_bytes=100)
     for _ in range(5):
         append(log, "x" * 24)
-    start = clock.now
+    start = clock.now_ms
     for number, path in enumerate(segment_paths(log.directory)):
         os.utime(path, ns=(0, (start + 1000 * number) * 1_000_000))
-    clock.now += 10_000
+    clock.now_ms += 10_000
     assert log.offsets_before(-1, 1) == [5]
     assert log.offsets_before(-1, 10) == [5, 4, 2, 0]
     assert log.offsets_before(-2, 10) == [0]
@@ -333,7 +333,7 @@ def test_offsets_before(tmp_path: Path) -> None:
     assert log.offsets_before(start, 10) == [0]
     assert log.offsets_before(start + 1999, 10) == [2, 0]
     assert log.offsets_before(start + 2000, 2) == [4, 2]
-    assert log.offsets_before(clock.now, 1) == [5]
+    assert log.offsets_before(clock.now_ms, 1) == [5]
     assert log.offsets_before(-1, 10, high_watermark=3) == [3, 2, 0]
     assert log.offsets_before(-1, 10, high_watermark=5) == [5, 4, 2, 0]
     assert log.offsets_before(-1, 0) == []
@@ -385,13 +385,13 @@ def test_truncate_below_the_start_empties(tmp_path: Path) -> None:
 
 
 def test_truncated_to_nothing_starts_its_age_anew(tmp_path: Path) -> None:
-    clock = ManualClock()
+    clock = FakeClock()
     log = open_log(tmp_path, clock, segment_ms=1000)
     append(log, "a")
-    clock.now += 900
+    clock.now_ms += 900
     log.truncate_to(0)
     append(log, "b")
-    clock.now += 900
+    clock.now_ms += 900
     assert not append(log, "c").rolled
 
 
@@ -454,7 +454,7 @@ def aged(log: Log, ages_ms: list[int], now: int) -> None:
         os.utime(segment.path, ns=(0, (now - age) * 1_000_000))
 
 
-def three_segments(tmp_path: Path, clock: ManualClock, **changes: Any) -> Log:
+def three_segments(tmp_path: Path, clock: FakeClock, **changes: Any) -> Log:
     log = open_log(tmp_path, clock, segment_bytes=100, **{"retention_ms": 1 << 50, **changes})
     for _ in range(5):
         append(log, "x" * 24)
@@ -463,30 +463,30 @@ def three_segments(tmp_path: Path, clock: ManualClock, **changes: Any) -> Log:
 
 
 def test_retention_by_time(tmp_path: Path) -> None:
-    clock = ManualClock()
+    clock = FakeClock()
     log = three_segments(tmp_path, clock, retention_ms=1000)
-    aged(log, [5000, 1000, 5000], clock.now)
+    aged(log, [5000, 1000, 5000], clock.now_ms)
     assert log.delete_old_segments() == 1
     assert bases(log) == [2, 4]
     assert (log.log_start_offset, log.recovery_point) == (2, 0)
 
 
 def test_a_negative_retention_keeps_for_ever(tmp_path: Path) -> None:
-    clock = ManualClock()
+    clock = FakeClock()
     log = three_segments(tmp_path, clock, retention_ms=-1)
-    aged(log, [10**10, 10**9, 5000], clock.now)
+    aged(log, [10**10, 10**9, 5000], clock.now_ms)
     assert log.delete_old_segments() == 0
     log.config = dataclasses.replace(log.config, retention_ms=0)
     assert log.delete_old_segments() == 3
 
 
 def test_retention_may_take_all_but_not_an_empty_active_segment(tmp_path: Path) -> None:
-    clock = ManualClock()
+    clock = FakeClock()
     log = three_segments(tmp_path, clock, retention_ms=1000)
-    aged(log, [5000, 5000, 5000], clock.now)
+    aged(log, [5000, 5000, 5000], clock.now_ms)
     assert log.delete_old_segments() == 3
     assert (bases(log), log.log_end_offset, log.size) == ([5], 5, 0)
-    aged(log, [5000], clock.now)
+    aged(log, [5000], clock.now_ms)
     assert log.delete_old_segments() == 0
     append(log, "y")
     assert everything(log) == [(5, "y")]
@@ -497,22 +497,22 @@ def test_retention_may_take_all_but_not_an_empty_active_segment(tmp_path: Path) 
     [(-1, [0, 2, 4]), (250, [0, 2, 4]), (151, [0, 2, 4]), (150, [2, 4]), (49, [4]), (0, [5])],
 )
 def test_retention_by_size(tmp_path: Path, retention_bytes: int, left: list[int]) -> None:
-    log = three_segments(tmp_path, ManualClock(), retention_bytes=retention_bytes)
+    log = three_segments(tmp_path, FakeClock(), retention_bytes=retention_bytes)
     log.delete_old_segments()
     assert bases(log) == left
 
 
 def test_deleted_files_go_after_the_delay_and_slices_stay_readable(tmp_path: Path) -> None:
-    clock = ManualClock()
+    clock = FakeClock()
     log = three_segments(tmp_path, clock, retention_bytes=150, file_delete_delay_ms=60_000)
     found = log.read(0, 1000)
     before = found.read()
     log.delete_old_segments()
     names = sorted(os.listdir(log.directory))
     assert names[:2] == [f"{0:020d}.index.deleted", f"{0:020d}.log.deleted"]
-    assert log.files.remove_due(clock.now + 59_999) == 0
-    assert log.files.remove_due(clock.now + 60_000) == 2
-    assert log.files.remove_due(clock.now + 99_999) == 0
+    assert log.files.remove_due(clock.now_ms + 59_999) == 0
+    assert log.files.remove_due(clock.now_ms + 60_000) == 2
+    assert log.files.remove_due(clock.now_ms + 99_999) == 0
     assert f"{0:020d}.log.deleted" not in os.listdir(log.directory)
     assert found.read() == before
 
@@ -578,7 +578,7 @@ def test_close_trims_the_index(tmp_path: Path) -> None:
 
 def test_the_directory_must_be_named_as_a_partition(tmp_path: Path) -> None:
     with pytest.raises(KafkaError, match="not named"):
-        Log(str(tmp_path / "plain"), open_log(tmp_path).config, clock=ManualClock())
+        Log(str(tmp_path / "plain"), open_log(tmp_path).config, clock=FakeClock())
 
 
 def test_truncation_inside_an_indexed_wrapper_drops_its_index_entry(tmp_path: Path) -> None:

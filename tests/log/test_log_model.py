@@ -22,7 +22,8 @@ from kafka08.errors import MessageSetSizeTooLargeError, OffsetOutOfRangeError
 from kafka08.log.log import Log
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import encode_set, iter_messages
-from tests.log.support import ManualClock, config, writable
+from tests.fakes.runtime import FakeClock
+from tests.log.support import config, writable
 
 SEGMENT_BYTES = 600
 INDEX_FULL_AT = 3
@@ -35,7 +36,7 @@ class LogMachine(RuleBasedStateMachine):
         super().__init__()
         self.root = Path(tempfile.mkdtemp(prefix="log-model-"))
         self.generation = 0
-        self.clock = ManualClock()
+        self.clock = FakeClock()
         self.model: list[tuple[int, bytes, int]] = []
         self.units = 0
         self.durable = 0  # what a crash may not touch: everything below this offset
@@ -115,7 +116,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule()
     def age(self) -> None:
-        self.clock.now += 10_001
+        self.clock.now_ms += 10_001
 
     @rule(back=st.integers(0, 9))
     def truncate(self, back: int) -> None:
@@ -140,8 +141,8 @@ class LogMachine(RuleBasedStateMachine):
     def retain(self) -> None:
         self.log.delete_old_segments()
         assert self.log.size <= 3 * SEGMENT_BYTES
-        self.clock.now += 60_001
-        self.log.files.remove_due(self.clock.now)
+        self.clock.now_ms += 60_001
+        self.log.files.remove_due(self.clock.now_ms)
         assert not list(Path(self.log.directory).glob("*.deleted"))
         start = self.log.log_start_offset
         self.model = [entry for entry in self.model if entry[0] >= start]

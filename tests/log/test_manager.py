@@ -17,9 +17,10 @@ from kafka08.errors import KafkaError
 from kafka08.log import manager as manager_module
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
+from tests.fakes.runtime import FakeClock
 from tests.log.cleaning import put_keys
 from tests.log.dead_disk import Dead
-from tests.log.support import ManualClock, append, everything, fill
+from tests.log.support import append, everything, fill
 
 T0, T1, T2 = (TopicPartition("t", partition) for partition in range(3))
 MARKER = ".kafka_cleanshutdown"
@@ -33,7 +34,7 @@ class Brokers:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.clock = ManualClock()
+        self.clock = FakeClock()
         self.running: list[LogManager] = []
 
     def start(
@@ -253,10 +254,10 @@ def test_cleanup_and_delayed_deletion(brokers: Brokers) -> None:
     assert [segment.base_offset for segment in manager.logs[T0].segments] == [2, 3]
     assert len(manager.logs[compacted].segments) == 4
     directory = Path(manager.logs[T0].directory)
-    brokers.clock.now += 59_999
+    brokers.clock.now_ms += 59_999
     manager.delete_due_files()
     assert len(list(directory.glob("*.deleted"))) == 4
-    brokers.clock.now += 1
+    brokers.clock.now_ms += 1
     assert manager.delete_due_files() == []
     assert list(directory.glob("*.deleted")) == []
 
@@ -266,10 +267,10 @@ def test_flush_dirty(brokers: Brokers) -> None:
     log, lazy = create(manager), create(manager, TopicPartition("u", 0))
     for written in (log, lazy):
         append(written, "x")
-    brokers.clock.now += 999
+    brokers.clock.now_ms += 999
     manager.flush_dirty()
     assert log.recovery_point == 0
-    brokers.clock.now += 1
+    brokers.clock.now_ms += 1
     manager.flush_dirty()
     assert (log.recovery_point, lazy.recovery_point) == (1, 0)
 
@@ -570,7 +571,7 @@ def test_tells_how_far_loading_is(
     brokers.stop(manager)
 
     def slow(*args: Any, **kwargs: Any) -> Log:
-        brokers.clock.now += 6000
+        brokers.clock.now_ms += 6000
         return Log(*args, **kwargs)
 
     monkeypatch.setattr(manager_module, "Log", slow)

@@ -15,15 +15,16 @@ from kafka08.common import TopicPartition
 from kafka08.log import integrity
 from kafka08.log.log import Log
 from kafka08.log.scrub import Scrubber, run_throttled
-from tests.log.support import ManualClock, append, fill, open_log, segment_paths
+from tests.fakes.runtime import FakeClock
+from tests.log.support import append, fill, open_log, segment_paths
 
 KEY = TopicPartition("t", 0)
 DAY_MS = 24 * 3600 * 1000
 FAR_FUTURE_MS = 4_000_000_000_000  # files carry the time that they are truly written at
 
 
-def scrubber_of(log: Log, clock: ManualClock | None = None, interval_ms: int = 0) -> Scrubber:
-    return Scrubber({KEY: log}, clock or ManualClock(FAR_FUTURE_MS), interval_ms=interval_ms)
+def scrubber_of(log: Log, clock: FakeClock | None = None, interval_ms: int = 0) -> Scrubber:
+    return Scrubber({KEY: log}, clock or FakeClock(FAR_FUTURE_MS / 1000), interval_ms=interval_ms)
 
 
 def scrub(scrubber: Scrubber) -> int:
@@ -168,13 +169,13 @@ class TestInterval:
     def test_each_segment_is_read_once_an_interval(self, tmp_path: Path) -> None:
         log = four_segments(tmp_path)
         log.flush()
-        clock = ManualClock()
+        clock = FakeClock()
         scrubber = scrubber_of(log, clock, interval_ms=DAY_MS)
         assert scrub(scrubber) == 3 * 152
-        clock.now = os.stat(integrity.seal_path(log.segments[0].path)).st_mtime_ns // 10**6
+        clock.now_ms = os.stat(integrity.seal_path(log.segments[0].path)).st_mtime_ns // 10**6
         assert scrub(scrubber) == 0
         flip(log.segments[1].path, 60, 1)
-        clock.now += DAY_MS + 10_000
+        clock.now_ms += DAY_MS + 10_000
         assert scrub(scrubber) == 3 * 152
         assert list(scrubber.damaged) == [log.segments[1].path]
 

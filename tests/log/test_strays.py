@@ -15,8 +15,9 @@ from kafka08.common import TopicPartition
 from kafka08.log import checkpoint as checkpoint_module
 from kafka08.log.directory import parse_log_name
 from kafka08.log.manager import LogManager
+from tests.fakes.runtime import FakeClock
 from tests.log.cleaning import InlineProcess, broker_config, clean_once, put_keys
-from tests.log.support import ManualClock, append, everything, fill
+from tests.log.support import append, everything, fill
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 CLEANED = "cleaner-offset-checkpoint"
@@ -56,7 +57,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         dirs = ",".join(str(tmp_path / name) for name in names or ("a",))
         config = broker_config(dirs, log_index_size_max_bytes=1024, **properties)
         manager = LogManager(
-            config, clock=ManualClock(), topic_configs={"c": {"cleanup.policy": "compact"}}
+            config, clock=FakeClock(), topic_configs={"c": {"cleanup.policy": "compact"}}
         )
         manager.load()
         running.append(manager)

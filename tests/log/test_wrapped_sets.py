@@ -15,7 +15,8 @@ from kafka08.log.throttler import Throttler
 from kafka08.message.compression import compress
 from kafka08.message.entry import encode_entry
 from kafka08.message.sets import iter_messages
-from tests.log.support import ManualClock, append, everything, open_log, segment_paths, writable
+from tests.fakes.runtime import FakeClock
+from tests.log.support import append, everything, open_log, segment_paths, writable
 
 GZIP, SNAPPY, LZ4 = 1, 2, 3
 
@@ -52,7 +53,7 @@ def test_retention_takes_wrappers_whole(tmp_path: Path) -> None:
 def test_truncation_inside_a_wrapper_takes_it_whole_and_the_refetch_brings_it_back(
     tmp_path: Path,
 ) -> None:
-    clock = ManualClock()
+    clock = FakeClock()
     leader = open_log(tmp_path / "leader", clock)
     content = odd_wrappers(leader)
     follower = open_log(tmp_path / "follower", clock)
@@ -132,7 +133,7 @@ def test_every_offset_is_found_in_its_wrapper(tmp_path: Path) -> None:
 
 
 def test_compaction_keeps_true_offsets_in_wrappers(tmp_path: Path) -> None:
-    clock = ManualClock()
+    clock = FakeClock()
     log = open_log(tmp_path, clock, segment_bytes=400, cleanup_policy="compact")
 
     def put(codec: int, inner: list[int], *pairs: tuple[bytes, bytes]) -> None:

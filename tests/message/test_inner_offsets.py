@@ -16,7 +16,8 @@ from kafka08.message.wrappers import (
     numbered_from,
     rebuild,
 )
-from tests.log.support import ManualClock, config
+from tests.fakes.runtime import FakeClock
+from tests.log.support import config
 from tests.message.sets import CODECS, LIMIT, wrapper
 
 gaps = st.lists(st.integers(1, 4) | st.just(1), min_size=1, max_size=60)
@@ -138,7 +139,7 @@ def test_one_offset_is_left_out_for_a_wrapper_that_would_look_cleaned():
 @pytest.mark.parametrize("stored", ["verbatim", "normalised"])
 def test_the_log_ends_behind_such_a_wrapper(tmp_path, stored):
     log = Log(
-        str(tmp_path / "t-0"), config(compressed_sets=stored), recovery_point=0, clock=ManualClock()
+        str(tmp_path / "t-0"), config(compressed_sets=stored), recovery_point=0, clock=FakeClock()
     )
     for base in (0, 4):
         odd = at([base - 7, base, base + 2])

@@ -12,7 +12,8 @@ from kafka08.producer.connection import Connection, Outstanding
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.protocol import requests, schemas
 from kafka08.runtime import ThreadRuntime
-from tests.client.fakes import FakeCluster, FakeRuntime
+from tests.fakes.cluster import FakeCluster
+from tests.fakes.runtime import FakeRuntime
 
 
 class NothingYet(BaseException):

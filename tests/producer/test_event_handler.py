@@ -15,7 +15,8 @@ from kafka08.producer.event_handler import EventHandler, KeyedMessage
 from kafka08.producer.partitioners import Partitioner, byte_array_partitioner
 from kafka08.producer.serializers import identity
 from kafka08.protocol import schemas
-from tests.client.fakes import FakeCluster, FakeRuntime
+from tests.fakes.cluster import FakeCluster
+from tests.fakes.runtime import FakeRuntime
 
 BROKERS = [Broker(0, "b0", 9090), Broker(1, "b1", 9091)]
 

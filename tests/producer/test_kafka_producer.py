@@ -37,7 +37,7 @@ from kafka08.producer.partitioners import (
     default_partitioner,
 )
 from kafka08.protocol import schemas
-from tests.client.fakes import FakeCluster
+from tests.fakes.cluster import FakeCluster
 from tests.producer.fake_producer import Driver, failing, threaded
 
 

@@ -30,10 +30,10 @@ from kafka08.server.apis.versions import ApiVersionsApi
 from kafka08.server.dispatch import Dispatcher, Handler, last_versions
 from kafka08.server.originals import FORMATS, Originals
 from kafka08.server.topic_creator import TopicCreator
-from tests.client.fakes import FakeRuntime
-from tests.controller.fakes import FakeZookeeper
+from tests.fakes.runtime import FakeRuntime
+from tests.fakes.zookeeper import FakeZooKeeper, Session
 from tests.protocol.values import narrowed
-from tests.server.support import Zk, broker_config
+from tests.server.support import broker_config
 from zk import znodes
 from zk.registry import ensure_common_paths, register_broker
 
@@ -51,7 +51,7 @@ class AdminRig:
     def __init__(self, directory: Path, *, modern: bool = False, **settings: Any) -> None:
         settings = {"delete_topic_enable": "true", "num_partitions": "2", **settings}
         config = broker_config(directory, **settings)
-        self.zk: Any = Zk(FakeZookeeper())
+        self.zk: Any = Session(FakeZooKeeper())
         ensure_common_paths(self.zk)
         self.runtime = FakeRuntime()
         self.runtime.on_sleep = lambda seconds: self.control() if self.controller_works else None

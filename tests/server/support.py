@@ -7,7 +7,6 @@ request through its bytes, as a connection would.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -73,70 +72,15 @@ from kafka08.server.replica_manager import ReplicaManager
 from kafka08.server.roles import Roles
 from kafka08.server.topic_creator import TopicCreator
 from kafka08.server.zk_offsets import ZkOffsets
-from tests.controller.fakes import FakeZkClient, FakeZookeeper
-from tests.fakes import FakeRuntime
+from tests.fakes.runtime import FakeRuntime
+from tests.fakes.zookeeper import FakeZooKeeper, Session
 from tests.protocol.values import narrowed
 from zk import znodes
-from zk.errors import BadVersionError, NoNodeError
 from zk.registry import ensure_common_paths, register_broker
 
 ME, PEER, THIRD = 1, 2, 3
 LATEST_CONTROLLER = 10
 BROKERS = [BrokerEndpoint(number, f"host{number}", 9090 + number) for number in (ME, PEER, THIRD)]
-
-
-class Zk(FakeZkClient):
-    """The rest of zk.client.ZkClient. ``fails`` holds errors to raise, by path."""
-
-    def __init__(self, server: FakeZookeeper) -> None:
-        super().__init__(server)
-        self.fails: dict[str, Exception] = {}
-        self._numbers = count()
-
-    def _ready(self, path: str) -> None:
-        if path in self.fails:
-            raise self.fails.pop(path)
-        super()._ready(path)
-
-    def sync(self, path: str) -> None:
-        self._ready(path)
-
-    def children_if_exists(self, path: str) -> list[str]:
-        try:
-            return self.children(path)
-        except NoNodeError:
-            return []
-
-    def create(
-        self,
-        path: str,
-        data: bytes = b"",
-        *,
-        ephemeral: bool = False,
-        sequence: bool = False,
-        makepath: bool = False,
-    ) -> str:
-        if sequence:
-            path += f"{next(self._numbers):010d}"
-        return super().create(path, data, ephemeral=ephemeral, makepath=makepath)
-
-    def create_or_set(self, path: str, data: bytes) -> int:
-        try:
-            return self.set(path, data).version
-        except NoNodeError:
-            self.create(path, data, makepath=True)
-            return 0
-
-    def conditional_set(
-        self, path: str, data: bytes, version: int, same: Any = None
-    ) -> tuple[bool, int]:
-        try:
-            return True, self.set(path, data, version).version
-        except BadVersionError:
-            stored, stat = self.get(path)
-            return (True, stat.version) if same and same(stored) else (False, -1)
-        except NoNodeError:
-            return False, -1
 
 
 class Fetchers:
@@ -199,8 +143,8 @@ class Rig:
         self.config = broker_config(self.directory, **settings)
         self.runtime = FakeRuntime()
         self.clock = self.runtime.clock
-        self.zookeeper = FakeZookeeper()
-        self.zk = Zk(self.zookeeper)
+        self.zookeeper = FakeZooKeeper()
+        self.zk = Session(self.zookeeper)
         zk: Any = self.zk
         ensure_common_paths(zk)
         self.topic_settings: dict[str, dict[str, str]] = {}

@@ -11,7 +11,7 @@ import pytest
 from kafka08.log.cleaner import POLL_SECONDS, State
 from kafka08.log.disk import DiskFailure, SyncError
 from kafka08.server.cleaner_tasks import CleanerTasks
-from tests.fakes import FakeRuntime
+from tests.fakes.runtime import FakeRuntime
 from tests.log.cleaning import (
     KEY,
     broker_config,

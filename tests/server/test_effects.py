@@ -8,7 +8,7 @@ from kafka08.cluster.partition import Partition
 from kafka08.common import TopicPartition
 from kafka08.runtime import Empty
 from kafka08.server.effects import Effects
-from tests.fakes import FakeRuntime
+from tests.fakes.runtime import FakeRuntime
 
 
 def test_a_partition_is_queued_once_until_it_is_taken() -> None:

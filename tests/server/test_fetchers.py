@@ -503,7 +503,7 @@ def test_partitions_spread_over_the_fetchers_of_a_leader(make_rig: Callable[...,
     fetchers = manager(rig)
     for number in range(12):
         fetchers.add_fetcher_for_partition(rig.follow(partition=number), LEADER)
-    names = [name for name, _, _ in rig.runtime.spawned]
+    names = [task.name for task in rig.runtime.tasks]
     assert sorted(names) == [f"ReplicaFetcherThread-{lane}-{ME}" for lane in range(3)]
     assert sorted(map(len, fetchers._fetchers.values())) == [4, 4, 4]
     fetchers.remove_fetcher_for_partitions([TopicPartition("t", number) for number in range(12)])

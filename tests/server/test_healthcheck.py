@@ -8,9 +8,8 @@ import pytest
 
 from kafka08.errors import KafkaError
 from kafka08.server.healthcheck import KafkaHealthcheck
-from tests.controller.fakes import FakeZookeeper
-from tests.fakes import FakeRuntime
-from tests.server.support import Zk
+from tests.fakes.runtime import FakeRuntime
+from tests.fakes.zookeeper import FakeZooKeeper, Session
 from zk.client import SessionState
 from zk.errors import ZkConnectionError
 
@@ -20,7 +19,7 @@ LOST, BACK, EXPIRED = SessionState.SUSPENDED, SessionState.CONNECTED, SessionSta
 class Kept:
     def __init__(self) -> None:
         self.runtime = FakeRuntime()
-        self.zk = Zk(FakeZookeeper())
+        self.zk = Session(FakeZooKeeper())
         self.seen: list[Any] = []
         self.errors: list[Exception] = []
         self.keeper = KafkaHealthcheck(

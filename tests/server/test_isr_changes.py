@@ -7,8 +7,7 @@ import pytest
 from kafka08.common import TopicPartition
 from kafka08.server import isr_changes
 from kafka08.server.isr_changes import IsrChanges
-from tests.controller.fakes import FakeZookeeper
-from tests.server.support import Zk
+from tests.fakes.zookeeper import FakeZooKeeper, Session
 from zk import znodes
 from zk.errors import ZkConnectionError
 
@@ -17,8 +16,8 @@ A, B, C = (TopicPartition("t", partition) for partition in range(3))
 
 class Announcer:
     def __init__(self) -> None:
-        self.server = FakeZookeeper()
-        self.zk = Zk(self.server)
+        self.server = FakeZooKeeper()
+        self.zk = Session(self.server)
         self.changes = IsrChanges(self.zk)  # type: ignore[arg-type]
 
     def announce(self, *partitions: TopicPartition) -> None:

@@ -11,20 +11,8 @@ from kafka08.log.disk import DiskFailure
 from kafka08.runtime import Scheduler
 from kafka08.server.effects import Effects
 from kafka08.server.log_maintenance import LogMaintenance
-from tests.fakes import FakeRuntime
+from tests.fakes.runtime import FakeRuntime
 from tests.server.support import broker_config
-
-
-class Recording(FakeRuntime):
-    """Tells which calls left the loop for the pool."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.pooled: list[str] = []
-
-    def blocking(self, function: Any, *args: Any) -> Any:
-        self.pooled.append(function.__name__)
-        return function(*args)
 
 
 class Manager:
@@ -52,7 +40,7 @@ class Manager:
 
 class Tasks:
     def __init__(self, directory: Any) -> None:
-        self.runtime = Recording()
+        self.runtime = FakeRuntime()
         self.manager = Manager()
         self.manager.clock = self.runtime.clock
         config = broker_config(
@@ -146,7 +134,7 @@ def test_a_flush_that_fails_is_not_the_end(tasks: Tasks) -> None:
 
 
 def test_stopping_wakes_the_flusher(tasks: Tasks) -> None:
-    (run,) = [run for name, run, _ in tasks.runtime.spawned if name == "log-flusher"]
+    (flusher,) = [task for task in tasks.runtime.tasks if task.name == "log-flusher"]
     tasks.tasks.stop()
-    run()  # ends
+    assert flusher.ended
     assert tasks.runtime.pooled == []

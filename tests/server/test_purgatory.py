@@ -5,7 +5,7 @@ import pytest
 from kafka08.common import TopicPartition
 from kafka08.network.connection import Peer, current_peer
 from kafka08.server.purgatory import MAX_WAIT_MS, Purgatory
-from tests.fakes import FakeRuntime
+from tests.fakes.runtime import FakeRuntime
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 

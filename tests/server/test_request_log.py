@@ -15,7 +15,7 @@ from kafka08.protocol.schemas import BrokerEndpoint, PartitionState, RequestHead
 from kafka08.server import request_log
 from kafka08.server.dispatch import Dispatcher
 from kafka08.server.request_log import describe
-from tests.fakes import FakeRuntime
+from tests.fakes.runtime import FakeRuntime
 
 ADDRESS = "10.0.0.7:40001"
 OPENING = "Version: 0; CorrelationId: 5; ClientId: c"

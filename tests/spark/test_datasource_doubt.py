@@ -18,7 +18,7 @@ from kafka08.spark.errors import DataLossError, UnreachableError
 from kafka08.spark.source import StreamReader
 from kafka08.spark.source_options import SourceOptions
 from kafka08.spark.source_plan import SourcePlanner
-from tests.fakes import FakeRuntime
+from tests.fakes.runtime import FakeRuntime
 from tests.spark.cluster import FakeCluster, T
 
 ONE = TopicPartition("t", 1)

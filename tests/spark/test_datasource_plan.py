@@ -30,7 +30,7 @@ from kafka08.spark.source import StreamReader
 from kafka08.spark.source_options import SourceOptions
 from kafka08.spark.source_plan import SourcePlanner, from_json, to_json
 from kafka08.spark.source_read import read_range
-from tests.fakes import FakeRuntime
+from tests.fakes.runtime import FakeRuntime
 from tests.spark.cluster import FakeCluster, T, refused
 
 ONE = TopicPartition("t", 1)

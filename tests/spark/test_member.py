@@ -11,7 +11,8 @@ from kafka08.consumer.config import ConsumerConfig
 from kafka08.errors import KafkaError
 from kafka08.spark.member import GroupMember, check_topics
 from kafka08.spark.planner import Range
-from tests.client.fakes import FakeEnsemble, FakeRuntime, FakeZkClient
+from tests.fakes.runtime import FakeRuntime
+from tests.fakes.zookeeper import FakeZooKeeper, Session
 from zk import znodes
 
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -22,7 +23,7 @@ class World:
 
     def __init__(self) -> None:
         self.runtime = FakeRuntime()
-        self.ensemble = FakeEnsemble()
+        self.ensemble = FakeZooKeeper()
         self.low, self.high = 0, 100
         self.ensemble.put(
             "/brokers/ids/0", znodes.encode_broker(znodes.BrokerRegistration("b0", 9090))
@@ -58,7 +59,7 @@ class Member:
     def __init__(self, world: World, name: str = "a", **settings: Any) -> None:
         self.world = world
         self.alive = True
-        self.zk = FakeZkClient(world.ensemble)
+        self.zk = Session(world.ensemble)
         given = {"consumer_id": name, "auto_offset_reset": "smallest", **settings}
         self.member = GroupMember(
             ConsumerConfig(group_id="g", zookeeper_connect="z", **given),

@@ -12,7 +12,7 @@ from kafka08.message.sets import encode_set
 from kafka08.protocol import schemas
 from kafka08.spark.errors import UnreachableError, naming
 from kafka08.spark.offsets import OffsetReader, behind, resolve
-from tests.fakes import FakeRuntime
+from tests.fakes.runtime import FakeRuntime
 from tests.spark.cluster import ONE, FakeCluster, T, refused
 
 OTHER = TopicPartition("t", 1)

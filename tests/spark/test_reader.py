@@ -14,7 +14,7 @@ from kafka08.spark.errors import (
 )
 from kafka08.spark.planner import Range
 from kafka08.spark.reader import RangeReader
-from tests.fakes import FakeRuntime
+from tests.fakes.runtime import FakeRuntime
 from tests.spark.cluster import ONE, TWO, FakeCluster, T, not_leader, refused
 
 

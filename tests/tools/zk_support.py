@@ -6,22 +6,14 @@ from typing import Any
 
 import pytest
 
-from tests.controller.fakes import FakeZookeeper
-from tests.server.support import Zk
+from tests.fakes.zookeeper import FakeZooKeeper, Session
 from tools import admin_command
 from zk import znodes
 
 
-class ClosableZk(Zk):
-    closed = False
-
-    def close(self) -> None:
-        self.closed = True
-
-
 def fake_zookeeper(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The command's --zookeeper connects to this ZooKeeper."""
-    zk = ClosableZk(FakeZookeeper())
+    zk = Session(FakeZooKeeper())
     monkeypatch.setattr(admin_command, "connect", lambda urls: zk)
     return zk
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka08.errors import StaleControllerEpochError
-from tests.fakes import FakeClock
+from tests.fakes.runtime import FakeClock
 from tests.zk import server
 from tests.zk.test_client import expire, lose_answers
 from zk import election, znodes

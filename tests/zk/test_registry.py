@@ -6,7 +6,7 @@ import pytest
 
 from kafka08 import admin
 from kafka08.common import Broker
-from tests.fakes import FakeClock
+from tests.fakes.runtime import FakeClock
 from tests.zk import server
 from zk import registry, znodes
 from zk.client import ZkClient

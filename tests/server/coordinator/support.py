@@ -15,7 +15,7 @@ from kafka08.server.coordinator.coordinator import (
     Storing,
 )
 from kafka08.server.coordinator.group import JoinAnswer, Reply, Strategy, SyncAnswer
-from tests.fakes import FakeClock
+from tests.fakes.runtime import FakeClock
 
 SESSION_MS, REBALANCE_MS, DELAY_MS = 10_000, 60_000, 3_000
 

@@ -9,8 +9,8 @@ import pytest
 
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.standalone import StandaloneConsumer
-from tests.client.fakes import FakeZkClient
 from tests.consumer.test_connector import World
+from tests.fakes.zookeeper import Session
 from tools.console import console_consumer
 from tools.console.console_consumer import Printer, main
 from tools.groups import nodes
@@ -39,11 +39,11 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     Driven.world = world
 
     def connect(config: Any) -> ConsumerConnector:
-        zk = FakeZkClient(world.ensemble)
+        zk = Session(world.ensemble)
         return Driven(config, runtime=world.runtime, zk=zk, channel=world.cluster.channel)
 
     monkeypatch.setattr(console_consumer, "ConsumerConnector", connect)
-    monkeypatch.setattr(nodes, "zookeeper", lambda url: FakeZkClient(world.ensemble))
+    monkeypatch.setattr(nodes, "zookeeper", lambda url: Session(world.ensemble))
     return world
 
 
@@ -168,7 +168,7 @@ def test_an_interrupt_leaves_the_group(
 def test_an_interrupt_without_zookeeper_names_the_node_that_stays(
     world: World, interrupted: list[int], monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    monkeypatch.setattr(FakeZkClient, "unreachable", True)
+    monkeypatch.setattr(Session, "unreachable", True)
     monkeypatch.setattr(nodes, "zookeeper", None)  # nothing connects again
     main(TOPIC)
     assert interrupted == [130]

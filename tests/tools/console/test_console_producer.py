@@ -10,7 +10,7 @@ import pytest
 from kafka08.errors import KafkaError
 from kafka08.producer.event_handler import KeyedMessage
 from kafka08.producer.producer import Producer
-from tests.client.fakes import FakeCluster
+from tests.fakes.cluster import FakeCluster
 from tests.producer.fake_producer import failing, threaded
 from tools.console import console_producer
 from tools.console.console_producer import LineMessageReader, main

@@ -8,7 +8,7 @@ import pytest
 from kafka08.client.cluster import ClusterClient
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.protocol import schemas
-from tests.client.fakes import FakeCluster
+from tests.fakes.cluster import FakeCluster
 from tools.console import simple_consumer_shell
 from tools.console.simple_consumer_shell import main
 from tools.options import UsageError

@@ -15,7 +15,9 @@ from kafka08.protocol import admin_schemas as a
 from kafka08.protocol import schemas
 from kafka08.protocol.codec import encode
 from kafka08.server.apis.group_members import DescribeGroupsApi
-from tests.client.fakes import FakeCluster, FakeEnsemble, FakeRuntime, FakeZkClient
+from tests.fakes.cluster import FakeCluster
+from tests.fakes.runtime import FakeRuntime
+from tests.fakes.zookeeper import FakeZooKeeper, Session
 from tools import admin_command
 from tools.groups import consumer_groups, consumer_offset_checker, members
 from tools.groups import service as group_service
@@ -33,7 +35,7 @@ class World:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self.capsys = capsys
         self.runtime = FakeRuntime()
-        self.ensemble = FakeEnsemble()
+        self.ensemble = FakeZooKeeper()
         self.cluster = FakeCluster([Broker(0, "b0", 9090)])
         self.put("/brokers/ids/0", znodes.encode_broker(znodes.BrokerRegistration("b0", 9090)))
         self.put("/brokers/topics/t", znodes.encode_topic({0: [0], 1: [0]}))
@@ -43,7 +45,7 @@ class World:
             self.put(path, znodes.encode_partition_state(state))
             self.cluster.create("t", 2) if not partition else None
             self.cluster.append("t", partition, *[b"x"] * count)
-        monkeypatch.setattr(admin_command, "connect", lambda urls: FakeZkClient(self.ensemble))
+        monkeypatch.setattr(admin_command, "connect", lambda urls: Session(self.ensemble))
         real = group_service.GroupService
 
         def service(*args: Any, **options: Any) -> Any:
@@ -285,7 +287,7 @@ def test_what_a_broker_tells_of_members_reads_as_zookeeper_does(world: World) ->
     world.member("a", T0, streams=2)
     world.member("b")
     world.put("/consumers/g/owners/t/1", b"stranger-0")
-    client: Any = FakeZkClient(world.ensemble)
+    client: Any = Session(world.ensemble)
     seen = members.read_group(client, "g")
     described = DescribeGroupsApi(client)._describe("g")
     assert members.from_described(described, {"t": [0, 1], "u": [0]}) == seen

@@ -9,7 +9,7 @@ import pytest
 
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker
 from kafka08.errors import KafkaError
-from tests.client.fakes import FakeCluster
+from tests.fakes.cluster import FakeCluster
 from tests.tools.zk_support import fake_zookeeper, put_topic
 from tools.groups import export_zk_offsets, import_zk_offsets, update_offsets_in_zk
 from tools.options import UsageError

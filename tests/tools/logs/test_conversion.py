@@ -22,7 +22,7 @@ from kafka08.message import wrappers
 from kafka08.message.entry import encode_entry
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import assign_offsets, encode_set, iter_messages
-from tests.log.support import ManualClock
+from tests.fakes.runtime import FakeClock
 from tools.logs import conversion
 from tools.logs.conversion import Done, Limits, NotWalkableError
 
@@ -291,7 +291,7 @@ def test_a_crash_anywhere_leaves_what_the_next_run_finishes(
         if steps % 2:
             conversion.settle(str(directory))
         else:  # or a broker comes first
-            Log(str(directory), LogConfig(), clean_shutdown=True, clock=ManualClock()).close()
+            Log(str(directory), LogConfig(), clean_shutdown=True, clock=FakeClock()).close()
         for log in sorted(directory.glob("*.log")):
             convert(str(log), limits)
         files = sorted(directory.glob("*.log"))

@@ -17,7 +17,8 @@ from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.directory import LogDirectory
 from kafka08.log.manager import LogManager
 from kafka08.message.sets import encode_set
-from tests.log.support import ManualClock, everything, values
+from tests.fakes.runtime import FakeClock
+from tests.log.support import everything, values
 from tools.logs import log_convert
 from tools.options import UsageError
 
@@ -44,7 +45,7 @@ def open_logs(path: Path) -> LogManager:
             "log.cleaner.enable": "false",
         }
     )
-    manager = LogManager(config, clock=ManualClock(), topic_configs={})
+    manager = LogManager(config, clock=FakeClock(), topic_configs={})
     manager.load()
     for tp in (WRAPPED, PLAIN):
         manager.create_log(tp, manager.default_config)

@@ -26,8 +26,9 @@ from kafka08.message.scan import iter_entries
 from kafka08.message.sets import encode_set, iter_messages
 from kafka08.message.wrappers import absolute_slice
 from kafka08.protocol import schemas
-from tests.client.fakes import FakeCluster
-from tests.log.support import ManualClock, values
+from tests.fakes.cluster import FakeCluster
+from tests.fakes.runtime import FakeClock
+from tests.log.support import values
 from tools.logs import log_repair, log_scrub
 from tools.logs.log_repair import Segment
 from tools.logs.log_scrub import main
@@ -49,7 +50,7 @@ def make_log(path: Path, *, sealed: bool = True) -> None:
             "log.cleaner.enable": "false",
         }
     )
-    manager = LogManager(config, clock=ManualClock(), topic_configs={})
+    manager = LogManager(config, clock=FakeClock(), topic_configs={})
     manager.load()
     log = manager.create_log(KEY, manager.default_config)
     noise = random.Random(3)

@@ -8,7 +8,7 @@ import pytest
 from kafka08.client.cluster import ClusterClient
 from kafka08.common import TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
-from tests.client.fakes import FakeCluster
+from tests.fakes.cluster import FakeCluster
 from tools.options import UsageError
 from tools.topics import get_offset_shell
 from tools.topics.get_offset_shell import main

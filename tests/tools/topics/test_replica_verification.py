@@ -10,7 +10,7 @@ from kafka08.common import TopicPartition
 from kafka08.errors import ConfigError, LeaderNotAvailableError
 from kafka08.message.sets import encode_set
 from kafka08.protocol import schemas
-from tests.client.fakes import FakeClock
+from tests.fakes.runtime import FakeClock
 from tools.options import UsageError
 from tools.topics import replica_verification
 from tools.topics.replica_verification import Copy, OffsetMismatchError, Verifier, fetch_copies

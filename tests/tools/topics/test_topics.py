@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes import FakeClock
+from tests.fakes.runtime import FakeClock
 from tests.zk.conftest import chroot, client  # noqa: F401
 from tools import admin_command
 from tools.options import OptionError, UsageError

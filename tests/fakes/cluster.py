@@ -1,0 +1,172 @@
+"""A cluster of brokers without sockets, as clients see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kafka08.common import Broker, TopicPartition
+from kafka08.message.sets import encode_set, iter_messages
+from kafka08.protocol import schemas
+
+
+class FakeCluster:
+    """Brokers whose answers come from ``logs``; ``script`` may answer or raise instead.
+
+    ``logs``: partition -> outer entries as (last offset, bytes). ``script(port, request)``
+    returns None to leave the answer to the cluster.
+    """
+
+    def __init__(self, brokers: Iterable[Broker] = (Broker(0, "b0", 9090),)) -> None:
+        self.brokers = {broker.id: broker for broker in brokers}
+        self.leaders: dict[TopicPartition, int] = {}
+        self.logs: dict[TopicPartition, list[tuple[int, bytes]]] = {}
+        self.starts: dict[TopicPartition, int] = {}
+        self.topic_errors: dict[str, int] = {}
+        self.committed: dict[tuple[str, TopicPartition], int] = {}
+        self.requests: list[tuple[int, Any]] = []
+        self.script: Callable[[int, Any], Any] | None = None
+        self.down: set[int] = set()
+        self.opened = 0
+
+    def create(self, topic: str, partitions: int, leader: int = 0) -> None:
+        for partition in range(partitions):
+            self.leaders[TopicPartition(topic, partition)] = leader
+            self.logs[TopicPartition(topic, partition)] = []
+
+    def end(self, tp: TopicPartition) -> int:
+        return self.logs[tp][-1][0] + 1 if self.logs[tp] else self.starts.get(tp, 0)
+
+    def append(
+        self, topic: str, partition: int, *values: bytes, key: bytes | None = None, codec: int = 0
+    ) -> None:
+        tp = TopicPartition(topic, partition)
+        if codec:
+            first = self.end(tp)
+            data = encode_set([(key, value) for value in values], codec, first)
+            self.logs[tp].append((first + len(values) - 1, data))
+            return
+        for value in values:
+            offset = self.end(tp)
+            self.logs[tp].append((offset, encode_set([(key, value)], 0, offset)))
+
+    def values(self, topic: str, partition: int) -> list[bytes | None]:
+        data = b"".join(entry for _, entry in self.logs[TopicPartition(topic, partition)])
+        return [message.value for message in iter_messages(data)]
+
+    def sent(self, kind: type[Any]) -> list[Any]:
+        return [request for _, request in self.requests if isinstance(request, kind)]
+
+    def channel(self, host: str, port: int, **options: Any) -> Channel:
+        return Channel(self, port)
+
+    def answer(self, port: int, request: Any) -> Any:
+        if port in self.down:
+            raise ConnectionRefusedError(f"port {port}")
+        self.requests.append((port, request))
+        answer = self.script(port, request) if self.script else None
+        if answer is not None:
+            return answer
+        return getattr(self, f"_{type(request).__name__}")(port, request)
+
+    def _node(self, port: int) -> int:
+        return next(b.id for b in self.brokers.values() if b.port == port)
+
+    def _MetadataRequest(self, port: int, request: Any) -> Any:
+        topics = []
+        for topic in request.topics or sorted({tp.topic for tp in self.leaders}):
+            partitions = [
+                schemas.PartitionMetadata(5 if leader < 0 else 0, tp.partition, leader, [0], [0])
+                for tp, leader in sorted(self.leaders.items())
+                if tp.topic == topic
+            ]
+            error = self.topic_errors.get(topic, 0 if partitions else 3)
+            topics.append(schemas.TopicMetadata(error, topic, [] if error else partitions))
+        brokers = [schemas.BrokerEndpoint(*broker) for broker in self.brokers.values()]
+        return schemas.MetadataResponse(brokers, topics)
+
+    def _FetchRequest(self, port: int, request: Any) -> Any:
+        topics = []
+        for topic in request.topics:
+            entries = [self._fetched(port, topic.topic, asked) for asked in topic.partitions]
+            topics.append(schemas.FetchTopicResponse(topic.topic, entries))
+        return schemas.FetchResponse(topics)
+
+    def _fetched(self, port: int, topic: str, asked: Any) -> Any:
+        tp = TopicPartition(topic, asked.partition)
+        if self.leaders.get(tp) != self._node(port):
+            return schemas.FetchPartitionResponse(asked.partition, 6, -1, b"")
+        if not self.starts.get(tp, 0) <= asked.offset <= self.end(tp):
+            return schemas.FetchPartitionResponse(asked.partition, 1, -1, b"")
+        data = b"".join(entry for last, entry in self.logs[tp] if last >= asked.offset)
+        data = data[: asked.max_bytes]
+        return schemas.FetchPartitionResponse(asked.partition, 0, self.end(tp), memoryview(data))
+
+    def _OffsetsRequest(self, port: int, request: Any) -> Any:
+        topics = []
+        for topic in request.topics:
+            entries = []
+            for asked in topic.partitions:
+                tp = TopicPartition(topic.topic, asked.partition)
+                offset = self.starts.get(tp, 0) if asked.time == -2 else self.end(tp)
+                entries.append(schemas.OffsetsPartitionResponse(asked.partition, 0, [offset]))
+            topics.append(schemas.OffsetsTopicResponse(topic.topic, entries))
+        return schemas.OffsetsResponse(topics)
+
+    def _ProduceRequest(self, port: int, request: Any) -> Any:
+        topics = []
+        for topic in request.topics:
+            entries = []
+            for part in topic.partitions:
+                tp = TopicPartition(topic.topic, part.partition)
+                error, base = (0, self.end(tp)) if tp in self.logs else (3, -1)
+                if self.leaders.get(tp) != self._node(port):
+                    error, base = 6, -1
+                if not error:
+                    for message in iter_messages(part.message_set):
+                        self.append(tp.topic, tp.partition, message.value, key=message.key)
+                entries.append(schemas.ProducePartitionResponse(part.partition, error, base))
+            topics.append(schemas.ProduceTopicResponse(topic.topic, entries))
+        return schemas.ProduceResponse(topics) if request.acks else None
+
+    def _ConsumerMetadataRequest(self, port: int, request: Any) -> Any:
+        return schemas.ConsumerMetadataResponse(0, *self.brokers[0])
+
+    def _OffsetCommitRequest(self, port: int, request: Any) -> Any:
+        topics = []
+        for topic in request.topics:
+            for part in topic.partitions:
+                tp = TopicPartition(topic.topic, part.partition)
+                self.committed[request.group, tp] = part.offset
+            entries = [schemas.OffsetCommitPartitionResponse(p.partition, 0) for p in topic[1]]
+            topics.append(schemas.OffsetCommitTopicResponse(topic.topic, entries))
+        return schemas.OffsetCommitResponse(topics)
+
+    def _OffsetFetchRequest(self, port: int, request: Any) -> Any:
+        topics = []
+        for topic in request.topics:
+            entries = []
+            for partition in topic.partitions:
+                tp = TopicPartition(topic.topic, partition)
+                offset = self.committed.get((request.group, tp), -1)
+                entries.append(schemas.OffsetFetchPartitionResponse(partition, offset, "", 0))
+            topics.append(schemas.OffsetFetchTopicResponse(topic.topic, entries))
+        return schemas.OffsetFetchResponse(topics)
+
+
+class Channel:
+    def __init__(self, cluster: FakeCluster, port: int) -> None:
+        self._cluster = cluster
+        self._port = port
+        cluster.opened += 1
+
+    def connect(self) -> None:
+        if self._port in self._cluster.down:
+            raise ConnectionRefusedError(f"port {self._port}")
+
+    def call(self, request: Any) -> Any:
+        return self._cluster.answer(self._port, request)
+
+    def abort(self) -> None: ...
+
+    def close(self) -> None: ...
