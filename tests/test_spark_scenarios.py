@@ -147,7 +147,7 @@ SCENARIOS = {
         "kafka08 behind the start of the log: fails; without failOnDataLoss warns and goes on",
         (
             *source("lost_messages_fail_the_query_or_are_left_out"),
-            *unit("datasource_plan", "what_retention_removed"),
+            *unit("source_plan", "what_retention_removed"),
         ),
     ),
     17: Scenario(
@@ -155,7 +155,7 @@ SCENARIOS = {
         (
             *source("new_partitions_are_read_from_their_beginning"),
             *dstream("partitions_added_later"),
-            *unit("datasource_plan", "new_partitions_are_read_from_their_beginning"),
+            *unit("source_plan", "new_partitions_are_read_from_their_beginning"),
             *unit("direct", "new_partitions_when_asked_for"),
         ),
     ),
@@ -185,14 +185,14 @@ SCENARIOS = {
         (
             *source("json_offsets_and_patterns", "a_stream_starts_at_json_offsets"),
             *source("bad_input_of_a_batch_is_named", "bad_input_ends_a_stream"),
-            *unit("datasource_plan", "where_a_query_starts"),
+            *unit("source_plan", "where_a_query_starts"),
         ),
     ),
     22: Scenario(
         "AvailableNow by 600 while messages come: several batches, the offsets of its start",
         (
             *source("available_now_ends_at_the_offsets_of_its_start"),
-            *unit("datasource_plan", "available_now_ends_where_it_began_to_end"),
+            *unit("source_plan", "available_now_ends_where_it_began_to_end"),
         ),
     ),
     23: Scenario(
@@ -206,7 +206,7 @@ SCENARIOS = {
         "idle kafka08 for 20 triggers: no batch, no new offset files",
         (
             *source("latest_is_the_default_and_idle_means_idle"),
-            *unit("datasource_plan", "json_has_one_order"),
+            *unit("source_plan", "json_has_one_order"),
         ),
     ),
     25: Scenario(
@@ -229,7 +229,7 @@ SCENARIOS = {
         "sink, topic by column and by option, null topic: routed, overridden, an error",
         (
             *source("sink_routes_by_column_and_by_option", "bad_input_of_a_sink_is_named"),
-            *unit("datasource_sink", "a_row_without_a_topic"),
+            *unit("sink", "a_row_without_a_topic"),
         ),
     ),
     28: Scenario(
@@ -257,7 +257,7 @@ BAD_INPUT = {
     ),
     "offsets that are not JSON, or not of these partitions": (
         *source("bad_input_of_a_batch_is_named", "bad_input_ends_a_stream"),
-        *unit("datasource_options", "wrong_options_are_named"),
+        *unit("source_options", "wrong_options_are_named"),
     ),
     "offsets out of range": (
         *source("bad_input_of_a_batch_is_named", "bad_input_ends_a_stream"),
@@ -281,18 +281,18 @@ BAD_INPUT = {
     ),
     "message larger than any fetch allowed": (
         *unit("reader", "a_message_that_does_not_fit_is_asked_for_with_more"),
-        *unit("datasource_plan", "a_message_larger_than_any_fetch_is_an_error"),
+        *unit("source_plan", "a_message_larger_than_any_fetch_is_an_error"),
     ),
     "wrong option": (
         *source("bad_input_of_a_batch_is_named", "bad_input_ends_a_stream"),
         *source("bad_input_of_a_sink_is_named"),
         *dstream("errors_at_creation"),
-        *unit("datasource_options", "wrong_options_are_named", "wrong_subscriptions_are_named"),
+        *unit("source_options", "wrong_options_are_named", "wrong_subscriptions_are_named"),
         *unit("values", "bad_parameters"),
     ),
     "workers without pyarrow": (
         *query_faults("workers_without_pyarrow_are_refused"),
-        *unit("datasource_python", "without_pyarrow"),
+        *unit("datasource", "without_pyarrow"),
     ),
 }
 

@@ -38,7 +38,7 @@ class FakeBroker:
             if stale:
                 return schemas.UpdateMetadataResponse(-1)
             self.controller_epoch = request.controller_epoch
-            self.metadata.update(request.partitions, [Broker(*b) for b in request.live_brokers])
+            self.metadata.update(request.partitions, [Broker(*b[:3]) for b in request.live_brokers])
             return schemas.UpdateMetadataResponse(0)
         is_stop = isinstance(request, schemas.StopReplicaRequest)
         response = schemas.StopReplicaResponse if is_stop else schemas.LeaderAndIsrResponse

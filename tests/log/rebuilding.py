@@ -15,7 +15,8 @@ from kafka08.log.log import Log
 from kafka08.log.rebuilding import Stretch
 from kafka08.log.segment import LogSegment, rebuilt_paths
 from kafka08.message.sets import iter_messages
-from tests.log.support import ManualClock, open_log, writable
+from tests.fakes.runtime import FakeClock
+from tests.log.support import open_log, writable
 from tests.message.sets import plain, wrapper
 
 KEY = TopicPartition("t", 0)
@@ -43,7 +44,7 @@ class InlineProcess:
         self.killed = True
 
 
-def old_log(directory: Path, clock: ManualClock | None = None, **changes: Any) -> Log:
+def old_log(directory: Path, clock: FakeClock | None = None, **changes: Any) -> Log:
     """A log with segments of some ten sets."""
     return open_log(
         directory, clock, **{"segment_bytes": 1500, "index_interval_bytes": 300, **changes}

@@ -12,8 +12,8 @@ from kafka08.log import rebuild_plan, rebuilding
 from kafka08.log.rebuild_plan import IDLE_MS, Plan, Planner
 from kafka08.log.rebuilt import open_rebuilt
 from kafka08.log.segment import LogSegment
+from tests.fakes.runtime import FakeClock
 from tests.log.rebuilding import all_small, old_log, produce, stretch_of
-from tests.log.support import ManualClock
 
 LOTS = 1 << 30
 
@@ -27,7 +27,7 @@ class Case:
     """A log with four segments, all committed, and a planner for it."""
 
     def __init__(self, directory: Path, max_bytes: int = LOTS, **changes: Any) -> None:
-        self.clock = ManualClock()
+        self.clock = FakeClock()
         self.log = old_log(directory, self.clock, **changes)
         produce(self.log, 40)
         assert len(self.log.segments) == 4
@@ -95,8 +95,8 @@ def test_the_active_segment_once_it_is_idle(tmp_path: Path) -> None:
     assert active.size >= rebuild_plan.IDLE_BYTES
     for _ in range(2):
         assert 3 not in [number for number, _, _ in case.wanted()]
-        case.clock.now += IDLE_MS - 1
-    case.clock.now += 1
+        case.clock.now_ms += IDLE_MS - 1
+    case.clock.now_ms += 1
     assert (3, 0, active.size) in case.wanted()
     produce(case.log, 1)
     case.led_until = case.log.log_end_offset
@@ -126,7 +126,7 @@ def test_logs_that_need_none(tmp_path: Path, settings: dict[str, str]) -> None:
 def test_plain_logs_need_none(tmp_path: Path) -> None:
     log = old_log(tmp_path)
     produce(log, 40, codec=0)
-    assert Planner(ManualClock(), LOTS, lambda key: LOTS).plan([log]) == ([], [], [])
+    assert Planner(FakeClock(), LOTS, lambda key: LOTS).plan([log]) == ([], [], [])
 
 
 def test_those_given_up_are_left_out(tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ from kafka08.log import rebuilding, rebuilt
 from kafka08.log.log import Log
 from kafka08.log.rebuilt import open_rebuilt
 from kafka08.log.segment import rebuilt_paths
+from tests.fakes.runtime import FakeClock
 from tests.log.cleaning import clean_once, cleaner_of
 from tests.log.rebuilding import CODECS, fetched, is_rebuilt, old_log, produce, stretch_of
-from tests.log.support import ManualClock, open_log, segment_paths
+from tests.log.support import open_log, segment_paths
 
 
 def rebuild_all(log: Log) -> None:
@@ -145,7 +146,7 @@ def test_after_a_cut_only_what_was_not_cut_is_served(log: Log) -> None:
 
 
 def test_a_compacted_segment_has_none_of_what_it_replaces(tmp_path: Path) -> None:
-    clock = ManualClock()
+    clock = FakeClock()
     log = old_log(tmp_path, clock, cleanup_policy="compact", min_cleanable_dirty_ratio=0.0)
     produce(log, 60, keys=20)
     rebuild_all(log)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import time
 from collections.abc import Iterator
 
@@ -17,6 +18,7 @@ from tools.perf.perf_options import (
     decimal,
     perf_options,
     rate,
+    run_threads,
 )
 
 WHEN = 1360939513.0456  # 2013-02-15 14:45:13 UTC
@@ -79,3 +81,10 @@ def test_defaults() -> None:
     assert (options.messages, options.reporting_interval) == (2**63 - 1, 5000)
     assert (options.message_size, options.batch_size, options.codec) == (100, 200, 0)
     assert not options.detailed and not options.hide_header
+
+
+def test_no_progress_bar_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert not sys.stderr.isatty()
+    begin, end = run_threads([lambda: None], lambda: 1, 1, "t")
+    assert begin <= end
+    assert capsys.readouterr().err == ""

@@ -1,4 +1,4 @@
-"""ExportZkOffsets, ImportZkOffsets and UpdateOffsetsInZK against a ZooKeeper in memory."""
+"""UpdateOffsetsInZK against a ZooKeeper and a cluster in memory."""
 
 from __future__ import annotations
 
@@ -10,73 +10,9 @@ import pytest
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker
 from kafka08.errors import KafkaError
 from tests.fakes.cluster import FakeCluster
-from tests.tools.zk_support import fake_zookeeper, put_topic
-from tools.groups import export_zk_offsets, import_zk_offsets, update_offsets_in_zk
-from tools.options import UsageError
+from tests.tools.zk_support import put_topic
+from tools.groups import update_offsets_in_zk
 from zk import registry, znodes
-from zk.errors import NoNodeError
-
-
-@pytest.fixture
-def zk(monkeypatch: pytest.MonkeyPatch) -> Any:
-    zk = fake_zookeeper(monkeypatch)
-    for path, offset in (("g/offsets/t/0", "42"), ("g/offsets/t/1", "7"), ("h/offsets/u/0", "0")):
-        zk.create(f"/consumers/{path}", offset.encode(), makepath=True)
-    zk.create("/consumers/idle/ids", b"", makepath=True)
-    return zk
-
-
-def export(tmp_path: Path, *words: str) -> list[str]:
-    path = tmp_path / "offsets"
-    assert export_zk_offsets.main(["--zkconnect", "z:1", "--output-file", str(path), *words]) == 0
-    return path.read_text().splitlines()
-
-
-def test_all_groups_are_exported(zk: Any, tmp_path: Path, capsys: Any) -> None:
-    assert sorted(export(tmp_path)) == [
-        "/consumers/g/offsets/t/0:42",
-        "/consumers/g/offsets/t/1:7",
-        "/consumers/h/offsets/u/0:0",
-    ]
-    assert capsys.readouterr() == ("", "")
-    assert zk.closed
-
-
-def test_named_groups_are_exported(zk: Any, tmp_path: Path) -> None:
-    assert export(tmp_path, "--group", "h") == ["/consumers/h/offsets/u/0:0"]
-    with pytest.raises(NoNodeError, match="/consumers/idle/offsets"):
-        export(tmp_path, "--group", "h", "--group", "idle")
-    assert (tmp_path / "offsets").read_text() == "/consumers/h/offsets/u/0:0\n"
-
-
-def test_what_is_exported_can_be_imported(zk: Any, tmp_path: Path, capsys: Any) -> None:
-    lines = export(tmp_path)
-    zk.delete_recursive("/consumers")
-    file = str(tmp_path / "offsets")
-    assert import_zk_offsets.main(["--zkconnect", "z:1", "--input-file", file]) == 0
-    assert sorted(export(tmp_path)) == sorted(lines)
-    assert capsys.readouterr() == ("", "")
-
-
-def test_import_ends_at_an_empty_line_and_goes_on_past_failures(zk: Any, capsys: Any) -> None:
-    offsets = import_zk_offsets.parse(["/a/0:1\r\n", "/b/0:2\n", "/a/0:3\n", "\n", "/c/0:4\n"])
-    assert offsets == {"/a/0": "3", "/b/0": "2"}
-    zk.fails["/a/0"] = KafkaError("no way")
-    import_zk_offsets.store(zk, {**offsets, "b/1": "5"})
-    assert zk.get("/b/0")[0] == b"2"
-    err = capsys.readouterr().err
-    assert "no way" in err
-    assert "IllegalArgumentException: Path must start with /" in err
-    with pytest.raises(KafkaError):
-        import_zk_offsets.parse(["/a/0:1\n", "/b/0:\n"])
-
-
-@pytest.mark.parametrize("module", [export_zk_offsets, import_zk_offsets])
-def test_usage(module: Any) -> None:
-    with pytest.raises(UsageError, match="offsets to"):
-        module.main([])
-    with pytest.raises(UsageError, match=r"Missing required argument .*"):
-        module.main(["--zkconnect", "z:1"])
 
 
 class TestUpdate:

@@ -17,7 +17,7 @@ from tests.server.admin_support import AdminRig
 from zk.errors import ZkConnectionError
 
 TIMEOUT = 7
-GOLDEN = Path(__file__).parents[1] / "golden" / "vectors.json"
+GOLDEN = Path(__file__).parents[2] / "golden" / "vectors.json"
 
 
 @pytest.fixture

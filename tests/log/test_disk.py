@@ -1,0 +1,56 @@
+"""Which I/O errors mean that a data directory has failed."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from kafka08.log.disk import SyncError, has_room, is_failure, is_full, is_shortage
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENOMEM])
+def test_a_shortage_is_not_a_failure(tmp_path: Path, number: int) -> None:
+    error = OSError(number, "as told")
+    assert is_shortage(error)
+    assert not is_failure(str(tmp_path), error)
+    assert is_full(error) == (number == errno.ENOSPC)
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EROFS, errno.EACCES])
+def test_other_errors_are_failures(tmp_path: Path, number: int) -> None:
+    error = OSError(number, "as told")
+    assert not is_shortage(error)
+    assert is_failure(str(tmp_path), error)
+
+
+def test_a_failed_sync_is_a_failure_even_on_a_full_disk(tmp_path: Path) -> None:
+    error = SyncError(errno.ENOSPC, "as told")
+    assert not is_shortage(error)
+    assert is_failure(str(tmp_path), error)
+
+
+def test_a_missing_file_is_a_failure_only_without_its_directory(tmp_path: Path) -> None:
+    error = FileNotFoundError(errno.ENOENT, "as told")
+    assert not is_failure(str(tmp_path), error)
+    assert is_failure(str(tmp_path / "unmounted"), error)
+
+
+def test_values_other_than_os_errors_are_not_shortages() -> None:
+    assert not is_shortage(None)
+    assert not is_shortage(ValueError("as told"))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "free_files", "files", "fits"),
+    [(10, 5, 100, True), (9, 5, 100, False), (10, 0, 100, False), (10, 0, 0, True)],
+)
+def test_room_is_bytes_and_a_file(
+    monkeypatch: pytest.MonkeyPatch, blocks: int, free_files: int, files: int, fits: bool
+) -> None:
+    found = SimpleNamespace(f_bavail=blocks, f_frsize=100, f_favail=free_files, f_files=files)
+    monkeypatch.setattr(os, "statvfs", lambda directory: found)
+    assert has_room("/d", 1000) == fits

@@ -1,0 +1,54 @@
+"""Many records at once are distributed over partitions, in order within each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kafka08.message.entry import MIN_ENTRY
+from kafka08.producer.dealing import Share, dealt
+
+
+class Turns:
+    """Gives records without a key to the available partitions in turn."""
+
+    def __init__(self) -> None:
+        self._turn = 0
+
+    def choose(self, available: Sequence[int]) -> int:
+        self._turn += 1
+        return available[(self._turn - 1) % len(available)]
+
+    def deal(self, available: Sequence[int], count: int) -> Iterator[tuple[int, slice]]:
+        step = len(available)
+        for index, partition in enumerate(available):
+            yield partition, slice(index, count, step)
+
+
+def by_length(key: bytes, count: int) -> int:
+    return len(key) % count
+
+
+def shares(values: list[bytes | None], **given: object) -> list[Share]:
+    asked = {"keys": None, "partitions": None, **given}
+    found = dealt(values, asked["keys"], asked["partitions"], Turns(), [0, 1], 3, by_length)  # type: ignore[arg-type]
+    return list(found)
+
+
+def test_records_without_keys_are_dealt_in_one_step() -> None:
+    assert shares([b"a", b"b", b"c"]) == [Share(0, [b"a", b"c"], None), Share(1, [b"b"], None)]
+
+
+def test_a_key_decides_before_the_turn_and_a_partition_before_both() -> None:
+    found = shares(
+        [b"a", b"b", b"c", b"d"], keys=[b"xx", None, b"y", None], partitions=[None, None, 0, None]
+    )
+    assert found == [
+        Share(2, [b"a"], [b"xx"]),
+        Share(0, [b"b", b"c"], [None, b"y"]),
+        Share(1, [b"d"], [None]),
+    ]
+
+
+def test_sizes_are_those_of_uncompressed_entries() -> None:
+    assert Share(0, [b"abc", None], None).sizes() == [MIN_ENTRY + 3, MIN_ENTRY]
+    assert Share(0, [b"abc", None], [None, b"kk"]).sizes() == [MIN_ENTRY + 3, MIN_ENTRY + 2]

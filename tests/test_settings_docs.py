@@ -1,0 +1,30 @@
+"""The page of settings says what the declarations say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafka08.config import BROKER_KEYS, BrokerConfig, LogConfig
+from kafka08.settings_docs import render
+
+PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert PAGE.read_text(encoding="utf-8") == render(), "run `make docs`"
+
+
+def test_every_setting_has_a_row_of_its_own() -> None:
+    broker, topic = render().split("## Topic")
+    for described in BrokerConfig.settings().values():
+        assert broker.count(f"\n| `{described.key}` | {described.kind.name} |") == 1
+    for described in LogConfig.settings().values():
+        (row,) = [line for line in topic.split("\n") if line.startswith(f"| `{described.key}` |")]
+        assert row.endswith(f"| `{BROKER_KEYS[described.key]}` |")
+
+
+def test_defaults_and_ranges() -> None:
+    rows = {line.split("`")[1]: line for line in render().split("\n") if line.startswith("| `")}
+    assert "| required |" in rows["broker.id"]
+    assert "| 1 to 65535 |" in rows["port"] or "| from " in rows["port"] or "`9092`" in rows["port"]
+    assert "`true`" in rows["auto.create.topics.enable"]
