@@ -80,8 +80,6 @@ class LogAppendInfo(NamedTuple):
     rebuilt: RebuiltSet | None = None
 
 
-# Takes half the time of the constructor; every append calls it.
-_new = tuple.__new__
 NOTHING_APPENDED = LogAppendInfo(-1, -1, 0, 0, 0)
 
 
@@ -252,10 +250,7 @@ class Log:
             flush_due = False
         rebuilt = self._rebuilt(wrappers, position) if wrappers else None
         first, last, count = info.first_offset, info.last_offset, info.count
-        return _new(
-            LogAppendInfo,
-            (first, last, count, len(data), info.codec, rolled, flush_due, rebuilt),
-        )
+        return LogAppendInfo(first, last, count, len(data), info.codec, rolled, flush_due, rebuilt)
 
     def _rebuilt(self, wrappers: list[Rebuilt], position: int) -> RebuiltSet:
         self.tail_readers.prepared(sum([len(wrapper.data) for wrapper in wrappers]))
