@@ -140,13 +140,13 @@ def walks_by_hand(sources: list[Source]) -> list[str]:
 
 
 def checking_walks(sources: list[Source]) -> list[str]:
-    """Those that also check crcs: the leader's and the follower's pass over what is produced."""
+    """Those that also check crcs: the pass over each set that is produced or copied."""
     return [
         source.at(function, function.name)
         for source in product(sources)
         for function in source.functions()
         if any(
-            steps_over_entries(node) and {"has_right_crc", "crc32"} & set(called(node))
+            steps_over_entries(node) and "has_right_crc" in called(node)
             for node in ast.walk(function)
             if isinstance(node, LOOPS)
         )
@@ -355,7 +355,7 @@ def untyped(sources: list[Source]) -> list[str]:
 
 
 CRITERIA = [
-    Criterion("functions that walk log entries by hand", 4, walks_by_hand),
+    Criterion("functions that walk log entries by hand", 6, walks_by_hand),
     Criterion("of these, with crcs: copies of the fast path", 1, checking_walks),
     Criterion("exec, eval, compile", 0, code_from_text),
     Criterion("parameters named on_* in kafka08/server", 0, callbacks),
@@ -365,9 +365,9 @@ CRITERIA = [
     Criterion("import circles", 0, circles),
     Criterion("imports of our own modules within functions", 0, late_imports),
     Criterion(f"files over {MAX_LINES} lines", 0, long_files),
-    Criterion("complexity of kafka08/message, 95th percentile", 14, complexities, percentile_95),
-    Criterion("broad excepts per 10,000 lines", 18, broad_excepts, per=10_000),
-    Criterion("mentions of Any per 1,000 lines", 12, untyped, per=1000),
+    Criterion("complexity of kafka08/message, 95th percentile", 10, complexities, percentile_95),
+    Criterion("broad excepts per 10,000 lines", 17, broad_excepts, per=10_000),
+    Criterion("mentions of Any per 1,000 lines", 11, untyped, per=1000),
 ]
 
 
