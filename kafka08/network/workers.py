@@ -65,7 +65,9 @@ class Workers:
         self._is_due = False  # somebody will call _dispatch
         self._active: Any = None  # the worker that _dispatch has given the turn
         self._serving: Any = None  # the connection it serves
-        self._until = 0.0  # when the sockets are looked at again
+        # When the sockets are looked at again; not before those that were ready had their turn.
+        self._until = 0.0
+        self._turns = 0
         self._workers: set[Any] = set()
         self._idle: list[Any] = []
         self._is_over = False
@@ -100,10 +102,10 @@ class Workers:
     def _dispatch(self) -> None:
         """Runs in the hub: have workers serve all connections that are ready."""
         self._is_due = False
-        now = time.monotonic()
-        self._until = now + _TURN_SECONDS
+        self._until = time.monotonic() + _TURN_SECONDS
+        self._turns = len(self._ready)
         while self._ready and not self._is_over:
-            if now >= self._until:
+            if self._is_time_over():
                 self._is_due = True
                 self._after_poll.start(self._dispatch)
                 return
@@ -113,7 +115,9 @@ class Workers:
             connection, self._serving = self._serving, None
             if connection is not None:
                 connection.waits()
-            now = time.monotonic()
+
+    def _is_time_over(self) -> bool:
+        return self._turns <= 0 and time.monotonic() >= self._until
 
     def _new_worker(self) -> Any:
         worker = greenlet(self._work, self._hub)
@@ -125,7 +129,8 @@ class Workers:
         try:
             while True:
                 # A worker that has waited goes on with its own connection alone.
-                while self._active is me and self._ready and time.monotonic() < self._until:
+                while self._active is me and self._ready and not self._is_time_over():
+                    self._turns -= 1
                     self._serving = connection = self._ready.popleft()
                     self._serve(connection)
                     if self._active is me:

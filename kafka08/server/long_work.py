@@ -119,6 +119,12 @@ def in_turns(runtime: Runtime, items: Collection[T]) -> Iterable[T]:
     return items if len(items) < 2 else _turns(runtime, items)
 
 
+def in_turns_if_many(runtime: Runtime, items: Collection[T]) -> Iterable[T]:
+    """The items, for work on each that takes some microseconds at most; ``in_turns`` if they are
+    many."""
+    return items if len(items) < MANY_PARTITIONS else _turns(runtime, items)
+
+
 def are_many(topics: Sequence[Any]) -> bool:
     """Whether these name more partitions than can be gone through without a pause."""
     if len(topics) == 1:

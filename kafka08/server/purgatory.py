@@ -112,6 +112,8 @@ class Purgatory:
 
     def notify(self, key: TopicPartition) -> None:
         """``key`` moved: wake every request that waits for it."""
+        if not self._by_key:  # mostly: the key need not be hashed
+            return
         watches = self._by_key.get(key)
         if watches:
             for watch in watches:

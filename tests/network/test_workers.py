@@ -202,3 +202,20 @@ def test_killed_workers_end_their_connections(rig: Rig) -> None:
     until(lambda: bool(rig.ended))
     ((connection, error),) = rig.ended
     assert connection is slow and isinstance(error, gevent.GreenletExit)
+
+
+def test_who_was_ready_has_a_turn_before_the_sockets_are_looked_at_again(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def slow() -> int:
+        now[0] += 0.02
+        return WAIT
+
+    pipes = [rig.pipe(slow) for _ in range(5)]
+    for pipe in pipes:
+        pipe.send()
+    until(lambda: all(pipe.served for pipe in pipes))
+    assert {round(pipe.served[0], 3) for pipe in pipes} == {0.01}

@@ -25,7 +25,7 @@ from kafka08.protocol.schemas import (
 )
 from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import Failures
-from kafka08.server.long_work import are_many, in_turns, partitions_of
+from kafka08.server.long_work import are_many, in_turns, in_turns_if_many, partitions_of
 from kafka08.server.rebuild import ConsumerView
 from kafka08.server.replica_manager import ReadResult, ReplicaManager
 
@@ -68,7 +68,7 @@ class FetchApi:
 
     def _response(self, answers: dict[TopicPartition, FetchPartitionResponse]) -> FetchResponse:
         topics: dict[str, list[FetchPartitionResponse]] = {}
-        for key, answer in in_turns(self._runtime, answers.items()):
+        for key, answer in in_turns_if_many(self._runtime, answers.items()):
             topics.setdefault(key.topic, []).append(answer)
         return FetchResponse([FetchTopicResponse(*item) for item in topics.items()])
 

@@ -25,7 +25,7 @@ from kafka08.runtime import Runtime
 from kafka08.server.acks import await_acks
 from kafka08.server.apis.failures import Failures
 from kafka08.server.appends import Appends, Room
-from kafka08.server.long_work import are_many, in_turns, partitions_of
+from kafka08.server.long_work import are_many, in_turns, in_turns_if_many, partitions_of
 from kafka08.server.rebuild import ConsumerView
 from kafka08.server.replica_manager import ReplicaManager
 
@@ -112,7 +112,8 @@ class ProduceApi:
             appended = self._appends.append(key, data, acks, room)
             if appended.count:
                 base_offset = appended.first_offset
-                required[key] = appended.last_offset + 1
+                if acks != 1:
+                    required[key] = appended.last_offset + 1
             if appended.rebuilt is not None:
                 self._view.remember(appended.rebuilt)
         except Exception as error:
@@ -125,7 +126,7 @@ class ProduceApi:
 
     def _response(self, answers: dict[TopicPartition, ProducePartitionResponse]) -> ProduceResponse:
         topics: dict[str, list[ProducePartitionResponse]] = {}
-        for key, answer in in_turns(self._runtime, answers.items()):
+        for key, answer in in_turns_if_many(self._runtime, answers.items()):
             topics.setdefault(key.topic, []).append(answer)
         named = [_new(ProduceTopicResponse, item) for item in topics.items()]
         return _new(ProduceResponse, (named, 0))
