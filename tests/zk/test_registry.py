@@ -26,6 +26,19 @@ def former(client: ZkClient) -> Iterator[ZkClient]:
     connected.close()
 
 
+def test_formats_of_live_brokers(client: ZkClient, former: ZkClient) -> None:
+    """A broker that does not say which formats it knows may be an original one."""
+    registry.register_broker(client, 2, "h", 9093, clock=FakeClock(), wait=never, formats=2)
+    client.create("/brokers/ids/3", b"{", makepath=True)
+    assert registry.formats_by_broker(client) == {1: None, 2: 2, 3: None}
+
+
+def test_the_first_id_of_the_cluster_stays(client: ZkClient) -> None:
+    first = registry.ensure_cluster_id(client)
+    assert len(first) == 22
+    assert registry.ensure_cluster_id(client) == first
+
+
 def test_the_common_paths(client: ZkClient) -> None:
     for _ in range(2):
         registry.ensure_common_paths(client)
