@@ -35,6 +35,7 @@ from kafka08.server.apis.admin import (
     DescribeConfigsApi,
     IncrementalAlterConfigsApi,
 )
+from kafka08.server.apis.elections import ElectLeadersApi
 from kafka08.server.apis.fetch import FetchApi
 from kafka08.server.apis.group_members import DescribeGroupsApi
 from kafka08.server.apis.groups import (
@@ -307,6 +308,7 @@ class KafkaServer:
         if not config.api_versions_enable:
             return Dispatcher(self._runtime, [*handlers, JoinGroupApi(), HeartbeatApi()])
         handlers.append(IncrementalAlterConfigsApi(zk))
+        handlers.append(ElectLeadersApi(zk, cache, self._runtime))
         handlers.append(ApiVersionsApi(served_by(APIS, last_versions(handlers)), originals))
         return Dispatcher(self._runtime, handlers, APIS)
 

@@ -24,6 +24,7 @@ from kafka08.server.apis.admin import (
     DescribeConfigsApi,
     IncrementalAlterConfigsApi,
 )
+from kafka08.server.apis.elections import ElectLeadersApi
 from kafka08.server.apis.group_members import DescribeGroupsApi
 from kafka08.server.apis.metadata import MetadataApi
 from kafka08.server.apis.versions import ApiVersionsApi
@@ -78,6 +79,7 @@ class AdminRig:
         self.served = ORIGINAL_APIS
         if modern:
             handlers.append(IncrementalAlterConfigsApi(self.zk))
+            handlers.append(ElectLeadersApi(self.zk, self.cache, self.runtime))
             self.served = served_by(APIS, last_versions(handlers))
             handlers.append(ApiVersionsApi(self.served, originals))
         self.dispatcher = Dispatcher(self.runtime, handlers, APIS if modern else ORIGINAL_APIS)
