@@ -166,12 +166,15 @@ class Partition:
         appended = log.append(buffer, opened=opened, numbered=numbered)
         return appended, self.maybe_increment_leader_hw()
 
-    def read(self, offset: int, max_bytes: int, replica_id: int) -> FileSlice:
+    def read(
+        self, offset: int, max_bytes: int, replica_id: int, *, modern: bool = False
+    ) -> FileSlice:
         """Stored bytes from ``offset``: below the hw for consumers, to the log end for followers.
 
         ``replica_id`` -1 is a consumer, -2 a debugger (any replica will do), else a follower.
         A consumer between hw and log end finds nothing yet (0.8.2.2 answers -1; a hw that
-        falls behind after a leader change is not an error of the reader).
+        falls behind after a leader change is not an error of the reader). ``modern``: a consumer
+        that reads later message formats, for which nothing was rebuilt on disk.
         """
         if max_bytes < 0:
             raise UnknownError(f"Invalid max size {max_bytes} for log read")
@@ -189,7 +192,7 @@ class Partition:
             )
         log.tail_readers.read_at(offset, log.log_end_offset)
         until = max(self.high_watermark, log.log_start_offset)
-        return log.read(offset, max_bytes, until, for_consumer=True)
+        return log.read(offset, max_bytes, until, for_consumer=not modern)
 
     def leader_log(self) -> Log:
         """The local log, if this broker leads. Raises NotLeaderForPartitionError."""

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from kafka08.errors import InvalidRecordError, UnknownError
+from kafka08.errors import InvalidRecordError, UnknownError, UnsupportedCompressionTypeError
+from kafka08.message.batch import RECORDS_AT
 from kafka08.message.compression import MAX_INFLATED, NAMES, NONE, ZSTD, compress
 from kafka08.message.entry import (
     BATCH,
@@ -186,6 +187,16 @@ def move_offsets(buffer: memoryview, distance: int, last_stored: Sequence[int]) 
         stored = OFFSET.unpack_from(buffer, entry.position)[0]
         OFFSET.pack_into(buffer, entry.position, stored + distance)
     return distance
+
+
+def require_batch(buffer: memoryview, *, zstd: bool) -> None:
+    """Check that a set is exactly one batch, which may be packed with zstd or not: all that later
+    versions of Produce take. Raises InvalidRecordError, UnsupportedCompressionTypeError."""
+    whole = len(buffer) >= RECORDS_AT and magic_of(buffer) == BATCH
+    if not whole or offset_and_stop(buffer, 0)[1] != len(buffer):
+        raise InvalidRecordError("A produce request of this version has one batch per partition")
+    if codec_of(buffer) == ZSTD and not zstd:
+        raise UnsupportedCompressionTypeError()
 
 
 def begins_compressed(buffer: memoryview) -> bool:

@@ -66,7 +66,7 @@ class ConsumerView:
         """
         if not isinstance(stored, FileSlice) or stored.end <= _until(stored.file, target):
             return stored
-        sent = self._rebuilt_slice(_with_first_whole(stored, target), max_bytes, target)
+        sent = self._rebuilt_slice(with_first_whole(stored, target), max_bytes, target)
         batch = first_batch(stored) if target < BATCH else None
         if batch is None or batch.base_offset >= offset or batch.codec:
             return sent
@@ -170,8 +170,8 @@ def first_batch(stored: FileSlice) -> Batch | None:
     return header_of(header)
 
 
-def _with_first_whole(stored: FileSlice, target: int) -> FileSlice:
-    """The slice, with all of its first entry if that is to be converted."""
+def with_first_whole(stored: FileSlice, target: int = -1) -> FileSlice:
+    """The slice, with all of its first entry if that has a later format than ``target``."""
     header = os.pread(stored.file.fd, MAGIC_AT + 1, stored.position)
     if len(header) <= MAGIC_AT or not target < magic_of(header) <= BATCH:
         return stored

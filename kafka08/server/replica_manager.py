@@ -145,7 +145,13 @@ class ReplicaManager:
         return appended
 
     def read_message_set(
-        self, topic_partition: TopicPartition, offset: int, max_bytes: int, replica_id: int
+        self,
+        topic_partition: TopicPartition,
+        offset: int,
+        max_bytes: int,
+        replica_id: int,
+        *,
+        modern: bool = False,
     ) -> ReadResult:
         """Stored bytes of a partition, in the page cache; may wait for them to get there.
 
@@ -159,10 +165,12 @@ class ReplicaManager:
             raise
         log = partition.log
         if log is not None and not log.is_fresh(offset):
-            self.read_in(partition, log, offset, max_bytes, for_consumer=replica_id < 0)
+            self.read_in(
+                partition, log, offset, max_bytes, for_consumer=replica_id < 0 and not modern
+            )
             partition = self.partition(topic_partition)
         try:
-            data = partition.read(offset, max_bytes, replica_id)
+            data = partition.read(offset, max_bytes, replica_id, modern=modern)
         except OSError as error:
             raise self.disk_error(partition, error) from error
         except Exception:

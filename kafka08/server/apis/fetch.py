@@ -15,6 +15,7 @@ from collections.abc import Collection
 
 from kafka08.common import TopicPartition
 from kafka08.errors import NO_ERROR
+from kafka08.message.entry import BATCH
 from kafka08.protocol.schemas import (
     FetchPartition,
     FetchPartitionResponse,
@@ -26,15 +27,18 @@ from kafka08.protocol.schemas import (
 from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import Failures
 from kafka08.server.long_work import are_many, in_turns, in_turns_if_many, partitions_of
-from kafka08.server.rebuild import ConsumerView
+from kafka08.server.rebuild import ConsumerView, with_first_whole
 from kafka08.server.replica_manager import ReadResult, ReplicaManager
+
+# Versions: those that read messages of formats 1 and 2, and those with a limit for all partitions.
+_FORMAT_1_SINCE, _FORMAT_2_SINCE, _LIMITED_SINCE = 2, 4, 3
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
 
 class FetchApi:
     key = 1
-    last_version = 0
+    last_version = 11
 
     def __init__(self, runtime: Runtime, replicas: ReplicaManager, view: ConsumerView) -> None:
         self._runtime = runtime
@@ -42,7 +46,7 @@ class FetchApi:
         self._view = view
 
     def handle(self, header: RequestHeader, request: FetchRequest) -> FetchResponse:
-        fetch = _Fetch(self._runtime, self._replicas, self._view, request)
+        fetch = _Fetch(self._runtime, self._replicas, self._view, request, header.api_version)
         fetch.read(fetch.wanted)
         if request.max_wait_ms > 0 and not fetch.is_complete():
             fetch.wait()
@@ -57,7 +61,10 @@ class FetchApi:
                 if len(answer.message_set):
                     asked = fetch.wanted[key]
                     data = self._view.bytes_to_send(
-                        answer.message_set, asked.max_bytes, offset=asked.offset
+                        answer.message_set,
+                        asked.max_bytes,
+                        offset=asked.offset,
+                        target=fetch.target,
                     )
                     fetch.answers[key] = answer._replace(message_set=data)
         return self._response(fetch.answers)
@@ -77,7 +84,8 @@ class _Fetch:
     """One request under way: what it wants and what has been read for it so far."""
 
     __slots__ = (
-        "_no_more", "_replicas", "_request", "_runtime", "_view", "answers", "failures", "wanted",
+        "_no_more", "_replicas", "_request", "_runtime", "_version", "_view", "answers", "failures",
+        "target", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -86,7 +94,10 @@ class _Fetch:
         replicas: ReplicaManager,
         view: ConsumerView,
         request: FetchRequest,
+        version: int,
     ) -> None:
+        self.target = 0 if version < _FORMAT_1_SINCE else 1 if version < _FORMAT_2_SINCE else BATCH
+        self._version = version
         self.wanted = _wanted(runtime, request)
         self.answers: dict[TopicPartition, FetchPartitionResponse] = {}
         self.failures = Failures()
@@ -128,8 +139,14 @@ class _Fetch:
         else:
             if result.in_older_segment and len(result.data):
                 self._no_more = True
-            return FetchPartitionResponse(
+            answer = FetchPartitionResponse(
                 asked.partition, NO_ERROR, result.high_watermark, result.data
+            )
+            if self._version < _FORMAT_2_SINCE:
+                return answer
+            log = self._replicas.partition(key).any_log()
+            return answer._replace(
+                last_stable_offset=result.high_watermark, log_start_offset=log.log_start_offset
             )
         self._no_more = True
         return _failed(asked, code)
@@ -140,13 +157,31 @@ class _Fetch:
         replicas, replica_id = self._replicas, self._request.replica_id
         offset = asked.offset
         while True:
-            result = replicas.read_message_set(key, offset, asked.max_bytes, replica_id)
+            size = self._size(key, asked)
+            modern = self.target > 0
+            result = replicas.read_message_set(key, offset, size, replica_id, modern=modern)
             if replica_id >= 0 or not len(result.data):
                 return result
-            following = self._view.offset_after_nothing(result.data, asked.offset, 0)
+            following = self._view.offset_after_nothing(result.data, asked.offset, self.target)
             if following == asked.offset:
-                return result
+                return self._with_first_whole(key, result, size)
             offset = following
+
+    def _size(self, key: TopicPartition, asked: FetchPartition) -> int:
+        """The bytes to read, within the limit for all partitions that later versions have."""
+        if self._version < _LIMITED_SINCE:
+            return asked.max_bytes
+        return min(asked.max_bytes, max(self._request.max_bytes - self._bytes_besides(key), 0))
+
+    def _bytes_besides(self, key: TopicPartition) -> int:
+        return sum(len(each.message_set) for at, each in self.answers.items() if at != key)
+
+    def _with_first_whole(self, key: TopicPartition, result: ReadResult, size: int) -> ReadResult:
+        """In later versions the first entry of the answer is whole, whatever the limits are."""
+        data = result.data
+        if self._version < _LIMITED_SINCE or len(data) < size or self._bytes_besides(key):
+            return result
+        return result._replace(data=with_first_whole(data))
 
 
 def _wanted(runtime: Runtime, request: FetchRequest) -> dict[TopicPartition, FetchPartition]:

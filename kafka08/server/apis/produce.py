@@ -13,6 +13,7 @@ import logging
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.errors import NO_ERROR, InvalidMessageError, InvalidRecordError, InvalidTopicError
+from kafka08.message.sets import require_batch
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.schemas import (
     ProducePartitionResponse,
@@ -34,12 +35,13 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 
 # Makes a NamedTuple in half the time of its constructor: this is what each produce passes.
 _new = tuple.__new__
+_ONE_BATCH_SINCE, _ZSTD_SINCE = 3, 7  # versions
 _NOT_IN_VERSION_0 = ProducePartitionResponse(0, 0, 0)[3:]
 
 
 class ProduceApi:
     key = 0
-    last_version = 0
+    last_version = 8
 
     def __init__(self, runtime: Runtime, replicas: ReplicaManager, view: ConsumerView) -> None:
         self._runtime = runtime
@@ -63,7 +65,7 @@ class ProduceApi:
         failures = Failures()
         room = Room(sets)
         answers = {
-            key: self._append(key, data, room, acks, required, failures)
+            key: self._append(key, data, room, acks, header.api_version, required, failures)
             for key, data in in_turns(self._runtime, sets.items())
         }
         if failures:
@@ -101,6 +103,7 @@ class ProduceApi:
         data: memoryview,
         room: Room,
         acks: int,
+        version: int,
         required: dict[TopicPartition, int],
         failures: Failures,
     ) -> ProducePartitionResponse:
@@ -109,6 +112,8 @@ class ProduceApi:
         try:
             if key.topic == OFFSETS_TOPIC:
                 raise InvalidTopicError(f"Cannot append to internal topic {key.topic}")
+            if version >= _ONE_BATCH_SINCE:
+                require_batch(data, zstd=version >= _ZSTD_SINCE)
             appended = self._appends.append(key, data, acks, room)
             if appended.count:
                 base_offset = appended.first_offset
@@ -118,11 +123,15 @@ class ProduceApi:
                 self._view.remember(appended.rebuilt)
         except Exception as error:
             code = failures.add(key, error)
-            if isinstance(error, InvalidRecordError):
+            if isinstance(error, InvalidRecordError) and version < _ONE_BATCH_SINCE:
                 code = InvalidMessageError.code  # 0.8 clients do not know the newer code
-        return _new(
+        answer = _new(
             ProducePartitionResponse, (key.partition, code, base_offset, *_NOT_IN_VERSION_0)
         )
+        if version and code == NO_ERROR:
+            log = self._replicas.partition(key).log
+            answer = answer._replace(log_start_offset=-1 if log is None else log.log_start_offset)
+        return answer
 
     def _response(self, answers: dict[TopicPartition, ProducePartitionResponse]) -> ProduceResponse:
         topics: dict[str, list[ProducePartitionResponse]] = {}
