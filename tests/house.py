@@ -8,6 +8,7 @@ limits.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 CODE = ("kafka08", "zk", "tools")
 PACKAGES = (*CODE, "integration")
+TESTS = "tests"
 MAX_LINES = 600
 LONG_LISTS = ("kafka08/config.py",)  # a list of settings, which nobody reads as a program
 WIRING = ("kafka08/server/broker.py", "kafka08/server/roles.py", "kafka08/controller/controller.py")
@@ -87,10 +89,10 @@ class Criterion:
 
 
 def read(root: Path = ROOT) -> list[Source]:
-    """All sources of the packages."""
+    """All sources of the packages, and the unit tests."""
     return [
         Source(str(path.relative_to(root)), path.read_text(encoding="utf-8"))
-        for package in PACKAGES
+        for package in (*PACKAGES, TESTS)
         for path in sorted((root / package).rglob("*.py"))
     ]
 
@@ -106,6 +108,10 @@ def below(sources: list[Source], *prefixes: str) -> list[Source]:
 def product(sources: list[Source]) -> list[Source]:
     """The sources without the integration tests."""
     return [source for source in sources if source.package in CODE]
+
+
+def without_tests(sources: list[Source]) -> list[Source]:
+    return [source for source in sources if source.package != TESTS]
 
 
 def names(node: ast.AST) -> set[str]:
@@ -253,6 +259,7 @@ def imported(source: Source, modules: set[str]) -> Iterator[tuple[str, ast.stmt]
 
 def circles(sources: list[Source]) -> list[str]:
     """Modules that import each other, directly or by way of others."""
+    sources = without_tests(sources)
     modules = {source.module for source in sources}
     graph = {s.module: {name for name, _ in imported(s, modules)} for s in sources}
     reached: dict[str, set[str]] = {}
@@ -274,6 +281,7 @@ def circles(sources: list[Source]) -> list[str]:
 
 def late_imports(sources: list[Source]) -> list[str]:
     """Imports of our own modules within functions."""
+    sources = without_tests(sources)
     modules = {source.module for source in sources}
     return [
         source.at(node, name)
@@ -354,6 +362,40 @@ def untyped(sources: list[Source]) -> list[str]:
     ]
 
 
+# Tests
+
+
+STAND_IN = re.compile(r"^(?:Fake|Stub|Mock|Dummy)|(?:Clock|Runtime)$")
+
+
+def fakes(sources: list[Source]) -> list[str]:
+    """Classes of the tests that stand for a clock, a runtime, a ZooKeeper or a peer."""
+    return [
+        source.at(node, node.name)
+        for source in below(sources, f"{TESTS}/")
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.ClassDef) and STAND_IN.search(node.name)
+    ]
+
+
+def mirrored(path: str) -> str:
+    """The test of a module: ``kafka08/log/log.py`` has ``tests/log/test_log.py``."""
+    folder, _, name = path.removeprefix("kafka08/").rpartition("/")
+    return "/".join(filter(None, (TESTS, folder, f"test_{name}")))
+
+
+def untested(sources: list[Source]) -> list[str]:
+    """Modules without a like-named test at the mirrored place."""
+    there = {source.path for source in sources}
+    return [
+        source.path
+        for source in product(sources)
+        if source.text
+        and not source.path.endswith("/__init__.py")
+        and mirrored(source.path) not in there
+    ]
+
+
 CRITERIA = [
     Criterion("functions that walk log entries by hand", 6, walks_by_hand),
     Criterion("of these, with crcs: copies of the fast path", 1, checking_walks),
@@ -368,6 +410,8 @@ CRITERIA = [
     Criterion("complexity of kafka08/message, 95th percentile", 10, complexities, percentile_95),
     Criterion("broad excepts per 10,000 lines", 17, broad_excepts, per=10_000),
     Criterion("mentions of Any per 1,000 lines", 11, untyped, per=1000),
+    Criterion("stand-ins of the unit tests", 21, fakes),
+    Criterion("modules without a like-named test", 70, untested),
 ]
 
 

@@ -100,3 +100,19 @@ def test_a_figure_may_be_per_lines() -> None:
 
 def test_the_percentile_leaves_out_the_largest_of_twenty() -> None:
     assert house.percentile_95([str(number) for number in range(1, 21)]) == 19
+
+
+def test_a_module_has_its_test_at_the_mirrored_place() -> None:
+    paths = ["kafka08/log/x.py", "tools/logs/x.py", "kafka08/y.py", "zk/__init__.py"]
+    modules = [Source(path, "a = 1") for path in paths]
+    assert house.untested(modules) == paths[:3]
+    tests = ["tests/log/test_x.py", "tests/tools/logs/test_x.py", "tests/test_y.py"]
+    assert house.untested(modules + [Source(path, "") for path in tests]) == []
+
+
+def test_stand_ins_are_counted_in_the_tests_alone() -> None:
+    text = "class FakeZooKeeper: ...\ndef f():\n    class Clock: ...\nclass Unlike: ...\n"
+    assert house.fakes([Source("tests/x.py", text), Source("zk/x.py", text)]) == [
+        "tests/x.py:1 FakeZooKeeper",
+        "tests/x.py:3 Clock",
+    ]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kafka08.consumer.filters import Blacklist, Whitelist
+from tests.fakes.runtime import FakeClock
 from tools.mirror.modern import ModernError, ModernReader, ModernTarget
 from tools.mirror.pipeline import Window
 
@@ -99,17 +100,14 @@ def library(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     return module
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def reader(topics: Any = None) -> tuple[ModernReader, Window, Consumer, Clock]:
-    window, clock = Window(10, lambda error: None), Clock()
+def reader(topics: Any = None) -> tuple[ModernReader, Window, Consumer, FakeClock]:
+    window, clock = Window(10, lambda error: None), FakeClock(0.0)
     made = ModernReader(
-        {"group.id": "g"}, topics or Whitelist("a"), window, commit_interval_ms=1000, clock=clock
+        {"group.id": "g"},
+        topics or Whitelist("a"),
+        window,
+        commit_interval_ms=1000,
+        clock=clock.monotonic,
     )
     return made, window, Consumer.made[-1], clock
 

@@ -4,19 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.runtime import FakeClock
 from tools.perf.csv_metrics import CsvReporter, Meter
 
 
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def test_meter() -> None:
-    clock = Clock()
-    meter = Meter(clock)
+    clock = FakeClock(100.0)
+    meter = Meter(clock.monotonic)
     assert meter.line() == "0,0.0,0.0,0.0,0.0\n"
     meter.mark(10)
     meter.mark()
@@ -32,13 +26,13 @@ def test_meter() -> None:
 
 
 def test_files_are_those_of_the_original(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = FakeClock(100.0)
     directory = tmp_path / "metrics"
     directory.mkdir()
     (directory / "old.csv").write_text("")
-    meters = {"BytesPerSec": Meter(clock)}
+    meters = {"BytesPerSec": Meter(clock.monotonic)}
     reporter = CsvReporter(
-        str(directory), 1.0, meters=meters, gauges=lambda: {"in-flight": 2.5}, clock=clock
+        str(directory), 1.0, meters=meters, gauges=lambda: {"in-flight": 2.5}, clock=clock.monotonic
     )
     for seconds in (1.5, 1.0):
         clock.now += seconds
