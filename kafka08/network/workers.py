@@ -131,8 +131,8 @@ class Workers:
                 # A worker that has waited goes on with its own connection alone.
                 while self._active is me and self._ready and not self._is_time_over():
                     self._turns -= 1
-                    self._serving = connection = self._ready.popleft()
-                    self._serve(connection)
+                    # No variable here: an idle worker must not keep an ended connection's memory.
+                    self._serve(self._ready.popleft())
                     if self._active is me:
                         self._serving = None
                 if len(self._idle) >= _MOST_IDLE or self._is_over:
@@ -146,6 +146,7 @@ class Workers:
 
     def _serve(self, connection: Any) -> None:
         error: BaseException | None = None
+        self._serving = connection
         connection.state = SERVED
         try:
             left = connection.serve(self._until)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -219,3 +220,15 @@ def test_who_was_ready_has_a_turn_before_the_sockets_are_looked_at_again(
         pipe.send()
     until(lambda: all(pipe.served for pipe in pipes))
     assert {round(pipe.served[0], 3) for pipe in pipes} == {0.01}
+
+
+def test_an_idle_worker_keeps_no_connection(rig: Rig) -> None:
+    pipe = rig.pipe(lambda: END)
+    pipe.send()
+    until(lambda: bool(rig.ended))
+    pipe.close()
+    gone = weakref.ref(pipe)
+    rig.ended.clear()
+    rig.pipes.clear()
+    del pipe
+    assert gone() is None
