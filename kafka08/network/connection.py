@@ -39,12 +39,14 @@ _READ = 1
 
 
 class Peer:
-    """The sender of the current request. ``has_ended`` is set when it has closed its connection,
-    or its half of it. Code that waits on its behalf sets ``wake``, which is called then."""
+    """The sender of the current request, at ``address`` (host:port). ``has_ended`` is set when it
+    has closed its connection, or its half of it. Code that waits on its behalf sets ``wake``,
+    which is called then."""
 
-    __slots__ = ("has_ended", "wake")
+    __slots__ = ("address", "has_ended", "wake")
 
-    def __init__(self) -> None:
+    def __init__(self, address: str = "") -> None:
+        self.address = address
         self.has_ended = False
         self.wake: Callable[[], object] | None = None
 
@@ -78,7 +80,7 @@ class Connection:
         self.address = address
         self.last_active = time.monotonic()
         self.serving = False
-        self.peer = Peer()
+        self.peer = Peer(address)
         self._handle = handle
         self._memory = memory
         self._holds = False  # has memory for a large request

@@ -27,6 +27,7 @@ from kafka08.network.hosts import bare, canonical_host_name
 from kafka08.network.server import Server
 from kafka08.protocol.registry import APIS, served_by
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
+from kafka08.server.apis import coordinated_groups
 from kafka08.server.apis.admin import (
     AlterConfigsApi,
     CreatePartitionsApi,
@@ -40,8 +41,8 @@ from kafka08.server.apis.fetch import FetchApi
 from kafka08.server.apis.group_members import DescribeGroupsApi
 from kafka08.server.apis.groups import (
     ConsumerMetadataApi,
-    HeartbeatApi,
-    JoinGroupApi,
+    HeartbeatStubApi,
+    JoinGroupStubApi,
     OffsetCommitApi,
     OffsetFetchApi,
 )
@@ -138,7 +139,8 @@ class KafkaServer:
         fetchers = FetcherManager(config, runtime, effects, log_manager, replicas.disk_failed)
         groups = GroupCoordinator(config, runtime.clock)
         offsets = OffsetManager(config, runtime, replicas, groups)
-        members = GroupRequests(runtime, groups, offsets)
+        originals = Originals(zk, metadata_cache, config.broker_id)
+        members = GroupRequests(runtime, groups, offsets, originals)
         checkpoints = HwCheckpoints(runtime, log_manager)
         roles = Roles(
             runtime.clock,
@@ -162,7 +164,7 @@ class KafkaServer:
         me = Broker(config.broker_id, host, config.advertised_port or server.port)
         controller = Controller(config, zk, runtime, broker=me)
         dispatcher = self._dispatcher(
-            zk, metadata_cache, replicas, roles, retries, offsets, creator, controller
+            zk, metadata_cache, replicas, roles, retries, members, originals, creator, controller
         )
 
         self._started("the high watermarks", checkpoint_high_watermarks)
@@ -271,14 +273,14 @@ class KafkaServer:
         replicas: ReplicaManager,
         roles: Roles,
         retries: PartitionRetries,
-        offsets: OffsetManager,
+        members: GroupRequests,
+        originals: Originals,
         creator: TopicCreator,
         controller: Controller,
     ) -> Dispatcher:
         config, zk_offsets = self.config, ZkOffsets(zk)
         view = ConsumerView(self._runtime)
         epochs = EpochCheck(zk, self._runtime, replicas, roles)
-        originals = Originals(zk, cache, config.broker_id)
         handlers: list[Handler] = [
             ProduceApi(self._runtime, replicas, view),
             FetchApi(self._runtime, replicas, view),
@@ -288,17 +290,9 @@ class KafkaServer:
             StopReplicaApi(roles, retries, epochs),
             UpdateMetadataApi(roles, epochs),
             ControlledShutdownApi(controller),
-            OffsetCommitApi(
-                self._runtime,
-                cache,
-                offsets,
-                zk_offsets,
-                config.offset_metadata_max_bytes,
-                self._runtime.clock.millis,
-            ),
-            OffsetFetchApi(self._runtime, cache, offsets, zk_offsets),
+            OffsetCommitApi(self._runtime, cache, members, zk_offsets, config),
+            OffsetFetchApi(self._runtime, cache, members.offsets, zk_offsets),
             ConsumerMetadataApi(cache, creator, config.offsets_topic_num_partitions),
-            DescribeGroupsApi(zk),
             CreateTopicsApi(zk, config, cache, self._runtime),
             DeleteTopicsApi(zk, config, cache, self._runtime),
             DescribeConfigsApi(zk, config),
@@ -306,7 +300,10 @@ class KafkaServer:
             CreatePartitionsApi(zk, cache, self._runtime),
         ]
         if not config.api_versions_enable:
-            return Dispatcher(self._runtime, [*handlers, JoinGroupApi(), HeartbeatApi()])
+            stubs: list[Handler] = [JoinGroupStubApi(), HeartbeatStubApi(), DescribeGroupsApi(zk)]
+            return Dispatcher(self._runtime, [*handlers, *stubs])
+        handlers += coordinated_groups.handlers(members, zk, cache)
+        handlers.append(DescribeGroupsApi(zk, members))
         handlers.append(IncrementalAlterConfigsApi(zk))
         handlers.append(ElectLeadersApi(zk, cache, self._runtime))
         handlers.append(ApiVersionsApi(served_by(APIS, last_versions(handlers)), originals))

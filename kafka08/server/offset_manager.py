@@ -155,6 +155,12 @@ class OffsetManager:
             return NO_ERROR
         return code
 
+    def store_groups_if(self, all_can_read: bool) -> None:
+        """Begin or cease to store groups."""
+        if all_can_read != self.stores_groups:
+            logger.info("Groups are %s", "stored" if all_can_read else "not stored any more")
+        self.stores_groups = all_can_read
+
     def save_groups(self) -> None:
         """Append the records that groups have left to be stored; does not wait for acks."""
         for group, (number, record) in self._groups.take_unsaved().items():

@@ -1,4 +1,4 @@
-"""The state diagrams of docs/architecture.md show what the tables of the controller allow."""
+"""The state diagrams of the documentation show the transitions in the tables of the code."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from typing import Any
 import pytest
 
 from kafka08.controller.states import PARTITION_PREDECESSORS, REPLICA_PREDECESSORS
+from kafka08.server.coordinator.states import PREDECESSORS
 
-PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
-def drawn() -> list[set[tuple[str, str]]]:
+def drawn(page: str) -> list[set[tuple[str, str]]]:
     """The arrows of each diagram, by the states' names."""
     diagrams = []
-    for text in re.findall(r"```mermaid\nstateDiagram-v2\n(.*?)```", PAGE.read_text(), re.DOTALL):
+    source = (DOCS / page).read_text()
+    for text in re.findall(r"```mermaid\nstateDiagram-v2\n(.*?)```", source, re.DOTALL):
         names = {short: name for name, short in re.findall(r'state "(\w+)" as (\w+)', text)}
         arrows = re.findall(r"^ *(\w+) --> (\w+)$", text, re.MULTILINE)
-        diagrams.append({(names[start], names[end]) for start, end in arrows})
+        diagrams.append({(names.get(start, start), names.get(end, end)) for start, end in arrows})
     return diagrams
 
 
@@ -29,4 +31,9 @@ def drawn() -> list[set[tuple[str, str]]]:
 )
 def test_diagrams_and_tables_agree(number: int, table: Mapping[Any, Sequence[Any]]) -> None:
     legal = {(start.value, end.value) for end, starts in table.items() for start in starts}
-    assert drawn()[number] == legal
+    assert drawn("architecture.md")[number] == legal
+
+
+def test_the_states_of_groups() -> None:
+    legal = {(start.value, end.value) for end, starts in PREDECESSORS.items() for start in starts}
+    assert drawn("groups.md") == [legal]

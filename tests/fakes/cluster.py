@@ -132,6 +132,9 @@ class FakeCluster:
     def _ConsumerMetadataRequest(self, port: int, request: Any) -> Any:
         return schemas.ConsumerMetadataResponse(0, *self.brokers[0])
 
+    def _DescribeGroupsRequest(self, port: int, request: Any) -> Any:
+        raise ConnectionResetError("as 0.8.2.2 does")
+
     def _OffsetCommitRequest(self, port: int, request: Any) -> Any:
         topics = []
         for topic in request.topics:

@@ -18,7 +18,7 @@ from kafka08.config import BrokerConfig, LogConfig
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from kafka08.message.sets import encode_set, iter_messages
-from kafka08.protocol.registry import api_of
+from kafka08.protocol.registry import APIS, ORIGINAL_APIS, api_of
 from kafka08.protocol.requests import decode_response, encode_request
 from kafka08.protocol.schemas import (
     BrokerEndpoint,
@@ -32,6 +32,7 @@ from kafka08.protocol.schemas import (
     ProduceTopic,
     UpdateMetadataRequest,
 )
+from kafka08.server.apis import coordinated_groups
 from kafka08.server.apis.admin import (
     AlterConfigsApi,
     CreatePartitionsApi,
@@ -43,14 +44,15 @@ from kafka08.server.apis.fetch import FetchApi
 from kafka08.server.apis.group_members import DescribeGroupsApi
 from kafka08.server.apis.groups import (
     ConsumerMetadataApi,
-    HeartbeatApi,
-    JoinGroupApi,
+    HeartbeatStubApi,
+    JoinGroupStubApi,
     OffsetCommitApi,
     OffsetFetchApi,
 )
 from kafka08.server.apis.metadata import MetadataApi
 from kafka08.server.apis.offsets import OffsetsApi
 from kafka08.server.apis.produce import ProduceApi
+from kafka08.server.apis.producer_ids import InitProducerIdApi
 from kafka08.server.apis.replicas import (
     ControlledShutdownApi,
     LeaderAndIsrApi,
@@ -67,6 +69,7 @@ from kafka08.server.log_dir_failures import LogDirFailures
 from kafka08.server.log_dirs import LogDirs
 from kafka08.server.offset_manager import OffsetManager
 from kafka08.server.partition_retries import PartitionRetries
+from kafka08.server.producer_ids import ProducerIds
 from kafka08.server.rebuild import ConsumerView
 from kafka08.server.replica_manager import ReplicaManager
 from kafka08.server.roles import Roles
@@ -136,9 +139,10 @@ def broker_config(directory: Path, **settings: Any) -> BrokerConfig:
 
 
 class Rig:
-    """Broker 1 and all it serves. Topics' own settings are in ``topic_settings``."""
+    """Broker 1 and all it serves, with ``later`` also the groups of later releases. Topics' own
+    settings are in ``topic_settings``."""
 
-    def __init__(self, directory: Path, **settings: Any) -> None:
+    def __init__(self, directory: Path, *, later: bool = False, **settings: Any) -> None:
         self.directory = directory / "data"
         self.config = broker_config(self.directory, **settings)
         self.runtime = FakeRuntime()
@@ -190,37 +194,35 @@ class Rig:
         self.view = ConsumerView(self.runtime)
         zk.create(znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(LATEST_CONTROLLER))
         epochs = EpochCheck(zk, self.runtime, self.replicas, self.roles)
-        self.dispatcher = Dispatcher(
-            self.runtime,
-            [
-                ProduceApi(self.runtime, self.replicas, self.view),
-                FetchApi(self.runtime, self.replicas, self.view),
-                OffsetsApi(self.runtime, self.replicas),
-                MetadataApi(self.runtime, cache, self.creator),
-                LeaderAndIsrApi(self.roles, self.retries, epochs),
-                StopReplicaApi(self.roles, self.retries, epochs),
-                UpdateMetadataApi(self.roles, epochs),
-                ControlledShutdownApi(self.controller),
-                OffsetCommitApi(
-                    self.runtime,
-                    cache,
-                    self.offsets,
-                    zk_offsets,
-                    self.config.offset_metadata_max_bytes,
-                    self.clock.millis,
-                ),
-                OffsetFetchApi(self.runtime, cache, self.offsets, zk_offsets),
-                ConsumerMetadataApi(cache, self.creator, self.config.offsets_topic_num_partitions),
-                JoinGroupApi(),
-                HeartbeatApi(),
-                DescribeGroupsApi(zk),
-                CreateTopicsApi(zk, self.config, cache, self.runtime),
-                DeleteTopicsApi(zk, self.config, cache, self.runtime),
-                DescribeConfigsApi(zk, self.config),
-                AlterConfigsApi(zk),
-                CreatePartitionsApi(zk, cache, self.runtime),
-            ],
-        )
+        handlers: list[Any] = [
+            ProduceApi(self.runtime, self.replicas, self.view),
+            FetchApi(self.runtime, self.replicas, self.view),
+            OffsetsApi(self.runtime, self.replicas),
+            MetadataApi(self.runtime, cache, self.creator),
+            LeaderAndIsrApi(self.roles, self.retries, epochs),
+            StopReplicaApi(self.roles, self.retries, epochs),
+            UpdateMetadataApi(self.roles, epochs),
+            ControlledShutdownApi(self.controller),
+            OffsetCommitApi(self.runtime, cache, self.members, zk_offsets, self.config),
+            OffsetFetchApi(self.runtime, cache, self.offsets, zk_offsets),
+            ConsumerMetadataApi(cache, self.creator, self.config.offsets_topic_num_partitions),
+            DescribeGroupsApi(zk, self.members if later else None),
+            CreateTopicsApi(zk, self.config, cache, self.runtime),
+            DeleteTopicsApi(zk, self.config, cache, self.runtime),
+            DescribeConfigsApi(zk, self.config),
+            AlterConfigsApi(zk),
+            CreatePartitionsApi(zk, cache, self.runtime),
+        ]
+        if later:
+            ids = ProducerIds(self.runtime, zk, ME)
+            handlers += [
+                *coordinated_groups.handlers(self.members, zk, cache),
+                InitProducerIdApi(ids),
+            ]
+        else:
+            handlers += [JoinGroupStubApi(), HeartbeatStubApi()]
+        self.apis = APIS if later else ORIGINAL_APIS
+        self.dispatcher = Dispatcher(self.runtime, handlers, self.apis)
 
     def _log_config(self, topic: str) -> LogConfig:
         self.asked_configs.append(topic)

@@ -31,6 +31,7 @@ _GENERATED_ID = re.compile(r"(.+)-[0-9]+-[0-9a-f]{1,8}")
 class GroupMembers(NamedTuple):
     """``threads``: topic -> the thread ids subscribed to it; ``owners``: partition -> thread id;
     ``members``: consumer ids, sorted; ``partitions``: topic -> ids, of the topics subscribed to.
+    A coordinator also tells the state of its groups, and the hosts of their members.
     """
 
     exists: bool
@@ -38,10 +39,17 @@ class GroupMembers(NamedTuple):
     threads: dict[str, list[str]]
     owners: dict[TopicPartition, str]
     partitions: dict[str, list[int]]
+    told_state: str | None = None
+    hosts: Mapping[str, str] = {}
+
+    def host_of(self, group: str, consumer: str) -> str:
+        return self.hosts.get(consumer) or host_of(group, consumer)
 
     @property
     def state(self) -> str:
         """In the words of later releases."""
+        if self.told_state is not None:
+            return self.told_state
         if not self.members:
             return EMPTY if self.exists else DEAD
         return REBALANCING if self.misplaced() else STABLE

@@ -6,6 +6,7 @@ Members are read from ZooKeeper, or asked of a kafka08 broker. Offsets are read 
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,11 +17,13 @@ from kafka08.client.cluster import ClusterClient, Endpoint, endpoints_of
 from kafka08.common import TopicPartition
 from kafka08.errors import AdminOperationError, KafkaError
 from kafka08.network.channel import Channel
+from kafka08.protocol.admin_schemas import DescribeGroupsRequest
 from kafka08.runtime import Runtime, ThreadRuntime
 from tools import admin_command
 from tools.groups import members as group_members
 from tools.groups import reset, tables
-from tools.groups.members import DEAD, EMPTY, REBALANCING, GroupMembers, host_of
+from tools.groups.coordinated import from_coordinator
+from tools.groups.members import DEAD, EMPTY, REBALANCING, GroupMembers
 from tools.groups.reset import Plan
 from tools.groups.storage import Committed, GroupStorage, Where
 from tools.groups.tables import MemberRow, Progress
@@ -28,6 +31,8 @@ from tools.options import Arguments
 from zk import registry, znodes
 from zk.client import ZkClient
 from zk.errors import NoNodeError, NotEmptyError
+
+logger = logging.getLogger("kafka.admin.ConsumerGroupCommand$")
 
 CLIENT_ID = "ConsumerGroupCommand"
 UNSEEN = "Brokers of 0.8.2.2 do not tell the members of a group. Use --zookeeper instead."
@@ -72,7 +77,7 @@ class GroupService:
             runtime=self._runtime,
             channel=channel,
         )
-        self._brokers_tell = True
+        self._brokers_tell = self._coordinators_tell = True
         self.storage = GroupStorage(
             self._cluster, self.zk, timeout_ms=timeout_ms, runtime=self._runtime
         )
@@ -96,7 +101,11 @@ class GroupService:
     def members(self, group: str) -> GroupMembers | None:
         """None where they cannot be seen: brokers of 0.8.2.2 do not tell them."""
         if self.zk is not None:
-            return group_members.read_group(self.zk, group)
+            found = group_members.read_group(self.zk, group)
+            return found if found.members else self._coordinated(group) or found
+        coordinated = self._coordinated(group)
+        if coordinated is not None:
+            return coordinated
         if not self._brokers_tell:
             return None
         try:
@@ -108,6 +117,20 @@ class GroupService:
         for topic, partition in self.storage.partitions():
             partitions.setdefault(topic, []).append(partition)
         return group_members.from_described(described, partitions)
+
+    def _coordinated(self, group: str) -> GroupMembers | None:
+        """The members that the group's coordinator has; None for other groups."""
+        if not self._coordinators_tell:
+            return None
+        try:
+            coordinator = self.storage.coordinator(group)
+            response = self._cluster.call(coordinator, DescribeGroupsRequest([group]))
+        except (OSError, KafkaError) as error:
+            logger.debug("The coordinator does not describe groups: %s", error)
+            self._coordinators_tell = False
+            return None
+        [described] = response.groups
+        return None if described.error else from_coordinator(described)
 
     def seen_members(self, group: str) -> GroupMembers:
         """Raises MembersUnseenError."""
@@ -135,12 +158,14 @@ class GroupService:
         for tp in sorted(partitions):
             stored = committed.get(tp)
             owner = owners.get(tp)
-            consumer = None if owner is None else group_members.consumer_of(owner)
-            host = None if consumer is None else host_of(group, consumer)
+            consumer = host = None
+            if members is not None and owner is not None:
+                consumer = group_members.consumer_of(owner)
+                host = members.host_of(group, consumer)
             rows.append(Progress(tp, stored and stored.offset, ends.get(tp), consumer, host))
         if members is not None:
             idle = [consumer for consumer, share in members.owned().items() if not share]
-            rows += [Progress(None, consumer=c, host=host_of(group, c)) for c in idle]
+            rows += [Progress(None, consumer=c, host=members.host_of(group, c)) for c in idle]
         tables.print_progress(lead, rows, hosts=self.zk is None)
 
     def describe_members(self, group: str, lead: str | None, *, verbose: bool) -> None:
@@ -148,7 +173,7 @@ class GroupService:
         if not self._is_there(group, members, {} if members.members else self.committed(group)):
             return
         shares = members.owned()
-        rows = [MemberRow(c, host_of(group, c), shares[c]) for c in members.members]
+        rows = [MemberRow(c, members.host_of(group, c), shares[c]) for c in members.members]
         if rows:
             tables.print_members(lead, rows, verbose=verbose)
 
@@ -256,6 +281,9 @@ class GroupService:
             if not committed:
                 raise AdminOperationError("GROUP_ID_NOT_FOUND")
         else:
+            coordinated = self._coordinated(group)
+            if coordinated is not None and coordinated.members:
+                raise AdminOperationError("NON_EMPTY_GROUP")
             self._delete_nodes(self.zk, group, bool(committed))
         self._forget_in_kafka(group, committed)
 

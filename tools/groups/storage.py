@@ -26,8 +26,8 @@ from kafka08.errors import (
 )
 from kafka08.message.sets import iter_messages
 from kafka08.protocol import schemas
-from kafka08.protocol.codec import decode
 from kafka08.runtime import Runtime, ThreadRuntime
+from kafka08.server.coordinator.records import GroupPartition, decode_key, decode_value
 from zk.client import ZkClient
 from zk.znodes import MalformedNodeError
 
@@ -137,18 +137,20 @@ class GroupStorage:
 
     def groups_in_kafka(self) -> dict[str, set[TopicPartition]]:
         """Every group with offsets in Kafka, out of the offsets topic itself."""
-        live: dict[schemas.OffsetKey, bool] = {}
+        live: dict[GroupPartition | str, bool] = {}
         topics = self._cluster.refresh().topics
         for partition in (p for t in topics if t.topic == OFFSETS_TOPIC for p in t.partitions):
             tp = TopicPartition(OFFSETS_TOPIC, partition.partition)
             self._read_offsets_log(tp, live)
         groups: dict[str, set[TopicPartition]] = {}
         for key, stored in live.items():
-            if stored:
+            if stored and isinstance(key, str):
+                groups.setdefault(key, set())
+            elif stored and isinstance(key, GroupPartition):
                 groups.setdefault(key.group, set()).add(TopicPartition(key.topic, key.partition))
         return groups
 
-    def _read_offsets_log(self, tp: TopicPartition, live: dict[schemas.OffsetKey, bool]) -> None:
+    def _read_offsets_log(self, tp: TopicPartition, live: dict[GroupPartition | str, bool]) -> None:
         position = self._ask_leader(tp, EARLIEST_TIME)
         end = self._ask_leader(tp, LATEST_TIME)
         while position is not None and end is not None and position < end:
@@ -290,17 +292,14 @@ def _raise_any(response: Any) -> None:
             raise_for_code(code, f"The offset of {tp} was not stored: {for_code(code)}")
 
 
-def _note(key: bytes | None, value: bytes | None, live: dict[schemas.OffsetKey, bool]) -> None:
+def _note(key: bytes | None, value: bytes | None, live: dict[GroupPartition | str, bool]) -> None:
     """Replay one message of the offsets topic; messages of other versions are ignored."""
-    if key is None:
-        return
     try:
-        parsed, _ = decode(schemas.OffsetKey, memoryview(key))
+        parsed = decode_key(key or b"")
         stored = bool(value)
-        if value:
-            stored = decode(schemas.OffsetValue, memoryview(value))[0].offset >= 0
+        if value and isinstance(parsed, GroupPartition):
+            stored = decode_value(value).offset >= 0
     except KafkaError as error:
         logger.debug("Skipped a message of %s: %s", OFFSETS_TOPIC, error)
         return
-    if parsed.version == 0:
-        live[parsed] = stored
+    live[parsed] = stored

@@ -2,8 +2,8 @@
 
 Not of 0.8.2.2. Groups of consumers live in ZooKeeper; any broker answers with each member's
 registration as it is, and with the owner nodes, by consumer id. The client works out the rest, such
-as the assignment, or whether the group is rebalancing. Left out: groups that brokers coordinate,
-which 0.8 does not have. Changes nothing.
+as the assignment, or whether the group is rebalancing. Groups of later releases are described by
+their coordinator. Changes nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import logging
 from kafka08.errors import NO_ERROR, UnknownError
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.schemas import RequestHeader
+from kafka08.server.coordinator.requests import GroupRequests
+from kafka08.server.coordinator.states import GroupState
 from kafka08.server.zk_offsets import check_path
 from zk import znodes
 from zk.client import ZkClient
@@ -26,26 +28,66 @@ DEAD, EMPTY, STABLE = "Dead", "Empty", "Stable"
 
 
 class DescribeGroupsApi:
-    key = 15
-    last_version = 0
+    """``members`` is None if this broker coordinates no groups."""
 
-    def __init__(self, zk: ZkClient) -> None:
+    key = 15
+    last_version = 4
+
+    def __init__(self, zk: ZkClient, members: GroupRequests | None = None) -> None:
         self._zk = zk
+        self._members = members
 
     def handle(
         self, header: RequestHeader, request: a.DescribeGroupsRequest
     ) -> a.DescribeGroupsResponse:
-        return a.DescribeGroupsResponse([self._describe(group) for group in request.groups])
+        return a.DescribeGroupsResponse([self._describe(header, group) for group in request.groups])
 
     def failure(
         self, header: RequestHeader, request: a.DescribeGroupsRequest, code: int
     ) -> a.DescribeGroupsResponse:
         return a.DescribeGroupsResponse([_failed(group, code) for group in request.groups])
 
-    def _describe(self, group: str) -> a.DescribedGroup:
+    def _describe(self, header: RequestHeader, group: str) -> a.DescribedGroup:
+        """Members here come first, then those in ZooKeeper, then the rest of either."""
+        if self._members is None:
+            return self._in_zookeeper(group)
+        code = self._members.offsets.check_coordinator(group)
+        here = None if code else self._coordinated(self._members, group)
+        if here is not None and here.members:
+            return here
+        found = self._in_zookeeper(group)
+        if here is not None and found.state != STABLE:
+            return here
+        if code and header.api_version > 0 and found.state == DEAD:
+            return _failed(group, code)
+        return found
+
+    @staticmethod
+    def _coordinated(members: GroupRequests, group_id: str) -> a.DescribedGroup | None:
+        group = members.coordinator.groups.get(group_id)
+        if group is None:
+            if members.offsets.offsets_of(group_id):
+                return a.DescribedGroup(NO_ERROR, group_id, EMPTY, "", "", [])
+            return None
+        protocol = (group.protocol or "") if group.state is GroupState.STABLE else ""
+        described = [
+            a.GroupMember(
+                each.id,
+                each.client_id,
+                each.client_host,
+                each.metadata_for(protocol),
+                each.assignment if protocol else b"",
+                each.instance_id,
+            )
+            for each in group.members.values()
+        ]
+        state = group.state.value
+        return a.DescribedGroup(NO_ERROR, group_id, state, group.protocol_type, protocol, described)
+
+    def _in_zookeeper(self, group: str) -> a.DescribedGroup:
         try:
             check_path(znodes.consumer_ids_path(group))
-            members = self._members(group)
+            members = self._registered(group)
             alive = any(len(member.metadata) for member in members)
             known = alive or self._zk.exists(znodes.group_path(group)) is not None
         except (ZkError, ValueError) as error:
@@ -54,7 +96,7 @@ class DescribeGroupsApi:
         state = STABLE if alive else EMPTY if known else DEAD
         return a.DescribedGroup(NO_ERROR, group, state, PROTOCOL_TYPE, "", members)
 
-    def _members(self, group: str) -> list[a.GroupMember]:
+    def _registered(self, group: str) -> list[a.GroupMember]:
         registrations: dict[str, bytes] = {}
         base = znodes.consumer_ids_path(group)
         for consumer in self._zk.children_if_exists(base):

@@ -1,21 +1,27 @@
 """APIs 8 to 12: offset commits and fetches, group coordinators, and the two stubs of 0.8.2.2.
 
-Version 0 of OffsetCommit and OffsetFetch is about ZooKeeper and answered by any broker; version
-1 is about ``__consumer_offsets`` and answered by the group's coordinator.
+Version 0 of OffsetCommit and OffsetFetch is about ZooKeeper and answered by any broker; the
+versions from 1 on are about ``__consumer_offsets`` and answered by the group's coordinator.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import OFFSETS_TOPIC, TopicPartition, offsets_partition_for
+from kafka08.config import BrokerConfig
 from kafka08.errors import (
     NO_ERROR,
     ConsumerCoordinatorNotAvailableError,
+    LaterCode,
+    MessageSetSizeTooLargeError,
+    MessageSizeTooLargeError,
     NotCoordinatorForConsumerError,
+    NotEnoughReplicasAfterAppendError,
+    NotEnoughReplicasError,
     NotLeaderForPartitionError,
     OffsetMetadataTooLargeError,
     UnknownError,
@@ -43,7 +49,9 @@ from kafka08.protocol.schemas import (
 )
 from kafka08.runtime import Runtime
 from kafka08.server.apis.metadata import TopicCreator
+from kafka08.server.coordinator.coordinator import MemberId
 from kafka08.server.coordinator.records import Committed, GroupPartition
+from kafka08.server.coordinator.requests import GroupRequests
 from kafka08.server.long_work import in_turns, partitions_of
 from kafka08.server.offset_manager import OffsetManager
 from kafka08.server.zk_offsets import ZkOffsets
@@ -55,33 +63,42 @@ _AS_COORDINATOR = {
     UnknownTopicOrPartitionError.code: ConsumerCoordinatorNotAvailableError.code,
     NotLeaderForPartitionError.code: NotCoordinatorForConsumerError.code,
 }
+# The same for the versions of later releases.
+_AS_LATER_COORDINATOR = {
+    **_AS_COORDINATOR,
+    NotEnoughReplicasError.code: ConsumerCoordinatorNotAvailableError.code,
+    NotEnoughReplicasAfterAppendError.code: ConsumerCoordinatorNotAvailableError.code,
+    MessageSizeTooLargeError.code: LaterCode.INVALID_COMMIT_OFFSET_SIZE,
+    MessageSetSizeTooLargeError.code: LaterCode.INVALID_COMMIT_OFFSET_SIZE,
+}
 NO_OFFSET = -1
+_GROUP_KEY = 0
 
 
 class OffsetCommitApi:
     key = 8
-    last_version = 1
+    last_version = 7
 
     def __init__(
         self,
         runtime: Runtime,
         cache: MetadataCache,
-        offsets: OffsetManager,
+        members: GroupRequests,
         zk_offsets: ZkOffsets,
-        max_metadata: int,
-        now_ms: Callable[[], int],
+        config: BrokerConfig,
     ) -> None:
+        self._offsets = members.offsets
+        self._groups = members.coordinator
+        self._retention_ms = config.offsets_retention_minutes * 60_000
         self._cache = cache
-        self._offsets = offsets
         self._zk_offsets = zk_offsets
-        self._max_metadata = max_metadata
+        self._max_metadata = config.offset_metadata_max_bytes
         self._runtime = runtime
-        self._now_ms = now_ms
 
     def handle(self, header: RequestHeader, request: Any) -> OffsetCommitResponse:
         if header.api_version == 0:
             return self._commit_to_zookeeper(request)
-        return self._commit_to_kafka(request)
+        return self._commit_to_kafka(header, request)
 
     def failure(self, header: RequestHeader, request: Any, code: int) -> OffsetCommitResponse:
         code = _AS_COORDINATOR.get(code, code)
@@ -109,10 +126,27 @@ class OffsetCommitApi:
                 codes[key] = self._zk_offsets.commit(request.group, key, commit.offset)
         return self._response(codes)
 
-    def _commit_to_kafka(self, request: OffsetCommitRequest) -> OffsetCommitResponse:
+    def _check_group(self, header: RequestHeader, request: OffsetCommitRequest) -> int:
+        """Whether the sender may commit for the group."""
+        group = self._groups.groups.get(request.group)
+        if header.api_version == 1 and (group is None or not group.members):
+            return NO_ERROR  # as in 0.8.2.2, which knows no members
+        code = self._offsets.check_coordinator(request.group)
+        member = MemberId(request.member_id, request.group_instance_id)
+        return code or self._groups.check_commit(request.group, request.generation, member)
+
+    def _commit_to_kafka(
+        self, header: RequestHeader, request: OffsetCommitRequest
+    ) -> OffsetCommitResponse:
+        refused = self._check_group(header, request)
+        if refused:
+            return self.failure(header, request, refused)
         codes: dict[TopicPartition, int] = {}
         entries: dict[GroupPartition, Committed] = {}
-        now = self._now_ms()
+        now = self._runtime.clock.millis()
+        if request.retention_time_ms >= 0:
+            # Records have the time of the commit, not that of its expiry.
+            now += request.retention_time_ms - self._retention_ms
         for topic, commit in partitions_of(self._runtime, request):
             key = TopicPartition(topic, commit.partition)
             if self._too_long(commit.metadata):
@@ -126,7 +160,8 @@ class OffsetCommitApi:
             )
         if entries:
             code = self._offsets.commit(request.group, entries)
-            code = _AS_COORDINATOR.get(code, code)
+            told = _AS_COORDINATOR if header.api_version == 1 else _AS_LATER_COORDINATOR
+            code = told.get(code, code)
             for entry in entries:
                 codes[TopicPartition(entry.topic, entry.partition)] = code
         return self._response(codes)
@@ -141,7 +176,7 @@ class OffsetCommitApi:
 
 class OffsetFetchApi:
     key = 9
-    last_version = 1
+    last_version = 5
 
     def __init__(
         self,
@@ -156,16 +191,27 @@ class OffsetFetchApi:
         self._zk_offsets = zk_offsets
 
     def handle(self, header: RequestHeader, request: OffsetFetchRequest) -> OffsetFetchResponse:
-        keys = self._asked(request)
         group = request.group
         if header.api_version == 0:
+            keys = self._asked(request)
             return self._response({key: self._from_zookeeper(group, key) for key in keys})
         code = self._offsets.check_coordinator(group)
-        return self._response({key: self._from_kafka(group, key, code) for key in keys})
+        if header.api_version == 1:
+            keys = self._asked(request)
+            return self._response({key: self._from_kafka(group, key, code) for key in keys})
+        if code:
+            return self.failure(header, request, code)
+        if request.topics is None:
+            keys = (TopicPartition(*key[1:]) for key in self._offsets.offsets_of(group))
+        else:
+            keys = self._asked(request)
+        return self._response({key: self._stored(group, key) for key in keys})
 
     def failure(
         self, header: RequestHeader, request: OffsetFetchRequest, code: int
     ) -> OffsetFetchResponse:
+        if header.api_version > 1:
+            return OffsetFetchResponse([], error=code)
         return self._response(dict.fromkeys(self._asked(request), (NO_OFFSET, "", code)))
 
     def _asked(self, request: OffsetFetchRequest) -> Iterator[TopicPartition]:
@@ -182,6 +228,9 @@ class OffsetFetchApi:
             return NO_OFFSET, "", UnknownTopicOrPartitionError.code
         if code:
             return NO_OFFSET, "", code
+        return self._stored(group, key)
+
+    def _stored(self, group: str, key: TopicPartition) -> tuple[int, str, int]:
         committed = self._offsets.fetch(GroupPartition(group, *key))
         if committed is None:
             return NO_OFFSET, "", NO_ERROR
@@ -199,7 +248,7 @@ class ConsumerMetadataApi:
     """Which broker coordinates a group; asking for the first time creates the offsets topic."""
 
     key = 10
-    last_version = 0
+    last_version = 2
 
     def __init__(self, cache: MetadataCache, creator: TopicCreator, num_partitions: int) -> None:
         self._cache = cache
@@ -209,13 +258,18 @@ class ConsumerMetadataApi:
     def handle(
         self, header: RequestHeader, request: ConsumerMetadataRequest
     ) -> ConsumerMetadataResponse:
+        if request.key_type != _GROUP_KEY:
+            return ConsumerMetadataResponse(
+                LaterCode.INVALID_REQUEST, -1, "", -1, 0, "Transactions are not supported"
+            )
         if OFFSETS_TOPIC not in self._cache:
             self._creator.create_on_demand(OFFSETS_TOPIC)
         partition = offsets_partition_for(request.group, self._num_partitions)
         leader = self._cache.leader_of(TopicPartition(OFFSETS_TOPIC, partition))
         if leader is None:
             return self.failure(header, request, UnknownError.code)
-        return ConsumerMetadataResponse(NO_ERROR, leader.id, leader.host, leader.port)
+        found = (leader.id, leader.host, leader.port)
+        return ConsumerMetadataResponse(NO_ERROR, *found, error_message="NONE")
 
     def failure(
         self, header: RequestHeader, request: ConsumerMetadataRequest, code: int
@@ -223,7 +277,7 @@ class ConsumerMetadataApi:
         return ConsumerMetadataResponse(ConsumerCoordinatorNotAvailableError.code, -1, "", -1)
 
 
-class JoinGroupApi:
+class JoinGroupStubApi:
     """A stub in 0.8.2.2: always -1."""
 
     key = 11
@@ -238,7 +292,7 @@ class JoinGroupApi:
         return JoinGroupStubResponse(UnknownError.code, -1, "", [])
 
 
-class HeartbeatApi:
+class HeartbeatStubApi:
     """A stub in 0.8.2.2: always -1."""
 
     key = 12

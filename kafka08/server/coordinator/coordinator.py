@@ -17,6 +17,7 @@ from kafka08.config import BrokerConfig
 from kafka08.errors import (
     NO_ERROR,
     ConsumerCoordinatorNotAvailableError,
+    LaterCode,
     MessageSizeTooLargeError,
     NotCoordinatorForConsumerError,
 )
@@ -105,7 +106,7 @@ class GroupCoordinator:
         group = self.groups.get(request.group)
         if not code and group is None:
             if request.member_id:
-                code = states.UNKNOWN_MEMBER_ID
+                code = LaterCode.UNKNOWN_MEMBER_ID
             else:
                 group = Group(request.group, partition, self._clock.millis())
                 self.groups[group.id] = group
@@ -131,9 +132,9 @@ class GroupCoordinator:
         config = self._config
         low, high = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
         if not request.group:
-            return states.INVALID_GROUP_ID
+            return LaterCode.INVALID_GROUP_ID
         if not low <= request.session_timeout_ms <= high:
-            return states.INVALID_SESSION_TIMEOUT
+            return LaterCode.INVALID_SESSION_TIMEOUT
         size = sum(len(each.metadata) + len(each.name) for each in request.strategies)
         if size > config.group_member_metadata_max_bytes:
             return MessageSizeTooLargeError.code
@@ -148,9 +149,9 @@ class GroupCoordinator:
         elif request.instance_id not in group.static and self._is_full(group, request):
             if request.member_id:
                 self._break_promise(group, request.member_id)
-            return states.GROUP_MAX_SIZE_REACHED
+            return LaterCode.GROUP_MAX_SIZE_REACHED
         if not group.supports(request.protocol_type, request.strategies):
-            return states.INCONSISTENT_GROUP_PROTOCOL
+            return LaterCode.INCONSISTENT_GROUP_PROTOCOL
         return NO_ERROR
 
     def _is_full(self, group: Group, request: JoinRequest) -> bool:
@@ -163,16 +164,16 @@ class GroupCoordinator:
         if named.instance_id is not None:
             known = group.static.get(named.instance_id)
             if known is None:
-                return states.UNKNOWN_MEMBER_ID
-            return NO_ERROR if known == named.member_id else states.FENCED_INSTANCE_ID
-        return NO_ERROR if named.member_id in group.members else states.UNKNOWN_MEMBER_ID
+                return LaterCode.UNKNOWN_MEMBER_ID
+            return NO_ERROR if known == named.member_id else LaterCode.FENCED_INSTANCE_ID
+        return NO_ERROR if named.member_id in group.members else LaterCode.UNKNOWN_MEMBER_ID
 
     def _join_new(self, group: Group, request: JoinRequest, reply: Reply[JoinAnswer]) -> None:
         if request.instance_id is None and request.requires_id:
             member_id = f"{request.client_id}-{self._new_id()}"
             group.promised.add(member_id)
             self._set_timer(group, member_id, request.session_timeout_ms)
-            reply.send(JoinAnswer(states.MEMBER_ID_REQUIRED, member_id))
+            reply.send(JoinAnswer(LaterCode.MEMBER_ID_REQUIRED, member_id))
             return
         prefix = request.client_id if request.instance_id is None else request.instance_id
         self._add(group, request, f"{prefix}-{self._new_id()}", reply)
@@ -221,8 +222,8 @@ class GroupCoordinator:
     ) -> Storing | None:
         """A static member has restarted: it takes the place of its former self."""
         member = group.members[group.static[request.instance_id or ""]]
-        member.answer_join(JoinAnswer(states.FENCED_INSTANCE_ID, member.id))
-        member.answer_sync(SyncAnswer(states.FENCED_INSTANCE_ID))
+        member.answer_join(JoinAnswer(LaterCode.FENCED_INSTANCE_ID, member.id))
+        member.answer_sync(SyncAnswer(LaterCode.FENCED_INSTANCE_ID))
         self.timers.cancel(TimerKey(group.id, member.id))
         leader, before = group.leader, member.metadata_for(group.protocol)
         group.rename(member, f"{member.instance_id}-{self._new_id()}")
@@ -238,7 +239,7 @@ class GroupCoordinator:
 
     def _park_join(self, group: Group, member: Member, reply: Reply[JoinAnswer]) -> None:
         # A member has one request at a time. An older one waits on a connection it has given up.
-        member.answer_join(JoinAnswer(states.REBALANCE_IN_PROGRESS, member.id))
+        member.answer_join(JoinAnswer(LaterCode.REBALANCE_IN_PROGRESS, member.id))
         member.join = reply
         self.timers.cancel(TimerKey(group.id, member.id))
 
@@ -249,7 +250,7 @@ class GroupCoordinator:
         member = next((each for each in members if each.join is reply), None)
         if group is None or member is None:
             return
-        member.answer_join(JoinAnswer(states.REBALANCE_IN_PROGRESS, member.id))
+        member.answer_join(JoinAnswer(LaterCode.REBALANCE_IN_PROGRESS, member.id))
         if member.knows_id or member.instance_id is not None:
             self._reset_session(group, member)
         else:
@@ -263,7 +264,7 @@ class GroupCoordinator:
             return
         for member in group.members.values():
             if member.sync is not None:
-                member.answer_sync(SyncAnswer(states.REBALANCE_IN_PROGRESS))
+                member.answer_sync(SyncAnswer(LaterCode.REBALANCE_IN_PROGRESS))
                 self._reset_session(group, member)
         group.not_synced.clear()
         group.is_storing = False
@@ -341,7 +342,7 @@ class GroupCoordinator:
             self._reset_session(group, member)
             reply.send(SyncAnswer(NO_ERROR, member.assignment))
             return None
-        member.answer_sync(SyncAnswer(states.REBALANCE_IN_PROGRESS))
+        member.answer_sync(SyncAnswer(LaterCode.REBALANCE_IN_PROGRESS))
         member.sync = reply
         self.timers.cancel(TimerKey(group.id, member.id))
         if member.id != group.leader or group.is_storing:
@@ -357,7 +358,7 @@ class GroupCoordinator:
             return
         for member in group.members.values():
             if member.sync is reply:
-                member.answer_sync(SyncAnswer(states.REBALANCE_IN_PROGRESS))
+                member.answer_sync(SyncAnswer(LaterCode.REBALANCE_IN_PROGRESS))
                 self._reset_session(group, member)
 
     def stored(self, storing: Storing, code: int) -> None:
@@ -412,7 +413,7 @@ class GroupCoordinator:
         """Whether offsets may be committed: by a member, or by anybody while there is none."""
         group = self.groups.get(group_id)
         if group is None or (group.state is EMPTY and generation < 0):
-            return NO_ERROR if generation < 0 else states.ILLEGAL_GENERATION
+            return NO_ERROR if generation < 0 else LaterCode.ILLEGAL_GENERATION
         found = self._member(group_id, generation, named)
         if isinstance(found, int):
             return found
@@ -426,7 +427,7 @@ class GroupCoordinator:
     def _leave(self, group_id: str, named: MemberId) -> int:
         group = self.groups.get(group_id)
         if group is None:
-            return states.UNKNOWN_MEMBER_ID
+            return LaterCode.UNKNOWN_MEMBER_ID
         if named.member_id in group.promised:
             self._break_promise(group, named.member_id)
             return NO_ERROR
@@ -443,10 +444,10 @@ class GroupCoordinator:
         """The group and the member that a request names, or what is wrong with it."""
         group = self.groups.get(group_id)
         if group is None:
-            return states.UNKNOWN_MEMBER_ID
+            return LaterCode.UNKNOWN_MEMBER_ID
         code = self._check_member(group, named)
         if not code and generation != group.generation:
-            code = states.ILLEGAL_GENERATION
+            code = LaterCode.ILLEGAL_GENERATION
         return code or (group, group.members[named.member_id])
 
     def _remove(self, group: Group, member: Member) -> None:
@@ -457,8 +458,8 @@ class GroupCoordinator:
         self._complete_if_all_joined(group)
 
     def _drop(self, group: Group, member: Member) -> None:
-        member.answer_join(JoinAnswer(states.UNKNOWN_MEMBER_ID, member.id))
-        member.answer_sync(SyncAnswer(states.UNKNOWN_MEMBER_ID))
+        member.answer_join(JoinAnswer(LaterCode.UNKNOWN_MEMBER_ID, member.id))
+        member.answer_sync(SyncAnswer(LaterCode.UNKNOWN_MEMBER_ID))
         self.timers.cancel(TimerKey(group.id, member.id))
         group.remove(member)
 
@@ -557,7 +558,7 @@ class GroupCoordinator:
         if group is None:
             return None
         if group.state is not EMPTY or group.promised:
-            return states.NON_EMPTY_GROUP
+            return LaterCode.NON_EMPTY_GROUP
         if group.generation:
             self._unsaved[group.id] = group.partition, None
         self._end(group, _NOT_AVAILABLE)

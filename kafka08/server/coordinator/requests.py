@@ -12,6 +12,7 @@ from typing import TypeVar
 from kafka08.errors import (
     NO_ERROR,
     ConsumerCoordinatorNotAvailableError,
+    LaterCode,
     NotCoordinatorForConsumerError,
     NotEnoughReplicasAfterAppendError,
     NotEnoughReplicasError,
@@ -23,7 +24,6 @@ from kafka08.errors import (
 )
 from kafka08.network.connection import current_peer
 from kafka08.runtime import Loop, Runtime
-from kafka08.server.coordinator import states
 from kafka08.server.coordinator.coordinator import (
     GroupCoordinator,
     JoinRequest,
@@ -31,7 +31,9 @@ from kafka08.server.coordinator.coordinator import (
     Storing,
 )
 from kafka08.server.coordinator.group import JoinAnswer, Reply, SyncAnswer
+from kafka08.server.coordinator.records import GroupPartition
 from kafka08.server.offset_manager import OffsetManager
+from kafka08.server.originals import Originals
 
 Answer = TypeVar("Answer")
 
@@ -44,7 +46,7 @@ _STORE_ERRORS = {
     NotEnoughReplicasError.code: _NOT_AVAILABLE,
     NotEnoughReplicasAfterAppendError.code: _NOT_AVAILABLE,
     NotLeaderForPartitionError.code: NotCoordinatorForConsumerError.code,
-    RequestTimedOutError.code: states.REBALANCE_IN_PROGRESS,
+    RequestTimedOutError.code: LaterCode.REBALANCE_IN_PROGRESS,
 }
 # Nobody sleeps for longer than this without looking again.
 _LONGEST_WAIT = 60.0
@@ -54,8 +56,13 @@ class GroupRequests:
     """Serves the members of the groups in ``coordinator``."""
 
     def __init__(
-        self, runtime: Runtime, coordinator: GroupCoordinator, offsets: OffsetManager
+        self,
+        runtime: Runtime,
+        coordinator: GroupCoordinator,
+        offsets: OffsetManager,
+        originals: Originals | None = None,
     ) -> None:
+        self._originals = originals
         self.coordinator = coordinator
         self.offsets = offsets
         self._runtime = runtime
@@ -77,7 +84,7 @@ class GroupRequests:
 
     def check_group(self, group: str) -> int:
         """0 if this broker can answer for a group of members, else 24, 16 or 14."""
-        return self.offsets.check_coordinator(group) if group else states.INVALID_GROUP_ID
+        return self.offsets.check_coordinator(group) if group else LaterCode.INVALID_GROUP_ID
 
     def join(self, request: JoinRequest) -> JoinAnswer:
         """Wait until the next generation begins."""
@@ -95,7 +102,7 @@ class GroupRequests:
         """Wait until the leader has assigned."""
         code = self.check_group(group)
         if code:
-            return SyncAnswer(states.REBALANCE_IN_PROGRESS if code == _LOADING else code)
+            return SyncAnswer(LaterCode.REBALANCE_IN_PROGRESS if code == _LOADING else code)
         reply: Reply[SyncAnswer] = Reply(self._runtime.event())
         self._store(self.coordinator.sync(group, generation, member, assignments, reply))
         return self._await(reply, group, self.coordinator.abandon_sync)
@@ -125,18 +132,31 @@ class GroupRequests:
         keys = self.offsets.offsets_of(group)
         deleted = self.coordinator.delete(group)
         if deleted is None and not keys:
-            return states.GROUP_ID_NOT_FOUND
+            return LaterCode.GROUP_ID_NOT_FOUND
         self._settle()
-        code = deleted or self.offsets.forget(group, keys)
-        return _STORE_ERRORS.get(code, code)
+        return deleted or self.forget(group, keys)
+
+    def forget(self, group: str, keys: Iterable[GroupPartition]) -> int:
+        """Delete offsets of a group; the wire code."""
+        return _STORE_ERRORS.get(self.offsets.forget(group, keys), UnknownError.code)
+
+    def check_loaded(self) -> int:
+        """14 while this broker does not know all its groups yet."""
+        return _LOADING if self.offsets.is_loading else NO_ERROR
 
     # Waiting
 
     def _store(self, storing: Storing | None) -> None:
         if storing is not None:
+            self._look_for_originals()
             code = self.offsets.store_group(storing.group.id, storing.record)
             self.coordinator.stored(storing, _STORE_ERRORS.get(code, UnknownError.code))
         self._settle()
+
+    def _look_for_originals(self) -> None:
+        """Brokers of 0.8.2.2 cannot read groups; may wait for ZooKeeper."""
+        if self._originals is not None:
+            self.offsets.store_groups_if(not self._originals.are_registered())
 
     def _settle(self) -> None:
         """After a change: store the rest, and have the timers look at earlier deadlines."""
@@ -177,5 +197,6 @@ class GroupRequests:
         if self._sleeps_until > now:
             self._wake.wait(self._sleeps_until - now)
         self._wake.clear()
+        self._look_for_originals()
         self.coordinator.run_timers()
         self.offsets.save_groups()

@@ -22,6 +22,7 @@ from kafka08.server.coordinator.records import (
     encode_key,
     encode_value,
 )
+from kafka08.server.coordinator.requests import GroupRequests
 from tests.server.coordinator.support import strategies
 from tests.server.support import Rig
 
@@ -122,6 +123,25 @@ def test_groups_are_not_stored_while_an_original_broker_might_read_them(led: Rig
     assert records(led) == []
     reload(led)
     assert beat(led, answer) == 25
+
+
+def test_a_group_is_stored_only_without_original_brokers(rig: Rig) -> None:
+    class Cluster:
+        has_originals = True
+
+        def are_registered(self) -> bool:
+            return self.has_originals
+
+    cluster: Any = Cluster()
+    rig.members = GroupRequests(rig.runtime, rig.groups, rig.offsets, cluster)
+    rig.lead(*OFFSETS)
+    rig.runtime.run_spawned()
+    answer = stable(rig)
+    assert records(rig) == []
+    cluster.has_originals = False
+    rig.members._run_timers()
+    rig.members.leave("g", [MemberId(answer.member_id)])
+    assert [key for key, _ in records(rig)] == ["g"]
 
 
 def test_empty_groups_and_deleted_ones_are_stored(led: Rig) -> None:

@@ -215,7 +215,7 @@ def test_list_replays_the_offsets_topic(world: World) -> None:
         entry("expired", None),
         entry("deleted", 1),
         entry("deleted", -1),
-        entry("later", 1, version=2),
+        entry("later", 1, version=3),
         (b"\0", b"\0"),
     ]
     log = world.cluster.logs[TopicPartition(OFFSETS_TOPIC, 0)]
@@ -289,7 +289,7 @@ def test_what_a_broker_tells_of_members_reads_as_zookeeper_does(world: World) ->
     world.put("/consumers/g/owners/t/1", b"stranger-0")
     client: Any = Session(world.ensemble)
     seen = members.read_group(client, "g")
-    described = DescribeGroupsApi(client)._describe("g")
+    described = DescribeGroupsApi(client)._in_zookeeper("g")
     assert members.from_described(described, {"t": [0, 1], "u": [0]}) == seen
     assert seen.misplaced() == [T1]
     other = described._replace(members=[a.GroupMember("x", "", "", b"{}", b"\0\0")])

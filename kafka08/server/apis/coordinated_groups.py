@@ -1,0 +1,266 @@
+"""APIs 11 to 14, 16, 42 and 47 of later releases: the groups that this broker coordinates.
+
+JoinGroup and SyncGroup wait until their group has got that far; the others are answered at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka08.cluster.metadata_cache import MetadataCache
+from kafka08.errors import NO_ERROR, LaterCode, UnknownTopicOrPartitionError
+from kafka08.network.connection import current_peer
+from kafka08.protocol import group_schemas as g
+from kafka08.protocol.schemas import RequestHeader
+from kafka08.server.coordinator.coordinator import JoinRequest, MemberId
+from kafka08.server.coordinator.group import Strategy
+from kafka08.server.coordinator.records import GroupPartition
+from kafka08.server.coordinator.requests import GroupRequests
+from kafka08.server.coordinator.subscriptions import CONSUMER, subscribed_topics
+from kafka08.server.zk_offsets import check_path
+from zk import znodes
+from zk.client import ZkClient
+from zk.errors import ZkError
+
+
+def handlers(members: GroupRequests, zk: ZkClient, cache: MetadataCache) -> list[Any]:
+    """Of all APIs in this module."""
+    return [
+        JoinGroupApi(members),
+        HeartbeatApi(members),
+        LeaveGroupApi(members),
+        SyncGroupApi(members),
+        ListGroupsApi(members),
+        DeleteGroupsApi(members, zk),
+        OffsetDeleteApi(members, cache),
+    ]
+
+
+# From this version on a new member gets its id first and joins with it.
+_MEMBER_ID_FIRST = 4
+_SEVERAL_MEMBERS = 3
+
+
+class JoinGroupApi:
+    key = 11
+    last_version = 5
+
+    def __init__(self, members: GroupRequests) -> None:
+        self._members = members
+
+    def handle(self, header: RequestHeader, request: g.JoinGroupRequest) -> g.JoinGroupResponse:
+        rebalance_ms = request.rebalance_timeout_ms
+        answer = self._members.join(
+            JoinRequest(
+                request.group,
+                request.member_id,
+                request.group_instance_id,
+                header.client_id or "",
+                _client_host(),
+                request.session_timeout_ms,
+                request.session_timeout_ms if rebalance_ms < 0 else rebalance_ms,
+                request.protocol_type,
+                # The request is a part of the frame, whose memory is used again.
+                tuple(Strategy(each.name, bytes(each.metadata)) for each in request.protocols),
+                requires_id=header.api_version >= _MEMBER_ID_FIRST,
+            )
+        )
+        members = [g.JoinedMember(m.member_id, m.metadata, m.instance_id) for m in answer.members]
+        return g.JoinGroupResponse(
+            answer.error,
+            answer.generation,
+            answer.protocol,
+            answer.leader,
+            answer.member_id,
+            members,
+        )
+
+    def failure(
+        self, header: RequestHeader, request: g.JoinGroupRequest, code: int
+    ) -> g.JoinGroupResponse:
+        return g.JoinGroupResponse(code, -1, "", "", request.member_id, [])
+
+
+def _client_host() -> str:
+    """The sender's address, written as Java does."""
+    peer = current_peer.get()
+    return "/" + ("" if peer is None else peer.address.rpartition(":")[0])
+
+
+class SyncGroupApi:
+    key = 14
+    last_version = 3
+
+    def __init__(self, members: GroupRequests) -> None:
+        self._members = members
+
+    def handle(self, header: RequestHeader, request: g.SyncGroupRequest) -> g.SyncGroupResponse:
+        assignments = {each.member_id: bytes(each.assignment) for each in request.assignments}
+        named = MemberId(request.member_id, request.group_instance_id)
+        answer = self._members.sync(request.group, request.generation, named, assignments)
+        return g.SyncGroupResponse(*answer)
+
+    def failure(
+        self, header: RequestHeader, request: g.SyncGroupRequest, code: int
+    ) -> g.SyncGroupResponse:
+        return g.SyncGroupResponse(code, b"")
+
+
+class HeartbeatApi:
+    key = 12
+    last_version = 3
+
+    def __init__(self, members: GroupRequests) -> None:
+        self._members = members
+
+    def handle(self, header: RequestHeader, request: g.HeartbeatRequest) -> g.HeartbeatResponse:
+        named = MemberId(request.member_id, request.group_instance_id)
+        return g.HeartbeatResponse(
+            self._members.heartbeat(request.group, request.generation, named)
+        )
+
+    def failure(
+        self, header: RequestHeader, request: g.HeartbeatRequest, code: int
+    ) -> g.HeartbeatResponse:
+        return g.HeartbeatResponse(code)
+
+
+class LeaveGroupApi:
+    key = 13
+    last_version = 3
+
+    def __init__(self, members: GroupRequests) -> None:
+        self._members = members
+
+    def handle(self, header: RequestHeader, request: g.LeaveGroupRequest) -> g.LeaveGroupResponse:
+        several = header.api_version >= _SEVERAL_MEMBERS
+        leaving = (
+            [MemberId(*each) for each in request.members]
+            if several
+            else [MemberId(request.member_id)]
+        )
+        codes = self._members.leave(request.group, leaving)
+        if isinstance(codes, int):
+            return self.failure(header, request, codes)
+        if not several:
+            return g.LeaveGroupResponse(codes[0])
+        left = [g.LeftMember(*each, code) for each, code in zip(leaving, codes, strict=True)]
+        return g.LeaveGroupResponse(NO_ERROR, members=left)
+
+    def failure(
+        self, header: RequestHeader, request: g.LeaveGroupRequest, code: int
+    ) -> g.LeaveGroupResponse:
+        return g.LeaveGroupResponse(code)
+
+
+class ListGroupsApi:
+    """Groups with members here, and groups with offsets here."""
+
+    key = 16
+    last_version = 2
+
+    def __init__(self, members: GroupRequests) -> None:
+        self._members = members
+
+    def handle(self, header: RequestHeader, request: g.ListGroupsRequest) -> g.ListGroupsResponse:
+        code = self._members.check_loaded()
+        if code:
+            return self.failure(header, request, code)
+        groups = dict.fromkeys(self._members.offsets.groups_with_offsets(), "")
+        for group in self._members.coordinator.groups.values():
+            groups[group.id] = group.protocol_type
+        return g.ListGroupsResponse(NO_ERROR, [g.ListedGroup(*each) for each in groups.items()])
+
+    def failure(
+        self, header: RequestHeader, request: g.ListGroupsRequest, code: int
+    ) -> g.ListGroupsResponse:
+        return g.ListGroupsResponse(code, [])
+
+
+class DeleteGroupsApi:
+    """Groups with live members are kept, also those whose members are in ZooKeeper."""
+
+    key = 42
+    last_version = 1
+
+    def __init__(self, members: GroupRequests, zk: ZkClient) -> None:
+        self._members = members
+        self._zk = zk
+
+    def handle(
+        self, header: RequestHeader, request: g.DeleteGroupsRequest
+    ) -> g.DeleteGroupsResponse:
+        # A group that is named twice is deleted once.
+        names = dict.fromkeys(request.groups)
+        return g.DeleteGroupsResponse(0, [g.GroupError(each, self._delete(each)) for each in names])
+
+    def failure(
+        self, header: RequestHeader, request: g.DeleteGroupsRequest, code: int
+    ) -> g.DeleteGroupsResponse:
+        return g.DeleteGroupsResponse(0, [g.GroupError(each, code) for each in request.groups])
+
+    def _delete(self, group: str) -> int:
+        if self._has_members_in_zookeeper(group):
+            return LaterCode.NON_EMPTY_GROUP
+        return self._members.delete(group)
+
+    def _has_members_in_zookeeper(self, group: str) -> bool:
+        path = znodes.consumer_ids_path(group)
+        try:
+            check_path(path)
+        except ZkError:
+            return False  # a name that no group in ZooKeeper can have
+        return bool(self._zk.children_if_exists(path))
+
+
+class OffsetDeleteApi:
+    key = 47
+    last_version = 0
+
+    def __init__(self, members: GroupRequests, cache: MetadataCache) -> None:
+        self._members = members
+        self._cache = cache
+
+    def handle(
+        self, header: RequestHeader, request: g.OffsetDeleteRequest
+    ) -> g.OffsetDeleteResponse:
+        offsets = self._members.offsets
+        code = offsets.check_coordinator(request.group)
+        known = set(offsets.offsets_of(request.group))
+        group = self._members.coordinator.groups.get(request.group)
+        if not code and not known and group is None:
+            code = LaterCode.GROUP_ID_NOT_FOUND
+        if not code and group is not None and group.members and group.protocol_type != CONSUMER:
+            code = LaterCode.NON_EMPTY_GROUP
+        if code:
+            return self.failure(header, request, code)
+        subscribed = set() if group is None else subscribed_topics(group)
+        codes = {
+            key: self._check(key, key in known, subscribed)
+            for topic in request.topics
+            for key in (
+                GroupPartition(request.group, topic.topic, each.partition)
+                for each in topic.partitions
+            )
+        }
+        gone = [key for key, code in codes.items() if not code]
+        code = self._members.forget(request.group, gone)
+        codes.update(dict.fromkeys(gone, code))
+        topics: dict[str, list[Any]] = {}
+        for key, code in codes.items():
+            answer = g.OffsetDeletePartitionResponse(key.partition, code)
+            topics.setdefault(key.topic, []).append(answer)
+        named = [g.OffsetDeleteTopicResponse(*item) for item in topics.items()]
+        return g.OffsetDeleteResponse(NO_ERROR, 0, named)
+
+    def failure(
+        self, header: RequestHeader, request: g.OffsetDeleteRequest, code: int
+    ) -> g.OffsetDeleteResponse:
+        return g.OffsetDeleteResponse(code, 0, [])
+
+    def _check(self, key: GroupPartition, is_known: bool, subscribed: set[str] | None) -> int:
+        if subscribed is None or key.topic in subscribed:
+            return LaterCode.GROUP_SUBSCRIBED_TO_TOPIC
+        if not is_known and not self._cache.has_partition(key.topic, key.partition):
+            return UnknownTopicOrPartitionError.code
+        return NO_ERROR

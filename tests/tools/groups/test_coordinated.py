@@ -1,0 +1,117 @@
+"""kafka-consumer-groups and groups that a broker coordinates: shown like those in ZooKeeper."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.message.sets import encode_set
+from kafka08.protocol.admin_schemas import (
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    GroupMember,
+)
+from kafka08.server.coordinator.records import (
+    Committed,
+    GroupPartition,
+    GroupRecord,
+    encode_group,
+    encode_group_key,
+    encode_key,
+    encode_value,
+)
+from tests.tools.groups.test_consumer_groups import World
+from tools.groups.coordinated import from_coordinator
+
+# Version 0, topic t with partition 1, no user data.
+OWNS_T1 = bytes.fromhex("0000 00000001 000174 00000001 00000001 ffffffff")
+
+
+def described(
+    state: str = "Stable", *members: GroupMember, kind: str = "consumer"
+) -> DescribedGroup:
+    return DescribedGroup(0, "g", state, kind, "range", list(members))
+
+
+def member(name: str, assignment: bytes) -> GroupMember:
+    return GroupMember(name, "app", "/10.0.0.1", b"", assignment)
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> World:
+    return World(monkeypatch, capsys)
+
+
+def coordinate(world: World, found: DescribedGroup) -> None:
+    def answer(port: int, request: Any) -> Any:
+        if not isinstance(request, DescribeGroupsRequest):
+            return None
+        return DescribeGroupsResponse([found._replace(group=each) for each in request.groups])
+
+    world.cluster.script = answer
+
+
+def test_members_and_what_they_own() -> None:
+    found = from_coordinator(described("Stable", member("a-1", OWNS_T1), member("b-2", b"")))
+    assert found is not None
+    assert found.members == ["a-1", "b-2"] and found.state == "Stable"
+    assert found.owned() == {"a-1": [TopicPartition("t", 1)], "b-2": []}
+    assert found.host_of("g", "a-1") == "10.0.0.1"
+
+
+@pytest.mark.parametrize("kind", ["", "zookeeper"])
+def test_other_groups(kind: str) -> None:
+    assert from_coordinator(described(kind=kind)) is None
+
+
+@pytest.mark.parametrize("data", [b"\0", OWNS_T1[:9], b"\xff" * 20])
+def test_an_assignment_nobody_can_read_is_none(data: bytes) -> None:
+    found = from_coordinator(described("Stable", member("a-1", data)))
+    assert found is not None and found.owned() == {"a-1": []}
+    other = from_coordinator(described("Stable", member("a-1", OWNS_T1), kind="connect"))
+    assert other is not None and other.owned() == {"a-1": []}
+
+
+def test_a_coordinated_group_is_described(world: World) -> None:
+    coordinate(world, described("Stable", member("a-1", OWNS_T1)))
+    rows = world.groups("--describe", "--group", "g")
+    assert any(row.split()[:2] == ["t", "1"] and "a-1" in row for row in rows)
+    rows = world.groups("--describe", "--group", "g", "--members")
+    assert any(row.split()[:2] == ["a-1", "10.0.0.1"] for row in rows)
+    rows = world.groups("--describe", "--group", "g", "--state")
+    assert any("Stable" in row for row in rows)
+
+
+def test_a_group_with_coordinated_members_is_neither_reset_nor_deleted(world: World) -> None:
+    coordinate(world, described("Stable", member("a-1", OWNS_T1)))
+    world.store("g", p0=5)
+    rows = world.groups("--reset-offsets", "--group", "g", "--topic", "t", "--to-earliest")
+    assert any("is inactive" in row for row in rows)
+    assert "still active" in world.groups("--delete", "--group", "g")[0]
+    assert world.offset(0) == "5"
+
+
+def test_brokers_that_do_not_describe_groups_are_asked_once(world: World) -> None:
+    world.store("g", p0=5)
+    world.store("h", p0=5)
+    assert len(world.groups("--describe", "--all-groups")) > 4
+    assert len(world.cluster.sent(DescribeGroupsRequest)) == 1
+
+
+def test_stored_groups_are_listed(world: World) -> None:
+    group = encode_group(GroupRecord("consumer", 1, None, None, 0, []))
+    later = b"\0\1" + encode_key(GroupPartition("later", "t", 0))[2:]
+    pairs: list[tuple[bytes, bytes | None]] = [
+        (encode_group_key("kept"), group),
+        (encode_group_key("gone"), group),
+        (encode_group_key("gone"), None),
+        (later, encode_value(Committed(1, "", 1))),
+    ]
+    world.cluster.create(OFFSETS_TOPIC, 1)
+    log = world.cluster.logs[TopicPartition(OFFSETS_TOPIC, 0)]
+    log += [(offset, encode_set([pair], 0, offset)) for offset, pair in enumerate(pairs)]
+    assert {"kept", "later"} <= set(world.groups("--list"))
+    assert "gone" not in world.groups("--list")
