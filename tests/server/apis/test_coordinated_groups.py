@@ -11,7 +11,6 @@ import pytest
 from kafka08.common import OFFSETS_TOPIC, offsets_partition_for
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol import group_schemas as g
-from kafka08.protocol import later_schemas
 from kafka08.protocol import schemas as s
 from kafka08.protocol.registry import APIS, api_of
 from kafka08.protocol.requests import decode_response, encode_request
@@ -297,15 +296,3 @@ def test_offsets_of_subscribed_topics_are_kept(rig: Rig) -> None:
     assert delete("u", 0) == [86]  # it may be what the member reads
     rig.groups.groups["g"].protocol_type = "connect"
     assert delete("t", 0) == 68
-
-
-# Producer ids
-
-
-def test_producer_ids_are_unique_in_the_cluster(rig: Rig) -> None:
-    found = ask(rig, later_schemas.InitProducerIdRequest(None, 0), 0)
-    assert found == (0, 0, 0, 0)
-    node = rig.zookeeper.nodes["/latest_producer_id_block"]
-    assert node.data == b'{"version":1,"broker":1,"block_start":"0","block_end":"999"}'
-    assert ask(rig, later_schemas.InitProducerIdRequest(None, 0), 1).producer_id == 1
-    assert ask(rig, later_schemas.InitProducerIdRequest("mine", 0), 1) == (0, 42, -1, -1)
