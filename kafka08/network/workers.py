@@ -145,15 +145,17 @@ class Workers:
             self._workers.discard(me)
 
     def _serve(self, connection: Any) -> None:
-        error: BaseException | None = None
         self._serving = connection
         connection.state = SERVED
         try:
             left = connection.serve(self._until)
-        except BaseException as raised:
-            left, error = END, raised
-        if left == END:
+        except BaseException as error:
+            # No other variable may keep the error: its traceback has this frame, and with the
+            # frame the connection's memory, until the garbage collector finds the circle.
             self._ended(connection, error)
+            return
+        if left == END:
+            self._ended(connection, None)
             return
         if connection.is_unwatched:
             connection.is_unwatched = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 import weakref
@@ -222,8 +223,21 @@ def test_who_was_ready_has_a_turn_before_the_sockets_are_looked_at_again(
     assert {round(pipe.served[0], 3) for pipe in pipes} == {0.01}
 
 
-def test_an_idle_worker_keeps_no_connection(rig: Rig) -> None:
-    pipe = rig.pipe(lambda: END)
+def fail() -> int:
+    raise OSError("the request had to make room")
+
+
+@pytest.mark.parametrize("last_turn", [lambda: END, fail], ids=["end", "error"])
+def test_an_ended_connection_is_freed_at_once(rig: Rig, last_turn: Callable[[], int]) -> None:
+    gc.disable()  # the collector would hide a circle that keeps the connection's memory
+    try:
+        check_that_it_is_freed(rig, last_turn)
+    finally:
+        gc.enable()
+
+
+def check_that_it_is_freed(rig: Rig, last_turn: Callable[[], int]) -> None:
+    pipe = rig.pipe(last_turn)
     pipe.send()
     until(lambda: bool(rig.ended))
     pipe.close()
