@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 from kafka08.errors import KafkaError
 from kafka08.log.index import ENTRY, ENTRY_SIZE, MAX_RELATIVE_OFFSET
 from kafka08.message.compression import SMALLER
-from kafka08.message.scan import walk
+from kafka08.message.entry import Walked, is_later
+from kafka08.message.scan import iter_entries, walk
 from kafka08.message.wrappers import absolute_slice
 
 PIECE_BYTES = 1 << 20
@@ -49,7 +50,8 @@ class Stretch(NamedTuple):
 
 class Outcome(NamedTuple):
     """``stored_until``: where the first stored entry is that was not rebuilt; less than wanted if
-    that one is damaged or there is no more room. ``differs``: rebuilt entries are needed at all."""
+    that one is damaged or of a later format, or if there is no more room. ``differs``: rebuilt
+    entries are needed at all."""
 
     stored_until: int
     differs: bool
@@ -58,6 +60,7 @@ class Outcome(NamedTuple):
 def rebuild(stretch: Stretch) -> Outcome:
     """Rebuild the entries of a stretch. Nothing is left if none of the first ones changes.
 
+    Ends before the first entry of format 1 or 2: those are converted when they are fetched.
     Raises OSError, and KafkaError if a wrapper cannot be rebuilt.
     """
     position, size = stretch.start, stretch.size
@@ -77,6 +80,10 @@ def rebuild(stretch: Stretch) -> Outcome:
             want *= 2
             continue
         want = PIECE_BYTES
+        if walked.magic:
+            walked = _walked_to_later(data, walked.stop)
+            if not walked.count:
+                break
         stored = data[: walked.stop]
         made = absolute_slice(stored, max_bytes=MAX_FILE_BYTES, level=SMALLER)
         differs = differs or made is not stored
@@ -96,6 +103,13 @@ def rebuild(stretch: Stretch) -> Outcome:
         _write(stretch.index_fd, index.ended(size), stretch.entries * ENTRY_SIZE)
         os.fdatasync(stretch.index_fd)
     return Outcome(position, differs)
+
+
+def _walked_to_later(data: bytes, stop: int) -> Walked:
+    """The walk over the whole entries before ``stop`` that precede the first of format 1 or 2."""
+    entries = iter_entries(data[:stop])
+    later = next((each.position for each in entries if is_later(data, each.position)), stop)
+    return walk(data, 0, later, wrappers=True)
 
 
 class _Index:

@@ -23,13 +23,13 @@ from kafka08.log.segment import (
     LogSegment,
     rebuilt_paths,
 )
-from kafka08.message.entry import codec_of
+from kafka08.message.entry import ATTRIBUTES_AT, codec_of, is_later
 from kafka08.message.scan import iter_entries
 from kafka08.message.wrappers import same_messages
 
 # So many places of a segment are looked at to see whether it has compressed entries.
 _SAMPLES = 8
-_CODEC_BYTES = 18  # of an entry, up to and including its attributes
+_CODEC_BYTES = ATTRIBUTES_AT + 1  # of an entry of format 0
 
 
 def open_rebuilt(segment: LogSegment) -> LogSegment | None:
@@ -88,7 +88,7 @@ def stored_until(segment: LogSegment, rebuilt: LogSegment | None) -> int:
 
 
 def holds_wrappers(segment: LogSegment) -> bool:
-    """Whether a segment has compressed entries, judged by some of its places. Raises OSError."""
+    """Whether a segment has wrappers of format 0, judged by some of its places. Raises OSError."""
     return any(_is_wrapper(segment, position) for position in _places(segment))
 
 
@@ -100,7 +100,7 @@ def _places(segment: LogSegment) -> Sequence[int]:
 
 def _is_wrapper(segment: LogSegment, position: int) -> bool:
     start = os.pread(segment.file.fd, _CODEC_BYTES, position)
-    return len(start) == _CODEC_BYTES and codec_of(start) != 0
+    return len(start) == _CODEC_BYTES and not is_later(start) and codec_of(start) != 0
 
 
 def disk_bytes(rebuilt: LogSegment) -> int:

@@ -181,6 +181,11 @@ def magic_of(buffer: BytesLike, position: int = 0) -> int:
     return buffer[position + MAGIC_AT]
 
 
+def is_later(buffer: BytesLike, position: int = 0) -> bool:
+    """Whether the entry at ``position`` is of format 1 or 2."""
+    return buffer[position + MAGIC_AT] in (TIMED, BATCH)
+
+
 def has_right_crc(buffer: BytesLike, position: int, stop: int) -> bool:
     """Whether the crc of the entry at ``position`` to ``stop`` is correct."""
     view = memoryview(buffer)

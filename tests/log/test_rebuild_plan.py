@@ -14,6 +14,8 @@ from kafka08.log.rebuilt import open_rebuilt
 from kafka08.log.segment import LogSegment
 from tests.fakes.runtime import FakeClock
 from tests.log.rebuilding import all_small, old_log, produce, stretch_of
+from tests.log.support import writable
+from tests.message.batches import batch, simple, timed, timed_wrapper
 
 LOTS = 1 << 30
 
@@ -205,3 +207,21 @@ def test_nothing_is_remembered_of_segments_that_are_gone(tmp_path: Path) -> None
     case.planner.give_up(case.log.segments[0])
     case.planner.plan([])
     assert not case.planner._compressed and not case.planner._given_up
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        batch(simple(b"a" * 90)),
+        batch(simple(b"a" * 90), codec=1),
+        batch(simple(b"a" * 90), codec=4),
+        timed_wrapper(timed([(b"k", b"v")]), 1),
+    ],
+    ids=["batch", "gzip batch", "zstd batch", "timed wrapper"],
+)
+def test_segments_of_later_formats_are_left_alone(tmp_path: Path, data: bytes) -> None:
+    log = old_log(tmp_path)
+    while len(log.segments) < 3:
+        log.append(writable(data))
+    planner = Planner(FakeClock(), LOTS, lambda key: log.log_end_offset)
+    assert planner.plan([log]) == ([], [], [])

@@ -19,6 +19,8 @@ from kafka08.message.compression import GZIP, decompress
 from kafka08.message.scan import iter_entries
 from kafka08.message.wrappers import has_absolute_offsets
 from tests.log.rebuilding import CODECS, old_log, produce, stretch_of
+from tests.log.support import writable
+from tests.message.batches import batch, simple, timed, timed_wrapper
 
 
 @pytest.fixture
@@ -225,3 +227,27 @@ def test_a_job_has_every_field(segment: LogSegment) -> None:
         line = rebuilding.encode_job([stretch])
     assert [Stretch(*each) for each in json.loads(line)] == [stretch]
     assert line.endswith(b"\n")
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        batch(simple(b"a")),
+        batch(simple(b"a"), codec=4),
+        timed([(b"k", b"v")]),
+        timed_wrapper(timed([(b"k", b"v")]), 1),
+    ],
+    ids=["batch", "zstd batch", "timed", "timed wrapper"],
+)
+def test_it_ends_before_the_first_entry_of_a_later_format(tmp_path: Path, later: bytes) -> None:
+    log = old_log(tmp_path, segment_bytes=1 << 20)
+    produce(log, 5)
+    segment = log.segments[0]
+    end = segment.size
+    log.append(writable(later))
+    produce(log, 5)
+    assert rebuild(segment, 0, segment.size) == (end, True)
+    assert segment.rebuilt is not None and stored_until(segment, segment.rebuilt) == end
+    before = content(segment)
+    assert rebuild(segment, end, segment.size).stored_until == end
+    assert content(segment) == before
