@@ -50,6 +50,11 @@ class InvalidRequestError(AdminOperationError):
     """A request that contradicts itself or that this broker is set up not to serve."""
 
 
+class TopicDeletionDisabledError(InvalidRequestError):
+    """A topic cannot be deleted while delete.topic.enable is false."""
+
+
+_FIRST_WITH_DELETION_DISABLED = 3  # of DeleteTopics; earlier versions get INVALID_REQUEST
 # The first class an error is an instance of counts.
 _CODES: tuple[tuple[type[KafkaError], int], ...] = (
     (TopicExistsError, LaterCode.TOPIC_ALREADY_EXISTS),
@@ -58,6 +63,7 @@ _CODES: tuple[tuple[type[KafkaError], int], ...] = (
     (admin.InvalidReplicationFactorError, LaterCode.INVALID_REPLICATION_FACTOR),
     (admin.InvalidAssignmentError, LaterCode.INVALID_REPLICA_ASSIGNMENT),
     (ConfigError, LaterCode.INVALID_CONFIG),
+    (TopicDeletionDisabledError, LaterCode.TOPIC_DELETION_DISABLED),
     (DataTooLargeError, LaterCode.INVALID_REQUEST),
     (AdminOperationError, LaterCode.INVALID_REQUEST),
 )
@@ -182,13 +188,16 @@ class DeleteTopicsApi:
     def handle(
         self, header: RequestHeader, request: a.DeleteTopicsRequest
     ) -> a.DeleteTopicsResponse:
-        outcomes = {topic: _outcome(topic, self._delete, topic) for topic in request.topics}
+        version = header.api_version
+        outcomes = {t: _outcome(t, self._delete, t, version) for t in request.topics}
         self._waiter.settle(outcomes, self._is_gone, request.timeout_ms)
         return a.DeleteTopicsResponse(_codes(outcomes))
 
-    def _delete(self, topic: str) -> None:
+    def _delete(self, topic: str, version: int) -> None:
         if not self._config.delete_topic_enable:
-            raise InvalidRequestError("Topic deletion is disabled (delete.topic.enable)")
+            named = version >= _FIRST_WITH_DELETION_DISABLED
+            error = TopicDeletionDisabledError if named else InvalidRequestError
+            raise error("Topic deletion is disabled (delete.topic.enable)")
         if not admin.topic_exists(self._zk, topic):
             raise admin.UnknownTopicError(f"Topic {topic} does not exist")
         try:
