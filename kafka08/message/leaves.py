@@ -80,9 +80,9 @@ def leaves(
     return _leaves(buffer, position, stop, codec, max_inflated, check_crc, MAX_NESTING)
 
 
-def offsets_rise(data: bytes) -> bool:
-    """Whether the offsets of whole plain entries rise strictly."""
-    return walk(data, 0, len(data), last=_BEFORE_ALL).ended != DISORDER
+def offsets_rise(data: bytes, magic: int = 0) -> bool:
+    """Whether the offsets of whole plain entries of format ``magic`` (0 or 1) rise strictly."""
+    return walk(data, 0, len(data), last=_BEFORE_ALL, magic=magic).ended != DISORDER
 
 
 def inflated_records(
@@ -135,7 +135,8 @@ def timed_leaves(
         raise InvalidRecordError("A compressed message of format 1 holds something else inside")
     refuse(data, walked)
     whole = data[: walked.stop]
-    return TimedLeaves(whole, walked.count, walked.first, walked.last, offsets_rise(whole))
+    ordered = offsets_rise(whole, TIMED)
+    return TimedLeaves(whole, walked.count, walked.first, walked.last, ordered)
 
 
 def _of_timed(buffer: BytesLike, position: int, stop: int, room: int, check_crc: bool) -> Leaves:
