@@ -12,11 +12,9 @@ from kafka08.errors import ConfigError
 from kafka08.settings import (
     LONG_MAX,
     NumberFormatError,
-    Settings,
     UnknownConfigError,
     parse_list,
     parse_map,
-    setting,
 )
 
 MINIMAL = {"broker.id": "0", "zookeeper.connect": "localhost:2181"}
@@ -269,14 +267,3 @@ def test_log_overrides(caplog: pytest.LogCaptureFixture) -> None:
         ("WARNING", "Property zz is not valid"),
     ]
     assert {record.name for record in caplog.records} == {"kafka.utils.VerifiableProperties"}
-
-
-def test_the_mechanism_serves_other_classes() -> None:
-    @dataclasses.dataclass(frozen=True, kw_only=True)
-    class Client(Settings):
-        group_id: str = setting("group.id", doc="The group.")
-        wait_ms: int = setting("wait.ms", 100, low=0, doc="How long.")
-
-    assert Client.from_properties({"group.id": "g", "other": "x"}) == Client(group_id="g")
-    with pytest.raises(ConfigError, match=r"wait\.ms has value -1"):
-        Client(group_id="g", wait_ms=-1)

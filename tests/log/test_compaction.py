@@ -12,9 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka08.errors import KafkaError
-from kafka08.log import compaction, key_map
+from kafka08.log import compaction
 from kafka08.log.compaction import Job, Source, clean, group_segments
-from kafka08.log.key_map import max_entries
 from kafka08.log.log import Log
 from kafka08.log.throttler import SharedTime, Throttler
 from kafka08.message.compression import compress
@@ -336,11 +335,6 @@ def test_a_map_that_is_full_ends_at_a_segment_base_if_it_can(tmp_path):
         )
         ends.append(found[0])
     assert ends == [1, 2, 2, 2, 4, 4, 6, 6] or ends == [1, 2, 2, 4, 4, 6, 6, 6]
-
-
-def test_the_bound_of_the_map():
-    assert max_entries(1000 * key_map.ENTRY_BYTES, 0.9) == 900
-    assert max_entries(0, 0.9) == max_entries(10**6, -1.0) == 1
 
 
 def test_throttle_holds_all_who_share_the_file_to_one_rate():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from itertools import pairwise
 
 import pytest
@@ -11,10 +10,8 @@ from hypothesis import strategies as st
 
 from kafka08.errors import InvalidMessageError
 from kafka08.log import offset_map
-from kafka08.log.key_map import KeyMap
 from kafka08.log.offset_map import PlainOffsetMap
 from kafka08.message.entry import encode_entry
-from kafka08.message.sets import encode_set
 
 SECRET = b"0123456789abcdef"
 needs_native = pytest.mark.skipif(
@@ -99,30 +96,6 @@ def test_survivors(make, pairs, tombstones_below):
     assert all(stop < start for (_, stop), (start, _) in pairwise(stretches))
 
 
-@pytest.mark.parametrize("count", [1_000, 22_000, 200_000])
-def test_a_key_costs_what_it_says(count):
-    """A dict has just grown at 22,000, which is its most expensive moment."""
-    data = b"".join([encode_entry(b"%016d" % i, b"", 10**9 + i) for i in range(count)])
-    tracemalloc.start()
-    try:
-        found = KeyMap(count)
-        assert found.add(data, 0) == len(data)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < count * offset_map.ENTRY_BYTES + 200_000
-    assert len(found) == count and found.is_full
-
-
 def test_nobody_can_foresee_what_stands_for_a_key():
     digests = {PlainOffsetMap(9, secret)._digest(b"k" * 17) for secret in (SECRET, SECRET[::-1])}
     assert len(digests) == 2
-
-
-def test_keys_of_a_set():
-    long, other = b"k" * 17, b"o" * 17
-    found = KeyMap(10)
-    found.add(encode_set([(long, b""), (b"s" * 16, b""), (long, b"")]), 0)
-    assert len(found) == 2
-    assert found.is_superseded(long, 1) and not found.is_superseded(long, 2)
-    assert not found.is_superseded(other, -1)

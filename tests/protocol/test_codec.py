@@ -11,7 +11,7 @@ from kafka08.errors import ProtocolError
 from kafka08.protocol import group_schemas as g
 from kafka08.protocol import schemas as s
 from kafka08.protocol.codec import COPY_BELOW, decode, encode, encode_parts
-from kafka08.protocol.types import Struct, fields_of, minimum_size
+from kafka08.protocol.types import Struct, minimum_size
 from tests.protocol.values import REQUESTS, RESPONSES, check_every_cut, values
 
 OTHERS = [s.RequestHeader, s.AnonymousHeader, s.FlexibleHeader, s.OffsetKey, s.OffsetValue]
@@ -187,11 +187,3 @@ def test_nested_structures_are_laid_out_in_place() -> None:
     Outer.__annotations__.update(first=s.int32, inner=s.StopReplicaPartition, last=s.int16)
     data = b"\0\0\0\1" + b"\0\1t\0\0\0\2" + b"\0\3"
     assert check_every_cut(Outer, data) == (1, ("t", 2), 3)
-
-
-def test_a_field_without_a_wire_type_is_an_error_of_ours() -> None:
-    class Wrong(s.NamedTuple):
-        field: float
-
-    with pytest.raises(TypeError, match="no wire type"):
-        fields_of(Wrong)

@@ -1,18 +1,15 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka08.errors import ProtocolError
-from kafka08.protocol import admin_schemas as a
-from kafka08.protocol import group_schemas as g
 from kafka08.protocol import schemas as s
 from kafka08.protocol.later_schemas import UnsupportedApiVersionsRequest
-from kafka08.protocol.registry import APIS, ORIGINAL_APIS, api_of, served_by
+from kafka08.protocol.registry import APIS, api_of, served_by
 from kafka08.protocol.requests import (
     RequestDecoder,
     decode_request,
@@ -20,7 +17,6 @@ from kafka08.protocol.requests import (
     encode_request,
     encode_response,
 )
-from kafka08.protocol.types import Struct
 from tests.protocol.values import REQUESTS, RESPONSES, check_framing, values
 
 int32s = st.integers(-(2**31), 2**31 - 1)
@@ -140,27 +136,6 @@ def test_controlled_shutdown_has_no_client_id() -> None:
     frame = b"".join(encode_request(s.ControlledShutdownRequest(3), 9, "ignored"))
     assert frame == bytes.fromhex("0000000c 0007 0000 00000009 00000003")
     assert decode_request(memoryview(frame)[4:]) == ((7, 0, 9, None), (3,))
-
-
-def test_the_tables() -> None:
-    assert list(ORIGINAL_APIS) == [*range(13), 15, 19, 20, 32, 33, 37]
-    assert all(api.last == (key in (8, 9, 19)) for key, api in ORIGINAL_APIS.items())
-    checked = [key for key, api in ORIGINAL_APIS.items() if api.checks_version]
-    assert checked == [8, 15, 19, 20, 32, 33, 37]
-    assert all(api.checks_version for api in APIS.values())
-    for api in [*APIS.values(), *ORIGINAL_APIS.values()]:
-        version = 1 if api.key in (8, 9, 19) else 0
-        assert api_of(api.request) == (api.key, version, Struct(api.response, version))
-    with pytest.raises(KeyError):
-        api_of(g.HeartbeatResponse(0))
-
-
-@pytest.mark.parametrize(
-    ("request_class", "key"),
-    [(s.OffsetCommitRequestV0, 8), (s.OffsetFetchRequestV0, 9), (a.CreateTopicsRequestV0, 19)],
-)
-def test_clients_choose_version_0_by_a_class(request_class: Any, key: int) -> None:
-    assert api_of(request_class) == (key, 0, Struct(APIS[key].response))
 
 
 def test_response_size_counts_slices() -> None:

@@ -1,4 +1,4 @@
-"""ZooKeeper with the offsets of groups, for the tests of tools that read and write them."""
+"""Groups in ZooKeeper, for the tests of tools that read and write them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.tools.groups.world import World
 from tests.tools.zk_support import fake_zookeeper
 
 
@@ -16,3 +17,8 @@ def zk(monkeypatch: pytest.MonkeyPatch) -> Any:
         zk.create(f"/consumers/{path}", offset.encode(), makepath=True)
     zk.create("/consumers/idle/ids", b"", makepath=True)
     return zk
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> World:
+    return World(monkeypatch, capsys)

@@ -1,0 +1,80 @@
+"""Ranges that executors read, and what is lost of them."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("pyspark")
+
+
+from kafka08.errors import UnknownTopicOrPartitionError
+from kafka08.message.sets import encode_set
+from kafka08.spark.errors import (
+    DataLossError,
+    EndedEarlyError,
+    MessageTooLargeForFetchError,
+)
+from kafka08.spark.planner import Range
+from kafka08.spark.reader import RangeReader
+from kafka08.spark.source_options import SourceOptions
+from kafka08.spark.source_read import read_range
+from tests.spark.cluster import FakeCluster, T
+from tests.spark.sources import LENIENT, ONE, OPTIONS, filled, read
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    return filled()
+
+
+def values(cluster: FakeCluster, wanted: Range, options: SourceOptions = OPTIONS) -> list[int]:
+    found = read(cluster, wanted, options=options)
+    return [int(value) for batch in found for value in batch.column("value").to_pylist()]
+
+
+def test_a_range_is_read_exactly(cluster: FakeCluster) -> None:
+    assert values(cluster, Range("t", 1, 7, 19)) == list(range(7, 19))
+
+
+def test_what_retention_removed(cluster: FakeCluster, caplog: pytest.LogCaptureFixture) -> None:
+    cluster.earliest[ONE] = 5
+    wanted = Range("t", 1, 2, 9)
+    with pytest.raises(DataLossError, match=r"t-1 \[2, 9\).*earliest 5.*failOnDataLoss"):
+        values(cluster, wanted)
+    assert not caplog.records
+    assert values(cluster, wanted, LENIENT) == [5, 6, 7, 8]
+    (warning,) = caplog.messages
+    assert "t-1 [2, 9) is out of range" in warning
+    assert values(cluster, Range("t", 1, 2, 4), LENIENT) == []
+
+
+def test_a_message_larger_than_any_fetch_is_an_error(cluster: FakeCluster) -> None:
+    cluster.logs[T] = encode_set([(None, b"0" * 500)])
+    options = OPTIONS._replace(fetch_bytes=100, max_fetch_bytes=200)
+    reader = RangeReader([], fetch_bytes=100, max_fetch_bytes=200, cluster=cluster)
+    text = r"offset 0 of t-0 \[0, 1\) is larger than 200 bytes: raise fetch\.message\.max\.bytes"
+    with pytest.raises(MessageTooLargeForFetchError, match=text):
+        list(read_range(options, Range("t", 0, 0, 1), timestamp_ms=0, reader=reader))
+
+
+def test_a_range_beyond_the_log(cluster: FakeCluster) -> None:
+    with pytest.raises(EndedEarlyError, match="failOnDataLoss"):
+        values(cluster, Range("t", 0, 5, 20))
+    assert values(cluster, Range("t", 0, 5, 20), LENIENT) == [5, 6, 7, 8, 9]
+    assert values(cluster, Range("t", 0, 15, 20), LENIENT) == []
+
+
+def test_a_partition_that_is_gone(cluster: FakeCluster, caplog: pytest.LogCaptureFixture) -> None:
+    """Planned, and deleted before it was read: as what retention removed."""
+    del cluster.logs[ONE]
+    wanted = Range("t", 1, 0, 9)
+    cluster.failures = [UnknownTopicOrPartitionError()] * 2
+    with pytest.raises(DataLossError, match=r"t-1 \[0, 9\) .* gone.*failOnDataLoss"):
+        values(cluster, wanted)
+    cluster.failures = [UnknownTopicOrPartitionError()] * 2
+    assert values(cluster, wanted, LENIENT) == []
+    assert "t-1 [0, 9) cannot be read: the partition is gone" in caplog.messages[-1]
+    cluster.failures = [UnknownTopicOrPartitionError()] * 2
+    with pytest.raises(UnknownTopicOrPartitionError):
+        values(cluster, Range("t", 0, 0, 9), LENIENT)
