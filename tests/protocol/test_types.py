@@ -1,4 +1,4 @@
-"""What annotations mean on the wire, version by version."""
+"""The meaning of annotations on the wire, version by version."""
 
 from __future__ import annotations
 

@@ -9,17 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka08 import admin
-from kafka08.common import OFFSETS_TOPIC, Broker
+from kafka08.common import OFFSETS_TOPIC
 from kafka08.errors import LaterCode
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.later_schemas import ApiVersionsRequest
 from kafka08.protocol.requests import decode_response, encode_request
-from kafka08.protocol.schemas import NOT_ASKED, MetadataRequest, PartitionState
+from kafka08.protocol.schemas import NOT_ASKED, MetadataRequest
 from kafka08.protocol.types import Struct
 from tests.protocol.values import values
 from tests.server.admin_support import AdminRig
-from zk import znodes
 
 JAVA = ApiVersionsRequest("apache-kafka-java", "4.3.0")
 
@@ -54,18 +52,6 @@ def test_version_8(rig: AdminRig) -> None:
         (0, OFFSETS_TOPIC, True, [(5, 0, -1, 0, [9], [9], [9])], NOT_ASKED),
     ]
     assert answer.authorized_operations == NOT_ASKED
-
-
-def test_the_stored_id_of_the_cluster_counts(rig: AdminRig) -> None:
-    rig.zk.create(znodes.CLUSTER_ID, b'{"version":"1","id":"abc"}', makepath=True)
-    assert rig.call(MetadataRequest([]), 2).cluster_id == "abc"
-
-
-def test_administrators_are_not_sent_to_originals(rig: AdminRig) -> None:
-    original = Broker(0, "host0", 9090)
-    rig.register(original, None)
-    rig.cache.update([], [original, *rig.brokers])
-    assert rig.call(MetadataRequest([]), 1).controller_id == 1
 
 
 def test_topics_are_created_only_if_the_request_allows_it(rig: AdminRig) -> None:
@@ -118,36 +104,6 @@ def test_settings_change_one_by_one(rig: AdminRig) -> None:
 
 def test_settings_of_an_unknown_topic(rig: AdminRig) -> None:
     assert change(rig, ("flush.ms", 0, "7"))[0] == 3
-
-
-def state(rig: AdminRig, leader: int, isr: list[int]) -> None:
-    """t-0 has the replicas 2 and 1."""
-    rig.cache.update([PartitionState("t", 0, 1, leader, 0, isr, 0, [2, 1])], rig.brokers)
-
-
-def elect(rig: AdminRig, *partitions: int, kind: int = 0, version: int = 1) -> Any:
-    topics = [a.ElectTopic("t", list(partitions))] if partitions else None
-    return rig.call(a.ElectLeadersRequest(topics, 100, kind), version)
-
-
-def test_the_preferred_replica_leads_again(rig: AdminRig) -> None:
-    state(rig, 1, [1, 2])
-    rig.runtime.on_sleep = lambda seconds: state(rig, 2, [1, 2])
-    assert elect(rig, 0, 5)[1:] == (0, [("t", [(0, 0, None), (5, 3, None)])])
-    assert admin.fetch_preferred_elections(rig.zk) == [("t", 0)]
-
-
-def test_elections_that_cannot_be(rig: AdminRig) -> None:
-    rig.controller_works = False
-    state(rig, 2, [1, 2])
-    assert elect(rig, 0, version=0).topics == [("t", [(0, LaterCode.ELECTION_NOT_NEEDED, None)])]
-    assert elect(rig).topics == []
-    state(rig, 1, [1])
-    lacking = LaterCode.PREFERRED_LEADER_NOT_AVAILABLE
-    assert elect(rig).topics == [("t", [(0, lacking, None)])]
-    assert elect(rig, 0, kind=1).error == LaterCode.INVALID_REQUEST
-    state(rig, 1, [1, 2])
-    assert elect(rig).topics == [("t", [(0, 7, None)])]
 
 
 # --- anything

@@ -1,4 +1,4 @@
-"""Options of source and sink: what they mean, and errors that name option and value."""
+"""Options of the source: what they mean, and errors that name option and value."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import pytest
 
 from kafka08.common import TopicPartition
 from kafka08.errors import ConfigError
-from kafka08.spark.sink_options import sink_options
 from kafka08.spark.source_options import source_options
 
 BASE = {"kafka.bootstrap.servers": "one:9092, two:9093"}
@@ -118,45 +117,3 @@ def test_a_batch_has_limits_of_its_own(options: dict[str, str], text: str) -> No
 def test_wrong_subscriptions_are_named(option: str, value: str) -> None:
     with pytest.raises(ConfigError, match=f"{option} has value"):
         source_options({**BASE, option: value}, streaming=True)
-
-
-# --- the sink
-
-COLUMNS = {
-    "key": "binary",
-    "value": "string",
-    "topic": "string",
-    "partition": "int",
-    "other": "date",
-}
-
-
-def test_sink_waits_for_all_replicas_unless_told_otherwise() -> None:
-    found = sink_options({**BASE, "kafka.compression.type": "gzip"}, COLUMNS)
-    assert found.topic is None
-    assert found.producer["acks"] == "all"
-    assert found.producer["compression.type"] == "gzip"
-    assert sink_options({**BASE, "kafka.acks": "1"}, COLUMNS).producer["acks"] == "1"
-    assert sink_options({**BASE, "topic": "x"}, {"value": "binary"}).topic == "x"
-
-
-@pytest.mark.parametrize(
-    ("options", "columns", "text"),
-    [
-        ({}, {"topic": "string"}, "Required column value is missing"),
-        ({}, {"value": "binary"}, "Option topic must be set"),
-        ({}, {**COLUMNS, "value": "int"}, "Column value has type int"),
-        ({}, {**COLUMNS, "partition": "string"}, "Column partition has type string"),
-        ({}, {**COLUMNS, "headers": "array"}, "no headers"),
-        ({"includeHeaders": "true"}, COLUMNS, "no headers"),
-        ({"topic": "a b"}, COLUMNS, "topic has value a b"),
-        ({"kafka.acks": "x"}, COLUMNS, "kafka.acks has value x"),
-        ({"kafka.compression.type": "zip"}, COLUMNS, "kafka.compression.type has value zip"),
-        ({"kafka.transactional.id": "x"}, COLUMNS, "kafka.transactional.id has value x"),
-        ({"kafka.enable.idempotence": "true"}, COLUMNS, "at least once"),
-        ({"kafka.bootstrap.servers": ""}, COLUMNS, "kafka.bootstrap.servers must be set"),
-    ],
-)
-def test_wrong_sinks_are_named(options: dict[str, str], columns: dict[str, str], text: str) -> None:
-    with pytest.raises(ConfigError, match=text):
-        sink_options({**BASE, **options}, columns)

@@ -1,4 +1,4 @@
-"""The values of the old API, and the parameters it took."""
+"""The values of the old API."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import pickle
 
 import pytest
 
-from kafka08.spark.errors import JobError
-from kafka08.spark.params import source_params
 from kafka08.spark.planner import Range
 from kafka08.spark.values import (
     KafkaMessageAndMetadata,
@@ -50,35 +48,3 @@ def test_messages_decode_at_each_access_and_forget_decoders_when_pickled() -> No
     copy = pickle.loads(pickle.dumps(message))
     assert (copy.topic, copy.partition, copy.offset, copy.message) == ("t", 0, 7, "\u00e4")
     assert utf8_decoder(None) is None
-
-
-@pytest.mark.parametrize("key", ["metadata.broker.list", "bootstrap.servers"])
-def test_parameters(key: str) -> None:
-    params = source_params(
-        {key: "a:1,b:2", "auto.offset.reset": "Smallest", "fetch.message.max.bytes": "77"}
-    )
-    assert params.endpoints == (("a", 1), ("b", 2))
-    assert params.from_smallest
-    assert params.fetch_bytes == 77
-    for reset in ("largest", "earliest", ""):
-        assert not source_params({key: "a:1", "auto.offset.reset": reset}).from_smallest
-
-
-@pytest.mark.parametrize(
-    ("given", "text"),
-    [
-        ({}, "Must specify metadata.broker.list or bootstrap.servers"),
-        ({"metadata.broker.list": "a"}, r"Broker not in the correct format of <host>:<port> \[a\]"),
-        (
-            {"metadata.broker.list": "a:1", "fetch.message.max.bytes": "x"},
-            "fetch.message.max.bytes",
-        ),
-        (
-            {"metadata.broker.list": "a:1", "fetch.message.max.bytes": "0"},
-            "fetch.message.max.bytes",
-        ),
-    ],
-)
-def test_bad_parameters(given: dict[str, str], text: str) -> None:
-    with pytest.raises(JobError, match=text):
-        source_params(given)

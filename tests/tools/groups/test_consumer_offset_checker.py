@@ -1,4 +1,4 @@
-"""What kafka-consumer-offset-checker prints of a group."""
+"""The rows that kafka-consumer-offset-checker prints of a group."""
 
 from __future__ import annotations
 

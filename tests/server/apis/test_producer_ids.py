@@ -1,0 +1,24 @@
+"""InitProducerId: ids for idempotent producers, and none for transactions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafka08.protocol.later_schemas import InitProducerIdRequest
+from tests.server.apis.test_coordinated_groups import ask
+from tests.server.support import Rig
+
+
+def test_each_request_gets_another_id(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, later=True)
+    answers = [ask(rig, InitProducerIdRequest(None, 0), version) for version in (0, 1)]
+    assert [(answer.error, answer.producer_epoch) for answer in answers] == [(0, 0)] * 2
+    assert answers[0].producer_id != answers[1].producer_id
+    rig.close()
+
+
+def test_transactions_are_not_served(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, later=True)
+    assert ask(rig, InitProducerIdRequest("mine", 60_000), 1) == (0, 42, -1, -1)
+    assert "/latest_producer_id_block" not in rig.zookeeper.nodes
+    rig.close()

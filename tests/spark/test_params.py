@@ -1,0 +1,57 @@
+"""The parameters that the old API took."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka08.spark.errors import JobError
+from kafka08.spark.params import endpoints_in, source_params
+
+
+@pytest.mark.parametrize("key", ["metadata.broker.list", "bootstrap.servers"])
+def test_parameters(key: str) -> None:
+    params = source_params(
+        {key: "a:1,b:2", "auto.offset.reset": "Smallest", "fetch.message.max.bytes": "77"}
+    )
+    assert params.endpoints == (("a", 1), ("b", 2))
+    assert params.from_smallest
+    assert params.fetch_bytes == 77
+    for reset in ("largest", "earliest", ""):
+        assert not source_params({key: "a:1", "auto.offset.reset": reset}).from_smallest
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({}, "Must specify metadata.broker.list or bootstrap.servers"),
+        ({"metadata.broker.list": "a"}, r"Broker not in the correct format of <host>:<port> \[a\]"),
+        (
+            {"metadata.broker.list": "a:1", "fetch.message.max.bytes": "x"},
+            "fetch.message.max.bytes",
+        ),
+        (
+            {"metadata.broker.list": "a:1", "fetch.message.max.bytes": "0"},
+            "fetch.message.max.bytes",
+        ),
+    ],
+)
+def test_bad_parameters(given: dict[str, str], text: str) -> None:
+    with pytest.raises(JobError, match=text):
+        source_params(given)
+
+
+def test_brokers_with_blanks_and_addresses_in_brackets() -> None:
+    assert endpoints_in(" a:1 ,, [::1]:2,") == (("a", 1), ("::1", 2))
+    assert endpoints_in("") == ()
+    for word in ("a", ":1", "a:b", "a:-1"):
+        with pytest.raises(JobError, match="host"):
+            endpoints_in(f"ok:1,{word}")
+
+
+def test_the_option_that_named_the_brokers() -> None:
+    """The first counts if both are there, as long as it says something."""
+    both = {"metadata.broker.list": "a:1", "bootstrap.servers": "b:2"}
+    assert source_params(both)[0] == (("a", 1),)
+    assert source_params(both).option == "metadata.broker.list"
+    found = source_params({**both, "metadata.broker.list": ""})
+    assert (found.endpoints, found.option) == ((("b", 2),), "bootstrap.servers")

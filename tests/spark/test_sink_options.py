@@ -1,0 +1,48 @@
+"""Options of the sink: what they mean, and errors that name option and value."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka08.errors import ConfigError
+from kafka08.spark.sink_options import sink_options
+
+BASE = {"kafka.bootstrap.servers": "one:9092, two:9093"}
+COLUMNS = {
+    "key": "binary",
+    "value": "string",
+    "topic": "string",
+    "partition": "int",
+    "other": "date",
+}
+
+
+def test_sink_waits_for_all_replicas_unless_told_otherwise() -> None:
+    found = sink_options({**BASE, "kafka.compression.type": "gzip"}, COLUMNS)
+    assert found.topic is None
+    assert found.producer["acks"] == "all"
+    assert found.producer["compression.type"] == "gzip"
+    assert sink_options({**BASE, "kafka.acks": "1"}, COLUMNS).producer["acks"] == "1"
+    assert sink_options({**BASE, "topic": "x"}, {"value": "binary"}).topic == "x"
+
+
+@pytest.mark.parametrize(
+    ("options", "columns", "text"),
+    [
+        ({}, {"topic": "string"}, "Required column value is missing"),
+        ({}, {"value": "binary"}, "Option topic must be set"),
+        ({}, {**COLUMNS, "value": "int"}, "Column value has type int"),
+        ({}, {**COLUMNS, "partition": "string"}, "Column partition has type string"),
+        ({}, {**COLUMNS, "headers": "array"}, "no headers"),
+        ({"includeHeaders": "true"}, COLUMNS, "no headers"),
+        ({"topic": "a b"}, COLUMNS, "topic has value a b"),
+        ({"kafka.acks": "x"}, COLUMNS, "kafka.acks has value x"),
+        ({"kafka.compression.type": "zip"}, COLUMNS, "kafka.compression.type has value zip"),
+        ({"kafka.transactional.id": "x"}, COLUMNS, "kafka.transactional.id has value x"),
+        ({"kafka.enable.idempotence": "true"}, COLUMNS, "at least once"),
+        ({"kafka.bootstrap.servers": ""}, COLUMNS, "kafka.bootstrap.servers must be set"),
+    ],
+)
+def test_wrong_sinks_are_named(options: dict[str, str], columns: dict[str, str], text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        sink_options({**BASE, **options}, columns)
