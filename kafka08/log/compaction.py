@@ -23,12 +23,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kafka08.errors import InvalidMessageError, KafkaError
-from kafka08.log.key_map import KeyMap, leaves_of, refuse, wrapper_leaves
+from kafka08.log.key_map import KeyMap, refuse, with_true_offsets, wrapper_leaves
 from kafka08.log.throttler import Throttler
-from kafka08.message.compression import compress
+from kafka08.message.compression import SMALLER, compress
 from kafka08.message.entry import (
     BATCH,
-    OFFSET,
     PAUSED,
     TIMED,
     WRAPPER,
@@ -380,28 +379,18 @@ class Writer:
         if magic_of(data, position) in (TIMED, BATCH):
             return self._limited(retained(data[position:stop], self._goes), stop - position)
         found = wrapper_leaves(data, position, stop)
-        goes = self._goes
-        table = bytearray()
-        kept = 0
-        last = -1
-        stored_true = found.exact
-        for start, end, at, key, is_null in leaves_of(found, offset):
-            if key is not None and goes(key, at, is_null):
-                continue
-            here = len(table)
-            table += found.data[start:end]
-            stored_true = stored_true and OFFSET.unpack_from(table, here)[0] == at
-            OFFSET.pack_into(table, here, at)
-            kept += 1
-            last = at
+        table = with_true_offsets(found, offset)
+        stretches, kept = self._key_map.survivors(table, 0, len(table), self.tombstones_below)
         if not kept:
             return b""
-        if kept == found.count and stored_true:
+        if kept == found.count and found.exact and table is found.data:
             return None
+        table = b"".join([table[start:end] for start, end in stretches])
+        last = walk(table, 0, len(table)).last
         span, _ = key_and_value(data, position, stop)
         key = None if span is None else data[span[0] : span[1]]
         codec = codec_of(data, position)
-        instead = encode_entry(key, compress(codec, table), last, codec)
+        instead = encode_entry(key, compress(codec, table, level=SMALLER), last, codec)
         return self._limited(instead, stop - position)
 
     def _goes(self, key: bytes, offset: int, is_null: bool) -> bool:

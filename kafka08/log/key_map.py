@@ -8,7 +8,6 @@ stretch of a log file for their keys. Does not know files.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 from kafka08.errors import InvalidMessageError
 from kafka08.log.offset_map import ENTRY_BYTES, OffsetMap
@@ -19,7 +18,6 @@ from kafka08.message.entry import (
     CUT,
     DISORDER,
     END,
-    KEY_AT,
     OFFSET_AND_SIZE,
     PAUSED,
     SHORT,
@@ -31,12 +29,9 @@ from kafka08.message.entry import (
 )
 from kafka08.message.leaves import Leaves, leaves
 from kafka08.message.scan import iter_fields, walk
-from kafka08.message.wrappers import numbered_from
+from kafka08.message.wrappers import number, numbered_from
 
 _STRETCH = 64 * 1024  # bytes of messages processed at a time
-
-# (position in the leaves' bytes, end, true offset, key, is the value null)
-Leaf = tuple[int, int, int, "bytes | None", bool]
 
 
 def max_entries(buffer_bytes: int, load_factor: float) -> int:
@@ -108,9 +103,15 @@ class KeyMap:
     def _add_wrapper(self, data: bytes, position: int, first_offset: int) -> tuple[int, int]:
         """Add the messages of a wrapper; returns its offset and where it ends."""
         offset, stop = offset_and_stop(data, position)
-        for _, _, at, key, _ in leaves_of(wrapper_leaves(data, position, stop), offset):
-            if key is not None and at >= first_offset:
-                self._map.put(key, at)
+        found = wrapper_leaves(data, position, stop)
+        table = with_true_offsets(found, offset)
+        start = walk(table, 0, len(table), up_to=first_offset - 1).stop
+        if len(self) + found.count <= self.room:
+            self._map.add_plain(table, start, len(table))
+        else:
+            for at, key_at, key_end, _, _ in iter_fields(table, start, len(table)):
+                if key_end >= 0:
+                    self._map.put(table[key_at:key_end], at)
         return offset, stop
 
 
@@ -119,16 +120,15 @@ def wrapper_leaves(data: BytesLike, position: int, stop: int) -> Leaves:
     return leaves(data, position, stop, codec_of(data, position), check_crc=True)
 
 
-def leaves_of(found: Leaves, wrapper_offset: int) -> Iterator[Leaf]:
-    """The messages of a wrapper, with their true offsets."""
-    data = found.data
-    if not data:
-        return
-    rows = list(iter_fields(data, 0, len(data), numbered_from(found, wrapper_offset)))
-    ends = [row[1] - KEY_AT for row in rows[1:]] + [len(data)]
-    for (offset, start, key_end, _, value_end), end in zip(rows, ends, strict=True):
-        key = data[start:key_end] if key_end >= 0 else None
-        yield start - KEY_AT, end, offset, key, value_end < 0
+def with_true_offsets(found: Leaves, wrapper_offset: int) -> bytes:
+    """The messages of a wrapper as plain entries with their true offsets; ``found.data`` itself if
+    it has them."""
+    first = numbered_from(found, wrapper_offset)
+    if first is None:
+        return found.data
+    table = bytearray(found.data)
+    number(table, first)
+    return bytes(table)
 
 
 def refuse(data: bytes, walked: Walked, last: int) -> None:

@@ -7,12 +7,12 @@ import tracemalloc
 import pytest
 
 from kafka08.errors import InvalidMessageError
-from kafka08.log.key_map import KeyMap, leaves_of, max_entries, wrapper_leaves
+from kafka08.log.key_map import KeyMap, max_entries, with_true_offsets, wrapper_leaves
 from kafka08.log.offset_map import ENTRY_BYTES
 from kafka08.message.compression import compress
 from kafka08.message.entry import encode_entry
 from kafka08.message.sets import encode_set
-from tests.message.batches import batch, simple
+from tests.message.batches import batch, simple, timed, timed_wrapper
 from tests.message.sets import plain, set_byte, wrapper
 
 
@@ -84,12 +84,35 @@ def test_the_keys_of_a_batch(codec):
 
 def test_the_messages_of_a_wrapper_have_their_true_offsets():
     data = wrapper(plain([(b"k", b"v"), (None, b""), (b"gone", None)]), 1, offset=9)
-    leaves = wrapper_leaves(data, 0, len(data))
-    rows = list(leaves_of(leaves, 9))
-    assert [row[2:] for row in rows] == [(7, b"k", False), (8, None, False), (9, b"gone", True)]
-    assert b"".join(leaves.data[start:end] for start, end, *_ in rows) == leaves.data
+    true = plain([(b"k", b"v"), (None, b""), (b"gone", None)], first=7)
+    assert with_true_offsets(wrapper_leaves(data, 0, len(data)), 9) == true
+    right = wrapper(true, 1, offset=9)
+    leaves = wrapper_leaves(right, 0, len(right))
+    assert with_true_offsets(leaves, 9) is leaves.data
     empty = encode_entry(None, compress(1, b""), 9, 1)
-    assert list(leaves_of(wrapper_leaves(empty, 0, len(empty)), 9)) == []
+    assert with_true_offsets(wrapper_leaves(empty, 0, len(empty)), 9) == b""
+
+
+PAIRS = [(b"a", b""), (b"b", b""), (None, b""), (b"c", b""), (b"d", None)]
+
+
+@pytest.mark.parametrize("room", [9, 1], ids=["with room", "beyond the room"])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param(wrapper(plain(PAIRS), 1, 14), id="format 0, relative offsets"),
+        pytest.param(wrapper(plain(PAIRS, 10), 1, 14), id="format 0, true offsets"),
+        pytest.param(timed_wrapper(timed(PAIRS), 1, 14), id="format 1"),
+        pytest.param(batch([(*pair, 0, []) for pair in PAIRS], 10, 1), id="format 2"),
+    ],
+)
+def test_keys_of_a_compressed_entry_from_an_offset_on(entry, room):
+    found = KeyMap(room)
+    assert found.add(entry, 11) == len(entry)
+    assert len(found) == 3 and found.last_offset == 14
+    assert not found.is_superseded(b"a", 10)
+    for key, offset in ((b"b", 11), (b"c", 13), (b"d", 14)):
+        assert found.is_superseded(key, offset - 1) and not found.is_superseded(key, offset)
 
 
 @pytest.mark.parametrize(
