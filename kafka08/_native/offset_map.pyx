@@ -114,6 +114,7 @@ cdef bint read(const uint8_t *data, int64_t position, int64_t stop, Fields *f) n
     """Read the fields of the plain entry at ``position``; false if its lengths are impossible."""
     cdef const uint8_t *at = data + position
     cdef int64_t value
+    cdef int32_t value_length
     if stop - position < LOG_OVERHEAD + MIN_MESSAGE_SIZE:
         return False
     memcpy(&f.offset, at, 8)
@@ -126,8 +127,9 @@ cdef bint read(const uint8_t *data, int64_t position, int64_t stop, Fields *f) n
     value = position + KEY_AT + (f.key_length if f.key_length > 0 else 0) + 4
     if value > f.end:
         return False
-    f.is_tombstone = int32_at(data + value - 4) < 0
-    return True
+    value_length = int32_at(data + value - 4)
+    f.is_tombstone = value_length < 0
+    return value_length <= f.end - value
 
 
 cdef class OffsetMap:

@@ -28,6 +28,7 @@ from kafka08.log.throttler import Throttler
 from kafka08.message.compression import SMALLER, compress
 from kafka08.message.entry import (
     BATCH,
+    OFFSET,
     PAUSED,
     TIMED,
     WRAPPER,
@@ -294,7 +295,6 @@ class Writer:
         )
         self._indexed = 0  # position of the last index entry
         self._last = base_offset - 1  # offset of the last entry read
-        self._last_kept = base_offset - 1
         self.tombstones_below = -1
         self.size = 0
         self.messages_read = 0
@@ -344,17 +344,15 @@ class Writer:
         interval = self._job.index_interval_bytes
         while position < stop:
             due = max(self._indexed + interval + 1 - shift, position)
-            walked = walk(data, position, stop, until=due)
-            self._last_kept = walked.last if walked.count else self._last_kept
-            position = walked.stop
+            position = walk(data, position, stop, until=due).stop
             if position < stop:
                 self._indexed = position + shift
-                self._add_index_entry(self._last_kept + 1, self._indexed)
+                self._add_index_entry(OFFSET.unpack_from(data, position)[0], self._indexed)
 
     def _take_wrapper(self, data: bytes, view: memoryview, position: int) -> int:
         """Write the surviving messages of a wrapper; returns where it ends."""
         offset, stop = offset_and_stop(data, position)
-        instead = self._wrapper(data, position, stop, offset)
+        instead, first = self._wrapper(data, position, stop, offset)
         self._last = offset
         self.messages_read += 1
         self.dropped = self.dropped or instead is not None
@@ -363,35 +361,41 @@ class Writer:
         self.messages_written += 1
         if self.size - self._indexed > self._job.index_interval_bytes:
             self._indexed = self.size
-            self._add_index_entry(self._last_kept + 1, self.size)
-        self._last_kept = offset if instead is None else offset_and_stop(instead, 0)[0]
+            self._add_index_entry(first, self.size)
         self._write(view[position:stop] if instead is None else instead)
         return stop
 
     def _add_index_entry(self, offset: int, position: int) -> None:
-        """Index one above the previous entry's offset: valid for plain entries and wrappers."""
+        """Index an entry by the offset of its first message, as an append does."""
         if len(self._index) < self._index_room:
             relative = offset - self._base_offset
             self._index += relative.to_bytes(4, "big") + position.to_bytes(4, "big")
 
-    def _wrapper(self, data: bytes, position: int, stop: int, offset: int) -> bytes | None:
-        """The bytes to write instead of a wrapper: empty, a smaller one, or None to keep it."""
-        if magic_of(data, position) in (TIMED, BATCH):
-            return self._limited(retained(data[position:stop], self._goes), stop - position)
+    def _wrapper(
+        self, data: bytes, position: int, stop: int, offset: int
+    ) -> tuple[bytes | None, int]:
+        """The bytes to write instead of a wrapper (none, a smaller wrapper, or None to keep it),
+        and the offset of their first message, or one below it that no earlier entry has."""
+        magic = magic_of(data, position)
+        if magic in (TIMED, BATCH):
+            instead = self._limited(retained(data[position:stop], self._goes), stop - position)
+            first = OFFSET.unpack_from(data, position)[0] if magic == BATCH else self._last + 1
+            return instead, first
         found = wrapper_leaves(data, position, stop)
         table = with_true_offsets(found, offset)
         stretches, kept = self._key_map.survivors(table, 0, len(table), self.tombstones_below)
         if not kept:
-            return b""
+            return b"", offset
+        first = OFFSET.unpack_from(table, stretches[0][0])[0]
         if kept == found.count and found.exact and table is found.data:
-            return None
+            return None, first
         table = b"".join([table[start:end] for start, end in stretches])
         last = walk(table, 0, len(table)).last
         span, _ = key_and_value(data, position, stop)
         key = None if span is None else data[span[0] : span[1]]
         codec = codec_of(data, position)
         instead = encode_entry(key, compress(codec, table, level=SMALLER), last, codec)
-        return self._limited(instead, stop - position)
+        return self._limited(instead, stop - position), first
 
     def _goes(self, key: bytes, offset: int, is_null: bool) -> bool:
         """Whether compaction removes a message."""

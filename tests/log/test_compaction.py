@@ -103,8 +103,23 @@ def check_files(log: Log) -> None:
             offset, position = segment.index.entry(slot)
             low, high = positions[position]
             assert low < offset <= high and offset > segment.base_offset
+            assert offset == next(iter_messages(data[position:])).offset
     names = {path.name.split(".", 1)[1] for path in Path(log.directory).iterdir()}
     assert names <= {"log", "index", "log.deleted", "index.deleted"}
+
+
+@pytest.mark.parametrize("codec", [0, 1])
+def test_index_entries_have_the_first_offset_at_their_position(tmp_path, codec):
+    """Also where messages before them are removed; dump-log reports other entries as wrong."""
+    log = compacted_log(tmp_path, segment_bytes=60_000, index_interval_bytes=100)
+    for number in range(100):
+        keys = (b"again", b"%d" % number, b"again", b"last %d" % (number % 7))
+        log.append(writable(encode_set([(key, b"v" * 30) for key in keys], codec, 0)))
+    log.roll()
+    put_keys(log, "x")
+    assert clean_once(cleaner_of(log))
+    assert log.segments[0].index.entries > 10
+    check_files(log)
 
 
 @pytest.mark.parametrize("codec", [1, 2, 3])

@@ -68,9 +68,10 @@ def test_adding_stops_where_the_room_ends(make):
 
 
 @every_map
-def test_impossible_lengths_are_refused(make):
+@pytest.mark.parametrize("at", [21, 28], ids=["key", "value"])
+def test_impossible_lengths_are_refused(make, at):
     data = bytearray(encode_entry(b"key", b"value"))
-    data[21] = 200
+    data[at] = 200
     with pytest.raises(InvalidMessageError):
         make(9, SECRET).add_plain(bytes(data), 0, len(data))
     with pytest.raises(InvalidMessageError):
