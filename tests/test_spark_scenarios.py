@@ -58,7 +58,7 @@ SCENARIOS = {
     ),
     2: Scenario(
         "direct stream without auto.offset.reset: later messages only",
-        (*dstream("without_a_reset_only_later_messages"), *unit("values", "parameters")),
+        (*dstream("without_a_reset_only_later_messages"), *unit("params", "parameters")),
     ),
     3: Scenario(
         "fromOffsets: begins there; for another topic: an error with both sets of topics",
@@ -147,7 +147,7 @@ SCENARIOS = {
         "kafka08 behind the start of the log: fails; without failOnDataLoss warns and goes on",
         (
             *source("lost_messages_fail_the_query_or_are_left_out"),
-            *unit("source_plan", "what_retention_removed"),
+            *unit("source_read", "what_retention_removed"),
         ),
     ),
     17: Scenario(
@@ -155,7 +155,7 @@ SCENARIOS = {
         (
             *source("new_partitions_are_read_from_their_beginning"),
             *dstream("partitions_added_later"),
-            *unit("source_plan", "new_partitions_are_read_from_their_beginning"),
+            *unit("source", "new_partitions_are_read_from_their_beginning"),
             *unit("direct", "new_partitions_when_asked_for"),
         ),
     ),
@@ -192,7 +192,7 @@ SCENARIOS = {
         "AvailableNow by 600 while messages come: several batches, the offsets of its start",
         (
             *source("available_now_ends_at_the_offsets_of_its_start"),
-            *unit("source_plan", "available_now_ends_where_it_began_to_end"),
+            *unit("source", "available_now_ends_where_it_began_to_end"),
         ),
     ),
     23: Scenario(
@@ -281,14 +281,14 @@ BAD_INPUT = {
     ),
     "message larger than any fetch allowed": (
         *unit("reader", "a_message_that_does_not_fit_is_asked_for_with_more"),
-        *unit("source_plan", "a_message_larger_than_any_fetch_is_an_error"),
+        *unit("source_read", "a_message_larger_than_any_fetch_is_an_error"),
     ),
     "wrong option": (
         *source("bad_input_of_a_batch_is_named", "bad_input_ends_a_stream"),
         *source("bad_input_of_a_sink_is_named"),
         *dstream("errors_at_creation"),
         *unit("source_options", "wrong_options_are_named", "wrong_subscriptions_are_named"),
-        *unit("values", "bad_parameters"),
+        *unit("params", "bad_parameters"),
     ),
     "workers without pyarrow": (
         *query_faults("workers_without_pyarrow_are_refused"),
