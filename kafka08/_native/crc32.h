@@ -4,39 +4,12 @@
    another (Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ"); the
    rest, and other processors, take eight bytes a step from tables. */
 
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "crc_tables.h"
 
 static uint32_t crc32_tables[8][256];
 
-static void crc32_prepare(void) {
-    for (uint32_t i = 0; i < 256; i++) {
-        uint32_t crc = i;
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (0xEDB88320u & -(crc & 1));
-        crc32_tables[0][i] = crc;
-    }
-    for (int table = 1; table < 8; table++)
-        for (uint32_t i = 0; i < 256; i++) {
-            uint32_t before = crc32_tables[table - 1][i];
-            crc32_tables[table][i] = before >> 8 ^ crc32_tables[0][before & 0xFF];
-        }
-}
-
-/* The register, not inverted, after size more bytes. */
 static uint32_t crc32_by_tables(uint32_t crc, const uint8_t *data, size_t size) {
-    const uint32_t(*t)[256] = crc32_tables;
-    while (size >= 8) {
-        crc ^= data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16 | (uint32_t)data[3] << 24;
-        crc = t[7][crc & 0xFF] ^ t[6][crc >> 8 & 0xFF] ^ t[5][crc >> 16 & 0xFF] ^ t[4][crc >> 24] ^
-              t[3][data[4]] ^ t[2][data[5]] ^ t[1][data[6]] ^ t[0][data[7]];
-        data += 8;
-        size -= 8;
-    }
-    while (size--)
-        crc = crc >> 8 ^ t[0][(crc ^ *data++) & 0xFF];
-    return crc;
+    return crc_by_tables(crc32_tables, crc, data, size);
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -88,7 +61,7 @@ crc32_by_folding(uint32_t crc, const uint8_t *data, size_t size) {
 static int crc32_folds = 0;
 
 static void crc32_setup(void) {
-    crc32_prepare();
+    crc_prepare(crc32_tables, 0xEDB88320u);
     crc32_folds = CRC32_CAN_FOLD;
 }
 

@@ -10,6 +10,9 @@ cdef extern from "crc32.h" nogil:
     void crc32_setup()
     uint32_t crc32_of(const uint8_t *, size_t)
 
+cdef extern from "big_endian.h" nogil:
+    uint8_t *put_32(uint8_t *, int64_t)
+
 crc32_setup()
 
 cdef enum:
@@ -22,26 +25,18 @@ cdef enum:
     RECORD_OVERHEAD = 26  # an entry without key and value
 
 
-cdef inline void put(uint8_t *at, uint32_t value) noexcept nogil:
-    at[0] = value >> 24
-    at[1] = value >> 16 & 0xFF
-    at[2] = value >> 8 & 0xFF
-    at[3] = value & 0xFF
-
-
 cdef uint8_t *put_field(uint8_t *at, uint8_t *end, field) except NULL:
     """A length and the bytes after it; returns where they end."""
     cdef Py_buffer view
     if field is None:
-        put(at, 0xFFFFFFFF)
-        return at + 4
+        return put_32(at, -1)
     PyObject_GetBuffer(field, &view, PyBUF_SIMPLE)
     try:
         if view.len > end - at - 4:
             raise ValueError("a key or value changed its size")
-        put(at, <uint32_t>view.len)
-        memcpy(at + 4, view.buf, view.len)
-        return at + 4 + view.len
+        at = put_32(at, view.len)
+        memcpy(at, view.buf, view.len)
+        return at + view.len
     finally:
         PyBuffer_Release(&view)
 
@@ -68,10 +63,10 @@ def entries(values, keys, bint numbered):
             raise OverflowError("a record of 2 GiB and more")
         memset(at, 0, SIZE_AT)
         if numbered:
-            put(at + 4, <uint32_t>index)
-        put(at + SIZE_AT, <uint32_t>(stop - at - LOG_OVERHEAD))
+            put_32(at + 4, index)
+        put_32(at + SIZE_AT, stop - at - LOG_OVERHEAD)
         at[MAGIC_AT] = at[MAGIC_AT + 1] = 0
-        put(at + CRC_AT, crc32_of(at + MAGIC_AT, stop - at - MAGIC_AT))
+        put_32(at + CRC_AT, crc32_of(at + MAGIC_AT, stop - at - MAGIC_AT))
         at = stop
     if at != end:
         raise ValueError("a key or value changed its size")

@@ -13,21 +13,19 @@ from libc.string cimport memcpy
 
 from kafka08.message.entry import impossible_lengths
 
+cdef extern from "big_endian.h" nogil:
+    int64_t int64_at(const uint8_t *)
+    int32_t int32_at(const uint8_t *)
+
 cdef extern from *:
     """
     #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    #define from_big_64(x) __builtin_bswap64((uint64_t)(x))
-    #define from_big_32(x) __builtin_bswap32((uint32_t)(x))
     #define from_little_64(x) (x)
     #else
-    #define from_big_64(x) (x)
-    #define from_big_32(x) (x)
     #define from_little_64(x) __builtin_bswap64((uint64_t)(x))
     #endif
     #define scaled(hash, slots) ((size_t)(((unsigned __int128)(hash) * (slots)) >> 64))
     """
-    int64_t from_big_64(int64_t) nogil
-    uint32_t from_big_32(uint32_t) nogil
     uint64_t from_little_64(uint64_t) nogil
     size_t scaled(uint64_t, size_t) nogil
 
@@ -104,12 +102,6 @@ cdef Slot digest(const uint64_t *secret, const uint8_t *key, size_t size) noexce
     return found
 
 
-cdef inline int32_t int32_at(const uint8_t *at) noexcept nogil:
-    cdef uint32_t value
-    memcpy(&value, at, 4)
-    return <int32_t>from_big_32(value)
-
-
 cdef bint read(const uint8_t *data, int64_t position, int64_t stop, Fields *f) noexcept nogil:
     """Read the fields of the plain entry at ``position``; false if its lengths are impossible."""
     cdef const uint8_t *at = data + position
@@ -117,8 +109,7 @@ cdef bint read(const uint8_t *data, int64_t position, int64_t stop, Fields *f) n
     cdef int32_t value_length
     if stop - position < LOG_OVERHEAD + MIN_MESSAGE_SIZE:
         return False
-    memcpy(&f.offset, at, 8)
-    f.offset = from_big_64(f.offset)
+    f.offset = int64_at(at)
     f.end = position + LOG_OVERHEAD + int32_at(at + SIZE_AT)
     if f.end > stop or f.end < position + LOG_OVERHEAD + MIN_MESSAGE_SIZE:
         return False

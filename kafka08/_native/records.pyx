@@ -19,23 +19,20 @@ cdef extern from "crc32.h" nogil:
     void crc32_setup()
     uint32_t crc32_of(const uint8_t *, size_t)
 
-cdef extern from *:
-    """
-    #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    #define to_big_64(x) __builtin_bswap64((uint64_t)(x))
-    #define to_big_32(x) __builtin_bswap32((uint32_t)(x))
-    #else
-    #define to_big_64(x) (x)
-    #define to_big_32(x) (x)
-    #endif
-    """
-    uint64_t to_big_64(int64_t) nogil
-    uint32_t to_big_32(int64_t) nogil
+cdef extern from "big_endian.h" nogil:
+    int64_t int64_at(const uint8_t *)
+    int32_t int32_at(const uint8_t *)
+    uint8_t *put_64(uint8_t *, int64_t)
+    uint8_t *put_32(uint8_t *, int64_t)
 
 crc32_setup()
 
 cdef enum:
     ROW = 8
+    SIZE_AT = 8
+    CRC_AT = 12
+    MAGIC_AT = 16
+    ATTRIBUTES_AT = 17
     LOG_OVERHEAD = 12
     PLAIN_BYTES = 26  # an entry of format 0 without key and value
     TIME_BYTES = 8
@@ -226,18 +223,6 @@ cdef void measure(Pass *p, int64_t overhead) noexcept nogil:
         p.position = p.record.end
 
 
-cdef inline uint8_t *put_64(uint8_t *at, int64_t number) noexcept nogil:
-    cdef uint64_t big = to_big_64(number)
-    memcpy(at, &big, 8)
-    return at + 8
-
-
-cdef inline uint8_t *put_32(uint8_t *at, int64_t number) noexcept nogil:
-    cdef uint32_t big = to_big_32(number)
-    memcpy(at, &big, 4)
-    return at + 4
-
-
 cdef inline uint8_t *put_bytes(
     uint8_t *at, const uint8_t *data, int64_t start, int64_t end
 ) noexcept nogil:
@@ -258,15 +243,15 @@ cdef void write(
         read(p.data, p.position, p.stop, &r)
         entry = at
         put_64(entry, <int64_t>(<uint64_t>base + <uint64_t>r.delta))
-        entry[16] = magic
-        entry[17] = STAMPED if stamped and magic else 0
-        at = entry + 18
+        entry[MAGIC_AT] = magic
+        entry[ATTRIBUTES_AT] = STAMPED if stamped and magic else 0
+        at = entry + KEY_LENGTH_AT
         if magic:
             at = put_64(at, time if stamped else <int64_t>(<uint64_t>time + <uint64_t>r.time_delta))
         at = put_bytes(at, p.data, r.key, r.key_end)
         at = put_bytes(at, p.data, r.value, r.value_end)
-        put_32(entry + 8, (at - entry) - LOG_OVERHEAD)
-        put_32(entry + 12, crc32_of(entry + 16, (at - entry) - 16))
+        put_32(entry + SIZE_AT, (at - entry) - LOG_OVERHEAD)
+        put_32(entry + CRC_AT, crc32_of(entry + MAGIC_AT, (at - entry) - MAGIC_AT))
         p.position = r.end
 
 
@@ -299,27 +284,23 @@ cdef int64_t untimed_entries(
 ) noexcept nogil:
     """The bytes written, or with a null ``at`` those that would be; ``position`` is left at an
     impossible entry."""
-    cdef uint64_t offset
-    cdef uint32_t size_bits
     cdef int64_t size, written = 0
     while position[0] < stop:
         if stop - position[0] < LOG_OVERHEAD + MIN_TIMED_SIZE:
             return written
-        memcpy(&size_bits, data + position[0] + 8, 4)
-        size = <int32_t>to_big_32(size_bits)
+        size = int32_at(data + position[0] + SIZE_AT)
         if size < MIN_TIMED_SIZE or size > stop - position[0] - LOG_OVERHEAD:
             return written
         if at != NULL:
-            memcpy(&offset, data + position[0], 8)
-            put_64(at, <int64_t>(to_big_64(<int64_t>offset) + <uint64_t>distance))
-            put_32(at + 8, size - TIME_BYTES)
-            at[16] = at[17] = 0
+            put_64(at, <int64_t>(<uint64_t>int64_at(data + position[0]) + <uint64_t>distance))
+            put_32(at + SIZE_AT, size - TIME_BYTES)
+            at[MAGIC_AT] = at[ATTRIBUTES_AT] = 0
             memcpy(
                 at + KEY_LENGTH_AT,
                 data + position[0] + TIMED_KEY_LENGTH_AT,
                 LOG_OVERHEAD + size - TIMED_KEY_LENGTH_AT,
             )
-            put_32(at + 12, crc32_of(at + 16, size - TIME_BYTES - 4))
+            put_32(at + CRC_AT, crc32_of(at + MAGIC_AT, size - TIME_BYTES - 4))
             at += LOG_OVERHEAD + size - TIME_BYTES
         written += LOG_OVERHEAD + size - TIME_BYTES
         position[0] += LOG_OVERHEAD + size

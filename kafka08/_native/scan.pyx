@@ -33,18 +33,10 @@ cdef extern from "crc32c.h" nogil:
     void crc32c_setup()
     uint32_t crc32c_of(const uint8_t *, size_t)
 
-cdef extern from *:
-    """
-    #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    #define from_big_64(x) __builtin_bswap64((uint64_t)(x))
-    #define from_big_32(x) __builtin_bswap32((uint32_t)(x))
-    #else
-    #define from_big_64(x) (x)
-    #define from_big_32(x) (x)
-    #endif
-    """
-    int64_t from_big_64(int64_t) nogil
-    uint32_t from_big_32(uint32_t) nogil
+cdef extern from "big_endian.h" nogil:
+    int64_t int64_at(const uint8_t *)
+    int32_t int32_at(const uint8_t *)
+    uint8_t *put_64(uint8_t *, int64_t)
 
 crc32_setup()
 crc32c_setup()
@@ -90,18 +82,6 @@ cdef type message_type = Message
 cdef object numbers = array("q")
 
 
-cdef inline int64_t int64_at(const uint8_t *at) noexcept nogil:
-    cdef int64_t value
-    memcpy(&value, at, 8)
-    return from_big_64(value)
-
-
-cdef inline int32_t int32_at(const uint8_t *at) noexcept nogil:
-    cdef uint32_t value
-    memcpy(&value, at, 4)
-    return <int32_t>from_big_32(value)
-
-
 cdef int64_t or_none(value, int64_t default):
     return default if value is None else value
 
@@ -140,7 +120,7 @@ cdef bint batch_crc_is_wrong(const uint8_t *at, int32_t size) noexcept nogil:
 
 
 cdef void advance(Walk *w) noexcept nogil:
-    cdef int64_t offset, above, stop, stamped
+    cdef int64_t offset, above, stop
     cdef int32_t size
     cdef int codec, magic
     cdef bint wrong
@@ -210,8 +190,7 @@ cdef void advance(Walk *w) noexcept nogil:
                 return
         if w.stamps:
             offset = above = w.number + w.count
-            stamped = from_big_64(offset)
-            memcpy(<void *>at, &stamped, 8)
+            put_64(<uint8_t *>at, offset)
         if not w.count:
             w.first = offset
         w.newest = above
