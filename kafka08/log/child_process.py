@@ -1,12 +1,19 @@
-"""Runs a module as a child process: a job on its standard input, lines from its output."""
+"""Runs a module as a child process: a job on its standard input, events from its output.
+
+``ChildProcess`` is the broker's side. The module calls ``received_job`` and ``print_event``.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 _ROOT = str(Path(__file__).resolve().parents[2])
 # A killed process ends within milliseconds, unless it waits for a disk in the kernel.
@@ -68,3 +75,28 @@ class ChildProcess:
         if not self._output.closed:
             self._output.close()
             self._input.close()
+
+
+def received_job(niceness: int) -> bytes:
+    """In the child: the job, a line of standard input; from now on at this low priority.
+
+    The process ends at once when standard input ends: then the broker has died, and its successor
+    may soon write the same files.
+    """
+    job = sys.stdin.buffer.readline()
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    os.nice(niceness)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the broker handles Ctrl-C in the terminal
+    return job
+
+
+def print_event(event: dict[str, Any]) -> None:
+    """In the child: an event for the broker, as a line of JSON."""
+    print(json.dumps(event), flush=True)
+
+
+def _die_with_parent() -> None:
+    # not through the buffer, whose lock the end of the process needs
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    os._exit(1)

@@ -15,14 +15,12 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kafka08.errors import InvalidMessageError, KafkaError
+from kafka08.log.child_process import print_event, received_job
 from kafka08.log.key_map import KeyMap, refuse, with_true_offsets, wrapper_leaves
 from kafka08.log.throttler import Throttler
 from kafka08.message.compression import SMALLER, compress
@@ -493,28 +491,10 @@ def events(job: Job, emit: Callable[[dict[str, Any]], None], throttler: Throttle
 
 
 def main() -> None:
-    """Run the job read from standard input, and print events as lines of JSON.
-
-    Ends at once when standard input ends: then the broker has died, and its successor may
-    soon write the same files.
-    """
-    job = decode_job(sys.stdin.buffer.readline())
-    threading.Thread(target=_die_with_parent, daemon=True).start()
-    os.nice(NICENESS)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the broker handles Ctrl-C in the terminal
+    """Run the job read from standard input, and print events as lines of JSON."""
+    job = decode_job(received_job(NICENESS))
     rate = job.rate if job.throttle_fd >= 0 else float("inf")
-    events(job, _print_event, Throttler(rate, job.throttle_fd))
-
-
-def _die_with_parent() -> None:
-    # not through the buffer, whose lock the end of the process needs
-    while os.read(sys.stdin.fileno(), 4096):
-        pass
-    os._exit(1)
-
-
-def _print_event(event: dict[str, Any]) -> None:
-    print(json.dumps(event), flush=True)
+    events(job, print_event, Throttler(rate, job.throttle_fd))
 
 
 def parse_events(lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import sys
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from kafka08.errors import KafkaError
+from kafka08.log.child_process import print_event, received_job
 from kafka08.log.index import ENTRY, ENTRY_SIZE, MAX_RELATIVE_OFFSET
 from kafka08.message.compression import SMALLER
 from kafka08.message.entry import Walked, is_later
@@ -188,28 +186,11 @@ def parse_event(line: bytes) -> Outcome | OSError | KafkaError:
 
 
 def main() -> None:
-    """Rebuild the stretches read from standard input, and print events as lines of JSON.
-
-    Ends at once when standard input ends: then the broker has died.
-    """
-    stretches = [Stretch(*each) for each in json.loads(sys.stdin.buffer.readline())]
-    threading.Thread(target=_die_with_parent, daemon=True).start()
-    os.nice(_NICENESS)
+    """Rebuild the stretches read from standard input, and print events as lines of JSON."""
+    stretches = [Stretch(*each) for each in json.loads(received_job(_NICENESS))]
     if hasattr(os, "SCHED_IDLE"):
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the broker handles Ctrl-C in the terminal
-    events(stretches, _print_event)
-
-
-def _die_with_parent() -> None:
-    # not through the buffer, whose lock the end of the process needs
-    while os.read(sys.stdin.fileno(), 4096):
-        pass
-    os._exit(1)
-
-
-def _print_event(event: dict[str, Any]) -> None:
-    print(json.dumps(event), flush=True)
+    events(stretches, print_event)
 
 
 if __name__ == "__main__":
