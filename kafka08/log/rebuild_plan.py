@@ -64,7 +64,8 @@ class Planner:
         self._clock = clock
         self._max_bytes = max_bytes
         self._led_until = led_until
-        self._compressed: dict[LogSegment, int] = {}  # the size at which it was seen to be
+        self._compressed: set[LogSegment] = set()
+        self._plain: dict[LogSegment, int] = {}  # the size at which it had no wrappers
         self._changed: dict[LogSegment, tuple[int, int]] = {}  # (size, since when)
         self._given_up: set[LogSegment] = set()
 
@@ -98,14 +99,22 @@ class Planner:
         size = segment.size
         if size < LEAST_BYTES or segment in self._given_up:
             return False
-        if segment not in self._compressed and holds_wrappers(segment):
-            self._compressed[segment] = size
-        return segment in self._compressed
+        if segment in self._compressed:
+            return True
+        if self._plain.get(segment) == size:
+            return False
+        if not holds_wrappers(segment):
+            self._plain[segment] = size
+            return False
+        self._plain.pop(segment, None)
+        self._compressed.add(segment)
+        return True
 
     def _forget_all_but(self, alive: set[LogSegment]) -> None:
-        for known in (self._compressed, self._changed):
+        for known in (self._plain, self._changed):
             for segment in known.keys() - alive:
                 del known[segment]
+        self._compressed &= alive
         self._given_up &= alive
 
     def _plan_directory(self, directory: str, candidates: list[_Candidate], plan: Plan) -> None:

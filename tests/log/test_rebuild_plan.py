@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka08.log import rebuild_plan, rebuilding
+from kafka08.log import rebuild_plan, rebuilding, rebuilt
 from kafka08.log.rebuild_plan import IDLE_MS, Plan, Planner
 from kafka08.log.rebuilt import open_rebuilt
 from kafka08.log.segment import LogSegment
+from kafka08.message.sets import encode_set
 from tests.fakes.runtime import FakeClock
 from tests.log.rebuilding import all_small, old_log, produce, stretch_of
 from tests.log.support import writable
@@ -207,6 +209,31 @@ def test_nothing_is_remembered_of_segments_that_are_gone(tmp_path: Path) -> None
     case.planner.give_up(case.log.segments[0])
     case.planner.plan([])
     assert not case.planner._compressed and not case.planner._given_up
+
+
+def test_plain_segments_are_read_again_only_after_they_have_grown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = old_log(tmp_path)
+    add = partial(log.append, writable(encode_set([(None, b"v" * 90)])))
+    while len(log.segments) < 3 or log.segments[-1].size < rebuild_plan.LEAST_BYTES:
+        add()
+    read: list[LogSegment] = []
+
+    def holds_wrappers(segment: LogSegment) -> bool:
+        read.append(segment)
+        return rebuilt.holds_wrappers(segment)
+
+    monkeypatch.setattr(rebuild_plan, "holds_wrappers", holds_wrappers)
+    planner = Planner(FakeClock(), LOTS, lambda key: log.log_end_offset)
+    for _ in range(3):
+        assert planner.plan([log]) == ([], [], [])
+    assert read == [*log.segments]
+    read.clear()
+    add()
+    assert len(log.segments) == 3
+    planner.plan([log])
+    assert read == [log.segments[-1]]
 
 
 @pytest.mark.parametrize(
