@@ -12,6 +12,7 @@ from kafka08.common import TopicPartition
 from kafka08.config import LogConfig
 from kafka08.errors import InvalidRecordError, KafkaError
 from kafka08.message import sets, wrappers
+from kafka08.message.entry import Appended
 from kafka08.message.sets import Opened
 from kafka08.message.timed_sets import ANY_TIME, Rules
 from kafka08.message.wrappers import Rebuilt
@@ -26,7 +27,7 @@ class Numbered(NamedTuple):
     wrappers that consumers must get, by their positions in ``data``."""
 
     base: int
-    found: sets.Appended
+    found: Appended
     data: Any  # a memoryview, which mypyc does not support as a field
     movable: bool
     rebuilt: list[Rebuilt] | None

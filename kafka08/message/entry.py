@@ -8,7 +8,7 @@ entry is a record batch (``batch.py``). Other magics are read as 0, as 0.8.2.2 d
 
 The offset of an entry is that of its last message: of a wrapper the stored one, of a batch the
 stored one (that of its first record) plus its last offset delta. Mirrors kafka.message.Message.
-Does not know sets.
+Does not read sets.
 """
 
 from __future__ import annotations
@@ -117,6 +117,23 @@ class Walked(NamedTuple):
     last: int
     codec: int
     ended: int
+    magic: int = 0
+
+
+class Appended(NamedTuple):
+    """The result of a pass over a message set.
+
+    The set has ``count`` messages (a follower does not open wrappers: there it equals ``entries``)
+    in ``entries`` top-level entries, which are the first ``valid_bytes`` of the buffer. ``codec``
+    is the last one seen, ``magic`` the highest. Without a whole entry both offsets are -1.
+    """
+
+    count: int  # type: ignore[assignment]  # hides tuple.count
+    valid_bytes: int
+    first_offset: int
+    last_offset: int
+    entries: int
+    codec: int
     magic: int = 0
 
 

@@ -13,7 +13,6 @@ not read past a wrong one), and the inflated size of a wrapper is bounded.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from kafka08.errors import InvalidRecordError, UnknownError, UnsupportedCompressionTypeError
 from kafka08.message.batch import RECORDS_AT
@@ -29,6 +28,7 @@ from kafka08.message.entry import (
     PAUSED,
     TIMED,
     WRAPPER,
+    Appended,
     BytesLike,
     Message,
     codec_of,
@@ -49,23 +49,6 @@ from kafka08.message.wrappers import (
 
 # Readers create Message objects for so many bytes at a time.
 _STRETCH = 64 * 1024
-
-
-class Appended(NamedTuple):
-    """The result of a pass over a set.
-
-    The set has ``count`` messages (a follower does not open wrappers: there it equals ``entries``)
-    in ``entries`` top-level entries, which are the first ``valid_bytes`` of the buffer. ``codec``
-    is the last one seen, ``magic`` the highest. Without a whole entry both offsets are -1.
-    """
-
-    count: int  # type: ignore[assignment]  # hides tuple.count
-    valid_bytes: int
-    first_offset: int
-    last_offset: int
-    entries: int
-    codec: int
-    magic: int = 0
 
 
 class Opened:
@@ -125,7 +108,7 @@ def assign_offsets(
         timed, inflated = number_timed_set(view, base_offset, max_size, rules, max_inflated, room)
         if opened is not None:
             opened.room -= inflated
-        return Appended(*timed, magic_of(view))
+        return timed
     entry_count = count
     first, offset, last_codec = walked.first, base_offset + walked.count, NONE
     empty: list[tuple[int, int]] = []  # the wrappers to remove

@@ -22,6 +22,7 @@ from kafka08.message.entry import (
     OFFSET,
     TIMED,
     WRAPPER,
+    Appended,
     codec_of,
     magic_of,
     offset_and_stop,
@@ -46,17 +47,6 @@ class Rules(NamedTuple):
     leader_epoch: int = -1
 
 
-class Found(NamedTuple):
-    """The description of a set, as in ``sets.Appended``."""
-
-    count: int  # type: ignore[assignment]  # hides tuple.count
-    valid_bytes: int
-    first_offset: int
-    last_offset: int
-    entries: int
-    codec: int
-
-
 ANY_TIME = Rules()
 
 
@@ -74,7 +64,7 @@ class _Room:
 
 def number_timed_set(
     view: memoryview, base: int, max_size: int, rules: Rules, max_inflated: int, room: int
-) -> tuple[Found, int]:
+) -> tuple[Appended, int]:
     """Check the set, which begins with an entry of format 1 or 2, and number it from ``base``.
 
     ``max_size`` limits the size of an entry as stored in it. Returns what was found and the bytes
@@ -115,7 +105,7 @@ def number_timed_set(
         raise keyless()
     if walked.ended not in (END, CUT):
         refuse(view, walked, max_size)
-    found = Found(offset - base, position, base, offset - 1, entries, codec)
+    found = Appended(offset - base, position, base, offset - 1, entries, codec, magic)
     return found, room - left.left
 
 

@@ -20,10 +20,9 @@ from kafka08.errors import (
 )
 from kafka08.message import scan, sets, wrappers
 from kafka08.message.compression import CorruptCompressionError
-from kafka08.message.entry import encode_entry, has_right_crc
+from kafka08.message.entry import Appended, encode_entry, has_right_crc
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import (
-    Appended,
     assign_offsets,
     check_follower_set,
     encode_set,
