@@ -66,8 +66,9 @@ class ConsumerView:
         """
         if not isinstance(stored, FileSlice) or stored.end <= _until(stored.file, target):
             return stored
-        sent = self._rebuilt_slice(with_first_whole(stored, target), max_bytes, target)
-        batch = first_batch(stored) if target < BATCH else None
+        header = _header(stored)
+        sent = self._rebuilt_slice(_whole(stored, header, target), max_bytes, target)
+        batch = _batch(header) if target < BATCH else None
         if batch is None or batch.base_offset >= offset or batch.codec:
             return sent
         data = sent.read() if isinstance(sent, FileSlice) else cast(bytes, sent)
@@ -78,8 +79,8 @@ class ConsumerView:
         nothing from there on that can be sent: a control batch, or a batch that was compacted."""
         if not isinstance(stored, FileSlice) or stored.end <= _until(stored.file, target):
             return offset
-        batch = first_batch(stored)
-        if batch is None or target == BATCH:
+        batch = _batch(_header(stored)) if target < BATCH else None
+        if batch is None:
             return offset
         if batch.is_control or not batch.count:
             return batch.last_offset + 1
@@ -161,18 +162,25 @@ class ConsumerView:
         return stored
 
 
-def first_batch(stored: FileSlice) -> Batch | None:
-    """The header of the batch that a slice begins with; None if it begins with another entry."""
-    file, position = stored.file, stored.position
-    header = os.pread(file.fd, RECORDS_AT, position)
+def with_first_whole(stored: FileSlice) -> FileSlice:
+    """The slice, with all of its first entry if that has format 0, 1 or 2."""
+    return _whole(stored, _header(stored), -1)
+
+
+def _header(stored: FileSlice) -> bytes:
+    """The bytes that a slice begins with: as many as a batch has before its records."""
+    return os.pread(stored.file.fd, RECORDS_AT, stored.position)
+
+
+def _batch(header: bytes) -> Batch | None:
+    """The header of a batch; None if another entry begins there."""
     if len(header) < RECORDS_AT or magic_of(header) != BATCH:
         return None
     return header_of(header)
 
 
-def with_first_whole(stored: FileSlice, target: int = -1) -> FileSlice:
+def _whole(stored: FileSlice, header: bytes, target: int) -> FileSlice:
     """The slice, with all of its first entry if that has a later format than ``target``."""
-    header = os.pread(stored.file.fd, MAGIC_AT + 1, stored.position)
     if len(header) <= MAGIC_AT or not target < magic_of(header) <= BATCH:
         return stored
     size = SIZE.unpack_from(header, SIZE_AT)[0] + LOG_OVERHEAD
