@@ -261,18 +261,18 @@ class Group:
         members = [
             MemberRecord(
                 each.id,
-                each.instance_id,
                 each.client_id,
                 each.client_host,
-                each.rebalance_timeout_ms,
                 each.session_timeout_ms,
                 each.metadata_for(self.protocol),
                 each.assignment if assignments is None else assignments.get(each.id, b""),
+                instance_id=each.instance_id,
+                rebalance_timeout_ms=each.rebalance_timeout_ms,
             )
             for each in self.members.values()
         ]
         return GroupRecord(
-            self.protocol_type, self.generation, self.protocol, self.leader, self.since_ms, members
+            self.protocol_type, self.generation, self.protocol, self.leader, members, self.since_ms
         )
 
 

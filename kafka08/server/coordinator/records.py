@@ -7,16 +7,27 @@ to groups. A value of null deletes.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 from kafka08.errors import ProtocolError
 from kafka08.protocol.codec import decode, encode
 from kafka08.protocol.schemas import OffsetKey, OffsetValue
-from kafka08.protocol.types import Records, int16, int32, int64, nullable_string, strict_string
+from kafka08.protocol.types import (
+    Records,
+    Since,
+    Until,
+    int16,
+    int32,
+    int64,
+    nullable_string,
+    strict_string,
+)
 
 _OFFSET_VERSION = 0
 _GROUP_KEY = 2
 _GROUP_VERSION = 3
+_LAST_OFFSET_VERSION = 3  # that later releases write
+_UNKNOWN = -1
 
 blob = Annotated[bytes | memoryview, Records("bytes")]
 
@@ -39,13 +50,13 @@ class Committed(NamedTuple):
 
 class MemberRecord(NamedTuple):
     member_id: strict_string
-    instance_id: nullable_string
     client_id: strict_string
     client_host: strict_string
-    rebalance_timeout_ms: int32
     session_timeout_ms: int32
     subscription: blob
     assignment: blob
+    instance_id: Annotated[nullable_string, Since(3, before="client_id")] = None
+    rebalance_timeout_ms: Annotated[int32, Since(1, before="session_timeout_ms")] = _UNKNOWN
 
 
 class GroupRecord(NamedTuple):
@@ -55,8 +66,8 @@ class GroupRecord(NamedTuple):
     generation: int32
     protocol: nullable_string
     leader: nullable_string
-    since_ms: int64
     members: list[MemberRecord]
+    since_ms: Annotated[int64, Since(2, before="members")] = _UNKNOWN
 
 
 class _Version(NamedTuple):
@@ -73,79 +84,13 @@ class _GroupValue(NamedTuple):
     group: GroupRecord
 
 
-# Layouts that are read but never written.
-
-
-class _OffsetValueV1(NamedTuple):
+class _OffsetValue(NamedTuple):
     version: int16
     offset: int64
     metadata: strict_string
     timestamp: int64
-    expires: int64
-
-
-class _OffsetValueV3(NamedTuple):
-    version: int16
-    offset: int64
-    leader_epoch: int32
-    metadata: strict_string
-    timestamp: int64
-
-
-class _MemberV0(NamedTuple):
-    member_id: strict_string
-    client_id: strict_string
-    client_host: strict_string
-    session_timeout_ms: int32
-    subscription: blob
-    assignment: blob
-
-
-class _MemberV1(NamedTuple):
-    member_id: strict_string
-    client_id: strict_string
-    client_host: strict_string
-    rebalance_timeout_ms: int32
-    session_timeout_ms: int32
-    subscription: blob
-    assignment: blob
-
-
-class _GroupValueV0(NamedTuple):
-    version: int16
-    protocol_type: strict_string
-    generation: int32
-    protocol: nullable_string
-    leader: nullable_string
-    members: list[_MemberV0]
-
-
-class _GroupValueV1(NamedTuple):
-    version: int16
-    protocol_type: strict_string
-    generation: int32
-    protocol: nullable_string
-    leader: nullable_string
-    members: list[_MemberV1]
-
-
-class _GroupValueV2(NamedTuple):
-    version: int16
-    protocol_type: strict_string
-    generation: int32
-    protocol: nullable_string
-    leader: nullable_string
-    since_ms: int64
-    members: list[_MemberV1]
-
-
-_OFFSET_VALUES: dict[int, Any] = {
-    0: OffsetValue,
-    1: _OffsetValueV1,
-    2: OffsetValue,
-    3: _OffsetValueV3,
-}
-_GROUP_VALUES: dict[int, Any] = {0: _GroupValueV0, 1: _GroupValueV1, 2: _GroupValueV2}
+    leader_epoch: Annotated[int32, Since(3, before="metadata")] = _UNKNOWN
+    expires: Annotated[int64, Since(1), Until(1)] = _UNKNOWN
 
 
 def encode_key(key: GroupPartition) -> bytes:
@@ -165,7 +110,7 @@ def encode_group_key(group: str) -> bytes:
 
 def encode_group(record: GroupRecord) -> bytes:
     """The stored value of a group."""
-    return encode(_GroupValue(_GROUP_VERSION, record))
+    return encode(_GroupValue(_GROUP_VERSION, record), _GROUP_VERSION)
 
 
 def decode_key(data: bytes) -> GroupPartition | str:
@@ -182,43 +127,25 @@ def decode_key(data: bytes) -> GroupPartition | str:
 
 def decode_value(data: bytes) -> Committed:
     """The value of an offset. ProtocolError for unknown versions."""
-    layout = _OFFSET_VALUES.get(_version(data))
-    if layout is None:
-        raise ProtocolError(f"an offset of version {_version(data)}")
-    value: Any = decode(layout, memoryview(data))[0]
+    version = _version(data)
+    if not 0 <= version <= _LAST_OFFSET_VERSION:
+        raise ProtocolError(f"an offset of version {version}")
+    value, _ = decode(_OffsetValue, memoryview(data), version=version)
     return Committed(value.offset, value.metadata, value.timestamp)
 
 
 def decode_group(data: bytes) -> GroupRecord:
     """The value of a group. ProtocolError for unknown versions."""
     version = _version(data)
-    if version == _GROUP_VERSION:
-        return decode(_GroupValue, memoryview(data))[0].group
-    layout = _GROUP_VALUES.get(version)
-    if layout is None:
+    if not 0 <= version <= _GROUP_VERSION:
         raise ProtocolError(f"a group of version {version}")
-    value: Any = decode(layout, memoryview(data))[0]
+    record = decode(_GroupValue, memoryview(data), version=version)[0].group
+    if version:
+        return record
     members = [
-        MemberRecord(
-            member.member_id,
-            None,
-            member.client_id,
-            member.client_host,
-            getattr(member, "rebalance_timeout_ms", member.session_timeout_ms),
-            member.session_timeout_ms,
-            member.subscription,
-            member.assignment,
-        )
-        for member in value.members
+        member._replace(rebalance_timeout_ms=member.session_timeout_ms) for member in record.members
     ]
-    return GroupRecord(
-        value.protocol_type,
-        value.generation,
-        value.protocol,
-        value.leader,
-        getattr(value, "since_ms", -1),
-        members,
-    )
+    return record._replace(members=members)
 
 
 def _version(data: bytes) -> int:

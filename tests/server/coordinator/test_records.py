@@ -25,7 +25,7 @@ from kafka08.server.coordinator.records import (
 GOLDEN = json.loads(
     (Path(__file__).parents[2] / "golden" / "group-records.json").read_text(encoding="utf-8")
 )["records"]
-MEMBER = MemberRecord("m-1", "i1", "m", "/h", 60000, 10000, b"sub", b"own")
+MEMBER = MemberRecord("m-1", "m", "/h", 10000, b"sub", b"own", "i1", 60000)
 
 
 @pytest.mark.parametrize("stored", GOLDEN, ids=lambda stored: str(stored["what"]))
@@ -60,7 +60,7 @@ def test_the_versions_of_offsets() -> None:
 
 
 def test_the_versions_of_groups() -> None:
-    record = GroupRecord("consumer", 4, "range", "m-1", 99, [MEMBER])
+    record = GroupRecord("consumer", 4, "range", "m-1", [MEMBER], 99)
     newest = encode_group(record)
     assert decode_group(newest) == record
     head = newest[2 : newest.index((99).to_bytes(8, "big"))]

@@ -102,7 +102,7 @@ def test_brokers_that_do_not_describe_groups_are_asked_once(world: World) -> Non
 
 
 def test_stored_groups_are_listed(world: World) -> None:
-    group = encode_group(GroupRecord("consumer", 1, None, None, 0, []))
+    group = encode_group(GroupRecord("consumer", 1, None, None, [], 0))
     later = b"\0\1" + encode_key(GroupPartition("later", "t", 0))[2:]
     pairs: list[tuple[bytes, bytes | None]] = [
         (encode_group_key("kept"), group),
