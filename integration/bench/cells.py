@@ -23,6 +23,7 @@ MB = 1e6
 PARTITIONS = 6
 # The bytes that groups read of each partition: they fit the caches of kafka08.
 GROUP_BYTES = 16 << 20
+IDLE_BEFORE_OLD_SETS_S = 60.0
 CONNECTIONS = 4
 IN_FLIGHT = 5
 TRACE_CONNECTIONS = 24
@@ -296,12 +297,14 @@ class Bench:
 
     def old_sets(self, broker: Broker, names: Mapping[str, str]) -> None:
         """A group that reads what was produced before this broker started, so that nothing of it
-        is at hand; a broker of its own. `names` of the rows by codec."""
+        is in the broker's memory. The broker is idle for a while before it stops, as a broker is
+        at some hour of a day: kafka08 prepares old sets then. `names` of the rows by codec."""
         broker.start()
         sets = {codec: batches(AROUND_100, 16384, codec) for codec in names}
         topics = {codec: self._topic(broker) for codec in names}
         for codec, topic in topics.items():
             load.preload(broker.port, topic, PARTITIONS, sets[codec], GROUP_BYTES)
+        time.sleep(IDLE_BEFORE_OLD_SETS_S)
         for _ in range(self._effort.rounds):
             broker.stop()
             broker.start()

@@ -4,7 +4,6 @@ Values of 100 bytes, CRCs checked, topics filled beforehand. Steady means withou
 of a query, which starts processes:
 
 - source: a stream in batches of a fifth of the data into Spark's no-op sink, as Arrow columns;
-- tuple source: the same, one Python tuple a row, as a source without Arrow would have it;
 - batch: the same data in one query;
 - direct DStream: keys and values as Python bytes, counted in Python, batches after the first;
 - sink: generated rows into a topic, every replica's acknowledgement awaited.
@@ -32,7 +31,6 @@ from pyspark.sql import SparkSession
 from pyspark.streaming import StreamingContext
 
 from integration.bench.table import Row, markdown
-from integration.bench.tuple_source import TupleSource
 from integration.harness import Broker, ZooKeeper, kill_everything
 from integration.spark.support import missing, spark_conf
 from kafka08.message.sets import encode_set
@@ -74,15 +72,14 @@ class Bench:
 
     # --- structured
 
-    def load(self, reader: Any, topic: str, source: str = "kafka08", **options: Any) -> Any:
+    def load(self, reader: Any, topic: str, **options: Any) -> Any:
         given = {"kafka.bootstrap.servers": self.broker.address, "subscribe": topic, **options}
-        return reader.format(source).options(**given).load()
+        return reader.format("kafka08").options(**given).load()
 
-    def stream(self, spark: Any, topic: str, name: str, source: str = "kafka08") -> None:
+    def stream(self, spark: Any, topic: str, name: str) -> None:
         frame = self.load(
             spark.readStream,
             topic,
-            source,
             startingOffsets="earliest",
             maxOffsetsPerTrigger=self.rows // BATCHES,
         )
@@ -162,7 +159,6 @@ def session(master: str) -> Iterator[Any]:
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     register(spark)
-    spark.dataSource.register(TupleSource)
     try:
         yield spark
     finally:
@@ -175,8 +171,6 @@ def measure(bench: Bench, workers: bool) -> None:
         noop(bench.load(spark.read, topics[1]).limit(1000))
         for number, topic in topics.items():
             bench.stream(spark, topic, f"source, {number} partitions")
-        for number, topic in topics.items():
-            bench.stream(spark, topic, f"tuple source, {number} partitions", "kafka08tuples")
         bench.batch(spark, topics[2], "batch, 2 partitions")
         for number, topic in topics.items():
             bench.direct(spark, topic, number, f"direct DStream, {number} partitions")
