@@ -48,7 +48,11 @@ def servers(
 
     def start() -> Broker:
         name = f"guide-{uuid.uuid4().hex[:8]}"
-        props = {"offsets.topic.num.partitions": 3, "delete.topic.enable": "true"}
+        props = {
+            "offsets.topic.num.partitions": 3,
+            "delete.topic.enable": "true",
+            "api.versions.enable": "true",
+        }
         chroot = f"{zookeeper.connect}/{name}"
         broker = Broker("ours", tmp_path_factory.mktemp(name), chroot, props=props)
         started.append(broker)

@@ -193,7 +193,14 @@ BAD = [
     ({"subscribe": "{t}", "endingOffsets": '{{"{t}":{{"0":99}}}}'}, "endingOffsets has 99"),
     ({"assign": '{{"{t}":[7]}}'}, "assign .*no such partition"),
     ({"subscribe": "{t}", "maxoffsetspertriger": "5"}, "did you mean maxOffsetsPerTrigger"),
-    ({"subscribe": "{t}", "includeHeaders": "true"}, "includeHeaders has value true"),
+    (
+        {
+            "subscribe": "{t}",
+            "includeHeaders": "true",
+            "kafka_api_versions_request": "false",
+        },
+        "includeHeaders has value true",
+    ),
     (
         {"subscribe": "{t}", "kafka_bootstrap_servers": "127.0.0.1:1,127.0.0.1:2"},
         r"kafka\.bootstrap\.servers has value 127\.0\.0\.1:1,127\.0\.0\.1:2: ",

@@ -52,6 +52,11 @@ class ConsumerConfig(Settings):
         default_text="group.id",
         doc="the client id sent to brokers",
     )
+    api_versions_request: bool = setting(
+        "api.versions.request",
+        False,
+        doc="fetch timestamps and headers: for clusters in which every broker answers ApiVersions",
+    )
     socket_timeout_ms: int = setting(
         "socket.timeout.ms", 30000, doc="timeout of a request; not below fetch.wait.max.ms"
     )

@@ -68,6 +68,7 @@ class Fetcher:
             timeout_ms=config.socket_timeout_ms,
             runtime=runtime,
             receive_buffer_bytes=config.socket_receive_buffer_bytes,
+            **({"api_versions": True} if config.api_versions_request else {}),
         )
         self._loop = Loop(runtime, name, self.work, backoff_ms=config.refresh_leader_backoff_ms)
 
@@ -160,7 +161,7 @@ class Fetcher:
             )
             return False
         position.high_watermark = entry.high_watermark
-        if not len(entry.message_set):
+        if not entry.message_set:
             return True
         try:
             chunk = chunk_of(position, entry.message_set)

@@ -21,7 +21,9 @@ class SimpleConsumer:
     """Requests to the broker at ``host:port``, one at a time, from any number of tasks.
 
     A request that fails on the wire is sent once more on a new connection; the second failure
-    (OSError, ProtocolError) is raised. A closed consumer stays closed.
+    (OSError, ProtocolError) is raised. A closed consumer stays closed. With ``api_versions`` the
+    broker must answer ApiVersions; ``fetch`` then returns the message sets as they are stored, with
+    timestamps and headers, which ``message.sets.iter_messages`` reads.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class SimpleConsumer:
         client_id: str = "",
         runtime: Runtime | None = None,
         channel: Any = None,
+        api_versions: bool = False,
     ) -> None:
         self.host = host
         self.port = port
@@ -46,6 +49,7 @@ class SimpleConsumer:
             timeout_ms=timeout_ms,
             runtime=runtime,
             receive_buffer_bytes=receive_buffer_bytes,
+            api_versions=api_versions,
         )
 
     def call(self, request: Any) -> Any:

@@ -96,11 +96,15 @@ class Message:
     """A consumed message (kafka.message.MessageAndMetadata).
 
     ``key`` and ``value`` are decoded at each access; null stays None without a decoder call.
+    Timestamps and headers are fetched if api.versions.request is on. ``timestamp`` is in ms; -1 if
+    the message has none. ``timestamp_type``: NO_TIMESTAMP_TYPE (-1), CREATE_TIME (0), the
+    producer's, or APPEND_TIME (1), the broker's (``message.entry``). ``headers``: (name, value)
+    pairs in their order.
     """
 
     __slots__ = ("_raw", "_source")
 
-    def __init__(self, message: raw.Message, source: Source) -> None:
+    def __init__(self, message: raw.AnyMessage, source: Source) -> None:
         self._raw = message
         self._source = source
 
@@ -124,6 +128,18 @@ class Message:
     def value(self) -> Any:
         return _decoded(self._raw.value, self._source.value_decoder)
 
+    @property
+    def timestamp(self) -> int:
+        return self._raw.timestamp
+
+    @property
+    def timestamp_type(self) -> int:
+        return self._raw.timestamp_type
+
+    @property
+    def headers(self) -> raw.Headers:
+        return self._raw.headers
+
     def __repr__(self) -> str:
         return f"Message({self.topic}:{self.partition}:{self.offset})"
 
@@ -138,8 +154,8 @@ def chunk_of(position: PartitionPosition, message_set: Any) -> Chunk:
     return Chunk(position, fetched, next_offset(message_set, fetched), message_set)
 
 
-_Ready = tuple[PartitionPosition, raw.Message, Source]
-_Opened = tuple[PartitionPosition, Iterator[raw.Message], Source]
+_Ready = tuple[PartitionPosition, raw.AnyMessage, Source]
+_Opened = tuple[PartitionPosition, Iterator[raw.AnyMessage], Source]
 
 
 class KafkaStream:

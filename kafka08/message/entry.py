@@ -23,10 +23,18 @@ from kafka08.message.batch import (
     BATCH_CRC_AT,
     LAST_DELTA_AT,
     LOG_APPEND_TIME,
+    NO_TIMESTAMP,
 )
 from kafka08.message.crc import crc32, crc32c
 
 BytesLike: TypeAlias = "bytes | bytearray | memoryview"
+# Names and values in their order. A name may come more than once, a value may be null.
+Headers: TypeAlias = "tuple[tuple[str, bytes | None], ...]"
+
+# Timestamp types: whose time a timestamp is.
+NO_TIMESTAMP_TYPE = -1  # messages of format 0 have no timestamp
+CREATE_TIME = 0  # its producer's
+APPEND_TIME = 1  # the broker's, when it wrote the message to its log
 
 # Positions within an entry.
 SIZE_AT = 8
@@ -86,6 +94,41 @@ class Message(NamedTuple):
     crc: int
     magic: int
     attributes: int
+
+    @property
+    def timestamp(self) -> int:
+        return NO_TIMESTAMP
+
+    @property
+    def timestamp_type(self) -> int:
+        return NO_TIMESTAMP_TYPE
+
+    @property
+    def headers(self) -> Headers:
+        return ()
+
+
+class TimedMessage(NamedTuple):
+    """A message of format 1 or 2, as a reader sees it: a ``Message`` with what those formats add.
+
+    In format 2 ``crc`` and ``attributes`` are those of the batch. ``timestamp`` is in ms, -1 if
+    the producer gave none; ``timestamp_type`` is CREATE_TIME or APPEND_TIME. Only format 2 has
+    headers.
+    """
+
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    codec: int
+    crc: int
+    magic: int
+    attributes: int
+    timestamp: int
+    timestamp_type: int
+    headers: Headers = ()
+
+
+AnyMessage: TypeAlias = "Message | TimedMessage"
 
 
 class Entry(NamedTuple):
@@ -180,6 +223,11 @@ def time_of(buffer: BytesLike, position: int) -> int:
     """The timestamp of the entry of format 1 at ``position``."""
     timestamp: int = OFFSET.unpack_from(buffer, position + TIMESTAMP_AT)[0]
     return timestamp
+
+
+def is_stamped(buffer: BytesLike, position: int) -> bool:
+    """Whether the timestamp of the entry of format 1 at ``position`` is the broker's."""
+    return bool(buffer[position + ATTRIBUTES_AT] & LOG_APPEND_TIME)
 
 
 def set_time(

@@ -27,6 +27,7 @@ from kafka08.message.entry import (
     SIZE,
     TIMED_KEY_LENGTH_AT,
     BytesLike,
+    Headers,
     impossible_lengths,
 )
 
@@ -68,6 +69,27 @@ def rows(data: BytesLike, position: int, stop: int) -> array[int]:
     for row in _iter_rows(data, position, stop):
         found.extend(row)
     return found
+
+
+def headers(data: bytes, row: Row) -> Headers:
+    """The headers of the record that ``rows`` describes by ``row``. Raises InvalidRecordError."""
+    _, _, start, end, _, _, value, value_end = row
+    at = max(value, value_end)
+    if data[at] == 0:
+        return ()
+    view = memoryview(data)
+    count, at = _varint(view, at, end, start)
+    found = []
+    for _ in range(count):
+        name, name_end, at = _bytes(view, at, end, start)
+        content, content_end, at = _bytes(view, at, end, start)
+        found.append(
+            (
+                data[name:name_end].decode(errors="replace"),
+                data[content:content_end] if content_end >= 0 else None,
+            )
+        )
+    return tuple(found)
 
 
 def entries(

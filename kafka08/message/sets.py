@@ -28,6 +28,7 @@ from kafka08.message.entry import (
     PAUSED,
     TIMED,
     WRAPPER,
+    AnyMessage,
     Appended,
     BytesLike,
     Message,
@@ -38,6 +39,7 @@ from kafka08.message.entry import (
 )
 from kafka08.message.leaves import Leaves, leaves
 from kafka08.message.scan import iter_entries, messages, refuse, walk
+from kafka08.message.timed_messages import timed_messages
 from kafka08.message.timed_sets import ANY_TIME, Rules, number_timed_set
 from kafka08.message.wrappers import (
     Rebuilt,
@@ -241,8 +243,8 @@ def holds_null_key(buffer: BytesLike, *, max_inflated: int = MAX_INFLATED) -> bo
 
 def iter_messages(
     buffer: BytesLike, *, max_inflated: int = MAX_INFLATED, check_crc: bool = True
-) -> Iterator[Message]:
-    """All whole messages, including those inside wrappers, with their true offsets.
+) -> Iterator[AnyMessage]:
+    """All whole messages, including those inside wrappers and batches, with their true offsets.
 
     Messages of a wrapper are numbered back from its offset, unless their stored offsets are true
     (``wrappers.numbered_from``). Raises as ``assign_offsets`` does, but has no limit of size.
@@ -255,11 +257,16 @@ def iter_messages(
         position = walked.stop
         if walked.ended == WRAPPER:
             offset, stop = offset_and_stop(data, position)
-            codec = codec_of(data, position)
-            found = leaves(
-                data, position, stop, codec, max_inflated=max_inflated, check_crc=check_crc
-            )
-            yield from _leaf_messages(found, offset, codec)
+            if is_timed(data, position):
+                yield from timed_messages(
+                    data, position, stop, max_inflated=max_inflated, check_crc=check_crc
+                )
+            else:
+                codec = codec_of(data, position)
+                found = leaves(
+                    data, position, stop, codec, max_inflated=max_inflated, check_crc=check_crc
+                )
+                yield from _leaf_messages(found, offset, codec)
             position = stop
         elif walked.ended != PAUSED:
             refuse(data, walked)

@@ -13,7 +13,7 @@ from collections import deque
 from typing import Any, NamedTuple
 
 from kafka08.errors import ProtocolError
-from kafka08.protocol import requests, schemas
+from kafka08.protocol import negotiation, requests, schemas
 from kafka08.protocol.registry import api_of
 from kafka08.protocol.types import Struct
 from kafka08.runtime import Runtime, ThreadRuntime
@@ -32,7 +32,9 @@ class Channel:
     """A connection to ``host:port``, opened on first use.
 
     ``timeout_ms`` bounds connecting and every wait for bytes. Failures raise OSError (the
-    network) or ProtocolError (bytes that make no sense) and close the connection.
+    network) or ProtocolError (bytes that make no sense) and close the connection. With
+    ``api_versions`` each connection first asks which versions the broker serves, and sends Produce
+    and Fetch in the highest ones (``protocol.negotiation``).
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Channel:
         runtime: Runtime | None = None,
         receive_buffer_bytes: int = 0,
         send_buffer_bytes: int = 0,
+        api_versions: bool = False,
     ) -> None:
         self.host = host
         self.port = port
@@ -59,6 +62,8 @@ class Channel:
         self._aborted = False
         self._correlation_id = 0
         self._pending: deque[_Pending] = deque()
+        self._api_versions = api_versions
+        self._versions: negotiation.Versions = {}
 
     @property
     def connected(self) -> bool:
@@ -80,7 +85,18 @@ class Channel:
                     sock.setsockopt(socket.SOL_SOCKET, option, size)
             self._socket = sock
             self._check_aborted()
+            if self._api_versions:
+                self._versions = self._ask_versions(sock)
         return sock
+
+    def _ask_versions(self, sock: Any) -> negotiation.Versions:
+        name = f"{self.host}:{self.port}"
+        sock.sendall(negotiation.question(self.client_id))
+        try:
+            frame = self._read_frame()
+        except ConnectionResetError as error:
+            raise negotiation.closed(name) from error
+        return negotiation.answered(frame, name)
 
     def _check_aborted(self) -> None:
         if self._aborted:
@@ -98,14 +114,18 @@ class Channel:
         """Write ``request``; returns its correlation id. Responses arrive in order."""
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         correlation_id = self._correlation_id
-        parts = requests.encode_request(request, correlation_id, self.client_id)
         try:
-            self.connect().sendall(parts[0] if len(parts) == 1 else b"".join(parts))
+            sock = self.connect()
+            _, version, response = api_of(request)
+            if self._versions:
+                version, response = self._versions.get(type(request), (version, response))
+            parts = requests.encode_request(request, correlation_id, self.client_id, version)
+            sock.sendall(parts[0] if len(parts) == 1 else b"".join(parts))
         except BaseException:
             self.close()
             raise
         if _is_answered(request):
-            self._pending.append(_Pending(correlation_id, api_of(request)[2]))
+            self._pending.append(_Pending(correlation_id, response))
         return correlation_id
 
     def receive(self) -> Any:
@@ -114,11 +134,8 @@ class Channel:
             raise ProtocolError("no response is outstanding")
         try:
             pending = self._pending.popleft()
-            size = int.from_bytes(self._read(4), "big", signed=True)
-            if size < 4:
-                raise ProtocolError(f"response of {size} bytes from {self.host}:{self.port}")
             correlation_id, response = requests.decode_response(
-                pending.response, memoryview(self._read(size))
+                pending.response, memoryview(self._read_frame())
             )
             if correlation_id != pending.correlation_id and not (
                 correlation_id == 0 and pending.response.schema is _MAY_ANSWER_ZERO
@@ -131,6 +148,13 @@ class Channel:
         except BaseException:
             self.close()
             raise
+
+    def _read_frame(self) -> bytearray:
+        """A response without its size word."""
+        size = int.from_bytes(self._read(4), "big", signed=True)
+        if size < 4:
+            raise ProtocolError(f"response of {size} bytes from {self.host}:{self.port}")
+        return self._read(size)
 
     def _read(self, size: int) -> bytearray:
         # In growing pieces: the size may be invalid, such as text of another protocol.

@@ -5,8 +5,9 @@ tasks; times are arguments in monotonic seconds. Every method is called with ``l
 that ended are returned as a list, to be finished after the lock is released.
 
 The original sends at most one batch of a partition per request. Here a request takes as many as it
-has room for: the sets of several batches back to back are one set. If a broker refuses a set for
-its size, it is sent again batch by batch.
+has room for: the sets of several batches back to back are one set, and with ``timed``, where a set
+must be one record batch, their records are. If a broker refuses a set for its size, it is sent
+again batch by batch.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ from kafka08.producer.errors import DeliveryTimeoutError
 from kafka08.protocol.schemas import NO_LEADER
 from kafka08.runtime import Event, Lock
 
-# A broker that repacks a compressed set makes one message of it, which has its own size limit.
-COMPRESSED_SET_BYTES = 512 * 1024
+# A broker that repacks a compressed set makes one message of it, which has its own size limit. So
+# has a record batch.
+ONE_ENTRY_BYTES = 512 * 1024
 _TOO_LARGE = (MessageSizeTooLargeError.code, MessageSetSizeTooLargeError.code)
 
 
@@ -82,7 +84,8 @@ class Drained(NamedTuple):
 
 
 class Accumulator:
-    """``retries`` > 0 with ``ordered`` allows one request at a time for a partition."""
+    """``retries`` > 0 with ``ordered`` allows one request at a time for a partition. ``timed``:
+    records have timestamps, and may have headers."""
 
     def __init__(
         self,
@@ -96,6 +99,7 @@ class Accumulator:
         retries: int,
         retry_backoff: float,
         ordered: bool,
+        timed: bool = False,
     ) -> None:
         self.lock = lock
         self.used = 0
@@ -109,6 +113,7 @@ class Accumulator:
         self._max_request_size = max_request_size
         self._retries = retries
         self._retry_backoff = retry_backoff
+        self._timed = timed
         self._one_at_a_time = ordered and retries > 0
         self._queues: dict[TopicPartition, PartitionQueue] = {}
         self._led: dict[int, list[PartitionQueue]] = {}
@@ -146,6 +151,8 @@ class Accumulator:
         size: int,
         callback: Callback | None,
         now: Callable[[], float],
+        timestamp: int | None = None,
+        headers: bytes | None = None,
     ) -> tuple[RecordFuture, bool]:
         """Add a record; also tells whether to wake the leader's task: a batch began or is full."""
         self.used += size
@@ -163,6 +170,8 @@ class Accumulator:
             batch.keys.append(key)
         elif batch.keys is not None:
             batch.keys.append(None)
+        if timestamp is not None:
+            batch.stamp((timestamp,), None if headers is None else (headers,))
         batch.size += size
         if callback is not None:
             batch.callbacks.append((index, callback))
@@ -184,6 +193,8 @@ class Accumulator:
         size: int,
         callback: Callback | None,
         now: Callable[[], float],
+        times: Sequence[int] = (),
+        headers: Sequence[bytes | None] | None = None,
     ) -> bool:
         """Add records of ``size`` bytes in total, which must fit ``room``. The callback belongs to
         the last one."""
@@ -200,6 +211,8 @@ class Accumulator:
             batch.keys += keys
         elif batch.keys is not None:
             batch.keys += [None] * len(values)
+        if times:
+            batch.stamp(times, headers)
         batch.size += size
         if callback is not None:
             batch.callbacks.append((len(batch.values) - 1, callback))
@@ -255,7 +268,7 @@ class Accumulator:
 
     def _take(self, queue: PartitionQueue, room: int, first: bool) -> list[Batch]:
         taken: list[Batch] = []
-        limit = min(room, COMPRESSED_SET_BYTES) if queue.codec else room
+        limit = min(room, ONE_ENTRY_BYTES) if queue.codec or self._timed else room
         size = 0
         while queue.batches:
             # A single batch is always sent, or one above the limit would never be.

@@ -8,7 +8,7 @@ FutureRecordMetadata of org.apache.kafka.clients.producer.internals.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import NamedTuple
 
@@ -38,7 +38,8 @@ class Batch:
     """Filled and ended under ``lock``; ``finish`` reports the end.
 
     ``created``: monotonic seconds. ``number`` is its position in the order of all batches.
-    ``keys`` is None as long as no record has a key.
+    ``keys`` is None as long as no record has a key, ``headers`` (encoded) as long as none has any;
+    ``times`` (ms) is empty unless all have one.
     """
 
     __slots__ = (
@@ -52,9 +53,11 @@ class Batch:
         "created",
         "done",
         "error",
+        "headers",
         "keys",
         "number",
         "size",
+        "times",
         "tp",
         "values",
     )
@@ -72,6 +75,8 @@ class Batch:
         self.created = created
         self.values: list[bytes | None] = []
         self.keys: list[bytes | None] | None = None
+        self.times: list[int] = []
+        self.headers: list[bytes | None] | None = None
         self.callbacks: list[tuple[int, Callback]] = []
         self.size = 0
         self.count = 0
@@ -83,6 +88,16 @@ class Batch:
         self._make_event = make_event
         self._event: Event | None = None
 
+    def stamp(self, times: Sequence[int], headers: Sequence[bytes | None] | None) -> None:
+        """Add the times and headers of the records that were added last."""
+        if headers is not None:
+            if self.headers is None:
+                self.headers = [None] * len(self.times)
+            self.headers += headers
+        elif self.headers is not None:
+            self.headers += [None] * len(times)
+        self.times += times
+
     def end(self, base_offset: int, error: BaseException | None) -> None:
         """End the batch and release its records. Called once, under the lock."""
         self.count = len(self.values)
@@ -91,6 +106,8 @@ class Batch:
         self.done = True
         self.values = []
         self.keys = None
+        self.times = []
+        self.headers = None
 
     def finish(self) -> None:
         """Call callbacks, then wake waiting tasks. Called after ``end``, without the lock."""

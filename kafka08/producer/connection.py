@@ -13,6 +13,7 @@ from collections import deque
 from typing import Any, NamedTuple
 
 from kafka08.errors import ProtocolError
+from kafka08.protocol import negotiation
 from kafka08.protocol.framing import FrameDecoder
 from kafka08.protocol.registry import api_of
 from kafka08.protocol.requests import decode_response, encode_request
@@ -32,7 +33,11 @@ class Outstanding(NamedTuple):
 
 
 class Connection:
-    """Connects on creation. Failures raise OSError or ProtocolError; the caller then ends it."""
+    """Connects on creation. Failures raise OSError or ProtocolError; the caller then ends it.
+
+    With ``api_versions`` it first asks which versions the broker serves, and sends requests in the
+    highest ones (``protocol.negotiation``).
+    """
 
     def __init__(
         self,
@@ -44,6 +49,7 @@ class Connection:
         timeout: float,
         send_buffer_bytes: int = 0,
         receive_buffer_bytes: int = 0,
+        api_versions: bool = False,
     ) -> None:
         self.host = host
         self.port = port
@@ -60,6 +66,27 @@ class Connection:
         ):
             if size > 0:
                 self._socket.setsockopt(socket.SOL_SOCKET, option, size)
+        self._versions: negotiation.Versions = {}
+        if api_versions:
+            try:
+                self._versions = self._ask_versions()
+            except BaseException:
+                self.close()
+                raise
+
+    def _ask_versions(self) -> negotiation.Versions:
+        name = f"{self.host}:{self.port}"
+        self._socket.sendall(negotiation.question(self._client_id))
+        while True:
+            try:
+                count = self._socket.recv_into(self._decoder.get_buffer())
+            except ConnectionResetError as error:
+                raise negotiation.closed(name) from error
+            if not count:
+                raise negotiation.closed(name)
+            frames = self._decoder.received(count)
+            if frames:
+                return negotiation.answered(frames[0], name)
 
     def encode(self, request: Any, context: Any, *, answered: bool = True) -> bytes:
         """The bytes to ``write``. From now on a response is expected, unless the request has none.
@@ -67,10 +94,13 @@ class Connection:
         Requests must be written in the order of the calls.
         """
         self._correlation_id = number = (self._correlation_id + 1) & 0x7FFFFFFF
-        parts = encode_request(request, number, self._client_id)
+        _, version, response = api_of(request)
+        if self._versions:
+            version, response = self._versions.get(type(request), (version, response))
+        parts = encode_request(request, number, self._client_id, version)
         if answered:
             sent = self._clock.monotonic()
-            self.outstanding.append(Outstanding(number, api_of(request)[2], context, sent))
+            self.outstanding.append(Outstanding(number, response, context, sent))
         return bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
 
     def write(self, data: bytes) -> None:

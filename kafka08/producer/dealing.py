@@ -12,18 +12,22 @@ Cells = Sequence["bytes | None"]
 
 
 class Share(NamedTuple):
-    """The records of one partition, in order; ``keys`` is None where no record has one."""
+    """The records of one partition, in order; ``keys`` is None where no record has one, and so is
+    ``headers`` (encoded). ``times`` (ms) is empty if no record has one."""
 
     partition: int
     values: Cells
     keys: Cells | None
+    times: Sequence[int] = ()
+    headers: Cells | None = None
 
     def sizes(self) -> list[int]:
         """The uncompressed size of each record in bytes."""
         found = [MIN_ENTRY if value is None else MIN_ENTRY + len(value) for value in self.values]
-        if self.keys is None:
-            return found
-        return [size + len(key or b"") for size, key in zip(found, self.keys, strict=True)]
+        for cells in (self.keys, self.headers):
+            if cells is not None:
+                found = [size + len(cell or b"") for size, cell in zip(found, cells, strict=True)]
+        return found
 
 
 def dealt(
@@ -34,12 +38,15 @@ def dealt(
     available: Sequence[int],
     count: int,
     partitioner: Partitioner,
+    times: Sequence[int] = (),
+    headers: Cells | None = None,
 ) -> Iterator[Share]:
     """Each record goes to the partition it names, else to its key's partition among ``count``,
     else to the one that ``unkeyed`` chooses."""
     if keys is None and partitions is None:
         for partition, which in unkeyed.deal(available, len(values)):
-            yield Share(partition, values[which], None)
+            some = None if headers is None else headers[which]
+            yield Share(partition, values[which], None, times[which], some)
         return
     rows: dict[int, list[int]] = {}
     for row in range(len(values)):
@@ -49,5 +56,8 @@ def dealt(
             asked = unkeyed.choose(available) if key is None else partitioner(key, count)
         rows.setdefault(asked, []).append(row)
     for partition, its in rows.items():
-        its_keys = None if keys is None else [keys[row] for row in its]
-        yield Share(partition, [values[row] for row in its], its_keys)
+        its_keys, its_headers = (
+            None if cells is None else [cells[row] for row in its] for cells in (keys, headers)
+        )
+        its_times = [times[row] for row in its] if times else ()
+        yield Share(partition, [values[row] for row in its], its_keys, its_times, its_headers)

@@ -2,7 +2,8 @@
 
 Names, defaults and ranges are those of 0.8.2.2. Added are ``request.timeout.ms``,
 ``delivery.timeout.ms`` and ``max.block.ms`` of later releases, which limit every wait,
-``compressed.topics`` of the Scala producer, and ``guarantee.message.order``.
+``compressed.topics`` of the Scala producer, ``guarantee.message.order``, and librdkafka's
+``api.versions.request``.
 """
 
 from __future__ import annotations
@@ -85,8 +86,8 @@ class KafkaProducerConfig(Settings):
     compression_type: str = setting(
         "compression.type",
         "none",
-        choices=("none", "gzip", "snappy", "lz4"),
-        doc="how batches are compressed",
+        choices=("none", "gzip", "snappy", "lz4", "zstd"),
+        doc="how batches are compressed; zstd needs api.versions.request",
     )
     compressed_topics: tuple[str, ...] = setting(
         "compressed.topics", (), LIST, doc="the only topics to compress; empty: all of them"
@@ -130,6 +131,11 @@ class KafkaProducerConfig(Settings):
     receive_buffer_bytes: int = setting(
         "receive.buffer.bytes", 32768, low=0, high=INT_MAX, doc="receive buffer of a connection"
     )
+    api_versions_request: bool = setting(
+        "api.versions.request",
+        False,
+        doc="send timestamps and headers: for clusters in which every broker answers ApiVersions",
+    )
     client_id: str = setting("client.id", "", doc="the name this client gives brokers")
     metric_reporters: tuple[str, ...] = setting(
         "metric.reporters", (), LIST, doc="not used: metrics() returns the metrics"
@@ -143,6 +149,8 @@ class KafkaProducerConfig(Settings):
 
     def check(self) -> None:
         parse_acks(self.acks)
+        if self.compression_type == "zstd" and not self.api_versions_request:
+            raise ConfigError("compression.type has value zstd, which needs api.versions.request.")
 
     @classmethod
     def known(cls, properties: Mapping[str, str]) -> dict[str, str]:

@@ -17,12 +17,14 @@ from typing import Any
 
 from kafka08.client.cluster import ClusterClient, parse_broker_list
 from kafka08.common import TopicPartition
-from kafka08.errors import KafkaError
+from kafka08.errors import KafkaError, UnsupportedForMessageFormatError
+from kafka08.message.compression import ZSTD
 from kafka08.message.entry import MIN_ENTRY
 from kafka08.producer.accumulator import Accumulator, PartitionQueue
 from kafka08.producer.batch import Batch, Callback, RecordFuture, RecordMetadata, call, in_callback
 from kafka08.producer.connection import Connection
 from kafka08.producer.dealing import Share, dealt
+from kafka08.producer.encoding import encode_headers
 from kafka08.producer.errors import (
     BufferExhaustedError,
     DeliveryTimeoutError,
@@ -51,6 +53,9 @@ AT_EXIT_S = 5.0
 METADATA_TIMEOUT_MS = 10000
 # Longer timeouts overflow in locks and sockets; they mean "never".
 _FOREVER_S = 2_000_000.0
+_CODECS = {**COMPRESSION_CODECS, "zstd": ZSTD}
+# Names and values; a value may be None.
+Headers = Sequence["tuple[str, bytes | None]"]
 _numbers = itertools.count(1)
 _alive: weakref.WeakSet[KafkaProducer] = weakref.WeakSet()
 
@@ -96,7 +101,8 @@ class KafkaProducer:
         self._partition_on_raw_key = partition_on_raw_key
         self._refusal: type[ProducerClosedError] | None = None
         self._max_record = min(config.max_request_size, config.buffer_memory)
-        self._codec = COMPRESSION_CODECS[config.compression_type]
+        self._codec = _CODECS[config.compression_type]
+        self._timed = config.api_versions_request
         self._metrics = ProducerMetrics(
             self._now(), _seconds(config.metrics_sample_window_ms), config.metrics_num_samples
         )
@@ -112,6 +118,7 @@ class KafkaProducer:
             retries=config.retries,
             retry_backoff=_seconds(config.retry_backoff_ms),
             ordered=config.guarantee_message_order,
+            timed=self._timed,
         )
         self._cluster = self._make_cluster(channel)
         self._staleness = Staleness(self._runtime)
@@ -147,6 +154,7 @@ class KafkaProducer:
 
     def _make_sender(self, connect: Callable[..., Any]) -> Sender:
         config = self.config
+        asking = {"api_versions": True} if self._timed else {}
 
         def connection(host: str, port: int) -> Any:
             return connect(
@@ -157,6 +165,7 @@ class KafkaProducer:
                 timeout=_seconds(config.request_timeout_ms),
                 send_buffer_bytes=config.send_buffer_bytes,
                 receive_buffer_bytes=config.receive_buffer_bytes,
+                **asking,
             )
 
         def endpoint(node: int) -> tuple[str, int] | None:
@@ -171,6 +180,7 @@ class KafkaProducer:
             endpoint=endpoint,
             stale=self._staleness.report,
             room=self._room,
+            timed=self._timed,
             acks=parse_acks(config.acks),
             timeout_ms=config.timeout_ms,
             max_in_flight=config.max_in_flight_requests_per_connection,
@@ -192,13 +202,18 @@ class KafkaProducer:
         key: Any = None,
         partition: int | None = None,
         callback: Callback | None = None,
+        timestamp: int | None = None,
+        headers: Headers | None = None,
     ) -> RecordFuture:
         """Queue one record. ``callback(metadata, error)`` is called when it is stored or failed.
+
+        ``timestamp`` (ms of the epoch, by default now) and ``headers`` need api.versions.request;
+        without it they raise UnsupportedForMessageFormatError.
 
         Waits for the metadata of a new topic, and for room. As in Java a record that is too large,
         or whose topic stays unknown, fails through its future. Raises SerializationError,
         BufferExhaustedError, ProducerClosedError, and ValueError for a partition that does not
-        exist.
+        exist or a negative timestamp.
         """
         if self._refusal is not None:
             raise self._refusal()
@@ -229,6 +244,11 @@ class KafkaProducer:
             size += len(value)
         if key is not None:
             size += len(key)
+        packed = None
+        if self._timed or timestamp is not None or headers is not None:
+            timestamp, packed = self._stamp(timestamp, headers)
+            if packed is not None:
+                size += len(packed)
         if size > self._max_record:
             return self._failed(topic, partition, self._too_large(size), callback)
         accumulator = self._accumulator
@@ -237,10 +257,38 @@ class KafkaProducer:
                 self._await_room(size)
             if self._refusal is not None:
                 raise self._refusal()
-            future, news = accumulator.append(queue, key, value, size, callback, self._now)
+            future, news = accumulator.append(
+                queue, key, value, size, callback, self._now, timestamp, packed
+            )
         if news:
             self._sender.wake(queue.leader)
         return future
+
+    def _stamp(self, timestamp: int | None, headers: Headers | None) -> tuple[int, bytes | None]:
+        """The timestamp and headers to send with a record."""
+        if not self._timed:
+            raise UnsupportedForMessageFormatError(
+                "Timestamps and headers are sent with api.versions.request=true only"
+            )
+        if timestamp is None:
+            timestamp = self._clock.millis()
+        elif timestamp < 0:
+            raise ValueError(f"Invalid timestamp: {timestamp}. It should not be negative.")
+        return timestamp, encode_headers(headers) if headers else None
+
+    def _stamp_all(
+        self,
+        count: int,
+        timestamps: Sequence[int | None] | None,
+        headers: Sequence[Headers | None] | None,
+    ) -> tuple[list[int], list[bytes | None] | None]:
+        if timestamps is None and headers is None:
+            return [self._stamp(None, None)[0]] * count, None
+        no_cells = [None] * count
+        pairs = zip(timestamps or no_cells, headers or no_cells, strict=True)
+        stamped = [self._stamp(*pair) for pair in pairs]
+        packed = None if headers is None else [each for _, each in stamped]
+        return [time for time, _ in stamped], packed
 
     def send_many(
         self,
@@ -249,6 +297,8 @@ class KafkaProducer:
         keys: Sequence[bytes | None] | None = None,
         partitions: Sequence[int | None] | None = None,
         callback: Callback | None = None,
+        timestamps: Sequence[int | None] | None = None,
+        headers: Sequence[Headers | None] | None = None,
     ) -> None:
         """Queue records of bytes in order, each for the partition that ``send`` would choose.
 
@@ -259,6 +309,10 @@ class KafkaProducer:
         if self._refusal is not None:
             raise self._refusal()
         found = self._topics.get(topic) or self._learn(topic)
+        times: Sequence[int] = ()
+        packed = None
+        if self._timed or timestamps is not None or headers is not None:
+            times, packed = self._stamp_all(len(values), timestamps, headers)
         for share in dealt(
             values,
             keys,
@@ -267,6 +321,8 @@ class KafkaProducer:
             found.available,
             len(found.queues),
             self._partitioner,
+            times,
+            packed,
         ):
             queue = found.queues.get(share.partition)
             if queue is None:
@@ -291,9 +347,16 @@ class KafkaProducer:
                     continue  # the batch may be full or sent by now
                 if self._refusal is not None:
                     raise self._refusal()
-                some = share.keys and share.keys[start:stop]
+                some = slice(start, stop)
                 news = accumulator.append_all(
-                    queue, some, share.values[start:stop], size, callback, self._now
+                    queue,
+                    share.keys and share.keys[some],
+                    share.values[some],
+                    size,
+                    callback,
+                    self._now,
+                    share.times[some],
+                    share.headers and share.headers[some],
                 )
             if news:
                 self._sender.wake(queue.leader)

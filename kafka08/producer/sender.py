@@ -18,7 +18,7 @@ from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError, ProtocolError, RequestTimedOutError, for_code
 from kafka08.producer.accumulator import Accumulator, Part
 from kafka08.producer.batch import Batch
-from kafka08.producer.encoding import encode_batch
+from kafka08.producer.encoding import encode_batch, encode_records
 from kafka08.producer.errors import DisconnectedError
 from kafka08.producer.metrics import ProducerMetrics
 from kafka08.protocol import schemas
@@ -60,6 +60,7 @@ class Sender:
     """``connect(host, port)`` creates connections; ``endpoint(node)`` returns a broker's address.
 
     ``stale`` is called when metadata proves wrong; ``room`` is set when memory was freed.
+    ``timed``: sets are record batches.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Sender:
         endpoint: Callable[[int], Endpoint | None],
         stale: Callable[[], None],
         room: Event,
+        timed: bool,
         acks: int,
         timeout_ms: int,
         max_in_flight: int,
@@ -88,6 +90,7 @@ class Sender:
         self._endpoint = endpoint
         self._stale = stale
         self._room = room
+        self._encode = _record_batch if timed else _plain_sets
         self._acks = acks
         self._timeout_ms = timeout_ms
         self._max_in_flight = max_in_flight
@@ -193,8 +196,9 @@ class Sender:
             if endpoint is None:
                 raise ConnectionError("its address is not known")
             connection = self._connect(*endpoint)
-        except OSError as error:
-            logger.debug("Error connecting to node %d: %s", lane.node, error)
+        except _LOST as error:
+            level = logging.DEBUG if isinstance(error, OSError) else logging.WARNING
+            logger.log(level, "Error connecting to node %d: %s", lane.node, error)
             lane.retry_at = self._clock.monotonic() + max(self._reconnect_backoff, 0.001)
             self._stale()
             return None
@@ -232,8 +236,7 @@ class Sender:
     def _request(self, parts: list[Part]) -> schemas.ProduceRequest:
         topics: dict[str, list[schemas.ProducePartition]] = {}
         for queue, batches in parts:
-            sets = [encode_batch(b.values, b.keys, queue.codec) for b in batches if not b.done]
-            data: Any = sets[0] if len(sets) == 1 else b"".join(sets)
+            data: Any = self._encode([batch for batch in batches if not batch.done], queue.codec)
             topic, partition = queue.tp
             topics.setdefault(topic, []).append(schemas.ProducePartition(partition, data))
         return schemas.ProduceRequest(
@@ -352,6 +355,35 @@ class Sender:
             )
         self._metrics.expired(ended, now)
         self._finish(ended)
+
+
+def _plain_sets(batches: list[Batch], codec: int) -> bytes:
+    """A set for each batch, back to back."""
+    sets = [encode_batch(batch.values, batch.keys, codec) for batch in batches]
+    return sets[0] if len(sets) == 1 else b"".join(sets)
+
+
+def _record_batch(batches: list[Batch], codec: int) -> bytes:
+    """One record batch with the records of all batches."""
+    if not batches:
+        return b""
+    first, *others = batches
+    if not others:
+        return encode_records(first.values, first.keys, first.times, first.headers, codec)
+    return encode_records(
+        [value for batch in batches for value in batch.values],
+        _chained([(batch.keys, len(batch.values)) for batch in batches]),
+        [time for batch in batches for time in batch.times],
+        _chained([(batch.headers, len(batch.values)) for batch in batches]),
+        codec,
+    )
+
+
+def _chained(columns: list[tuple[list[bytes | None] | None, int]]) -> list[bytes | None] | None:
+    """The cells of all columns with so many rows; a column without any cell is None."""
+    if all(cells is None for cells, _ in columns):
+        return None
+    return [cell for cells, rows in columns for cell in cells or [None] * rows]
 
 
 def _entries_for(parts: list[Part], response: Any) -> dict[TopicPartition, Any]:

@@ -18,6 +18,7 @@ from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import (
+    ArrayType,
     BinaryType,
     IntegerType,
     LongType,
@@ -31,7 +32,7 @@ from kafka08.errors import ConfigError
 from kafka08.spark.sink import BatchWriter, StreamWriter
 from kafka08.spark.sink_options import sink_options
 from kafka08.spark.source import BatchReader, StreamReader
-from kafka08.spark.source_options import SourceOptions, source_options
+from kafka08.spark.source_options import SourceOptions, source_options, wants_headers
 
 FORMAT = "kafka08"
 COLUMNS = StructType(
@@ -45,6 +46,10 @@ COLUMNS = StructType(
         StructField("timestampType", IntegerType()),
     ]
 )
+HEADERS_TYPE = ArrayType(
+    StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+)
+WITH_HEADERS = StructType([*COLUMNS, StructField("headers", HEADERS_TYPE)])
 
 
 def register(spark: SparkSession) -> None:
@@ -93,7 +98,7 @@ class Kafka08DataSource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        return COLUMNS
+        return WITH_HEADERS if wants_headers(self.options) else COLUMNS
 
     def reader(self, schema: StructType) -> BatchReader:
         return BatchReader(self._source_options(schema, False))
@@ -110,7 +115,7 @@ class Kafka08DataSource(DataSource):
         return StreamWriter(sink_options(self.options, _types(schema)))
 
     def _source_options(self, schema: StructType, streaming: bool) -> SourceOptions:
-        asked, has = schema.simpleString(), COLUMNS.simpleString()
+        asked, has = schema.simpleString(), self.schema().simpleString()
         if asked != has:
             raise ConfigError(f"The schema {asked} was asked for, but the source always has {has}")
         return source_options(self.options, streaming=streaming)

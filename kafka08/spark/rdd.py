@@ -16,7 +16,7 @@ from pyspark import RDD, SparkContext, TaskContext
 from pyspark.core.rdd import PipelinedRDD
 
 from kafka08.common import Broker, TopicPartition
-from kafka08.message.entry import Message
+from kafka08.message.entry import AnyMessage
 from kafka08.spark.errors import naming
 from kafka08.spark.params import SourceParams
 from kafka08.spark.planner import Range
@@ -40,13 +40,13 @@ class Elements(NamedTuple):
     value_decoder: Decoder = utf8_decoder
     handler: Callable[[KafkaMessageAndMetadata], Any] | None = None
 
-    def of(self, wanted: Range, messages: Iterable[Message]) -> list[Any]:
+    def of(self, wanted: Range, messages: Iterable[AnyMessage]) -> list[Any]:
         key, value = self.key_decoder, self.value_decoder
         if self.handler is None:
             return [(key(each.key), value(each.value)) for each in messages]
         return [self.handler(self._with_metadata(wanted, each)) for each in messages]
 
-    def _with_metadata(self, wanted: Range, message: Message) -> KafkaMessageAndMetadata:
+    def _with_metadata(self, wanted: Range, message: AnyMessage) -> KafkaMessageAndMetadata:
         made = KafkaMessageAndMetadata(
             wanted.topic, wanted.partition, message.offset, message.key, message.value
         )
@@ -86,7 +86,7 @@ class ReadTask:
         for messages in self._read(wanted, leader):
             yield from self._elements.of(wanted, messages)
 
-    def _read(self, wanted: Range, leader: Broker | None) -> Iterator[list[Message]]:
+    def _read(self, wanted: Range, leader: Broker | None) -> Iterator[list[AnyMessage]]:
         params = self._params
         with (
             naming(params.option, params.endpoints),

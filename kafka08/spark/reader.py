@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, TypeVar
 
 from kafka08.client import requests
 from kafka08.client.cluster import ClusterClient, Endpoint
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker
 from kafka08.errors import KafkaError, OffsetOutOfRangeError, ProtocolError, raise_for_code
-from kafka08.message.entry import Message
+from kafka08.message.entry import AnyMessage
 from kafka08.message.sets import iter_messages
+from kafka08.network.channel import Channel
 from kafka08.runtime import Runtime, ThreadRuntime
 from kafka08.spark.errors import (
     EndedEarlyError,
@@ -42,7 +44,8 @@ class RangeReader:
     """Reads ranges over one set of connections; one task at a time.
 
     ``fetch_bytes`` is asked for at first; a message that does not fit has it doubled up to
-    ``max_fetch_bytes``. ``retries`` fetches after a failed one, ``backoff_ms`` apart.
+    ``max_fetch_bytes``. ``retries`` fetches after a failed one, ``backoff_ms`` apart. With
+    ``api_versions`` brokers must answer ApiVersions, and messages have timestamps and headers.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class RangeReader:
         backoff_ms: int = 200,
         timeout_ms: int = 30000,
         max_wait_ms: int = 500,
+        api_versions: bool = False,
         runtime: Runtime | None = None,
         cluster: Any = None,
     ) -> None:
@@ -66,10 +70,14 @@ class RangeReader:
         self._backoff = backoff_ms / 1000
         self._max_wait_ms = max_wait_ms
         self._cluster = cluster or ClusterClient(
-            list(endpoints), client_id=client_id, timeout_ms=timeout_ms, runtime=self._runtime
+            list(endpoints),
+            client_id=client_id,
+            timeout_ms=timeout_ms,
+            runtime=self._runtime,
+            channel=partial(Channel, api_versions=api_versions),
         )
 
-    def read(self, wanted: Range, leader: Broker | None = None) -> Iterator[list[Message]]:
+    def read(self, wanted: Range, leader: Broker | None = None) -> Iterator[list[AnyMessage]]:
         """The messages of ``wanted`` in order, fetch by fetch; gaps are passed over.
 
         Raises RangeNotAvailableError, EndedEarlyError, MessageTooLargeForFetchError, and what the
@@ -133,7 +141,7 @@ class RangeReader:
                 with naming_leader(leader, [tp]):
                     answer = requests.flatten(self._cluster.call(leader, request).topics)[tp]
                 raise_for_code(answer.error, f"No fetch of {tp}: code {answer.error}")
-                return answer.message_set, answer.high_watermark, leader
+                return answer.message_set or b"", answer.high_watermark, leader
             except OffsetOutOfRangeError:
                 raise self._out_of_range(wanted, position, leader) from None
             except (OSError, ProtocolError, KafkaError) as error:
@@ -172,7 +180,7 @@ class RangeReader:
         self.close()
 
 
-def _messages(data: Any, wanted: Range) -> tuple[list[Message] | None, int | None]:
+def _messages(data: Any, wanted: Range) -> tuple[list[AnyMessage] | None, int | None]:
     messages = list(iter_messages(data))
     if not messages:
         return None, None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -19,7 +19,7 @@ from pyspark.sql.datasource import (
 
 from kafka08.errors import KafkaError, RequestTimedOutError
 from kafka08.producer.kafka_producer import KafkaProducer
-from kafka08.spark.sink_options import BOOTSTRAP, SinkOptions
+from kafka08.spark.sink_options import BOOTSTRAP, HEADERS, SinkOptions
 
 logger = logging.getLogger("kafka08.spark.sink")
 
@@ -43,9 +43,11 @@ def send_all(options: SinkOptions, batches: Iterator[pa.RecordBatch]) -> Written
     rows = 0
     with KafkaProducer(options.producer) as producer:
         try:
-            for topic, values, keys, partitions in _records(options, batches):
-                producer.send_many(topic, values, keys, partitions, ended)
-                rows += len(values)
+            for part in _records(options, batches):
+                producer.send_many(
+                    part.topic, part.values, part.keys, part.partitions, ended, headers=part.headers
+                )
+                rows += len(part.values)
                 if failures:
                     break  # what follows might wait for what failed
         except KafkaError as error:
@@ -63,15 +65,22 @@ def _named(error: BaseException, options: SinkOptions) -> BaseException:
     return type(error)(f"{error}. {BOOTSTRAP} has value {options.producer['bootstrap.servers']}")
 
 
-def _records(
-    options: SinkOptions, batches: Iterator[pa.RecordBatch]
-) -> Iterator[tuple[str, list[Any], list[Any] | None, list[Any] | None]]:
-    """Topic, values, keys, partitions of rows; None where no row has a key or partition."""
+class _Part(NamedTuple):
+    """Rows for one topic; a column in which no row has anything is None."""
+
+    topic: str
+    values: list[Any]
+    keys: list[Any] | None
+    partitions: list[Any] | None
+    headers: list[Any] | None
+
+
+def _records(options: SinkOptions, batches: Iterator[pa.RecordBatch]) -> Iterator[_Part]:
     for batch in batches:
         values = _cells(batch, "value") or [None] * batch.num_rows
-        keys, partitions = _cells(batch, "key"), _cells(batch, "partition")
+        columns = _cells(batch, "key"), _cells(batch, "partition"), _header_cells(batch)
         if options.topic is not None:
-            yield options.topic, values, keys, partitions
+            yield _Part(options.topic, values, *columns)
             continue
         rows: dict[str | None, list[int]] = {}
         for row, topic in enumerate(_cells(batch, "topic") or [None] * batch.num_rows):
@@ -81,11 +90,19 @@ def _records(
                 "Column topic is null in a row: give each row a topic, or set option topic"
             )
         for topic, its in rows.items():
-            yield str(topic), [values[row] for row in its], _some(keys, its), _some(partitions, its)
+            some = [_some(cells, its) for cells in columns]
+            yield _Part(str(topic), [values[row] for row in its], *some)
 
 
 def _some(cells: list[Any] | None, rows: list[int]) -> list[Any] | None:
     return None if cells is None else [cells[row] for row in rows]
+
+
+def _header_cells(batch: pa.RecordBatch) -> list[Any] | None:
+    cells = _cells(batch, HEADERS)
+    if cells is None:
+        return None
+    return [pairs and [(pair["key"], pair["value"]) for pair in pairs] for pairs in cells]
 
 
 def _cells(batch: pa.RecordBatch, name: str) -> list[Any] | None:

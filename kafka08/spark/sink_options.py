@@ -29,11 +29,15 @@ _REFUSED = {
     "kafka.interceptor.classes": "there are no interceptors",
 }
 _TEXT, _BYTES, _NUMBER = "string", "binary", "int"
+HEADERS = "headers"
+_PAIRS = "array<struct<key:string,value:binary>>"
+_API_VERSIONS = "api.versions.request"
 _COLUMNS = {
     "key": (_TEXT, _BYTES),
     "value": (_TEXT, _BYTES),
     "topic": (_TEXT,),
     "partition": (_NUMBER,),
+    HEADERS: (_PAIRS,),
 }
 
 
@@ -50,8 +54,6 @@ def sink_options(options: Mapping[str, str], columns: Mapping[str, str]) -> Sink
     for key, value in given.items():
         if key in _REFUSED and value.lower() != "false":
             raise ConfigError(f"{key} has value {value}, which is not supported: {_REFUSED[key]}")
-    if given.get("includeheaders", "false").lower() != "false" or "headers" in columns:
-        raise ConfigError("Column headers and includeHeaders: 0.8.2.2 messages have no headers")
     if not given.get(BOOTSTRAP):
         raise ConfigError(f"Option {BOOTSTRAP} must be set: host:port of brokers")
     passed = {key[6:]: value for key, value in given.items() if key.startswith("kafka.")}
@@ -61,6 +63,8 @@ def sink_options(options: Mapping[str, str], columns: Mapping[str, str]) -> Sink
         raise ConfigError(
             f"kafka.security.protocol has value {protocol}: 0.8.2.2 speaks PLAINTEXT only"
         )
+    if HEADERS in columns and settings.setdefault(_API_VERSIONS, "true").lower() != "true":
+        raise ConfigError(f"Column {HEADERS} needs kafka.{_API_VERSIONS}")
     if "compression" in given:
         settings.setdefault("compression.type", given["compression"])
     try:

@@ -27,13 +27,15 @@ SUBSCRIBE, PATTERN, ASSIGN = "subscribe", "subscribePattern", "assign"
 STARTING, ENDING = "startingOffsets", "endingOffsets"
 MAX_OFFSETS, MIN_OFFSETS = "maxOffsetsPerTrigger", "minOffsetsPerTrigger"
 BOOTSTRAP = "kafka.bootstrap.servers"
+API_VERSIONS = "kafka.api.versions.request"
+HEADERS = "includeHeaders"
 
 _KNOWN = {
     name.lower(): name
     for name in (
         *(SUBSCRIBE, PATTERN, ASSIGN, STARTING, ENDING, MAX_OFFSETS, MIN_OFFSETS),
         *("maxTriggerDelay", "minPartitions", "maxRecordsPerPartition", "failOnDataLoss"),
-        *("includeHeaders", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs"),
+        *(HEADERS, "fetchOffset.numRetries", "fetchOffset.retryIntervalMs"),
         "kafkaConsumer.pollTimeoutMs",
     )
 }
@@ -85,6 +87,8 @@ class SourceOptions(NamedTuple):
     max_fetch_bytes: int = 100 << 20
     timeout_ms: int = 30000
     client_id: str = "kafka08-spark"
+    api_versions: bool = False
+    include_headers: bool = False
 
     @property
     def subscription(self) -> str:
@@ -138,8 +142,15 @@ def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOpti
         fail_on_data_loss=given.boolean("failOnDataLoss", True),
         fetch_bytes=fetch,
         client_id=given.text("kafka.client.id") or "kafka08-spark",
+        api_versions=given.boolean(API_VERSIONS, given.boolean(HEADERS, False)),
+        include_headers=given.boolean(HEADERS, False),
         **limits,
     )
+
+
+def wants_headers(options: Mapping[str, str]) -> bool:
+    """Whether the source has a column of headers. Raises ConfigError."""
+    return _Given(options).boolean(HEADERS, False)
 
 
 def _endpoints(given: _Given) -> tuple[Endpoint, ...]:
@@ -245,8 +256,8 @@ class _Given:
                 close = difflib.get_close_matches(key, _KNOWN, 1)
                 hint = f"; did you mean {_KNOWN[close[0]]}?" if close else ""
                 raise ConfigError(f"Option {key} ({value}) is unknown{hint}")
-        if self.boolean("includeHeaders", False):
-            raise ConfigError("includeHeaders has value true: 0.8.2.2 messages have no headers")
+        if self.boolean(HEADERS, False) and not self.boolean(API_VERSIONS, True):
+            raise ConfigError(f"{HEADERS} has value true, which needs {API_VERSIONS}")
 
     def text(self, name: str) -> str | None:
         return self._options.get(name.lower())

@@ -33,7 +33,7 @@ def read_range(
     reader: RangeReader | None = None,
     offsets: OffsetReader | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """One batch a fetch, with ``timestamp_ms`` as the time of its messages.
+    """One batch a fetch, with ``timestamp_ms`` as the time of messages that have none.
 
     Raises what RangeReader raises; with ``fail_on_data_loss`` false, what is lost is warned of and
     left out.
@@ -42,7 +42,7 @@ def read_range(
 
     def decode(data: Any, part: Range) -> tuple[pa.RecordBatch | None, int | None]:
         nonlocal position
-        found, following = record_batch(data, part, timestamp_ms)
+        found, following = record_batch(data, part, timestamp_ms, headers=options.include_headers)
         position = max(position, following or 0)
         return found, following
 
@@ -81,6 +81,7 @@ def _range_reader(options: SourceOptions) -> RangeReader:
         retries=options.retries,
         backoff_ms=options.backoff_ms,
         timeout_ms=options.timeout_ms,
+        api_versions=options.api_versions,
     )
 
 

@@ -211,3 +211,10 @@ def test_fetchers_per_broker() -> None:
     rig = Rig(num_consumer_fetchers=2)
     rig.start(p0=0, p1=0)
     assert rig.fetch() == 2
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_versions_are_asked_for_if_the_settings_say_so(asked: bool) -> None:
+    rig = Rig(api_versions_request=asked)
+    rig.start(p0=0)
+    assert [each.get("api_versions", False) for each in rig.cluster.options] == [False, asked]

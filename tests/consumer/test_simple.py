@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from kafka08.common import TopicPartition
+from kafka08.consumer import simple
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError, NotLeaderForPartitionError
 from kafka08.message.sets import iter_messages
@@ -71,3 +72,12 @@ def test_closed_stays_closed(consumer: SimpleConsumer) -> None:
         pass
     with pytest.raises(KafkaError, match="closed"):
         consumer.topic_metadata()
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_versions_are_asked_for_if_the_caller_says_so(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, asked: bool
+) -> None:
+    monkeypatch.setattr(simple, "Channel", cluster.channel)
+    SimpleConsumer("b0", 9090, api_versions=asked)
+    assert [each["api_versions"] for each in cluster.options] == [asked]

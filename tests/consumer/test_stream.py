@@ -10,6 +10,7 @@ from kafka08.consumer.stream import Chunk, KafkaStream, PartitionPosition, chunk
 from kafka08.errors import InvalidMessageError, MessageSizeTooLargeError
 from kafka08.message.sets import encode_set
 from tests.fakes.runtime import FakeRuntime
+from tests.message.batches import batch, simple
 
 TP = TopicPartition("t", 0)
 
@@ -202,3 +203,20 @@ def test_nothing_is_taken_of_a_partition_that_was_let_go() -> None:
     rig.position.owned = False
     assert rig.stream.take() is None
     assert rig.position.consumed_offset == 0
+
+
+def test_timestamps_and_headers() -> None:
+    rig = Rig()
+    rig.fetched(messages(0, 1) + batch(simple(b"a"), 1))
+    old, new = next(rig.stream), next(rig.stream)
+    assert (old.timestamp, old.timestamp_type, old.headers) == (-1, -1, ())
+    assert (new.timestamp, new.timestamp_type, new.headers) == (1000, 0, (("h", b"x"),))
+
+
+def test_a_chunk_of_control_records_only_moves_on() -> None:
+    rig = Rig()
+    rig.fetched(batch([(b"\0\0\0\1", b"\0" * 6, 0, [])], 0, attributes=0x20))
+    assert rig.offsets() == []
+    assert rig.position.fetched_offset == 1
+    rig.fetched(batch(simple(b"a"), 1))
+    assert rig.offsets() == [1]

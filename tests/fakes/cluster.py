@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kafka08.common import Broker, TopicPartition
-from kafka08.message.sets import encode_set, iter_messages
+from kafka08.message.entry import BATCH, AnyMessage, magic_of
+from kafka08.message.sets import assign_offsets, encode_set, iter_messages
 from kafka08.protocol import schemas
 
 
@@ -28,6 +29,7 @@ class FakeCluster:
         self.script: Callable[[int, Any], Any] | None = None
         self.down: set[int] = set()
         self.opened = 0
+        self.options: list[dict[str, Any]] = []  # of each channel
 
     def create(self, topic: str, partitions: int, leader: int = 0) -> None:
         for partition in range(partitions):
@@ -50,14 +52,18 @@ class FakeCluster:
             offset = self.end(tp)
             self.logs[tp].append((offset, encode_set([(key, value)], 0, offset)))
 
-    def values(self, topic: str, partition: int) -> list[bytes | None]:
+    def messages(self, topic: str, partition: int) -> list[AnyMessage]:
         data = b"".join(entry for _, entry in self.logs[TopicPartition(topic, partition)])
-        return [message.value for message in iter_messages(data)]
+        return list(iter_messages(data))
+
+    def values(self, topic: str, partition: int) -> list[bytes | None]:
+        return [message.value for message in self.messages(topic, partition)]
 
     def sent(self, kind: type[Any]) -> list[Any]:
         return [request for _, request in self.requests if isinstance(request, kind)]
 
     def channel(self, host: str, port: int, **options: Any) -> Channel:
+        self.options.append(options)
         return Channel(self, port)
 
     def answer(self, port: int, request: Any) -> Any:
@@ -122,8 +128,12 @@ class FakeCluster:
                 error, base = (0, self.end(tp)) if tp in self.logs else (3, -1)
                 if self.leaders.get(tp) != self._node(port):
                     error, base = 6, -1
-                if not error:
-                    for message in iter_messages(part.message_set):
+                data = bytearray(part.message_set)
+                if not error and data and magic_of(data) == BATCH:
+                    appended = assign_offsets(data, base, len(data))
+                    self.logs[tp].append((appended.last_offset, bytes(data)))
+                elif not error:
+                    for message in iter_messages(data):
                         self.append(tp.topic, tp.partition, message.value, key=message.key)
                 entries.append(schemas.ProducePartitionResponse(part.partition, error, base))
             topics.append(schemas.ProduceTopicResponse(topic.topic, entries))

@@ -15,7 +15,10 @@ import pytest
 from kafka08.errors import ProtocolError
 from kafka08.network.channel import Channel
 from kafka08.protocol.group_schemas import HeartbeatRequest, HeartbeatResponse
-from kafka08.protocol.requests import decode_request, encode_response
+from kafka08.protocol.later_schemas import ApiVersionsResponse, ServedVersions
+from kafka08.protocol.negotiation import NoApiVersionsError
+from kafka08.protocol.registry import APIS
+from kafka08.protocol.requests import RequestDecoder, decode_request, encode_response
 from kafka08.protocol.schemas import (
     ConsumerMetadataRequest,
     ConsumerMetadataResponse,
@@ -31,6 +34,7 @@ from kafka08.protocol.schemas import (
 from kafka08.runtime import ThreadRuntime
 
 PATIENCE = 5.0
+_decode_later = RequestDecoder(APIS).decode
 
 
 class Peer:
@@ -50,6 +54,9 @@ class Peer:
 
     def request(self) -> tuple[Any, Any]:
         return decode_request(memoryview(self.read(struct.unpack(">i", self.read(4))[0])))
+
+    def later_request(self) -> tuple[Any, Any]:
+        return _decode_later(memoryview(self.read(struct.unpack(">i", self.read(4))[0])))
 
     def answer(self, correlation_id: int, response: Any) -> None:
         self.sock.sendall(b"".join(encode_response(correlation_id, response)))
@@ -321,3 +328,55 @@ def test_aborted_while_it_connects() -> None:
     with pytest.raises(ConnectionAbortedError):
         channel.call(MetadataRequest([]))
     assert closed == [True] and not channel.connected
+
+
+# --- with the versions of later releases
+
+SERVED = ApiVersionsResponse(0, [ServedVersions(0, 0, 8), ServedVersions(1, 0, 11)])
+FETCH = FetchRequest(-1, 0, 0, [])
+FETCHED = FetchResponse(
+    [FetchTopicResponse("t", [FetchPartitionResponse(0, 0, 5, b"xx", log_start_offset=3)])]
+)
+
+
+def modern(*scripts: Callable[[Peer], Any]) -> Script:
+    """A peer that answers ApiVersions first."""
+
+    def script(peer: Peer) -> None:
+        header, _ = peer.later_request()
+        assert header[:2] == (18, 0)
+        peer.answer(header.correlation_id, SERVED)
+        for each in scripts:
+            each(peer)
+
+    return script
+
+
+def test_each_connection_asks_for_versions(broker: Broker) -> None:
+    def fetched(peer: Peer) -> None:
+        header, request = peer.later_request()
+        assert (header.api_version, request) == (11, FETCH)
+        peer.sock.sendall(b"".join(encode_response(header.correlation_id, FETCHED, 11)))
+
+    def told(peer: Peer) -> None:
+        peer.serve(WORLD)
+
+    channel = broker(modern(fetched, told), modern(fetched), api_versions=True)
+    assert channel.call(FETCH).topics[0].partitions[0].log_start_offset == 3
+    assert channel.call(HELLO) == WORLD  # others as before
+    channel.close()
+    assert channel.call(FETCH) == FETCHED
+
+
+def test_a_broker_that_closes_instead(broker: Broker) -> None:
+    channel = broker(lambda peer: peer.later_request(), api_versions=True)
+    with pytest.raises(NoApiVersionsError, match=r"set api\.versions\.request=false"):
+        channel.call(FETCH)
+    assert not channel.connected
+
+
+def test_a_broker_that_answers_something_else(broker: Broker) -> None:
+    channel = broker(lambda peer: peer.sock.sendall(b"HTTP/1.1 400\r\n\r\n"), api_versions=True)
+    with pytest.raises(ProtocolError):
+        channel.call(FETCH)
+    assert not channel.connected

@@ -12,7 +12,10 @@ import pytest
 
 from kafka08.errors import ProtocolError
 from kafka08.producer.connection import MAX_RESPONSE_BYTES, Connection
-from kafka08.protocol.requests import encode_response
+from kafka08.protocol.later_schemas import ApiVersionsResponse, ServedVersions
+from kafka08.protocol.negotiation import NoApiVersionsError
+from kafka08.protocol.registry import APIS
+from kafka08.protocol.requests import RequestDecoder, encode_response
 from kafka08.protocol.schemas import (
     ProducePartitionResponse,
     ProduceRequest,
@@ -126,3 +129,37 @@ def test_abort_wakes_the_reader(connection: Connection) -> None:
     assert len(raised) == 1
     with pytest.raises(OSError, match=r".+"):
         connection.write(b"x")
+
+
+def served(last_produce: int) -> bytes:
+    versions = [ServedVersions(0, 0, last_produce), ServedVersions(1, 0, 11)]
+    return b"".join(encode_response(0, ApiVersionsResponse(0, versions)))
+
+
+def test_versions_are_asked_for_and_used(pair: Pair) -> None:
+    data = served(7)
+    pair.peer.sendall(data[:9])
+    later = threading.Timer(0.02, pair.peer.sendall, [data[9:]])
+    later.start()
+    connection = Connection("h", 1, runtime=pair, client_id="me", timeout=5, api_versions=True)
+    later.join()
+    assert pair.peer.recv(1000)[4:8] == struct.pack(">hh", 18, 0)
+    request = connection.encode(REQUEST, None)
+    header, _ = RequestDecoder(APIS).decode(memoryview(request)[4:])
+    assert (header.api_key, header.api_version) == (0, 7)
+    pair.peer.sendall(b"".join(encode_response(1, RESPONSE, 7)))
+    assert [response for response, _ in connection.receive()] == [RESPONSE]
+    connection.close()
+
+
+@pytest.mark.parametrize("answer", [served(2), b""])
+def test_a_broker_that_does_not_know_them(pair: Pair, answer: bytes) -> None:
+    pair.peer.sendall(answer)
+    pair.peer.shutdown(socket.SHUT_WR)
+    with pytest.raises(NoApiVersionsError):
+        Connection("h", 1, runtime=pair, client_id="me", timeout=5, api_versions=True)
+
+
+def test_a_broker_that_does_not_answer(pair: Pair) -> None:
+    with pytest.raises(TimeoutError):
+        Connection("h", 1, runtime=pair, client_id="me", timeout=0.01, api_versions=True)

@@ -29,8 +29,18 @@ def by_length(key: bytes, count: int) -> int:
 
 
 def shares(values: list[bytes | None], **given: object) -> list[Share]:
-    asked = {"keys": None, "partitions": None, **given}
-    found = dealt(values, asked["keys"], asked["partitions"], Turns(), [0, 1], 3, by_length)  # type: ignore[arg-type]
+    asked = {"keys": None, "partitions": None, "times": (), "headers": None, **given}
+    found = dealt(
+        values,
+        asked["keys"],  # type: ignore[arg-type]
+        asked["partitions"],  # type: ignore[arg-type]
+        Turns(),
+        [0, 1],
+        3,
+        by_length,
+        asked["times"],  # type: ignore[arg-type]
+        asked["headers"],  # type: ignore[arg-type]
+    )
     return list(found)
 
 
@@ -52,3 +62,14 @@ def test_a_key_decides_before_the_turn_and_a_partition_before_both() -> None:
 def test_sizes_are_those_of_uncompressed_entries() -> None:
     assert Share(0, [b"abc", None], None).sizes() == [MIN_ENTRY + 3, MIN_ENTRY]
     assert Share(0, [b"abc", None], [None, b"kk"]).sizes() == [MIN_ENTRY + 3, MIN_ENTRY + 2]
+
+
+def test_times_and_headers_go_with_their_records() -> None:
+    given = {"times": [1, 2, 3], "headers": [None, b"hh", None]}
+    assert shares([b"a", b"b", b"c"], **given) == [
+        Share(0, [b"a", b"c"], None, [1, 3], [None, None]),
+        Share(1, [b"b"], None, [2], [b"hh"]),
+    ]
+    found = shares([b"a", b"b"], partitions=[2, 2], **given)
+    assert found == [Share(2, [b"a", b"b"], None, [1, 2], [None, b"hh"])]
+    assert found[0].sizes() == [MIN_ENTRY + 1, MIN_ENTRY + 3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,10 +11,13 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyarrow")
 
+import pyarrow as pa
+
 from kafka08.errors import InvalidMessageError
 from kafka08.message.sets import encode_set, iter_messages
-from kafka08.spark.columns import SCHEMA, record_batch
+from kafka08.spark.columns import SCHEMA, SCHEMA_WITH_HEADERS, record_batch
 from kafka08.spark.planner import Range
+from tests.message.batches import batch, simple, timed, timed_wrapper
 
 TIME = datetime(2015, 10, 2, 12, 30, 1, 234000, timezone.utc)
 MOMENT = int(TIME.timestamp() * 1000)
@@ -76,3 +80,56 @@ def test_a_flipped_bit_is_found(codec: int, count: int) -> None:
     data[-1] ^= 1
     with pytest.raises(InvalidMessageError):
         record_batch(data, EVERYTHING, MOMENT)
+
+
+def timed_rows(data: bytes, wanted: Range = EVERYTHING) -> list[tuple[Any, ...]]:
+    """Rows of a batch with headers."""
+    batch, _ = record_batch(data, wanted, MOMENT, headers=True)
+    assert batch is not None
+    batch.validate(full=True)
+    assert batch.schema.equals(SCHEMA_WITH_HEADERS)
+    names = ("key", "value", "offset", "timestamp", "timestampType", "headers")
+    return [tuple(row[name] for name in names) for row in batch.to_pylist()]
+
+
+def expected(data: bytes) -> list[tuple[Any, ...]]:
+    found = []
+    for m in iter_messages(data):
+        time = datetime.fromtimestamp(m.timestamp / 1000, timezone.utc)
+        headers = [{"key": name, "value": value} for name, value in m.headers] or None
+        known = m.timestamp >= 0
+        found.append((m.key, m.value, m.offset, time if known else TIME, m.timestamp_type, headers))
+    return found
+
+
+@pytest.mark.parametrize("codec", [0, 1, 2, 3, 4])
+def test_timestamps_and_headers_beside_messages_without(codec: int) -> None:
+    first = batch([(b"k", b"a", 5, [(b"h", b"1"), (b"h", None)]), (None, None, 0, [])], 0, codec)
+    data = first + encode_set([(b"old", b"b")], 0, 2) + timed([(b"k", b"c")], 3, time=2000)
+    data += batch(simple(b"d", b"e"), 4, codec, attributes=8, max_timestamp=77000)
+    if codec in (1, 2, 3):
+        data += timed_wrapper(timed([(b"k", b"f"), (b"k", b"g")]), codec, offset=7)
+    assert timed_rows(data) == expected(data)
+    assert rows(data) == [
+        (key, value, "t", 3, offset, time, kind)
+        for key, value, offset, time, kind, _ in expected(data)
+    ]
+    inside = Range("t", 3, 1, 5)
+    assert timed_rows(data, inside) == expected(data)[1:5]
+
+
+def test_records_without_a_timestamp_and_with_an_absurd_one() -> None:
+    record = (b"k", b"v", 0, [])
+    (row,) = timed_rows(batch([record], time=-1))
+    assert row[3] == TIME
+    found, _ = record_batch(batch([record], time=(1 << 63) - 1), EVERYTHING, MOMENT)
+    assert found is not None
+    assert found.column("timestamp").cast(pa.int64()).to_pylist() == [
+        ((1 << 63) - 1) // 1000 * 1000
+    ]
+
+
+def test_control_records_are_passed_over() -> None:
+    marker = batch([(b"\0\0\0\1", b"\0" * 6, 0, [])], 0, attributes=0x20)
+    assert record_batch(marker, EVERYTHING, MOMENT) == (None, 1)
+    assert [row[2] for row in timed_rows(marker + batch(simple(b"a"), 1))] == [1]

@@ -24,9 +24,11 @@ class Remembering:
     """Fails what goes to the topics ``bad`` and ``late``."""
 
     sent: list[tuple[Any, ...]] = []
+    headers: list[Any] = []
 
     def __init__(self, settings: dict[str, str]) -> None:
         Remembering.sent = []
+        Remembering.headers = []
         self.flushed = False
 
     def __enter__(self) -> Remembering:
@@ -35,8 +37,11 @@ class Remembering:
     def __exit__(self, *exc_info: object) -> None:
         assert self.flushed or exc_info[0]
 
-    def send_many(self, topic: str, values: Any, keys: Any, partitions: Any, ended: Any) -> None:
+    def send_many(
+        self, topic: str, values: Any, keys: Any, partitions: Any, ended: Any, *, headers: Any
+    ) -> None:
         Remembering.sent.append((topic, values, keys, partitions))
+        Remembering.headers.append(headers)
         if topic == "unknown":
             raise MetadataTimeoutError("nothing of unknown")
         ended(None, FAILURES.get(topic))
@@ -104,3 +109,16 @@ def test_brokers_that_do_not_answer_are_named(topic: str) -> None:
     text = rf"nothing of {topic}\. kafka\.bootstrap\.servers has value one:9092"
     with pytest.raises(MetadataTimeoutError, match=text):
         send_all(options, iter([batch(value=["a"], topic=[topic])]))
+
+
+def test_headers() -> None:
+    kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    headers = pa.array([[("a", b"1"), ("a", None)], None, []], kind)
+    rows = pa.RecordBatch.from_arrays(
+        [pa.array(["x", "y", "z"]), pa.array(["t", "u", "t"]), headers],
+        names=["value", "topic", "headers"],
+    )
+    assert send_all(SinkOptions({}, None), iter([rows])) == Written(3)
+    assert Remembering.headers == [[[("a", b"1"), ("a", None)], []], [None]]
+    assert send_all(SinkOptions({}, None), iter([batch(value=["x"], topic=["t"])])) == Written(1)
+    assert Remembering.headers == [None]

@@ -33,8 +33,12 @@ def test_sink_waits_for_all_replicas_unless_told_otherwise() -> None:
         ({}, {"value": "binary"}, "Option topic must be set"),
         ({}, {**COLUMNS, "value": "int"}, "Column value has type int"),
         ({}, {**COLUMNS, "partition": "string"}, "Column partition has type string"),
-        ({}, {**COLUMNS, "headers": "array"}, "no headers"),
-        ({"includeHeaders": "true"}, COLUMNS, "no headers"),
+        ({}, {**COLUMNS, "headers": "string"}, "Column headers has type string, which is not arr"),
+        (
+            {"kafka.api.versions.request": "false"},
+            {**COLUMNS, "headers": "array<struct<key:string,value:binary>>"},
+            "Column headers needs kafka.api.versions.request",
+        ),
         ({"topic": "a b"}, COLUMNS, "topic has value a b"),
         ({"kafka.acks": "x"}, COLUMNS, "kafka.acks has value x"),
         ({"kafka.compression.type": "zip"}, COLUMNS, "kafka.compression.type has value zip"),
@@ -46,3 +50,9 @@ def test_sink_waits_for_all_replicas_unless_told_otherwise() -> None:
 def test_wrong_sinks_are_named(options: dict[str, str], columns: dict[str, str], text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         sink_options({**BASE, **options}, columns)
+
+
+def test_a_column_of_headers_switches_later_versions_on() -> None:
+    headers = {**COLUMNS, "headers": "array<struct<key:string,value:binary>>"}
+    assert sink_options(BASE, headers).producer["api.versions.request"] == "true"
+    assert "api.versions.request" not in sink_options(BASE, COLUMNS).producer

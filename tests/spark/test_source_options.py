@@ -76,7 +76,10 @@ WRONG = [
     ),
     ({"maxTriggerDelay": "soon"}, "maxTriggerDelay has value soon"),
     ({"failOnDataLoss": "maybe"}, "failOnDataLoss has value maybe"),
-    ({"includeHeaders": "true"}, "includeHeaders has value true: 0.8.2.2 messages have no headers"),
+    (
+        {"includeHeaders": "true", "kafka.api.versions.request": "false"},
+        "includeHeaders has value true, which needs kafka.api.versions.request",
+    ),
     ({"startingTimestamp": "1"}, "startingtimestamp has value 1, which is not supported"),
     ({"kafka_group_id": "g"}, "kafka.group.id has value g, .*GroupOffsetsListener"),
     ({"groupIdPrefix": "g"}, "groupidprefix has value g"),
@@ -117,3 +120,12 @@ def test_a_batch_has_limits_of_its_own(options: dict[str, str], text: str) -> No
 def test_wrong_subscriptions_are_named(option: str, value: str) -> None:
     with pytest.raises(ConfigError, match=f"{option} has value"):
         source_options({**BASE, option: value}, streaming=True)
+
+
+def test_headers_switch_later_versions_on() -> None:
+    found = of()
+    assert (found.api_versions, found.include_headers) == (False, False)
+    found = of(includeHeaders="TRUE")
+    assert (found.api_versions, found.include_headers) == (True, True)
+    found = of(kafka_api_versions_request="true")
+    assert (found.api_versions, found.include_headers) == (True, False)

@@ -39,6 +39,8 @@ ZK_PATIENCE_S = 1.5
 """How long ZooKeeper may take to answer at the end."""
 PRINT_PATIENCE_S = 1.0
 """How long the message that is being printed may take at the end; its reader may have stopped."""
+OF_LATER_FETCHES = ("print.timestamp", "print.headers")
+"""The formatter's properties that only fetches of later releases can serve."""
 SELECTORS = ("topic", "whitelist", "blacklist")
 
 
@@ -62,6 +64,7 @@ class Printer:
         self._printing = printing
         self._report = report
         self._count = 0
+        self._write = _writer(printing.formatter)
         self._lock = threading.Lock()  # held while a message is printed
         self._finished = False
 
@@ -77,9 +80,7 @@ class Printer:
         printing = self._printing
         try:
             key, value = message.key, message.value
-            printing.formatter.write_to(
-                printing.decode_key(key), printing.decode_value(value), output
-            )
+            self._write(message, printing.decode_key(key), printing.decode_value(value), output)
             output.flush()
             self._count += 1
             printing.messages.mark()
@@ -103,6 +104,12 @@ class Printer:
             if printed:
                 self._lock.release()
             print(self._report.format(self._count), file=sys.stderr, flush=True)
+
+
+def _writer(formatter: MessageFormatter) -> Callable[..., None]:
+    """Its ``write_message``; one of 0.8's shape gets key and value alone."""
+    write: Callable[..., None] | None = getattr(formatter, "write_message", None)
+    return write or (lambda message, *rest: formatter.write_to(*rest))
 
 
 PARSER = OptionParser(
@@ -247,6 +254,7 @@ def _settings(args: Arguments) -> tuple[dict[str, str], bool]:
     if args.has("consumer.config"):
         settings = java_properties.load(args.value("consumer.config"))
     settings |= parse_key_values(args.values("consumer-property"))
+    properties = parse_key_values(args.values("property"))
     if args.has("group"):
         settings["group.id"] = args.value("group")
     own_group = "group.id" not in settings
@@ -254,6 +262,8 @@ def _settings(args: Arguments) -> tuple[dict[str, str], bool]:
         settings["group.id"] = f"console-consumer-{random.randrange(100000)}"
     settings["auto.offset.reset"] = SMALLEST if args.has("from-beginning") else LARGEST
     settings["zookeeper.connect"] = args.value("zookeeper") or ""
+    if any(properties.get(name, "").strip().lower() == "true" for name in OF_LATER_FETCHES):
+        settings.setdefault("api.versions.request", "true")
     return settings, own_group
 
 

@@ -10,7 +10,7 @@ import logging
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from kafka08 import properties as properties_file
 from kafka08.errors import KafkaError
@@ -21,6 +21,7 @@ from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.producer.producer import Producer
 from kafka08.producer.serializers import load
 from tools.broker_list import broker_list
+from tools.console.line_headers import HeadersParser, LineError, is_true
 from tools.options import Arguments, OptionParser, parse_key_values, run_tool
 from tools.shutdown import at_end
 
@@ -33,42 +34,64 @@ OLD_PARTITIONER = "kafka.producer.ByteArrayPartitioner"
 
 
 class MessageReader(Protocol):
-    """kafka.tools.ConsoleProducer$MessageReader; made with a stream and the properties."""
+    """kafka.tools.ConsoleProducer$MessageReader; made with a stream and the properties.
 
-    def __iter__(self) -> Iterator[KeyedMessage]: ...
+    It yields messages with ``topic``, ``value`` and ``key``, and maybe ``headers``.
+    """
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class HeadedMessage(NamedTuple):
+    """A KeyedMessage with headers."""
+
+    topic: str
+    value: bytes | None
+    key: bytes | None
+    headers: list[tuple[str, bytes | None]]
 
 
 class LineMessageReader:
-    """A message per line; with parse.key=true the key comes before the first key.separator."""
+    """A message per line; with parse.key=true the key comes before the first key.separator.
+
+    parse.headers and null.marker are of later releases. With parse.headers=true headers come before
+    the first headers.delimiter, in front of the key. A key or value equal to null.marker is null.
+    """
 
     def __init__(self, stream: BinaryIO, properties: Mapping[str, str]) -> None:
         self._stream = stream
         self._topic = properties["topic"]
-        self._parse_key = _is_true(properties, "parse.key")
-        self._ignore_error = _is_true(properties, "ignore.error")
+        self._parse_key = is_true(properties, "parse.key")
+        self._ignore_error = is_true(properties, "ignore.error")
         self._separator = properties.get("key.separator", "\t").encode()
+        self._headers = HeadersParser(properties) if is_true(properties, "parse.headers") else None
+        marker = properties.get("null.marker")
+        self._null = None if marker is None else marker.encode()
 
-    def __iter__(self) -> Iterator[KeyedMessage]:
-        """Raises KafkaError for a line without a key."""
+    def __iter__(self) -> Iterator[KeyedMessage | HeadedMessage]:
+        """Raises KafkaError for a line without a key or headers."""
         for number, line in enumerate(_lines(self._stream), 1):
-            if not self._parse_key:
-                yield KeyedMessage(self._topic, line)
-                continue
-            key, separator, value = line.partition(self._separator)
-            if separator:
+            if self._headers is None:
+                value, key = self._parsed(line, number)
                 yield KeyedMessage(self._topic, value, key)
-            elif self._ignore_error:
-                yield KeyedMessage(self._topic, line)
             else:
-                raise NoKeyError(f"No key found on line {number}: {line.decode(errors='replace')}")
+                headers, rest = self._headers.parse(line, number)
+                value, key = self._parsed(rest, number)
+                yield HeadedMessage(self._topic, value, key, headers)
 
+    def _parsed(self, line: bytes, number: int) -> tuple[bytes | None, bytes | None]:
+        """Value and key."""
+        if not self._parse_key:
+            return self._or_null(line), None
+        key, separator, value = line.partition(self._separator)
+        if separator:
+            return self._or_null(value), self._or_null(key)
+        if self._ignore_error:
+            return self._or_null(line), None
+        raise LineError(f"No key found on line {number}: {line.decode(errors='replace')}")
 
-class NoKeyError(KafkaError):
-    java_class = "kafka.common.KafkaException"
-
-
-def _is_true(properties: Mapping[str, str], key: str) -> bool:
-    return properties.get(key, "").strip().lower() == "true"
+    def _or_null(self, data: bytes) -> bytes | None:
+        return None if data == self._null else data
 
 
 def _lines(stream: BinaryIO) -> Iterator[bytes]:
@@ -135,6 +158,8 @@ def main(argv: list[str]) -> int:
     PARSER.check_required(args, "topic", servers)
     broker_list(PARSER, args.value(servers))
     new = uses_new_producer(args)
+    if not new and is_true(_reader_properties(args), "parse.headers"):
+        PARSER.usage_and_exit("parse.headers needs --bootstrap-server or --new-producer")
     properties = _new_properties(args) if new else _properties(args)
     reader = _reader(args, properties)
     try:
@@ -168,10 +193,16 @@ def _send_new(reader: MessageReader, properties: dict[str, str]) -> None:
     producer = KafkaProducer(KafkaProducerConfig.known(properties))
     with at_end(producer.close):
         for message in reader:
+            callback = None if sync else _log_error
+            future = producer.send(
+                message.topic,
+                message.value,
+                message.key,
+                callback=callback,
+                headers=getattr(message, "headers", None),
+            )
             if sync:
-                producer.send(message.topic, message.value, message.key).result()
-            else:
-                producer.send(message.topic, message.value, message.key, callback=_log_error)
+                future.result()
 
 
 def _log_error(metadata: Any, error: BaseException | None) -> None:
@@ -273,6 +304,8 @@ def _new_properties(args: Arguments) -> dict[str, str]:
     properties["bootstrap.servers"] = _servers(args)
     if args.has("compression-codec") or "compression.type" not in given:
         properties["compression.type"] = _codec(args)
+    if is_true(properties, "parse.headers"):
+        properties.setdefault("api.versions.request", "true")
     if args.value("queue-enqueuetimeout-ms") == 0:
         properties["block.on.buffer.full"] = "false"
     if args.has("sync"):

@@ -1,7 +1,8 @@
 """How console tools print a message: the formatters of 0.8.2.2 under their JVM names.
 
 ``--formatter`` also takes ``module.attribute`` of a Python class like these. A formatter is given
-raw bytes and a binary stream; it knows no topic, consumer or option.
+raw bytes and a binary stream; one with ``write_message`` is given the message too. It knows no
+consumer or option.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import struct
 from collections.abc import Mapping
 from typing import Any, BinaryIO, Protocol
 
+from kafka08.consumer.stream import Message
 from kafka08.errors import ProtocolError
-from kafka08.message.entry import encode_entry
+from kafka08.message.entry import CREATE_TIME, NO_TIMESTAMP_TYPE, encode_entry
 from kafka08.producer.serializers import load
 from kafka08.protocol.codec import decode
 from kafka08.protocol.schemas import OffsetKey, OffsetValue
@@ -27,22 +29,78 @@ class MessageFormatter(Protocol):
     def close(self) -> None: ...
 
 
+class WholeMessageFormatter(MessageFormatter, Protocol):
+    """One that also prints more of a message than key and value, which it gets decoded."""
+
+    def write_message(
+        self, message: Message, key: bytes | None, value: bytes | None, output: BinaryIO
+    ) -> None: ...
+
+
 class DefaultMessageFormatter:
-    """The value, after the key if print.key is true; null is ``null``."""
+    """The value, after the key if print.key is true; null is ``null``.
+
+    print.timestamp, print.partition, print.offset, print.headers, print.value, headers.separator
+    and null.literal are of later releases, as is the order in which all of them are printed.
+    """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
-        self._print_key = properties.get("print.key", "").strip().lower() == "true"
+        def is_on(name: str, default: str = "false") -> bool:
+            return properties.get(name, default).strip().lower() == "true"
+
+        self._print_timestamp = is_on("print.timestamp")
+        self._print_partition = is_on("print.partition")
+        self._print_offset = is_on("print.offset")
+        self._print_headers = is_on("print.headers")
+        self._print_key = is_on("print.key")
+        self._print_value = is_on("print.value", "true")
         self._key_separator = properties.get("key.separator", "\t").encode()
         self._line_separator = properties.get("line.separator", "\n").encode()
+        self._headers_separator = properties.get("headers.separator", ",").encode()
+        self._null = properties.get("null.literal", "null").encode()
 
     def write_to(self, key: bytes | None, value: bytes | None, output: BinaryIO) -> None:
-        line = b"null" if value is None else value
-        if self._print_key:
-            line = (b"null" if key is None else key) + self._key_separator + line
-        output.write(line + self._line_separator)
+        self._write(self._shown(key, value), output)
+
+    def write_message(
+        self, message: Message, key: bytes | None, value: bytes | None, output: BinaryIO
+    ) -> None:
+        found = []
+        if self._print_timestamp:
+            found.append(_timestamp(message))
+        if self._print_partition:
+            found.append(b"Partition:%d" % message.partition)
+        if self._print_offset:
+            found.append(b"Offset:%d" % message.offset)
+        if self._print_headers:
+            found.append(self._headers(message) or b"NO_HEADERS")
+        self._write(found + self._shown(key, value), output)
+
+    def _shown(self, key: bytes | None, value: bytes | None) -> list[bytes]:
+        wanted = ((self._print_key, key), (self._print_value, value))
+        return [self._null if data is None else data for shown, data in wanted if shown]
+
+    def _headers(self, message: Message) -> bytes:
+        return self._headers_separator.join(
+            [
+                name.encode() + b":" + (self._null if value is None else value)
+                for name, value in message.headers
+            ]
+        )
+
+    def _write(self, parts: list[bytes], output: BinaryIO) -> None:
+        if parts:
+            output.write(self._key_separator.join(parts) + self._line_separator)
 
     def close(self) -> None:
         """Nothing is kept."""
+
+
+def _timestamp(message: Message) -> bytes:
+    if message.timestamp_type == NO_TIMESTAMP_TYPE:
+        return b"NO_TIMESTAMP"
+    kind = b"CreateTime" if message.timestamp_type == CREATE_TIME else b"LogAppendTime"
+    return kind + b":%d" % message.timestamp
 
 
 class NoOpMessageFormatter:
@@ -99,6 +157,7 @@ def _check_version(version: int) -> None:
 
 FORMATTERS: dict[str, Any] = {
     "kafka.tools.DefaultMessageFormatter": DefaultMessageFormatter,
+    "org.apache.kafka.tools.consumer.DefaultMessageFormatter": DefaultMessageFormatter,
     "kafka.tools.NoOpMessageFormatter": NoOpMessageFormatter,
     "kafka.tools.ChecksumMessageFormatter": ChecksumMessageFormatter,
     "kafka.server.OffsetManager$OffsetsMessageFormatter": OffsetsMessageFormatter,

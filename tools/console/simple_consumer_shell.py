@@ -13,7 +13,7 @@ from kafka08.client.cluster import ClusterClient
 from kafka08.common import EARLIEST_TIME, Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import raise_for_code
-from kafka08.message.entry import Message
+from kafka08.message.entry import AnyMessage
 from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import DEBUG_REPLICA_ID
 from tools.broker_list import broker_list
@@ -182,7 +182,7 @@ def _read(
             return
 
 
-def _show(message: Message, reading: Reading, formatter: MessageFormatter) -> int:
+def _show(message: AnyMessage, reading: Reading, formatter: MessageFormatter) -> int:
     """Print one message; how many were (0 when it is skipped)."""
     output = stdout()
     try:

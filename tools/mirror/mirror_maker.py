@@ -30,7 +30,7 @@ from kafka08.producer.partitioners import StickyRandom
 from kafka08.producer.serializers import partitioner_named
 from kafka08.settings import COMPRESSION_CODECS, INT_MAX
 from tools.mirror.modern import SETTLE_S, ModernReader, ModernTarget
-from tools.mirror.pipeline import Copier, Reader, Target, Window
+from tools.mirror.pipeline import Copier, Message, Reader, Target, Window
 from tools.options import Arguments, OptionParser, run_tool
 from tools.shutdown import at_end, hold
 
@@ -62,15 +62,27 @@ RENAMED = {
 
 
 class OurTarget:
-    """A KafkaProducer, from the settings of either producer."""
+    """A KafkaProducer, from the settings of either producer.
+
+    It keeps timestamps and headers if its settings have api.versions.request.
+    """
 
     def __init__(self, producer: KafkaProducer) -> None:
         self._producer = producer
+        self._timed = producer.config.api_versions_request
 
-    def send(
-        self, topic: str, key: bytes | None, value: bytes | None, done: Callable[..., None]
-    ) -> None:
-        self._producer.send(topic, value, key, callback=lambda _metadata, error: done(error))
+    def send(self, message: Message, key: bytes | None, done: Callable[..., None]) -> None:
+        extra: dict[str, Any] = {}
+        if self._timed:
+            time = message.timestamp
+            extra = {"timestamp": time if time >= 0 else None, "headers": message.headers}
+        self._producer.send(
+            message.topic,
+            message.value,
+            key,
+            callback=lambda _metadata, error: done(error),
+            **extra,
+        )
 
     def close(self, timeout: float) -> None:
         self._producer.close(timeout)

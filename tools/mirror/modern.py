@@ -11,12 +11,12 @@ import importlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafka08.consumer.filters import TopicFilter
 from kafka08.errors import ConfigError, KafkaError
-from tools.mirror.pipeline import Window
+from tools.mirror.pipeline import Message, Window
 
 logger = logging.getLogger("kafka.tools.MirrorMaker$")
 
@@ -92,20 +92,22 @@ class ModernTarget:
             self._producer.poll(POLL_S)
 
     def send(
-        self,
-        topic: str,
-        key: bytes | None,
-        value: bytes | None,
-        done: Callable[[BaseException | None], None],
+        self, message: Message, key: bytes | None, done: Callable[[BaseException | None], None]
     ) -> None:
         """Waits while librdkafka's queue is full. Raises what it refuses."""
+        topic = message.topic
+        extra: dict[str, Any] = {}
+        if message.timestamp > 0:  # 0 means now to librdkafka
+            extra["timestamp"] = message.timestamp
+        if message.headers:
+            extra["headers"] = list(message.headers)
 
         def delivered(error: Any, _message: Any) -> None:
             done(None if error is None else ModernError(f"{topic}: {error.str()}"))
 
         while not self._stopping.is_set():
             try:
-                self._producer.produce(topic, value, key, on_delivery=delivered)
+                self._producer.produce(topic, message.value, key, on_delivery=delivered, **extra)
                 return
             except BufferError:
                 self._stopping.wait(0.01)
@@ -117,13 +119,15 @@ class ModernTarget:
         self._poller.join(timeout + POLL_S)
 
 
-class _Taken(NamedTuple):
+class Taken(NamedTuple):
     """A message in the shape of ours."""
 
     topic: str
     offset: int
     key: bytes | None
     value: bytes | None
+    timestamp: int
+    headers: Sequence[tuple[str, bytes | None]]
 
 
 class _Position:
@@ -187,14 +191,22 @@ class ModernReader:
         self._left.set()
         return False
 
-    def take(self) -> tuple[_Position, _Taken] | None:
+    def take(self) -> tuple[_Position, Taken] | None:
         message, self._message = self._message, None
         position = self._positions.get((message.topic(), message.partition()))
         if position is None:
             return None
         if position.processed_offset < 0:
             position.processed_offset = position.committed = message.offset()
-        return position, _Taken(message.topic(), message.offset(), message.key(), message.value())
+        _, timestamp = message.timestamp()  # -1 if it has none
+        return position, Taken(
+            message.topic(),
+            message.offset(),
+            message.key(),
+            message.value(),
+            timestamp,
+            message.headers() or (),
+        )
 
     def _subscribe(self) -> None:
         """To the topics there are; the filter is ours, so that both kinds mean the same."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 logger = logging.getLogger("kafka.tools.MirrorMaker$")
@@ -25,7 +25,7 @@ class Position(Protocol):
 
 
 class Message(Protocol):
-    """Of a source."""
+    """Of a source. ``timestamp`` is in ms; -1 if it has none."""
 
     @property
     def topic(self) -> str: ...
@@ -35,6 +35,10 @@ class Message(Protocol):
     def key(self) -> Any: ...
     @property
     def value(self) -> Any: ...
+    @property
+    def timestamp(self) -> int: ...
+    @property
+    def headers(self) -> Sequence[tuple[str, bytes | None]]: ...
 
 
 class Reader(Protocol):
@@ -45,11 +49,12 @@ class Reader(Protocol):
 
 
 class Target(Protocol):
-    """``send`` keeps the order of equal keys; ``done`` is called once, from any thread."""
+    """``send`` keeps the order of equal keys; ``done`` is called once, from any thread.
 
-    def send(
-        self, topic: str, key: bytes | None, value: bytes | None, done: Callable[..., None]
-    ) -> None: ...
+    A target that can have timestamps and headers keeps those of ``message``.
+    """
+
+    def send(self, message: Message, key: bytes | None, done: Callable[..., None]) -> None: ...
     def close(self, timeout: float) -> None: ...
 
 
@@ -219,6 +224,6 @@ class Copier:
     def _send(self, message: Any, done: Done) -> None:
         key = message.key
         try:
-            self._choose(key).send(message.topic, key, message.value, done)
+            self._choose(key).send(message, key, done)
         except Exception as error:
             done(error)

@@ -308,3 +308,30 @@ def test_a_group_without_zookeeper(
     for expected in (b"a\n", b"b\n", b""):
         assert main([*argv, "--from-beginning", "--max-messages", "1"]) == 0
         assert capfdbinary.readouterr().out == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        ([], False),
+        (["--property", "print.offset=true"], False),
+        (["--property", "print.timestamp=true"], True),
+        (["--property", "print.headers=true"], True),
+        (["--consumer-property", "api.versions.request=true"], True),
+        (
+            [
+                "--property",
+                "print.headers=true",
+                "--consumer-property",
+                "api.versions.request=false",
+            ],
+            False,
+        ),
+    ],
+)
+def test_what_needs_later_fetches_asks_for_them(
+    world: World, capfdbinary: Any, given: list[str], asked: bool
+) -> None:
+    world.cluster.append("t", 0, b"a")
+    assert main([*TOPIC, *given, "--from-beginning", "--max-messages", "1"]) == 0
+    assert any("api_versions" in options for options in world.cluster.options) == asked

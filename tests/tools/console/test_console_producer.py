@@ -13,7 +13,7 @@ from kafka08.producer.producer import Producer
 from tests.fakes.cluster import FakeCluster
 from tests.producer.fake_producer import failing, threaded
 from tools.console import console_producer
-from tools.console.console_producer import LineMessageReader, main
+from tools.console.console_producer import HeadedMessage, LineMessageReader, main
 from tools.options import OptionError, UsageError
 
 REQUIRED = ["--broker-list", "b0:9090", "--topic", "t"]
@@ -38,6 +38,15 @@ def test_keys() -> None:
     with pytest.raises(KafkaError, match="No key found on line 3: text"):
         read(b"a\tb\nc\td\ntext\n", keyed)
     assert read(b"text\n", {**keyed, "ignore.error": "true"}) == [KeyedMessage("t", b"text")]
+
+
+def test_headers_and_null_markers() -> None:
+    given = {"parse.headers": "true", "parse.key": "true", "null.marker": "NIL"}
+    found = read(b"a:1\tNIL\tv\n\tk\tNIL\n", given)
+    assert found == [
+        HeadedMessage("t", b"v", None, [("a", b"1")]),
+        HeadedMessage("t", None, b"k", []),
+    ]
 
 
 class Stdin:
@@ -199,3 +208,28 @@ def test_usage() -> None:
         main(["--broker-list", "b", "--topic", "t"])
     with pytest.raises(OptionError, match="'nope' is not a recognized option"):
         main([*REQUIRED, "--nope"])
+
+
+def test_headers_reach_the_topic(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    versions: list[bool] = []
+
+    def make(settings: Mapping[str, Any]) -> Any:
+        versions.append(settings.get("api.versions.request") == "true")
+        return Driven(cluster)
+
+    class Driven:
+        def __init__(self, cluster: FakeCluster) -> None:
+            self.sent: list[Any] = sent
+
+        def send(self, topic: str, value: Any, key: Any, **extra: Any) -> None:
+            self.sent.append((topic, value, key, extra["headers"]))
+
+        def close(self) -> None: ...
+
+    sent: list[Any] = []
+    monkeypatch.setattr(console_producer, "KafkaProducer", make)
+    headed = ("--property", "parse.headers=true")
+    assert run(monkeypatch, b"a:1\tv\n", *headed, "--new-producer") == 0
+    assert (sent, versions) == ([("t", b"v", None, [("a", b"1")])], [True])
+    with pytest.raises(UsageError, match=r"parse\.headers needs --bootstrap-server or --new-prod"):
+        run(monkeypatch, b"", *headed)

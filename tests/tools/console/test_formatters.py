@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 from zlib import crc32
 
 import pytest
 
+from kafka08.consumer.stream import Message, Source
 from kafka08.errors import ConfigError, ProtocolError
-from kafka08.message.entry import encode_entry
+from kafka08.message.entry import APPEND_TIME, CREATE_TIME, TimedMessage, encode_entry
+from kafka08.message.entry import Message as OldMessage
 from kafka08.protocol.codec import encode
 from kafka08.protocol.schemas import OffsetKey, OffsetValue
 from tools.console.formatters import DEFAULT_FORMATTER, formatter_named
@@ -30,6 +33,33 @@ def test_default() -> None:
     assert shown(DEFAULT_FORMATTER, b"k", b"v", print_key="yes") == b"v\n"
     separators = {"key_separator": "\\t", "line_separator": ";"}
     assert shown(DEFAULT_FORMATTER, b"k", b"v", print_key="true", **separators) == b"k\\tv;"
+
+
+ALL = {f"print.{name}": "true" for name in ("timestamp", "partition", "offset", "headers", "key")}
+
+
+def line(message: Any, **properties: str) -> bytes:
+    formatter: Any = formatter_named(DEFAULT_FORMATTER, properties)
+    output = io.BytesIO()
+    formatter.write_message(message, message.key, message.value, output)
+    return output.getvalue()
+
+
+def test_everything_in_the_order_of_later_releases() -> None:
+    source = Source("t", 3)
+    headers = (("a", b"1"), ("b", None))
+    new = Message(TimedMessage(7, b"k", b"v", 0, 0, 2, 0, 1234, CREATE_TIME, headers), source)
+    assert line(new, **ALL) == b"CreateTime:1234\tPartition:3\tOffset:7\ta:1,b:null\tk\tv\n"
+    assert line(new) == b"v\n"
+    given = {"headers.separator": ";", "null.literal": "-", "key.separator": "|"}
+    assert line(new, **ALL, **given, **{"print.value": "false"}) == (
+        b"CreateTime:1234|Partition:3|Offset:7|a:1;b:-|k\n"
+    )
+    stamped = Message(TimedMessage(0, None, None, 0, 0, 2, 0, 9, APPEND_TIME, ()), source)
+    assert line(stamped, **{"print.timestamp": "true"}) == b"LogAppendTime:9\tnull\n"
+    old = Message(OldMessage(7, b"k", b"v", 0, 0, 0, 0), source)
+    assert line(old, **ALL) == b"NO_TIMESTAMP\tPartition:3\tOffset:7\tNO_HEADERS\tk\tv\n"
+    assert line(old, **{"print.value": "false"}) == b""
 
 
 def test_no_op() -> None:

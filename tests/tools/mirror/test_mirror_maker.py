@@ -1,23 +1,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from kafka08.common import java_bytes_hash, scala_abs
 from kafka08.errors import ConfigError
 from kafka08.producer.kafka_config import KafkaProducerConfig
+from tests.producer.fake_producer import Driver
 from tools.mirror import modern
-from tools.mirror.mirror_maker import Targets, main, new_settings, old_settings
+from tools.mirror.mirror_maker import OurTarget, Targets, main, new_settings, old_settings
 from tools.mirror.modern import MissingLibraryError
+from tools.mirror.pipeline import Message as AnyMessage
 from tools.options import UsageError
 
 
 class Target:
     closed: float | None = None
 
-    def send(self, topic: str, key: Any, value: Any, done: Any) -> None: ...
+    def send(self, message: Any, key: Any, done: Any) -> None: ...
 
     def close(self, timeout: float) -> None:
         self.closed = timeout
@@ -104,3 +106,36 @@ def test_settings_that_librdkafka_refuses() -> None:
     pytest.importorskip("confluent_kafka")
     with pytest.raises(ConfigError, match=r"no\.such\.setting"):
         modern.ModernTarget({"bootstrap.servers": "127.0.0.1:1", "no.such.setting": "1"})
+
+
+class Taken(NamedTuple):
+    topic: str
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    timestamp: int
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+def sent(timed: bool, message: AnyMessage) -> Any:
+    driver = Driver(**{"api.versions.request": timed})
+    ended: list[Any] = []
+    OurTarget(driver.producer).send(message, b"k", ended.append)
+    driver.run()
+    assert ended == [None]
+    (found,) = driver.cluster.messages("one", 0)
+    assert (found.key, found.value) == (b"k", b"v")
+    return found
+
+
+def test_timestamps_and_headers_are_kept_if_the_target_may_have_them() -> None:
+    message = Taken("one", 0, b"k", b"v", 1234, (("a", b"1"), ("a", None)))
+    found = sent(True, message)
+    assert (found.timestamp, found.headers) == (1234, message.headers)
+    found = sent(False, message)
+    assert (found.timestamp, found.headers) == (-1, ())
+
+
+def test_messages_without_a_timestamp_get_the_time_of_the_copy() -> None:
+    found = sent(True, Taken("one", 0, b"k", b"v", -1, ()))
+    assert found.timestamp >= Driver().now_ms

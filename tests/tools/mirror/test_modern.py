@@ -10,7 +10,7 @@ import pytest
 
 from kafka08.consumer.filters import Blacklist, Whitelist
 from tests.fakes.runtime import FakeClock
-from tools.mirror.modern import ModernError, ModernReader, ModernTarget
+from tools.mirror.modern import ModernError, ModernReader, ModernTarget, Taken
 from tools.mirror.pipeline import Window
 
 
@@ -44,6 +44,12 @@ class Message:
 
     def key(self) -> bytes:
         return b"k"
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, 1234
+
+    def headers(self) -> list[tuple[str, bytes]] | None:
+        return [("a", b"1")] if self.offset() % 2 else None
 
     def value(self) -> bytes:
         return b"v"
@@ -187,11 +193,11 @@ class Producer:
 
     def poll(self, timeout: float) -> None: ...
 
-    def produce(self, topic: str, value: Any, key: Any, on_delivery: Any) -> None:
+    def produce(self, topic: str, value: Any, key: Any, on_delivery: Any, **extra: Any) -> None:
         if self.full:
             self.full -= 1
             raise BufferError
-        self.produced.append((topic, value, key, on_delivery))
+        self.produced.append((topic, value, key, on_delivery, extra))
 
     def flush(self, timeout: float) -> None: ...
 
@@ -202,16 +208,25 @@ def test_target() -> None:
     assert producer.settings["enable.idempotence"] == "true"
     assert "key.serializer" not in producer.settings
     ended: list[Any] = []
-    target.send("t", b"k", b"v", ended.append)
-    [(topic, value, key, delivered)] = producer.produced
-    assert (topic, value, key) == ("t", b"v", b"k")
+    target.send(Taken("t", 0, b"k", b"v", -1, ()), b"k", ended.append)
+    [(topic, value, key, delivered, extra)] = producer.produced
+    assert (topic, value, key, extra) == ("t", b"v", b"k", {})
     delivered(None, None)
     delivered(Error("too large"), None)
     assert ended[0] is None
     assert str(ended[1]) == "t: too large"
     target.close(0)
     with pytest.raises(ModernError):
-        target.send("t", None, None, ended.append)
+        target.send(Taken("t", 0, None, None, -1, ()), None, ended.append)
+
+
+def test_target_keeps_timestamps_and_headers() -> None:
+    target = ModernTarget({"bootstrap.servers": "h:1"})
+    headers = (("a", b"1"), ("a", None))
+    target.send(Taken("t", 0, None, b"v", 1234, headers), None, lambda error: None)
+    [(*_, extra)] = Producer.made[-1].produced
+    assert extra == {"timestamp": 1234, "headers": list(headers)}
+    target.close(0)
 
 
 def test_target_with_fewer_acks() -> None:

@@ -19,6 +19,8 @@ class Message(NamedTuple):
     offset: int
     key: bytes | None
     value: bytes | None
+    timestamp: int = -1
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
 class Reader:
@@ -46,10 +48,10 @@ class Target:
         self.sent: list[tuple[bytes, Any]] = []
         self._refused = refused
 
-    def send(self, topic: str, key: Any, value: Any, done: Any) -> None:
+    def send(self, message: Any, key: Any, done: Any) -> None:
         if self._refused is not None:
             raise self._refused
-        self.sent.append((value, done))
+        self.sent.append((message.value, done))
 
     def close(self, timeout: float) -> None: ...
 

@@ -1,0 +1,215 @@
+"""Timestamps and headers through our own clients and tools, and what brokers without them do."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from integration import modern
+from integration.harness import Broker, Process, Tools, ZooKeeper, properties
+from kafka08.common import TopicPartition
+from kafka08.consumer.config import ConsumerConfig
+from kafka08.consumer.connector import ConsumerConnector
+from kafka08.consumer.errors import ConsumerTimeoutError
+from kafka08.consumer.simple import SimpleConsumer
+from kafka08.consumer.standalone import StandaloneConsumer
+from kafka08.message.sets import iter_messages
+from kafka08.producer.errors import DeliveryTimeoutError
+from kafka08.producer.kafka_producer import KafkaProducer
+
+CONSOLE_PRODUCER = "kafka.tools.ConsoleProducer"
+CONSOLE_CONSUMER = "kafka.tools.ConsoleConsumer"
+LATER = {"api.versions.enable": "true", "offsets.topic.num.partitions": 1}
+SENT = [
+    (b"k0", b"v0", 1700000000000, (("a", b"1"), ("a", None), ("ü", b""))),
+    (None, b"v1", 1700000000007, ()),
+    (b"k2", None, 5, (("only", b"\xff\0"),)),
+]
+Start = Callable[..., Broker]
+
+
+@pytest.fixture(scope="module")
+def start(zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """Brokers, each with a cluster of its own."""
+    started: list[Broker] = []
+
+    def begin(kind: str = "ours", props: dict[str, object] | None = None) -> Broker:
+        name = f"timed-{uuid.uuid4().hex[:8]}"
+        chroot = f"{zookeeper.connect}/{name}"
+        broker = Broker(kind, tmp_path_factory.mktemp(name), chroot, props=props or {})
+        started.append(broker.start())
+        return broker
+
+    yield begin
+    for broker in started:
+        broker.kill()
+
+
+@pytest.fixture(scope="module")
+def broker(start: Start) -> Broker:
+    return start(props=LATER)
+
+
+@pytest.fixture(scope="module")
+def our_tools(tmp_path_factory: pytest.TempPathFactory) -> Tools:
+    return Tools("ours", tmp_path_factory.mktemp("tools"))
+
+
+def send(address: str, topic: str, codec: str = "none") -> None:
+    settings = {"bootstrap.servers": address, "api.versions.request": "true", "acks": "all"}
+    with KafkaProducer({**settings, "compression.type": codec}) as producer:
+        futures = [
+            producer.send(topic, value, key, 0, timestamp=time, headers=headers)
+            for key, value, time, headers in SENT
+        ]
+    assert [future.result().offset for future in futures] == [0, 1, 2]
+
+
+def seen(messages: Any) -> list[tuple[Any, ...]]:
+    found = []
+    with suppress(ConsumerTimeoutError):
+        for message in messages:
+            found.append((message.key, message.value, message.timestamp, message.headers))
+            assert message.timestamp_type == (-1 if message.timestamp < 0 else 0)
+    return found
+
+
+def config(broker: Broker | None = None, **settings: Any) -> ConsumerConfig:
+    connect = broker.zookeeper if broker else "unused"
+    fixed = {"auto_offset_reset": "smallest", "consumer_timeout_ms": 3000}
+    return ConsumerConfig(group_id=uuid.uuid4().hex, zookeeper_connect=connect, **fixed, **settings)
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_every_consumer_of_ours_sees_what_the_producer_sent(broker: Broker, codec: str) -> None:
+    topic = f"all-{codec}"
+    broker.create_topic(topic)
+    send(broker.address, topic, codec)
+    with ConsumerConnector(config(broker, api_versions_request=True)) as connector:
+        [stream] = connector.create_message_streams({topic: 1})[topic]
+        assert seen(stream) == SENT
+    without = [(key, value, -1, ()) for key, value, _, _ in SENT]
+    with ConsumerConnector(config(broker)) as connector:
+        [stream] = connector.create_message_streams({topic: 1})[topic]
+        assert seen(stream) == without
+    with SimpleConsumer("127.0.0.1", broker.port, api_versions=True) as consumer:
+        tp = TopicPartition(topic, 0)
+        assert seen(iter_messages(consumer.fetch({tp: 0})[tp].message_set)) == SENT
+
+
+def test_a_kafka_of_later_releases(tmp_path: Path) -> None:
+    if modern.missing():
+        pytest.skip(modern.missing())
+    later = modern.ModernBroker(tmp_path).start()
+    try:
+        send(later.address, "later")
+        endpoints = [("127.0.0.1", later.port)]
+        own = config(api_versions_request=True)
+        with StandaloneConsumer(endpoints, own) as consumer:
+            assert seen(consumer.stream("later", 0)) == SENT
+    finally:
+        later.kill()
+
+
+def test_console_tools(broker: Broker, our_tools: Tools) -> None:
+    topic = "console"
+    broker.create_topic(topic)
+    given = ["--property", "parse.key=true", "--property", "parse.headers=true"]
+    server = ["--bootstrap-server", broker.address, "--topic", topic]
+    lines = "a:1,b:\tk\tv\n\tk2\tv2\n"
+    result = our_tools.run(CONSOLE_PRODUCER, *server, *given, stdin=lines)
+    assert (result.code, result.err) == (0, "")
+    begin = int(time.time() * 1000)
+    shown = [
+        f"print.{name}=true" for name in ("timestamp", "partition", "offset", "headers", "key")
+    ]
+    options = [word for each in shown for word in ("--property", each)]
+    ending = ["--from-beginning", "--timeout-ms", "3000"]
+    read = our_tools.run(CONSOLE_CONSUMER, *server, *options, *ending)
+    first, second = read.lines
+    kind, _, stamp = first.partition("\t")[0].partition(":")
+    assert kind == "CreateTime" and abs(int(stamp) - begin) < 60000
+    assert first.split("\t")[1:] == ["Partition:0", "Offset:0", "a:1,b:", "k", "v"]
+    assert second.split("\t")[1:] == ["Partition:0", "Offset:1", "NO_HEADERS", "k2", "v2"]
+    old = ["--consumer-property", "api.versions.request=false"]
+    read = our_tools.run(CONSOLE_CONSUMER, *server, *options, *ending, *old)
+    assert read.lines[0].split("\t")[:4] == [
+        "NO_TIMESTAMP",
+        "Partition:0",
+        "Offset:0",
+        "NO_HEADERS",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["ours", pytest.param("original", marks=pytest.mark.original)])
+def test_brokers_that_close_the_connection(
+    start: Start, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    old = start(kind, {"api.versions.enable": "false"} if kind == "ours" else {})
+    old.create_topic("old")
+    settings = {"api.versions.request": "true", "delivery.timeout.ms": 1500}
+    with (
+        KafkaProducer({"bootstrap.servers": old.address, **settings}) as producer,
+        pytest.raises(DeliveryTimeoutError),
+    ):
+        producer.send("old", b"v", headers=[("a", b"1")]).result(30)
+    assert "set api.versions.request=false for it" in caplog.text
+    with KafkaProducer({"bootstrap.servers": old.address}) as producer:
+        assert producer.send("old", b"v").result(30).offset == 0
+    caplog.clear()
+    endpoints = [("127.0.0.1", old.port)]
+    with StandaloneConsumer(endpoints, config(api_versions_request=True)) as consumer:
+        assert seen(consumer.stream("old", 0)) == []
+    assert "set api.versions.request=false for it" in caplog.text
+    with StandaloneConsumer(endpoints, config()) as consumer:
+        assert seen(consumer.stream("old", 0)) == [(None, b"v", -1, ())]
+
+
+def test_mirrors_keep_them(
+    start: Start,
+    broker: Broker,
+    our_tools: Tools,
+    tmp_path: Path,
+    launch: Callable[[Process], None],
+) -> None:
+    broker.create_topic("mirrored")
+    send(broker.address, "mirrored")
+    later, old = start(props=LATER), start()
+    for name, target, asked in (("later", later, "true"), ("old", old, "false")):
+        source = {
+            "zookeeper.connect": broker.zookeeper,
+            "group.id": f"mirror-{name}",
+            "auto.offset.reset": "smallest",
+            "api.versions.request": "true",
+        }
+        (tmp_path / f"{name}-source").write_text(properties(source))
+        to = {"bootstrap.servers": target.address, "api.versions.request": asked}
+        (tmp_path / f"{name}-target").write_text(properties(to))
+        target.create_topic("mirrored")
+        mirror = our_tools.background(
+            "kafka.tools.MirrorMaker",
+            *("--consumer.config", str(tmp_path / f"{name}-source")),
+            *("--producer.config", str(tmp_path / f"{name}-target"), "--new.producer"),
+            *("--whitelist", "mirrored"),
+        )
+        launch(mirror)
+    for target, expected in (
+        (later, SENT),
+        (old, [(key, value, -1, ()) for key, value, _, _ in SENT]),
+    ):
+        endpoints = [("127.0.0.1", target.port)]
+        own = config(api_versions_request=target is later)
+        own = ConsumerConfig(**{**vars(own), "consumer_timeout_ms": 30000})
+        found = []
+        with StandaloneConsumer(endpoints, own) as consumer:
+            for message in consumer.stream("mirrored", 0):
+                found.append((message.key, message.value, message.timestamp, message.headers))
+                if len(found) == len(SENT):
+                    break
+        assert found == expected

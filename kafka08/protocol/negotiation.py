@@ -1,0 +1,77 @@
+"""The versions in which a client that asked a broker for ApiVersions sends Produce and Fetch.
+
+0.8.2.2 closes the connection of a client that asks, as does a broker that is being stopped. So
+clients ask only if they are told to, and never guess which of the two it was: a client that fell
+back to version 0 would silently drop timestamps and headers. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kafka08.errors import NO_ERROR, ProtocolError
+from kafka08.protocol.later_schemas import ApiVersionsRequest, ApiVersionsResponse
+from kafka08.protocol.registry import APIS, api_of
+from kafka08.protocol.requests import decode_response, encode_request
+from kafka08.protocol.schemas import FetchRequest, ProduceRequest
+from kafka08.protocol.types import Struct
+
+# Version 0 is the only one that every broker with ApiVersions reads.
+_ASKED_IN = 0
+# The first versions with message format 2.
+_NEEDED = ((ProduceRequest, 3), (FetchRequest, 4))
+
+
+class NoApiVersionsError(ProtocolError):
+    """A broker did not say which versions it serves, or does not serve those that are needed."""
+
+    text = "The broker does not serve the requests of later releases"
+
+
+class Negotiated(NamedTuple):
+    """How a request is sent: its version, and the layout of its response."""
+
+    version: int
+    response: Struct
+
+
+Versions = dict[Any, Negotiated]
+
+
+def question(client_id: str | None) -> bytes:
+    """The framed request, with correlation id 0."""
+    return b"".join(encode_request(ApiVersionsRequest(), 0, client_id, _ASKED_IN))
+
+
+def answered(frame: bytes | bytearray | memoryview, name: str) -> Versions:
+    """The meaning of the response of the broker ``name``, by request class.
+
+    ``frame`` is without its size word. Raises ProtocolError, NoApiVersionsError.
+    """
+    correlation_id, response = decode_response(Struct(ApiVersionsResponse, _ASKED_IN), frame)
+    if correlation_id != 0:
+        raise ProtocolError(f"{name} answered {correlation_id} where 0 was due")
+    if response.error != NO_ERROR:
+        raise NoApiVersionsError(f"{name} answered ApiVersions with code {response.error}")
+    served = {each.api_key: each for each in response.api_keys}
+    chosen: Versions = {}
+    for request, least in _NEEDED:
+        api = APIS[api_of(request)[0]]
+        found = served.get(api.key)
+        version = -1 if found is None else min(found.max_version, api.last)
+        if found is None or version < max(least, found.min_version):
+            there = "not" if found is None else f"{found.min_version} to {found.max_version}"
+            raise NoApiVersionsError(
+                f"{name} serves {api.name} {there}; {least} to {api.last} are needed"
+            )
+        chosen[request] = Negotiated(version, Struct(api.response, version))
+    return chosen
+
+
+def closed(name: str) -> NoApiVersionsError:
+    """The error of a broker that closed the connection instead of answering."""
+    return NoApiVersionsError(
+        f"{name} closed the connection when asked for its versions. A broker of 0.8 or 0.9 does "
+        "this, and kafka08 with api.versions.enable=false or beside a broker of 0.8.2.2: set "
+        "api.versions.request=false for it. So does a broker that is stopping"
+    )
