@@ -12,6 +12,8 @@ MAX_TOPIC_LENGTH = 255
 # Values of an Offsets request that stand in place of a time (kafka.api.OffsetRequest).
 LATEST_TIME = -1
 EARLIEST_TIME = -2
+# Of our brokers among themselves: up to where a log holds what 0.8.2.2 cannot read.
+LATER_FORMATS_TIME = -1008
 TRACE = 5  # log4j's level, below logging.DEBUG
 _LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]+")
 

@@ -22,11 +22,13 @@ from kafka08.settings import (
     LONG,
     LONG_MAX,
     MAP,
+    RELEASE,
     SHORT,
     NumberFormatError,
     Settings,
     UnknownConfigError,
     log_overrides,
+    message_format,
     parse_list,
     setting,
     value_of,
@@ -58,6 +60,7 @@ BROKER_KEYS = {
     "unclean.leader.election.enable": "unclean.leader.election.enable",
     "min.insync.replicas": "min.insync.replicas",
     "compressed.sets": "log.compressed.sets",
+    "message.format.version": "log.message.format.version",
 }
 
 
@@ -379,6 +382,15 @@ class BrokerConfig(Settings):
         "without repacking. `normalised` repacks them at append with absolute offsets, as "
         "0.8.2.2 does: set it if 0.8.2.2 brokers share the cluster or will open the same data "
         "directories.",
+    )
+    log_message_format_version: str = setting(
+        "log.message.format.version",
+        "3.0",
+        RELEASE,
+        doc="Not in 0.8.2.2. The newest message format to store, named by a release: `0.8.2` (or "
+        "any before 0.10.0) is format 0, `0.10.0` to `0.10.2` is format 1, and from `0.11.0` on it "
+        "is format 2. Messages of later formats are converted when they are produced, and refused "
+        "if they have headers. Set it to `0.8.2` if the data is to go back to 0.8.2.2.",
     )
     log_rebuilt_sets_bytes: int = setting(
         "log.rebuilt.sets.bytes",
@@ -804,6 +816,17 @@ class LogConfig(Settings):
         choices=_COMPRESSED_SETS,
         doc="Not in 0.8.2.2; see `log.compressed.sets`.",
     )
+    message_format_version: str = setting(
+        "message.format.version",
+        "3.0",
+        RELEASE,
+        doc="Not in 0.8.2.2; see `log.message.format.version`.",
+    )
+
+    @property
+    def message_format(self) -> int:
+        """The newest message format to store: 0, 1 or 2."""
+        return message_format(self.message_format_version)
 
     @property
     def compact(self) -> bool:

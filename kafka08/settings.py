@@ -33,6 +33,7 @@ COMPRESSION_CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3}
 _log = logging.getLogger("kafka.utils.VerifiableProperties")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DOUBLE = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]?")
+_RELEASE = re.compile(r"(0\.(8\.[0-2]|9\.0|10\.[0-2]|11\.0)|[1-3]\.[0-9])(\.[0-9])*(-IV[0-9])?")
 _COMMA = re.compile(r"\s*,\s*")
 
 
@@ -110,6 +111,23 @@ def parse_codec(text: str) -> int:
     raise NumberFormatError(text)
 
 
+def message_format(version: str) -> int:
+    """The message format of a release, as message.format.version names it: 0.10.2, 1.0, 2.8-IV1.
+
+    Raises NumberFormatError.
+    """
+    if not _RELEASE.fullmatch(version):
+        raise NumberFormatError(version)
+    if not version.startswith("0."):
+        return 2
+    return {"0.10": 1, "0.11": 2}.get(version[:4], 0)
+
+
+def _parse_release(text: str) -> str:
+    message_format(text)
+    return text
+
+
 def _integer_kind(name: str, high: int) -> Kind:
     return Kind(name, _parse_integer(-high - 1, high), -high - 1, high)
 
@@ -123,12 +141,14 @@ STRING = Kind("string", str)
 LIST = Kind("list", parse_list)
 MAP = Kind("map", parse_map)
 CODEC = Kind("codec", parse_codec)
+RELEASE = Kind("release", _parse_release)
 
 _KIND_OF_DEFAULT: dict[type, Kind] = {bool: BOOLEAN, int: INT, float: DOUBLE, str: STRING}
 _WHAT = {
     BOOLEAN.name: "true or false",
     CODEC.name: "none, gzip, snappy, lz4 or a number from 0 to 3",
     DOUBLE.name: "a number",
+    RELEASE.name: "a release from 0.8.0 to 3.9",
     MAP.name: "a list of host:int",
 }
 

@@ -85,6 +85,7 @@ def test_a_config_can_be_built_and_replaced_in_code() -> None:
         ({"broker_id": "+7"}, "broker_id", 7),
         ({"message_max_bytes": "10"}, "message_max_bytes", 10),
         ({"log_compressed_sets": "normalised"}, "log_compressed_sets", "normalised"),
+        ({"log_message_format_version": "0.8.2"}, "log_message_format_version", "0.8.2"),
     ],
 )
 def test_values(changes: dict[str, str], attribute: str, expected: object) -> None:
@@ -102,6 +103,10 @@ def test_values(changes: dict[str, str], attribute: str, expected: object) -> No
         (
             {"num_io_threads": "1_0"},
             "num.io.threads has value 1_0 which is not an integer in the range (1,2147483647).",
+        ),
+        (
+            {"log_message_format_version": "0.7"},
+            "log.message.format.version has value 0.7 which is not a release from 0.8.0 to 3.9.",
         ),
         (
             {"log_retention_ms": "-1"},
@@ -205,6 +210,27 @@ def test_an_unknown_cleanup_policy_deletes_on_a_broker_and_compacts_in_a_topic()
     assert not LogConfig.from_broker(broker(log_cleanup_policy="dedupe")).compact
     assert LogConfig().override({"cleanup.policy": "dedupe"}).compact
     assert not LogConfig(cleanup_policy="compact").override({"cleanup.policy": " Delete"}).compact
+
+
+@pytest.mark.parametrize(
+    ("version", "number"),
+    [
+        *[(version, 0) for version in ("0.8.0", "0.8.1", "0.8.2", "0.8.2.2", "0.9.0", "0.9.0.1")],
+        *[(version, 1) for version in ("0.10.0", "0.10.0-IV0", "0.10.1.1", "0.10.2-IV0")],
+        *[(version, 2) for version in ("0.11.0", "0.11.0-IV2", "1.0", "1.1.1", "2.8-IV1", "3.9")],
+    ],
+)
+def test_message_formats_are_named_by_releases(version: str, number: int) -> None:
+    LogConfig.validate({"message.format.version": version})
+    config = LogConfig().override({"message.format.version": version})
+    assert (config.message_format, LogConfig().message_format) == (number, 2)
+    assert config.message_format_version == version
+
+
+@pytest.mark.parametrize("version", ["", "0", "0.7.0", "0.8", "0.10", "1", "4.0", "10.0", "2.8x"])
+def test_other_releases_have_no_message_format_here(version: str) -> None:
+    with pytest.raises(NumberFormatError):
+        LogConfig.validate({"message.format.version": version})
 
 
 def test_override() -> None:

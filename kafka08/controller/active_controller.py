@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import LATER_FORMATS_TIME, LATEST_TIME, Broker, TopicPartition
 from kafka08.config import BrokerConfig
 from kafka08.controller import events
 from kafka08.controller.batch import ControllerBrokerRequestBatch, Outgoing
@@ -46,7 +46,7 @@ class ActiveController:
     """One term as controller. ``number`` counts this broker's terms and marks their events.
 
     ``post`` enqueues an event for the loop. ``connect(broker)`` creates a connection.
-    ``fetch_log_ends(broker, partitions)`` asks a broker for the log ends of its replicas.
+    ``fetch_log_ends(broker, partitions, time)`` asks a broker for the log ends of its replicas.
     """
 
     def __init__(
@@ -77,8 +77,13 @@ class ActiveController:
         send = self._channels.send
         self._log_ends = LogEnds(
             runtime,
-            fetch_log_ends,
+            lambda broker, partitions: fetch_log_ends(broker, partitions, LATEST_TIME),
             lambda asked, ends: post(events.LogEndsFetched(number, asked, ends)),
+        )
+        self._later_formats = LogEnds(
+            runtime,
+            lambda broker, partitions: fetch_log_ends(broker, partitions, LATER_FORMATS_TIME),
+            lambda asked, ends: post(events.LaterFormatsFetched(number, asked, ends)),
         )
         self._partitions = PartitionStateMachine(
             context, store, batch, send, self._id, self._unclean_allowed, self._log_ends
@@ -97,6 +102,7 @@ class ActiveController:
             self._replicas,
             self._deletion,
             lambda partition: events.IsrChanged(number, partition),
+            self._later_formats,
         )
         self._handlers: dict[type, Callable[[Any], None]] = {
             events.BrokerIdsChanged: lambda event: self._brokers_changed(),
@@ -112,6 +118,7 @@ class ActiveController:
             ),
             events.StopReplicaAnswered: self._stop_replica_answered,
             events.LogEndsFetched: self._log_ends_fetched,
+            events.LaterFormatsFetched: self._later_formats_fetched,
             events.RebalanceDue: lambda event: self._rebalance(),
         }
 
@@ -183,6 +190,7 @@ class ActiveController:
         """Call after ``stop``: wait for the senders, for at most ``timeout`` seconds."""
         self._channels.join(timeout)
         self._log_ends.join(timeout)
+        self._later_formats.join(timeout)
 
     # Events
 
@@ -225,6 +233,10 @@ class ActiveController:
         ]
         rule = self._partitions.rule_by_log_ends(ends)
         self._partitions.handle_state_changes(waiting, PartitionState.ONLINE, rule)
+
+    def _later_formats_fetched(self, event: events.LaterFormatsFetched) -> None:
+        for partition, told in self._later_formats.latest(event.number, event.ends).items():
+            self._reassignment.later_formats_told(partition, max(told.values()))
 
     # Brokers
 

@@ -53,10 +53,14 @@ class PartitionAndReplica(NamedTuple):
 
 
 class LiveBroker(NamedTuple):
-    """A registered broker; ``incarnation`` (czxid of its node) differs after a bounce."""
+    """A registered broker; ``incarnation`` (czxid of its node) differs after a bounce.
+
+    ``formats``: the highest message format it knows; None if it does not say, as 0.8.2.2.
+    """
 
     broker: Broker
     incarnation: int
+    formats: int | None = None
 
 
 class ControllerContext:

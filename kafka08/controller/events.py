@@ -111,6 +111,15 @@ class LogEndsFetched:
 
 
 @dataclass(frozen=True)
+class LaterFormatsFetched:
+    """Leaders told up to where their logs hold what 0.8.2.2 cannot read, or failed to."""
+
+    term: int
+    number: int
+    ends: Ends
+
+
+@dataclass(frozen=True)
 class RebalanceDue:
     """It is time to check for leaders that are not the preferred replicas."""
 
@@ -137,5 +146,6 @@ TermEvent = (
     | IsrChangesAnnounced
     | StopReplicaAnswered
     | LogEndsFetched
+    | LaterFormatsFetched
     | RebalanceDue
 )

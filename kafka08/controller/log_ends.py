@@ -1,4 +1,5 @@
-"""Asks brokers how long their replicas are, for unclean elections, on tasks of its own.
+"""Asks brokers about the logs of their replicas, on tasks of its own: how long they are, for
+unclean elections, and up to where they hold what 0.8.2.2 cannot read, for reassignments.
 
 The controller's loop does not wait: the answers come back to it as an event. Does not know
 elections.
@@ -28,27 +29,30 @@ UNKNOWN = -1
 
 # partition -> broker id -> log end; UNKNOWN if the broker did not answer
 Ends = Mapping[TopicPartition, Mapping[int, int]]
-FetchLogEnds = Callable[[Broker, Sequence[TopicPartition]], Mapping[TopicPartition, int]]
+FetchEnds = Callable[[Broker, Sequence[TopicPartition]], Mapping[TopicPartition, int]]
+FetchLogEnds = Callable[[Broker, Sequence[TopicPartition], int], Mapping[TopicPartition, int]]
 
 
 def fetch_log_ends(
     runtime: Runtime,
     broker: Broker,
     partitions: Sequence[TopicPartition],
+    time: int = LATEST_TIME,
     *,
     channel: Callable[..., Any] = Channel,
 ) -> dict[TopicPartition, int]:
     """The log ends of ``broker``'s replicas, leaders or followers; those it does not tell within
-    a second are left out."""
+    a second are left out. With LATER_FORMATS_TIME up to where logs that it leads hold what 0.8.2.2
+    cannot read, or 0."""
     topics: dict[str, list[OffsetsPartition]] = {}
     for topic, partition in partitions:
-        topics.setdefault(topic, []).append(OffsetsPartition(partition, LATEST_TIME, 1))
+        topics.setdefault(topic, []).append(OffsetsPartition(partition, time, 1))
     asked = [OffsetsTopic(topic, parts) for topic, parts in topics.items()]
     try:
         with channel(broker.host, broker.port, timeout_ms=TIMEOUT_MS, runtime=runtime) as opened:
             answer = opened.call(OffsetsRequest(DEBUG_REPLICA_ID, asked))
     except (OSError, KafkaError) as error:
-        logger.warning("Broker %d does not tell its log ends: %s", broker.id, error)
+        logger.warning("Broker %d does not tell about its logs: %s", broker.id, error)
         return {}
     return {
         TopicPartition(topic.topic, part.partition): part.offsets[0]
@@ -63,7 +67,7 @@ class LogEnds:
     failed to; ``number`` counts the calls of ``ask``."""
 
     def __init__(
-        self, runtime: Runtime, fetch: FetchLogEnds, answered: Callable[[int, Ends], None]
+        self, runtime: Runtime, fetch: FetchEnds, answered: Callable[[int, Ends], None]
     ) -> None:
         self._runtime = runtime
         self._fetch = fetch

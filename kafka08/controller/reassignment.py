@@ -12,11 +12,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from kafka08.common import TopicPartition
+from kafka08.common import Broker, TopicPartition
 from kafka08.controller import elections
 from kafka08.controller.batch import ControllerBrokerRequestBatch, Outgoing
 from kafka08.controller.context import ControllerContext, LeaderAndIsr, PartitionAndReplica
 from kafka08.controller.deletion import TopicDeletionManager
+from kafka08.controller.log_ends import LogEnds
 from kafka08.controller.partitions import PartitionStateMachine, check_epoch
 from kafka08.controller.replicas import ReplicaStateMachine
 from kafka08.controller.states import PartitionState, ReplicaState, StateChangeFailedError
@@ -29,7 +30,8 @@ logger = logging.getLogger("kafka.controller.KafkaController")
 class Reassignment:
     """Partitions under reassignment, kept in the context as partition -> RAR.
 
-    ``isr_event(partition)`` creates the event that a watched state posts.
+    ``isr_event(partition)`` creates the event that a watched state posts. ``leaders`` asks leaders
+    up to where their logs hold what 0.8.2.2 cannot read.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class Reassignment:
         replicas: ReplicaStateMachine,
         deletion: TopicDeletionManager,
         isr_event: Callable[[TopicPartition], object],
+        leaders: LogEnds,
     ) -> None:
         self._context = context
         self._store = store
@@ -51,6 +54,9 @@ class Reassignment:
         self._replicas = replicas
         self._deletion = deletion
         self._isr_event = isr_event
+        self._leaders = leaders
+        # Waiting for what their leaders tell.
+        self._asked: dict[TopicPartition, tuple[int, ...]] = {}
 
     def load(self, listed: Mapping[TopicPartition, tuple[int, ...]]) -> None:
         """At failover: adopt the listed partitions, drop those that are finished or deleted."""
@@ -66,8 +72,11 @@ class Reassignment:
         """At failover, after the state machines have started: continue where others stopped."""
         for partition, new in list(self._context.reassigned.items()):
             # If AR contains RAR, phase A is done: a dead new replica only delays phase B.
-            begun = set(new) <= set(self._context.replicas_of(partition))
-            self._initiate(partition, new, resumed=begun)
+            if set(new) <= set(self._context.replicas_of(partition)):
+                self._initiate(partition, new, resumed=True)
+            else:
+                del self._context.reassigned[partition]
+                self._begin(partition, new)
         self._delete_left(self._context.brokers)
 
     def request(self, listed: Mapping[TopicPartition, tuple[int, ...]]) -> None:
@@ -76,16 +85,58 @@ class Reassignment:
         if not listed:
             self._store.finish_reassignments(())
         for partition, new in listed.items():
-            if partition in self._context.reassigned:
-                continue
-            if self._context.is_being_deleted(partition):
-                logger.error(
-                    "Skipping reassignment of partition %s since its topic is being deleted",
-                    partition,
-                )
-                self.drop([partition])
-            else:
-                self._initiate(partition, new)
+            if partition not in self._context.reassigned and partition not in self._asked:
+                self._begin(partition, new)
+
+    def _begin(self, partition: TopicPartition, new: tuple[int, ...]) -> None:
+        """Begin a reassignment; one that names a new broker of 0.8.2.2 once the leader has told
+        that this broker can read the log."""
+        if self._context.is_being_deleted(partition):
+            logger.error(
+                "Skipping reassignment of partition %s since its topic is being deleted", partition
+            )
+            self.drop([partition])
+            return
+        leader = self._modern_leader(partition)
+        if leader is not None and self._new_originals(partition, new):
+            self._asked[partition] = new
+            self._leaders.ask({partition: [leader]})
+        else:
+            self._initiate(partition, new)
+
+    def _modern_leader(self, partition: TopicPartition) -> Broker | None:
+        """The live leader, if it may hold what 0.8.2.2 cannot read."""
+        led = self._context.leadership.get(partition)
+        live = None if led is None else self._context.brokers.get(led.leader)
+        return None if live is None or live.formats is None else live.broker
+
+    def _new_originals(self, partition: TopicPartition, new: tuple[int, ...]) -> list[int]:
+        """The brokers of 0.8.2.2 that would get a replica."""
+        added = set(new).difference(self._context.replicas_of(partition))
+        brokers = self._context.brokers
+        return sorted(each for each in added & brokers.keys() if brokers[each].formats is None)
+
+    def later_formats_told(self, partition: TopicPartition, until: int) -> None:
+        """The leader's log holds entries below ``until`` that 0.8.2.2 cannot read. 0: none; UNKNOWN
+        if the leader did not answer."""
+        new = self._asked.pop(partition, None)
+        if new is None:
+            return
+        originals = self._new_originals(partition, new)
+        if not until or not originals:
+            self._initiate(partition, new)
+            return
+        why = (
+            f"has messages of later formats below offset {until}"
+            if until > 0
+            else "may have messages of later formats: its leader has not told yet"
+        )
+        logger.error(
+            "Error completing reassignment of partition %s: brokers %s of 0.8.2.2 cannot read its "
+            "log, which %s. Failing partition reassignment",
+            *(partition, _csv(originals), why),
+        )
+        self.drop([partition])
 
     def isr_changed(self, partition: TopicPartition) -> None:
         """The state of a partition under reassignment changed: check whether all have caught up."""

@@ -69,7 +69,7 @@ class ControllerStore:
             node = _decoded(znodes.decode_broker, path, data)
             if node is not None:
                 broker = Broker(broker_id, node.host, node.port)
-                brokers[broker_id] = LiveBroker(broker, stat.czxid)
+                brokers[broker_id] = LiveBroker(broker, stat.czxid, node.formats)
         return brokers
 
     def offline_replicas(

@@ -32,6 +32,7 @@ from kafka08.errors import (
 from kafka08.log import integrity, numbering, recovery
 from kafka08.log.directory import parse_log_name, sync_directory
 from kafka08.log.disk import SyncError
+from kafka08.log.later_formats import LaterFormats
 from kafka08.log.numbering import Numbered, moved
 from kafka08.log.segment import FileSlice, LogSegment
 from kafka08.log.segment_files import SegmentFiles
@@ -39,6 +40,7 @@ from kafka08.log.tail_readers import TailReaders
 from kafka08.message import sets
 from kafka08.message.compression import LZ4
 from kafka08.message.sets import Opened
+from kafka08.message.timed_sets import ANY_TIME
 from kafka08.message.wrappers import Rebuilt
 
 # Data appended within the last two or three such periods is assumed to be in the page cache.
@@ -106,6 +108,8 @@ class Log:
             raise KafkaError(f"{directory} is not named <topic>-<partition>")
         self.topic_partition: TopicPartition = topic_partition
         self.config = config
+        # For sets of formats 1 and 2. Replaced as a whole when they change.
+        self.rules = ANY_TIME
         self._clock = clock
         self._truncations = 0
         # The changes of names that are durable; with the first one, the directory's own name is.
@@ -119,6 +123,7 @@ class Log:
         self._lock = self.files.lock  # also for what must agree with the list of segments
         self.log_end_offset = loaded.log_end_offset
         self.recovery_point = loaded.recovery_point
+        self.later_formats = LaterFormats(not self.size)
         self.tail_readers = TailReaders(self.log_end_offset)
         # Periods with appends: when the last one began, the log's end at that time, and the end
         # when the period before it began.
@@ -182,7 +187,13 @@ class Log:
         """
         rebuild = rebuild and self.tail_readers.are_near
         return numbering.number(
-            self.topic_partition, self.config, buffer, base, opened=opened, rebuild=rebuild
+            self.topic_partition,
+            self.config,
+            buffer,
+            base,
+            opened=opened,
+            rebuild=rebuild,
+            rules=self.rules,
         )
 
     def append(
@@ -242,6 +253,8 @@ class Log:
                 self._first_cut = min(active.base_offset, self._first_cut)
             raise
         self.log_end_offset = info.last_offset + 1
+        if info.magic:
+            self.later_formats.end = self.log_end_offset
         if not 0 <= now - self._fresh_at < FRESH_MS:
             self._begin_period(leo, now)
         flush_due = self.log_end_offset - self.recovery_point >= config.flush_messages

@@ -12,7 +12,9 @@ from kafka08.common import TopicPartition
 from kafka08.config import LogConfig
 from kafka08.errors import InvalidRecordError, KafkaError
 from kafka08.message import sets, wrappers
-from kafka08.message.entry import Appended
+from kafka08.message.convert import converted_set, refuse_headers
+from kafka08.message.entry import BATCH, Appended
+from kafka08.message.scan import iter_entries
 from kafka08.message.sets import Opened
 from kafka08.message.timed_sets import ANY_TIME, Rules
 from kafka08.message.wrappers import Rebuilt
@@ -47,10 +49,12 @@ def number(
     """Check a produced set and number it from ``base``, in ``buffer``.
 
     ``opened`` bounds the inflated size of all its wrappers together. Without ``rebuild`` no
-    wrappers are rebuilt for consumers. ``rules`` are those of ``timed_sets``, but for keys.
+    wrappers are rebuilt for consumers. ``rules`` are those of ``timed_sets``, but for keys. A set
+    of a higher format than the rules and the topic allow is converted.
 
     Raises MessageSizeTooLargeError, InvalidMessageError (also for a message without a key in a
-    compacted topic), InvalidTimestampError and UnknownError (undecodable wrapper).
+    compacted topic), InvalidTimestampError, UnsupportedForMessageFormatError (headers in a set that
+    must be converted) and UnknownError (undecodable wrapper).
     """
     normalised = config.compressed_sets == "normalised"
     rebuilt: list[Rebuilt] | None = None
@@ -61,6 +65,9 @@ def number(
         rules = rules._replace(keyed=True)
     found = sets.assign_offsets(buffer, base, limit, opened=opened, rebuilt=rebuilt, rules=rules)
     data = buffer[: found.valid_bytes]
+    if found.magic and found.magic > min(config.message_format, rules.max_format):
+        target = min(config.message_format, rules.max_format)
+        return _in_format(target, base, found, data, limit, movable=not normalised)
     if config.compact and sets.holds_null_key(data):
         raise InvalidRecordError(
             f"{topic_partition} is compacted and takes no message without a key"
@@ -72,6 +79,21 @@ def number(
         data = _normalise(data, found.first_offset, limit)
     last_stored = opened.last_stored if opened is not None else []
     return _new(Numbered, (base, found, data, movable, rebuilt, last_stored))
+
+
+def _in_format(
+    target: int, base: int, found: Appended, data: memoryview, limit: int, *, movable: bool
+) -> Numbered:
+    """The set in a lower format. Inside wrappers of format 0 are true offsets."""
+    if found.magic == BATCH:
+        for entry in iter_entries(data):
+            refuse_headers(data[entry.position : entry.stop])
+    stored = memoryview(bytearray(converted_set(data, target)))
+    checked = sets.check_follower_set(stored, limit)
+    found = found._replace(entries=checked.entries, codec=checked.codec, magic=checked.magic)
+    wrapped = checked.codec and not target
+    last_stored = [each.offset for each in iter_entries(stored) if each.codec] if wrapped else []
+    return Numbered(base, found, stored, movable, None, last_stored)
 
 
 def moved(numbered: Numbered, base: int) -> Numbered:

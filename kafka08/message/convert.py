@@ -1,20 +1,29 @@
-"""Entries of formats 1 and 2 as older clients must get them: in format 0 or 1.
+"""Entries of formats 1 and 2 in format 0 or 1: for older clients, brokers and topics.
 
 Offsets, keys, values and codec stay; headers, the producer's identity and, in format 0, timestamps
 are lost. zstd, which formats 0 and 1 do not know, becomes gzip. A batch without a codec becomes
 plain entries, one for each record. A compressed batch becomes one wrapper with the offset of its
 last record; inside format 1 offsets count from the batch's base offset. A control batch and a batch
-without records become nothing. Does not know sets.
+without records become nothing.
 """
 
 from __future__ import annotations
 
+from kafka08.errors import UnsupportedForMessageFormatError
 from kafka08.message import records
 from kafka08.message.batch import Batch, header_of
-from kafka08.message.compression import FASTEST, GZIP, NONE, ZSTD, compress
-from kafka08.message.entry import BATCH, TIMED, BytesLike, codec_of, encode_entry, magic_of
+from kafka08.message.compression import FASTEST, GZIP, MAX_INFLATED, NONE, ZSTD, compress
+from kafka08.message.entry import (
+    BATCH,
+    TIMED,
+    BytesLike,
+    codec_of,
+    encode_entry,
+    magic_of,
+    offset_and_stop,
+)
 from kafka08.message.leaves import inflated_records, leaves
-from kafka08.message.scan import newest_time
+from kafka08.message.scan import newest_time, walk
 
 
 def converted(entry: BytesLike, target: int, max_inflated: int) -> tuple[bytes, int]:
@@ -57,3 +66,36 @@ def _time(header: Batch) -> tuple[int, bool]:
     if header.is_stamped:
         return header.max_timestamp, True
     return header.base_timestamp, False
+
+
+def converted_set(data: BytesLike, target: int, max_inflated: int = MAX_INFLATED) -> bytes:
+    """A whole set of format 1 or 2, numbered already, in the lower format ``target``.
+
+    Raises as ``leaves`` does.
+    """
+    parts = []
+    position, end = 0, len(data)
+    while position < end:
+        walked = walk(data, position, end, magic=TIMED)
+        if walked.count:
+            parts.append(records.untimed(data, position, walked.stop, 0))
+        position = walked.stop
+        if position < end:
+            _, stop = offset_and_stop(data, position)
+            parts.append(converted(data[position:stop], target, max_inflated)[0])
+            position = stop
+    return b"".join(parts)
+
+
+def count_headers(entry: BytesLike, max_inflated: int = MAX_INFLATED) -> int:
+    """The headers of all records in a whole entry. Raises as ``leaves`` does."""
+    if magic_of(entry) != BATCH or header_of(entry).is_control:
+        return 0
+    data = inflated_records(entry, 0, len(entry), max_inflated)
+    return records.header_count(data, 0, len(data))
+
+
+def refuse_headers(entry: BytesLike) -> None:
+    """Raise UnsupportedForMessageFormatError if a record of the entry has headers."""
+    if count_headers(entry):
+        raise UnsupportedForMessageFormatError("The partition's message format has no headers")

@@ -117,6 +117,19 @@ def entries(
     return b"".join(parts), count, last
 
 
+def header_count(data: BytesLike, position: int, stop: int) -> int:
+    """The number of headers that all records have together. Raises InvalidRecordError."""
+    view = memoryview(data)
+    table = rows(data, position, stop)
+    ends, values, value_ends = table[3::ROW], table[6::ROW], table[7::ROW]
+    found = 0
+    for end, value, value_end in zip(ends, values, value_ends, strict=True):
+        at = max(value, value_end)
+        if view[at]:
+            found += _varint(view, at, end, at)[0]
+    return found
+
+
 def untimed(data: BytesLike, position: int, stop: int, distance: int) -> bytes:
     """Whole plain entries of format 1 as entries of format 0, with offsets higher by ``distance``.
 

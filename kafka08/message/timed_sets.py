@@ -38,13 +38,15 @@ _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 class Rules(NamedTuple):
     """The demands of a topic on messages with timestamps. With an ``append_time`` (ms) that becomes
     their time; otherwise it must be from ``oldest`` to ``newest``. ``keyed``: every message needs a
-    key. ``leader_epoch`` is written into batches."""
+    key. ``leader_epoch`` is written into batches. Sets above ``max_format`` are stored in it: the
+    highest format that all replicas can hold."""
 
     append_time: int | None = None
     oldest: int = _SMALLEST
     newest: int = _LARGEST
     keyed: bool = False
     leader_epoch: int = -1
+    max_format: int = BATCH
 
 
 ANY_TIME = Rules()

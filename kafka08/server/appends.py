@@ -87,7 +87,7 @@ class Appends:
         replicas = self._replicas
         for _ in range(_TRIES):
             log = replicas.writable(key, acks).leader_log()
-            config, base = log.config, log.log_end_offset
+            config, rules, base = log.config, log.rules, log.log_end_offset
 
             number = partial(_number, log, data, base)
             try:
@@ -96,7 +96,8 @@ class Appends:
                 room.inflated += room.left
                 raise
             data = data[: numbered.found.valid_bytes]  # numbering may have moved bytes up
-            if replicas.writable(key, acks).leader_log() is log and log.config is config:
+            is_same = replicas.writable(key, acks).leader_log() is log
+            if is_same and log.config is config and log.rules is rules:
                 movable = numbered.movable and numbered.found.entries <= _MOVED_ENTRIES
                 if log.log_end_offset == base or movable:
                     room.inflated += inflated

@@ -139,7 +139,7 @@ class KafkaServer:
         fetchers = FetcherManager(config, runtime, effects, log_manager, replicas.disk_failed)
         groups = GroupCoordinator(config, runtime.clock)
         offsets = OffsetManager(config, runtime, replicas, groups)
-        originals = Originals(zk, metadata_cache, config.broker_id)
+        originals = Originals(runtime, zk, config.broker_id, replicas.hold_format_0)
         members = GroupRequests(runtime, groups, offsets, originals)
         checkpoints = HwCheckpoints(runtime, log_manager)
         roles = Roles(
@@ -187,10 +187,13 @@ class KafkaServer:
         self._started("the timers of groups", members.stop)
         # From here on watches and nodes depend on the session; what ends it must be noticed.
         healthcheck = self._healthcheck(
-            zk, me, replicas, roles, retries, controller, topic_configs, log_dirs
+            zk, me, replicas, roles, retries, controller, topic_configs, log_dirs, originals
         )
         self._patiently(topic_configs.start)
         self._started("topic configs", topic_configs.stop)
+        if config.api_versions_enable:
+            self._patiently(originals.start)
+            self._started("the watch over brokers", originals.stop)
         controller.start()
         self._started("the controller", controller.stop)
         healthcheck.start()
@@ -369,6 +372,7 @@ class KafkaServer:
         controller: Controller,
         topic_configs: TopicConfigManager,
         log_dirs: LogDirs,
+        originals: Originals,
     ) -> KafkaHealthcheck:
         return KafkaHealthcheck(
             self._runtime,
@@ -382,6 +386,7 @@ class KafkaServer:
                 lambda: roles.confirm_leaderships(partial(_stored_leader, zk)),
                 lambda: replicas.fence(False),
                 topic_configs.session_expired,
+                originals.session_expired,
             ],
             replicas.fence,
         )

@@ -25,6 +25,8 @@ from kafka08.errors import (
     code_of,
 )
 from kafka08.log.disk import is_shortage
+from kafka08.log.log import Log
+from kafka08.message.entry import Message, TimedMessage
 from kafka08.message.sets import encode_set, iter_messages
 from kafka08.runtime import Runtime, Task
 from kafka08.server.acks import await_acks
@@ -41,6 +43,8 @@ from kafka08.server.coordinator.records import (
     encode_group_key,
     encode_key,
     encode_value,
+    is_offset_key,
+    is_original,
 )
 from kafka08.server.replica_manager import ReplicaManager
 
@@ -147,7 +151,7 @@ class OffsetManager:
 
     def store_group(self, group: str, record: GroupRecord) -> int:
         """Append a group's record and wait for its acks; the wire code."""
-        if not self.stores_groups:
+        if not self._may_store_groups(self.partition_for(group)):
             return NO_ERROR
         code, _ = self._store(group, [(encode_group_key(group), encode_group(record))])
         if code in _TOO_LARGE:
@@ -164,11 +168,17 @@ class OffsetManager:
     def save_groups(self) -> None:
         """Append the records that groups have left to be stored; does not wait for acks."""
         for group, (number, record) in self._groups.take_unsaved().items():
-            if self.stores_groups:
+            key = TopicPartition(OFFSETS_TOPIC, number)
+            if self._may_store_groups(key):
                 value = None if record is None else encode_group(record)
-                self._append_late(
-                    TopicPartition(OFFSETS_TOPIC, number), [(encode_group_key(group), value)]
-                )
+                self._append_late(key, [(encode_group_key(group), value)])
+
+    def _may_store_groups(self, key: TopicPartition) -> bool:
+        """Whether no broker of 0.8.2.2 is registered or has a replica."""
+        partition = self._replicas.partitions.get(key)
+        if not self.stores_groups or partition is None or partition.log is None:
+            return False
+        return partition.log.rules.max_format > 0
 
     def _store(self, group: str, records: Sequence[_Record]) -> tuple[int, int]:
         """Append to the group's partition and wait for acks; (wire code, first offset)."""
@@ -199,7 +209,10 @@ class OffsetManager:
         log = self._replicas.partition(key).leader_log()
         codec = self._config.offsets_topic_compression_codec
         data = encode_set(records, codec, log.log_end_offset)
-        return self._replicas.append_messages(key, memoryview(bytearray(data)), acks).first_offset
+        appended = self._replicas.append_messages(key, memoryview(bytearray(data)), acks)
+        if not all(is_offset_key(key) for key, _ in records):
+            log.later_formats.end = appended.last_offset + 1
+        return appended.first_offset
 
     def _remember(self, key: GroupPartition, value: Committed, log_offset: int) -> None:
         number = self.partition_for(key.group).partition
@@ -278,7 +291,7 @@ class OffsetManager:
                 raise self._replicas.disk_error(partition, error) from error
             before = offset
             for message in iter_messages(data, max_inflated=_MAX_INFLATED):
-                self._load_record(message.key, message.value, message.offset, groups)
+                self._load_record(log, message, groups)
                 offset = message.offset + 1
             if offset == before:
                 if len(data) < max_bytes:  # nothing but a gap is left below the high watermark
@@ -288,14 +301,13 @@ class OffsetManager:
             self._groups.load(number, groups)
 
     def _load_record(
-        self,
-        key: bytes | None,
-        value: bytes | None,
-        log_offset: int,
-        groups: dict[str, GroupRecord],
+        self, log: Log, message: Message | TimedMessage, groups: dict[str, GroupRecord]
     ) -> None:
+        key, value, log_offset = message.key or b"", message.value, message.offset
+        if not is_original(key, value):
+            log.later_formats.end = max(log_offset + 1, log.later_formats.end)
         try:
-            entry = decode_key(key or b"")
+            entry = decode_key(key)
             if isinstance(entry, GroupPartition):
                 if value is None:
                     self._drop(entry, log_offset)

@@ -27,6 +27,7 @@ from kafka08.log.log import Log, LogAppendInfo
 from kafka08.log.manager import LogManager
 from kafka08.log.numbering import Numbered
 from kafka08.log.segment import FileSlice
+from kafka08.message.entry import BATCH
 from kafka08.message.sets import Opened
 from kafka08.runtime import Runtime
 from kafka08.server import cold_reads
@@ -76,6 +77,10 @@ class ReplicaManager:
         self.follower_purgatory = Purgatory(runtime, for_peers=True)
         # Set while ZooKeeper may have given our leaderships away: see ``fence``.
         self.fenced = False
+        # Brokers that hold format 0 only.
+        self._originals: frozenset[int] = frozenset()
+        # Those that were told so, with the partition.
+        self._kept_out: set[tuple[TopicPartition, int]] = set()
         self._clock = runtime.clock
         self._runtime = runtime
         self._effects = effects
@@ -155,7 +160,8 @@ class ReplicaManager:
     ) -> ReadResult:
         """Stored bytes of a partition, in the page cache; may wait for them to get there.
 
-        A follower's position is recorded on the way.
+        A follower's position is recorded on the way. An original broker that follows is not given
+        what it cannot read.
         """
         try:
             partition = self.partition(topic_partition)
@@ -169,6 +175,8 @@ class ReplicaManager:
                 partition, log, offset, max_bytes, for_consumer=replica_id < 0 and not modern
             )
             partition = self.partition(topic_partition)
+        if replica_id in self._originals and offset < self.later_formats_until(topic_partition):
+            return self._nothing_readable(topic_partition, replica_id)
         try:
             data = partition.read(offset, max_bytes, replica_id, modern=modern)
         except OSError as error:
@@ -182,6 +190,33 @@ class ReplicaManager:
         # what was rebuilt of the newest segment ends before the segment does
         older = data.file is not partition.any_log().segments[-1].file
         return ReadResult(data, partition.high_watermark, older)
+
+    def later_formats_until(self, topic_partition: TopicPartition) -> int:
+        """All that brokers of 0.8.2.2 cannot read in a partition led here is below this offset; 0
+        without any. May wait for the log to be searched."""
+        partition = self.partition(topic_partition)
+        log = partition.leader_log()
+        try:
+            if not log.later_formats.is_known:
+                self._runtime.blocking(log.later_formats.until, log.segments)
+            until = log.later_formats.until(log.segments)
+            return until if until > log.log_start_offset else 0
+        except OSError as error:
+            raise self.disk_error(partition, error) from error
+
+    def _nothing_readable(self, topic_partition: TopicPartition, broker_id: int) -> ReadResult:
+        """For an original broker that has to wait until the log ends before what it cannot read.
+        Its position is not recorded, so that it leaves the isr."""
+        partition = self.partition(topic_partition)
+        log = partition.leader_log()
+        if (topic_partition, broker_id) not in self._kept_out:
+            self._kept_out.add((topic_partition, broker_id))
+            logger.error(
+                "Broker %d of 0.8.2.2 cannot be a replica of %s: it cannot read what the log has "
+                "below offset %d. Convert the log, or move the replica to another broker",
+                *(broker_id, topic_partition, self.later_formats_until(topic_partition)),
+            )
+        return ReadResult(log.read(log.log_end_offset, 0), partition.high_watermark, False)
 
     def read_in(
         self,
@@ -267,6 +302,21 @@ class ReplicaManager:
         )
         for key in self.partitions:
             self.produce_purgatory.notify(key)
+
+    def hold_format_0(self, originals: frozenset[int]) -> None:
+        """Partitions with a replica on one of these brokers store format 0 only from now on."""
+        if originals != self._originals:
+            self._originals = originals
+            self._kept_out.clear()
+            for partition in self.partitions.values():
+                self.limit_format(partition)
+
+    def limit_format(self, partition: Partition) -> None:
+        """Have the log of a partition take what its replicas can hold."""
+        if partition.log is not None:
+            most = BATCH if self._originals.isdisjoint(partition.replicas) else 0
+            if most != partition.log.rules.max_format:
+                partition.log.rules = partition.log.rules._replace(max_format=most)
 
     def on_full_disks(self) -> set[TopicPartition]:
         """The partitions in full data directories that have other replicas."""

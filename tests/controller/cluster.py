@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kafka08.cluster.metadata_cache import MetadataCache
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import LATER_FORMATS_TIME, Broker, TopicPartition
 from kafka08.config import BrokerConfig
 from kafka08.controller import events
 from kafka08.controller.controller import Controller
@@ -109,6 +109,9 @@ class Cluster:
         self.frozen: set[int] = set()
         self.silent = False  # while true, no broker answers questions for log ends
         self.leos: dict[tuple[int, TopicPartition], int] = {}
+        self.originals: set[int] | None = None  # of these brokers; None: of all
+        # Up to where the logs that a broker leads hold what originals cannot read.
+        self.later_formats: dict[tuple[int, TopicPartition], int] = {}
 
     # Brokers
 
@@ -141,7 +144,9 @@ class Cluster:
 
     def register(self, broker_id: int) -> None:
         broker = self.brokers[broker_id].broker
-        registration = znodes.BrokerRegistration(broker.host, broker.port, -1, "1")
+        is_original = self.originals is None or broker_id in self.originals
+        formats = None if is_original else 2
+        registration = znodes.BrokerRegistration(broker.host, broker.port, -1, "1", formats)
         path = znodes.broker_path(broker_id)
         self.sessions[broker_id].create(path, znodes.encode_broker(registration), ephemeral=True)
 
@@ -154,10 +159,11 @@ class Cluster:
             self.settle()
 
     def _fetch_log_ends(
-        self, broker: Broker, partitions: Sequence[TopicPartition]
+        self, broker: Broker, partitions: Sequence[TopicPartition], time: int
     ) -> dict[TopicPartition, int]:
+        ends = self.later_formats if time == LATER_FORMATS_TIME else self.leos
         asked = {tp: (broker.id, tp) for tp in partitions}
-        return {tp: self.leos[each] for tp, each in asked.items() if each in self.leos}
+        return {tp: ends[each] for tp, each in asked.items() if each in ends}
 
     @property
     def controller(self) -> Controller:

@@ -155,3 +155,55 @@ def test_partitions_added_during_a_reassignment_survive_its_write() -> None:
     cluster.write_isr(T0, 1, 2, 3, 4, 5)
     assert cluster.assignment("t") == {0: (4, 5), 1: (3, 1), 2: (6, 5)}
     assert cluster.state(T2).leader == 6
+
+
+def mixed(until: int | None) -> Cluster:
+    """Broker 4 is an original; the leader, 1, tells how much of T0 it cannot read."""
+    cluster = Cluster()
+    cluster.originals = {4}
+    cluster.start(1, 2, 3, 4)
+    cluster.create_topic("t", [1, 2])
+    if until is not None:
+        cluster.later_formats[1, T0] = until
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("until", "why"), [(7, "later formats below offset 7"), (None, "leader has not told yet")]
+)
+def test_an_original_gets_no_log_that_it_cannot_read(
+    until: int | None, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster = mixed(until)
+    cluster.reassign((T0, [4, 2]))
+    assert cluster.assignment("t")[0] == (1, 2)
+    assert not cluster.exists(znodes.REASSIGN_PARTITIONS)
+    assert "brokers 4 of 0.8.2.2 cannot read its log" in caplog.text and why in caplog.text
+    cluster.later_formats[1, T0] = 0
+    cluster.reassign((T0, [4, 2]))
+    assert cluster.assignment("t")[0] == (4, 2, 1), "it is asked again"
+
+
+def test_an_original_gets_a_log_of_format_0() -> None:
+    cluster = mixed(0)
+    cluster.reassign((T0, [4, 2]))
+    cluster.write_isr(T0, 1, 2, 4)
+    assert cluster.assignment("t")[0] == (4, 2)
+
+
+def test_an_original_that_has_a_replica_already_may_keep_it() -> None:
+    cluster = mixed(7)
+    cluster.create_topic("u", [4, 1])
+    u0 = TopicPartition("u", 0)
+    cluster.reassign((u0, [4, 2]), (T0, [3, 2]))
+    assert cluster.assignment("u")[0] == (4, 2, 1)
+    assert cluster.assignment("t")[0] == (3, 2, 1)
+
+
+def test_a_new_controller_asks_again() -> None:
+    cluster = mixed(7)
+    cluster.kill(1, settle=False)
+    cluster.later_formats[2, T0] = 7
+    cluster.reassign((T0, [4, 2]))
+    assert cluster.assignment("t")[0] == (1, 2)
+    assert not cluster.exists(znodes.REASSIGN_PARTITIONS)

@@ -13,8 +13,11 @@ from kafka08.log.numbering import Numbered, moved, number
 from kafka08.message.batch import header_of
 from kafka08.message.compression import MAX_INFLATED
 from kafka08.message.sets import Opened, encode_set, iter_messages
+from kafka08.message.wrappers import has_absolute_offsets
 from tests.message.batches import batch, simple
 from tests.message.sets import plain
+
+BARE = [(b"a", b"1", 0, []), (b"b", b"2", 0, []), (b"c", b"3", 0, [])]
 
 T0 = TopicPartition("t", 0)
 PAIRS = [(b"a", b"1"), (b"b", b"2"), (b"c", b"3")]
@@ -100,3 +103,27 @@ def test_the_largest_message() -> None:
     assert len(numbered(data, max_message_bytes=size).data) == size
     with pytest.raises(MessageSizeTooLargeError):
         numbered(data, max_message_bytes=size - 1)
+
+
+@pytest.mark.parametrize("codec", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize("release", ["0.8.2", "0.10.0"])
+def test_converted_sets_move(codec: int, release: str) -> None:
+    data = batch(BARE, codec=codec)
+    found = numbered(data, opened=Opened(MAX_INFLATED), message_format_version=release)
+    assert found.found.count == 3 and found.found.valid_bytes == len(data)
+    assert offsets(found) == [10, 11, 12]
+    assert found.movable
+    for base in (11, 50):
+        found = moved(found, base)
+        assert offsets(found) == [base, base + 1, base + 2]
+        assert (found.found.first_offset, found.found.last_offset) == (base, base + 2)
+
+
+def test_converted_sets_stay_where_wrappers_need_true_offsets() -> None:
+    found = numbered(
+        batch(BARE, codec=1),
+        opened=Opened(MAX_INFLATED),
+        message_format_version="0.8.2",
+        compressed_sets="normalised",
+    )
+    assert not found.movable and has_absolute_offsets(bytes(found.data))

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka08.errors import UnsupportedForMessageFormatError
 from kafka08.message.compression import compress, decompress
+from kafka08.message.convert import converted_set, count_headers, refuse_headers
 from kafka08.message.entry import encode_entry, key_and_value
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import assign_offsets, iter_messages
@@ -14,6 +16,8 @@ from kafka08.message.wrappers import absolute_slice, has_absolute_offsets
 from tests.message.batches import GOLDEN, batch, golden, simple, timed, timed_wrapper
 from tests.message.batches import records as any_records
 from tests.message.sets import LIMIT, plain, wrapper
+
+BARE = [(b"k", b"a", 0, []), (None, None, 5, [])]
 
 ALL = (0, 1, 2, 3, 4)
 LOTS = 1 << 20
@@ -179,3 +183,39 @@ def test_an_old_wrapper_with_something_later_inside_is_damage():
 
 def test_golden_sets_are_there():
     assert len(GOLDEN) > 50
+
+
+@pytest.mark.parametrize(
+    ("data", "target"),
+    [
+        (batch(BARE, 7), 0),
+        (batch(BARE, 7, codec=4), 0),
+        (batch(BARE, 7, codec=1), 1),
+        (batch(BARE, 7) + batch(BARE, 9, codec=2), 1),
+        (timed([(b"k", b"a"), (None, None)], 7), 0),
+        (
+            timed([(b"k", b"a")], 7)
+            + timed_wrapper(timed([(None, None), (b"k", b"a")]), 1, 9)
+            + timed([(b"k", b"b")], 10),
+            0,
+        ),
+    ],
+)
+def test_sets_are_converted_as_a_whole(data, target):
+    found = converted_set(data, target)
+    assert {entry.magic for entry in iter_entries(found)} == {target}
+    assert 4 not in {entry.codec for entry in iter_entries(found)}
+    assert [m[:3] for m in iter_messages(found)] == [m[:3] for m in iter_messages(data)]
+    for entry in iter_entries(found):
+        if entry.codec and not target:
+            assert has_absolute_offsets(found[entry.position : entry.stop])
+
+
+@pytest.mark.parametrize("codec", ALL)
+def test_headers_are_counted_and_refused(codec):
+    assert count_headers(batch(THREE, codec=codec)) == 3
+    with pytest.raises(UnsupportedForMessageFormatError):
+        refuse_headers(batch(THREE, codec=codec))
+    refuse_headers(batch(BARE, codec=codec))
+    refuse_headers(timed([(b"k", b"a")]))
+    refuse_headers(batch([(b"\0\0\0\1", b"", 0, [(b"h", b"")])], attributes=0x30))

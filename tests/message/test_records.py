@@ -173,6 +173,18 @@ def test_every_record_becomes_a_message(found):
     assert last == (9 + count if count else -1)
 
 
+def test_headers_are_counted():
+    headers = records.header_count
+    data = encode_records(THREE)
+    assert headers(b"xx" + data, 2, len(data) + 2) == 2
+    assert headers(encode_records([(None, None, 0, [])]), 0, 7) == 0
+    assert headers(b"", 0, 0) == 0
+    with pytest.raises(InvalidRecordError, match="malformed"):
+        headers(data, 0, len(data) - 1)
+    with pytest.raises(IndexError):
+        headers(data, 0, len(data) + 1)
+
+
 @pytest.mark.parametrize("untimed", [records.plain_untimed, records.untimed])
 @given(found=st.lists(pairs, max_size=4), damage=st.sampled_from([0, 0, 1, 9, 25]))
 def test_messages_of_format_1_become_format_0(untimed, found, damage):

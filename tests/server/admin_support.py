@@ -66,7 +66,10 @@ class AdminRig:
         for broker in self.brokers:
             self.register(broker, FORMATS if modern else None)
         self.cache.update([], self.brokers)
-        originals = Originals(self.zk, self.cache, 1)
+        self.format_0: list[frozenset[int]] = []
+        originals = Originals(self.runtime, self.zk, 1, self.format_0.append)
+        originals.start()
+        self.cluster = originals
         handlers: list[Handler] = [
             MetadataApi(self.runtime, self.cache, TopicCreator(self.zk, config), originals),
             DescribeGroupsApi(self.zk),

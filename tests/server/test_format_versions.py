@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from kafka08.common import LATER_FORMATS_TIME, TopicPartition
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import (
+    DEBUG_REPLICA_ID,
     FetchPartition,
     FetchRequest,
     FetchTopic,
+    OffsetsPartition,
+    OffsetsRequest,
+    OffsetsTopic,
     ProducePartition,
     ProduceRequest,
     ProduceTopic,
@@ -19,7 +24,7 @@ from kafka08.server.apis.fetch import FetchApi
 from kafka08.server.apis.produce import ProduceApi
 from kafka08.server.rebuild import ConsumerView
 from tests.message.batches import batch, simple, timed
-from tests.server.support import Rig, message_set
+from tests.server.support import ME, PEER, THIRD, Rig, message_set
 
 LOTS = 1 << 20
 
@@ -85,3 +90,140 @@ def test_the_first_batch_is_whole_and_the_limit_is_for_all(rig: Rig) -> None:
             _, data = fetch(rig, version, 0, size, most)
             assert [m.offset for m in iter_messages(data)] == [0, 1]
     assert len(fetch(rig, 4, 0, LOTS, 2 * one)[1]) == 2 * one
+
+
+BARE = [(b"k", b"%d" % number, 0, []) for number in range(3)]
+NOT_HERE = 7
+
+
+def stored(rig: Rig) -> bytes:
+    log = rig.replicas.partition(TopicPartition("t", 0)).leader_log()
+    return log.read(0, LOTS).read()
+
+
+@pytest.mark.parametrize("codec", range(5))
+def test_a_partition_with_an_original_replica_stores_format_0(rig: Rig, codec: int) -> None:
+    rig.lead(replicas=[ME, PEER])
+    assert produce(rig, 8, batch(BARE, codec=codec)) == (0, 0)
+    rig.replicas.hold_format_0(frozenset({PEER, NOT_HERE}))
+    assert produce(rig, 8, batch(BARE, codec=codec)) == (0, 3)
+    assert produce(rig, 2, timed([(b"k", b"3")])) == (0, 6)
+    rig.replicas.hold_format_0(frozenset())
+    assert produce(rig, 8, batch(BARE, codec=codec)) == (0, 7)
+    entries = list(iter_entries(stored(rig)))
+    assert [entry.magic for entry in entries if entry.offset in (2, 5, 6, 9)] == [2, 0, 0, 2]
+    assert [entry.codec for entry in entries if entry.offset == 5] == [1 if codec == 4 else codec]
+    values = [b"0", b"1", b"2"]
+    assert [m.value for m in iter_messages(stored(rig))] == [*values, *values, b"3", *values]
+
+
+def test_only_partitions_with_a_replica_there_are_concerned(rig: Rig) -> None:
+    rig.replicas.hold_format_0(frozenset({NOT_HERE}))
+    rig.lead(replicas=[ME, PEER])
+    assert produce(rig, 8, batch(simple(b"a"))) == (0, 0)
+    rig.lead(replicas=[ME, NOT_HERE], leader_epoch=1)
+    assert produce(rig, 8, batch(BARE)) == (0, 1)
+    assert {entry.magic for entry in iter_entries(stored(rig)) if entry.offset} == {0}
+
+
+@pytest.mark.parametrize("codec", range(5))
+def test_headers_are_refused_where_they_would_be_lost(rig: Rig, codec: int) -> None:
+    rig.lead(replicas=[ME, PEER])
+    rig.replicas.hold_format_0(frozenset({PEER}))
+    assert produce(rig, 8, batch(simple(b"a"), codec=codec)) == (43, -1)
+    assert produce(rig, 2, batch(simple(b"a"), codec=codec)) == (2, -1)
+    assert stored(rig) == b""
+
+
+@pytest.mark.parametrize("version", [2, 8])
+def test_a_compacted_topic_takes_no_null_key_in_any_format(rig: Rig, version: int) -> None:
+    rig.topic_settings["t"] = {"cleanup.policy": "compact"}
+    rig.lead(replicas=[ME, PEER])
+    rig.replicas.hold_format_0(frozenset({PEER}))
+    keyless = batch([(None, b"v", 0, [])])
+    assert produce(rig, version, keyless) == (2 if version == 2 else 87, -1)
+    assert produce(rig, version, batch(BARE)) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("release", "formats"),
+    [("0.8.2", {0}), ("0.10.0", {0, 1}), ("0.11.0-IV2", {0, 1, 2}), ("3.0", {0, 1, 2})],
+)
+def test_a_topic_limits_the_format(rig: Rig, release: str, formats: set[int]) -> None:
+    rig.topic_settings["t"] = {"message.format.version": release}
+    rig.lead()
+    assert produce(rig, 8, batch(BARE, codec=4)) == (0, 0)
+    assert produce(rig, 2, timed([(b"k", b"3")])) == (0, 3)
+    assert produce(rig, 0, message_set("4")) == (0, 4)
+    assert {entry.magic for entry in iter_entries(stored(rig))} == formats
+    assert [m.value for m in iter_messages(stored(rig))] == [b"0", b"1", b"2", b"3", b"4"]
+
+
+@pytest.mark.parametrize("codec", [0, 1, 4])
+def test_long_sets_are_converted_by_another_thread(rig: Rig, codec: int) -> None:
+    rig.lead(replicas=[ME, PEER])
+    rig.replicas.hold_format_0(frozenset({PEER}))
+    many = [(b"k", b"x" * 900, 0, [])] * 1200
+    assert produce(rig, 8, batch(many[:900] if not codec else many, codec=codec))[0] == 0
+    assert {entry.magic for entry in iter_entries(stored(rig))} == {0}
+
+
+def test_a_converted_set_that_is_too_large_is_refused(rig: Rig) -> None:
+    rig.topic_settings["t"] = {"message.format.version": "0.8.2", "max.message.bytes": "400"}
+    rig.lead()
+    many = [(b"k", b"%032x" % (number * 2654435761 % 2**32), 0, []) for number in range(9)]
+    sent = batch(many, codec=1)
+    while len(sent) <= 400 and len(many) < 100:
+        many.append((b"k", b"%08x" % (len(many) * 2654435761 % 2**32), 0, []))
+        bigger = batch(many, codec=1)
+        if len(bigger) > 400:
+            break
+        sent = bigger
+    assert produce(rig, 8, sent) == (10, -1)
+
+
+def read_by(rig: Rig, replica_id: int, offset: int) -> bytes:
+    return bytes(rig.fetch(("t", 0, offset, LOTS), replica_id=replica_id)["t", 0][2])
+
+
+def test_an_original_replica_is_not_given_what_it_cannot_read(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    partition = rig.lead(replicas=[ME, PEER, THIRD], isr=[ME])
+    rig.append("a")
+    produce(rig, 8, batch(BARE))
+    rig.append("b")
+    rig.replicas.hold_format_0(frozenset({PEER}))
+    for _ in range(2):
+        assert read_by(rig, PEER, 0) == b"" == read_by(rig, PEER, 3)
+    assert caplog.text.count("Broker 2 of 0.8.2.2 cannot be a replica of [t,0]") == 1
+    assert partition.remote[PEER].log_end_offset == -1
+    assert read_by(rig, THIRD, 0) == stored(rig)
+    assert len(list(iter_messages(read_by(rig, -1, 0)))) == 5
+    assert read_by(rig, PEER, 4) == stored(rig)[-27:], "what comes after it has format 0"
+    assert partition.remote[PEER].log_end_offset == 4
+    rig.replicas.hold_format_0(frozenset())
+    assert read_by(rig, PEER, 0) == stored(rig)
+
+
+def test_the_controller_is_told_what_originals_cannot_read(rig: Rig) -> None:
+    asked = OffsetsRequest(
+        DEBUG_REPLICA_ID, [OffsetsTopic("t", [OffsetsPartition(0, LATER_FORMATS_TIME, 1)])]
+    )
+
+    def told() -> tuple[int, list[int]]:
+        found = rig.call(asked).topics[0].partitions[0]
+        return found.error, found.offsets
+
+    log = rig.lead().leader_log()
+    rig.append("a")
+    assert told() == (0, [0])
+    produce(rig, 8, batch(BARE))
+    rig.append("b")
+    assert told() == (0, [4])
+    log.roll()
+    log.config = log.config.override({"retention.bytes": "0"})
+    log.delete_old_segments()
+    assert told() == (0, [0]), "nothing of it is left"
+    rig.follow()
+    assert told() == (6, [])

@@ -26,46 +26,67 @@ def test_the_stored_id_of_the_cluster_counts(rig: AdminRig) -> None:
 def test_administrators_are_not_sent_to_originals(rig: AdminRig) -> None:
     original = Broker(0, "host0", 9090)
     rig.register(original, None)
-    rig.cache.update([], [original, *rig.brokers])
+    rig.cluster.step()
     assert rig.call(MetadataRequest([]), 1).controller_id == 1
 
 
 def modern(rig: AdminRig, broker_id: int = 1) -> Originals:
-    return Originals(rig.zk, rig.cache, broker_id)
+    return Originals(rig.runtime, rig.zk, broker_id, rig.format_0.append)
 
 
-def test_registrations_are_read_again_when_the_live_brokers_change(rig: AdminRig) -> None:
+def test_nothing_is_certain_before_the_registrations_were_read(rig: AdminRig) -> None:
     originals = modern(rig)
-    assert not originals.are_registered()
-    rig.register(Broker(7, "host7", 9097), None)
-    assert not originals.are_registered(), "no change of the live brokers was told yet"
-    rig.cache.update([], [*rig.brokers, Broker(7, "host7", 9097)])
     assert originals.are_registered()
-    rig.zk.delete(znodes.broker_path(7))
-    rig.cache.update([], list(rig.brokers))
+    originals.start()
     assert not originals.are_registered()
+
+
+def test_registrations_are_read_again_when_a_broker_comes_or_goes(rig: AdminRig) -> None:
+    assert not rig.cluster.are_registered()
+    rig.register(Broker(7, "host7", 9097), None)
+    rig.cluster.step()
+    assert rig.cluster.are_registered()
+    assert rig.format_0[-1] == {7}
+    rig.zk.delete(znodes.broker_path(7))
+    rig.cluster.step()
+    assert not rig.cluster.are_registered()
+    assert rig.format_0[-1] == {7}, "it may be back with the same replicas"
+    rig.register(Broker(7, "host7", 9097), FORMATS)
+    rig.cluster.step()
+    assert rig.format_0[-1] == frozenset()
+
+
+def test_a_new_session_reads_again(rig: AdminRig) -> None:
+    rig.zk.expire()
+    rig.register(Broker(7, "host7", 9097), None)
+    rig.cluster.session_expired()
+    rig.cluster.step()
+    assert rig.cluster.are_registered()
 
 
 def test_a_broker_of_an_older_format_is_an_original(rig: AdminRig) -> None:
     rig.register(Broker(3, "host3", 9093), FORMATS - 1)
-    assert modern(rig).are_registered()
-    assert modern(rig).administrator() == 1
+    originals = modern(rig, 5)
+    originals.start()
+    assert originals.are_registered() and rig.format_0[-1] == {3}
+    assert originals.administrator() == 1
     for number in (1, 2):
         rig.zk.delete(znodes.broker_path(number))
-    assert modern(rig, 5).administrator() == 5, "there is no better one"
+    originals.step()
+    assert originals.administrator() == 5, "there is no better one"
 
 
 def test_what_was_read_last_counts_while_zookeeper_is_away(
     rig: AdminRig, caplog: pytest.LogCaptureFixture
 ) -> None:
-    originals = modern(rig)
-    assert originals.administrator() == 1
-    rig.cache.update([], rig.brokers[:1])
+    rig.register(Broker(7, "host7", 9097), None)
+    rig.controller_works = False
     rig.zk.down = True
-    assert not originals.are_registered()
+    rig.cluster.step()
+    assert not rig.cluster.are_registered()
     assert modern(rig).cluster_id() is None
     assert "Cannot read the registrations" in caplog.text
     assert "Cannot read the id of the cluster" in caplog.text
     rig.zk.down = False
-    rig.zk.delete(znodes.broker_path(1))
-    assert originals.administrator() == 2, "it is read again"
+    rig.cluster.step()
+    assert rig.cluster.are_registered(), "it is read again"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 
-from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition
+from kafka08.common import EARLIEST_TIME, LATER_FORMATS_TIME, LATEST_TIME, TopicPartition
 from kafka08.errors import (
     NO_ERROR,
     ReplicaNotAvailableError,
@@ -78,6 +78,9 @@ class OffsetsApi:
         self, key: TopicPartition, asked: OffsetsPartition, replica_id: int, failures: Failures
     ) -> OffsetsPartitionResponse:
         try:
+            if asked.time == LATER_FORMATS_TIME and replica_id == DEBUG_REPLICA_ID:
+                until = self._replicas.later_formats_until(key)
+                return OffsetsPartitionResponse(asked.partition, NO_ERROR, [until])
             if asked.time not in (LATEST_TIME, EARLIEST_TIME):
                 self._replicas.stat_files(key)  # may wait; nothing below does
             offsets = self._offsets(key, asked, replica_id)

@@ -12,7 +12,13 @@ from __future__ import annotations
 import logging
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
-from kafka08.errors import NO_ERROR, InvalidMessageError, InvalidRecordError, InvalidTopicError
+from kafka08.errors import (
+    NO_ERROR,
+    InvalidMessageError,
+    InvalidRecordError,
+    InvalidTopicError,
+    UnsupportedForMessageFormatError,
+)
 from kafka08.message.sets import require_batch
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.schemas import (
@@ -36,6 +42,7 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 # Makes a NamedTuple in half the time of its constructor: this is what each produce passes.
 _new = tuple.__new__
 _ONE_BATCH_SINCE, _ZSTD_SINCE = 3, 7  # versions
+_NEWER = (InvalidRecordError, UnsupportedForMessageFormatError)  # unknown to older clients
 _NOT_IN_VERSION_0 = ProducePartitionResponse(0, 0, 0)[3:]
 
 
@@ -123,8 +130,8 @@ class ProduceApi:
                 self._view.remember(appended.rebuilt)
         except Exception as error:
             code = failures.add(key, error)
-            if isinstance(error, InvalidRecordError) and version < _ONE_BATCH_SINCE:
-                code = InvalidMessageError.code  # 0.8 clients do not know the newer code
+            if isinstance(error, _NEWER) and version < _ONE_BATCH_SINCE:
+                code = InvalidMessageError.code
         answer = _new(
             ProducePartitionResponse, (key.partition, code, base_offset, *_NOT_IN_VERSION_0)
         )

@@ -24,6 +24,7 @@ from kafka08.protocol.types import (
 )
 
 _OFFSET_VERSION = 0
+_VERSION_0 = bytes(2)
 _GROUP_KEY = 2
 _GROUP_VERSION = 3
 _LAST_OFFSET_VERSION = 3  # that later releases write
@@ -146,6 +147,16 @@ def decode_group(data: bytes) -> GroupRecord:
         member._replace(rebalance_timeout_ms=member.session_timeout_ms) for member in record.members
     ]
     return record._replace(members=members)
+
+
+def is_original(key: bytes, value: bytes | None) -> bool:
+    """Whether 0.8.2.2 knows the versions. It stops reading a partition at any other record."""
+    return key[:2] == _VERSION_0 and (value is None or value[:2] == _VERSION_0)
+
+
+def is_offset_key(key: bytes) -> bool:
+    """Whether this is a key that ``encode_key`` has made."""
+    return key[:2] == _VERSION_0
 
 
 def _version(data: bytes) -> int:

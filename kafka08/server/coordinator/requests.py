@@ -154,12 +154,13 @@ class GroupRequests:
         self._settle()
 
     def _look_for_originals(self) -> None:
-        """Brokers of 0.8.2.2 cannot read groups; may wait for ZooKeeper."""
+        """Brokers of 0.8.2.2 cannot read groups."""
         if self._originals is not None:
             self.offsets.store_groups_if(not self._originals.are_registered())
 
     def _settle(self) -> None:
         """After a change: store the rest, and have the timers look at earlier deadlines."""
+        self._look_for_originals()
         self.offsets.save_groups()
         at = self.coordinator.timers.next
         if at is not None and at < self._sleeps_until:

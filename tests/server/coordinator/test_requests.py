@@ -24,7 +24,7 @@ from kafka08.server.coordinator.records import (
 )
 from kafka08.server.coordinator.requests import GroupRequests
 from tests.server.coordinator.support import strategies
-from tests.server.support import Rig
+from tests.server.support import ME, PEER, Rig
 
 NUMBER = offsets_partition_for("g", 4)
 OFFSETS = (OFFSETS_TOPIC, NUMBER)
@@ -142,6 +142,31 @@ def test_a_group_is_stored_only_without_original_brokers(rig: Rig) -> None:
     rig.members._run_timers()
     rig.members.leave("g", [MemberId(answer.member_id)])
     assert [key for key, _ in records(rig)] == ["g"]
+
+
+def test_a_group_is_not_stored_where_an_original_has_a_replica(led: Rig) -> None:
+    led.lead(*OFFSETS, replicas=[ME, PEER])
+    led.runtime.run_spawned()
+    led.replicas.hold_format_0(frozenset({PEER}))
+    answer = stable(led)
+    led.members.leave("g", [MemberId(answer.member_id)])
+    assert records(led) == []
+    log = led.replicas.partition(TopicPartition(*OFFSETS)).leader_log()
+    assert log.later_formats.until(log.segments) == 0
+
+
+def test_what_originals_cannot_read_of_the_offsets_topic_is_known(led: Rig) -> None:
+    led.offsets.commit("g", {KEY: Committed(5, "", led.clock.millis())})
+    log = led.replicas.partition(TopicPartition(*OFFSETS)).leader_log()
+    assert log.later_formats.until(log.segments) == 0
+    stable(led)
+    end = log.log_end_offset
+    assert log.later_formats.until(log.segments) == end > 1
+    led.offsets.commit("g", {KEY: Committed(6, "", led.clock.millis())})
+    assert log.later_formats.until(log.segments) == end
+    log.later_formats.end = 0
+    reload(led)
+    assert log.later_formats.until(log.segments) == end, "as the log says"
 
 
 def test_empty_groups_and_deleted_ones_are_stored(led: Rig) -> None:
