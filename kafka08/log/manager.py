@@ -257,6 +257,11 @@ class LogManager:
             logger.error("Ignoring the configuration of topic %s: %s", topic, error)
             return self.default_config
 
+    @property
+    def failed_dirs(self) -> list[str]:
+        """The data directories that are not in use any more."""
+        return [directory.path for directory in self._failed]
+
     def get_log(self, topic_partition: TopicPartition) -> Log | None:
         return self.logs.get(topic_partition)
 

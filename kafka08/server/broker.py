@@ -46,6 +46,7 @@ from kafka08.server.apis.groups import (
     OffsetCommitApi,
     OffsetFetchApi,
 )
+from kafka08.server.apis.log_dirs import DescribeLogDirsApi
 from kafka08.server.apis.metadata import MetadataApi
 from kafka08.server.apis.offsets import OffsetsApi
 from kafka08.server.apis.produce import ProduceApi
@@ -164,7 +165,16 @@ class KafkaServer:
         me = Broker(config.broker_id, host, config.advertised_port or server.port)
         controller = Controller(config, zk, runtime, broker=me)
         dispatcher = self._dispatcher(
-            zk, metadata_cache, replicas, roles, retries, members, originals, creator, controller
+            zk,
+            metadata_cache,
+            log_manager,
+            replicas,
+            roles,
+            retries,
+            members,
+            originals,
+            creator,
+            controller,
         )
 
         self._started("the high watermarks", checkpoint_high_watermarks)
@@ -273,6 +283,7 @@ class KafkaServer:
         self,
         zk: ZkClient,
         cache: MetadataCache,
+        log_manager: LogManager,
         replicas: ReplicaManager,
         roles: Roles,
         retries: PartitionRetries,
@@ -309,6 +320,7 @@ class KafkaServer:
         handlers.append(DescribeGroupsApi(zk, members))
         handlers.append(IncrementalAlterConfigsApi(zk))
         handlers.append(ElectLeadersApi(zk, cache, self._runtime))
+        handlers.append(DescribeLogDirsApi(log_manager))
         handlers.append(ApiVersionsApi(served_by(APIS, last_versions(handlers)), originals))
         return Dispatcher(self._runtime, handlers, APIS)
 

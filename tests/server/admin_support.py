@@ -52,6 +52,7 @@ class AdminRig:
     def __init__(self, directory: Path, *, modern: bool = False, **settings: Any) -> None:
         settings = {"delete_topic_enable": "true", "num_partitions": "2", **settings}
         config = broker_config(directory, **settings)
+        self.broker_id = config.broker_id
         self.zk: Any = Session(FakeZooKeeper())
         ensure_common_paths(self.zk)
         self.runtime = FakeRuntime()

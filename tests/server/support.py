@@ -49,6 +49,7 @@ from kafka08.server.apis.groups import (
     OffsetCommitApi,
     OffsetFetchApi,
 )
+from kafka08.server.apis.log_dirs import DescribeLogDirsApi
 from kafka08.server.apis.metadata import MetadataApi
 from kafka08.server.apis.offsets import OffsetsApi
 from kafka08.server.apis.produce import ProduceApi
@@ -218,6 +219,7 @@ class Rig:
             handlers += [
                 *coordinated_groups.handlers(self.members, zk, cache),
                 InitProducerIdApi(ids),
+                DescribeLogDirsApi(self.logs),
             ]
         else:
             handlers += [JoinGroupStubApi(), HeartbeatStubApi()]

@@ -4,7 +4,7 @@ Not of 0.8.2.2, whose brokers close the connection over these keys. Any broker a
 in ZooKeeper what kafka-topics --zookeeper would do there; the controller acts on that as ever.
 A request that created or removed something is answered once this broker's metadata shows it, or
 with code 7 when the time given has passed: the change then still happens. Left out: throttling,
-authorization, settings of brokers. These APIs allow nothing that any peer on
+authorization, changes to settings of brokers. These APIs allow nothing that any peer on
 this port cannot do with APIs 4 to 6.
 """
 
@@ -33,6 +33,7 @@ from kafka08.errors import (
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime
+from kafka08.server.apis.described_configs import Wanted, broker_entries, topic_entries
 from zk.client import ZkClient
 from zk.errors import DataTooLargeError, NodeExistsError
 
@@ -81,9 +82,17 @@ def _outcome(name: str, act: Callable[..., object], *args: Any) -> Outcome:
 
     Such names would be paths to other nodes: "t/partitions", "".
     """
-    try:
+
+    def checked() -> None:
         validate_topic(name)
         act(*args)
+
+    return _tried(name, checked)
+
+
+def _tried(name: str, act: Callable[[], object]) -> Outcome:
+    try:
+        act()
     except Exception as error:
         code = next((code for kind, code in _CODES if isinstance(error, kind)), code_of(error))
         if not isinstance(error, KafkaError):
@@ -220,39 +229,40 @@ class DescribeConfigsApi:
 
     def __init__(self, zk: ZkClient, config: BrokerConfig) -> None:
         self._zk = zk
-        self._default = LogConfig.from_broker(config)
+        self._config = config
 
     def handle(
         self, header: RequestHeader, request: a.DescribeConfigsRequest
     ) -> a.DescribeConfigsResponse:
-        return a.DescribeConfigsResponse(0, [self._describe(asked) for asked in request.resources])
+        extras = request.include_synonyms, request.include_documentation
+        return a.DescribeConfigsResponse(
+            0, [self._describe(asked, Wanted(asked[2], *extras)) for asked in request.resources]
+        )
 
-    def _describe(self, asked: a.DescribedResource) -> a.ResourceConfig:
+    def _describe(self, asked: a.DescribedResource, wanted: Wanted) -> a.ResourceConfig:
+        kind, name, _ = asked
         entries: list[a.ConfigEntry] = []
-        outcome = _outcome(asked.resource_name, lambda: entries.extend(self._entries(asked)))
-        return a.ResourceConfig(*outcome, asked.resource_type, asked.resource_name, entries)
+        if kind == a.BROKER_RESOURCE:
+            outcome = _tried(name, lambda: entries.extend(self._of_broker(name, wanted)))
+        else:
+            outcome = _outcome(name, lambda: entries.extend(self._of_topic(kind, name, wanted)))
+        return a.ResourceConfig(*outcome, kind, name, entries)
 
-    def _entries(self, asked: a.DescribedResource) -> list[a.ConfigEntry]:
-        _refuse_other_resources(asked.resource_type)
-        topic = asked.resource_name
+    def _of_broker(self, name: str, wanted: Wanted) -> list[a.ConfigEntry]:
+        if not name:
+            return []  # the settings that all brokers have in ZooKeeper: there are none
+        own = str(self._config.broker_id)
+        if name != own:
+            raise InvalidRequestError(
+                f"Unexpected broker id, expected {own} or empty string, but received {name}"
+            )
+        return broker_entries(self._config, wanted)
+
+    def _of_topic(self, kind: int, topic: str, wanted: Wanted) -> list[a.ConfigEntry]:
+        _refuse_other_resources(kind)
         if not admin.topic_exists(self._zk, topic):
             raise admin.UnknownTopicError(f"Topic {topic} does not exist")
-        own = admin.fetch_topic_config(self._zk, topic)
-        defaults = {
-            described.key: _text(getattr(self._default, attribute))
-            for attribute, described in LogConfig.settings().items()
-        }
-        return [
-            a.ConfigEntry(
-                name,
-                value,
-                False,
-                is_default=name not in own,
-                source=a.TOPIC_CONFIG if name in own else a.DEFAULT_CONFIG,
-            )
-            for name, value in {**defaults, **own}.items()
-            if not asked.config_names or name in asked.config_names
-        ]
+        return topic_entries(self._config, admin.fetch_topic_config(self._zk, topic), wanted)
 
     def failure(
         self, header: RequestHeader, request: a.DescribeConfigsRequest, code: int
@@ -427,8 +437,10 @@ def _refuse_too_many(partitions: int, by_hand: Sequence[Sequence[int]] = ()) -> 
 
 
 def _refuse_other_resources(resource_type: int) -> None:
+    if resource_type == a.BROKER_RESOURCE:
+        raise InvalidRequestError("Settings of brokers are changed in server.properties")
     if resource_type != a.TOPIC_RESOURCE:
-        raise InvalidRequestError("Only topics have settings here")
+        raise InvalidRequestError("Only topics and brokers have settings")
 
 
 def _codes(outcomes: Mapping[str, Outcome]) -> list[a.TopicErrorCode]:
@@ -437,7 +449,3 @@ def _codes(outcomes: Mapping[str, Outcome]) -> list[a.TopicErrorCode]:
 
 def _errors(outcomes: Mapping[str, Outcome]) -> list[a.TopicError]:
     return [a.TopicError(name, *outcome) for name, outcome in outcomes.items()]
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

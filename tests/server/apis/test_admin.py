@@ -201,11 +201,26 @@ def test_settings_of_the_topic_and_of_the_broker(make_rig: Callable[..., AdminRi
 
 def test_what_cannot_be_described(rig: AdminRig) -> None:
     assert describe(rig, "no")[:2] == (3, "Topic no does not exist")
-    assert describe(rig, "1", kind=4)[:2] == (
+    assert describe(rig, "t", kind=3)[:2] == (
         LaterCode.INVALID_REQUEST,
-        "Only topics have settings here",
+        "Only topics and brokers have settings",
+    )
+    assert describe(rig, "7", kind=a.BROKER_RESOURCE)[:2] == (
+        LaterCode.INVALID_REQUEST,
+        f"Unexpected broker id, expected {rig.broker_id} or empty string, but received 7",
     )
     assert rig.call(a.DescribeConfigsRequest([])) == (0, [])
+
+
+def test_settings_of_the_broker(make_rig: Callable[..., AdminRig]) -> None:
+    rig = make_rig(min_insync_replicas=2)
+    asked = str(rig.broker_id)
+    entries = {e.name: e for e in describe(rig, asked, kind=a.BROKER_RESOURCE).entries}
+    assert entries["min.insync.replicas"].value == "2"
+    assert all(entry.read_only for entry in entries.values())
+    found = describe(rig, asked, "broker.id", "x", kind=a.BROKER_RESOURCE).entries
+    assert [(entry.name, entry.value) for entry in found] == [("broker.id", asked)]
+    assert describe(rig, "", kind=a.BROKER_RESOURCE)[:2] == (0, None)
 
 
 def alter(
@@ -229,7 +244,10 @@ def test_altering_replaces_all_settings_and_tells_the_brokers(rig: AdminRig) -> 
 def test_what_cannot_be_altered(rig: AdminRig) -> None:
     assert alter(rig, "no", flush_ms="1") == (3, 'Topic "no" does not exist.')
     assert alter(rig, "no", flush_ms="x") == (LaterCode.INVALID_CONFIG, 'For input string: "x"')
-    assert alter(rig, "1", kind=4)[0] == LaterCode.INVALID_REQUEST
+    assert alter(rig, "1", kind=4) == (
+        LaterCode.INVALID_REQUEST,
+        "Settings of brokers are changed in server.properties",
+    )
 
 
 # --- CreatePartitions

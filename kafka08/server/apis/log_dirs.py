@@ -1,0 +1,54 @@
+"""API 35, DescribeLogDirs: the data directories of this broker, and the replicas in them.
+
+Not of 0.8.2.2. Replicas do not move between directories of a broker: none is a future one, and none
+lags behind itself, which is what the offset lag would tell.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from kafka08.common import TopicPartition
+from kafka08.errors import NO_ERROR, LaterCode
+from kafka08.log.manager import LogManager
+from kafka08.protocol import admin_schemas as a
+from kafka08.protocol.schemas import RequestHeader
+
+
+class DescribeLogDirsApi:
+    key = 35
+    last_version = 1
+
+    def __init__(self, logs: LogManager) -> None:
+        self._logs = logs
+
+    def handle(
+        self, header: RequestHeader, request: a.DescribeLogDirsRequest
+    ) -> a.DescribeLogDirsResponse:
+        wanted = None if request.topics is None else _named(request.topics)
+        found: dict[str, dict[str, list[a.LogDirPartition]]] = {
+            path: {} for path in self._logs.log_dirs
+        }
+        for tp, log in sorted(self._logs.logs.items()):
+            path = os.path.dirname(log.directory)
+            if path in found and (wanted is None or tp in wanted):
+                partition = a.LogDirPartition(tp.partition, log.size, 0, False)
+                found[path].setdefault(tp.topic, []).append(partition)
+        dirs = [
+            a.LogDir(NO_ERROR, path, [a.LogDirTopic(*item) for item in topics.items()])
+            for path, topics in found.items()
+        ]
+        failed = [a.LogDir(LaterCode.KAFKA_STORAGE_ERROR, p, []) for p in self._logs.failed_dirs]
+        return a.DescribeLogDirsResponse(0, [*dirs, *failed])
+
+    def failure(
+        self, header: RequestHeader, request: a.DescribeLogDirsRequest, code: int
+    ) -> a.DescribeLogDirsResponse:
+        return a.DescribeLogDirsResponse(
+            0, [a.LogDir(code, path, []) for path in self._logs.log_dirs]
+        )
+
+
+def _named(topics: Iterable[a.LogDirsTopic]) -> set[TopicPartition]:
+    return {TopicPartition(topic, number) for topic, numbers in topics for number in numbers}
