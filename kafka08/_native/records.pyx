@@ -208,6 +208,32 @@ def rows(data, int64_t position, int64_t stop):
         PyBuffer_Release(&view)
 
 
+cdef bint find_since(Pass *p, int64_t base, int64_t time, int64_t *found) noexcept nogil:
+    while p.position < p.stop:
+        if not read(p.data, p.position, p.stop, &p.record):
+            p.ended = MALFORMED
+            return False
+        found[0] = <int64_t>(<uint64_t>base + <uint64_t>p.record.time_delta)
+        if found[0] >= time:
+            return True
+        p.position = p.record.end
+    return False
+
+
+def first_since(data, int64_t position, int64_t stop, int64_t base, int64_t time):
+    cdef Py_buffer view
+    cdef Pass p
+    cdef int64_t found
+    cdef bint has_found
+    begin(data, position, stop, &view, &p)
+    with nogil:
+        has_found = find_since(&p, base, time, &found)
+    PyBuffer_Release(&view)
+    if p.ended:
+        raise refused(&p)
+    return (p.record.delta, found) if has_found else None
+
+
 cdef void measure(Pass *p, int64_t overhead) noexcept nogil:
     """How many bytes the entries take."""
     while p.position < p.stop:

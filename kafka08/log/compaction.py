@@ -23,6 +23,9 @@ from kafka08.errors import InvalidMessageError, KafkaError
 from kafka08.log.child_process import print_event, received_job
 from kafka08.log.key_map import KeyMap, refuse, with_true_offsets, wrapper_leaves
 from kafka08.log.throttler import Throttler
+from kafka08.log.time_index import ENTRY as TIME_ENTRY
+from kafka08.log.time_index import MessageTime
+from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.compression import SMALLER, compress
 from kafka08.message.entry import (
     BATCH,
@@ -38,7 +41,7 @@ from kafka08.message.entry import (
     offset_and_stop,
 )
 from kafka08.message.retained import retained
-from kafka08.message.scan import walk
+from kafka08.message.scan import newest_time, walk
 
 CLEANED_SUFFIX = ".cleaned"
 MAX_RELATIVE_OFFSET = (1 << 31) - 1
@@ -286,12 +289,15 @@ class Writer:
         self._key_map = key_map
         self._path = job.path(base_offset) + CLEANED_SUFFIX
         self._index_path = _index_path(job.path(base_offset)) + CLEANED_SUFFIX
+        self._time_index_path = _time_index_path(job.path(base_offset)) + CLEANED_SUFFIX
         self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666)
         self._index = bytearray()
         self._index_room = max(job.segment_index_bytes // _INDEX_ENTRY_BYTES, 1) * (
             _INDEX_ENTRY_BYTES
         )
         self._indexed = 0  # position of the last index entry
+        self._times = bytearray()
+        self._newest = self._last_time = MessageTime(NO_TIMESTAMP, base_offset)
         self._last = base_offset - 1  # offset of the last entry read
         self.tombstones_below = -1
         self.size = 0
@@ -360,7 +366,11 @@ class Writer:
         if self.size - self._indexed > self._job.index_interval_bytes:
             self._indexed = self.size
             self._add_index_entry(first, self.size)
-        self._write(view[position:stop] if instead is None else instead)
+        kept = view[position:stop] if instead is None else instead
+        if magic_of(kept):
+            newest = MessageTime(*newest_time(kept, 0, len(kept)))
+            self._newest = newest if newest.timestamp > self._newest.timestamp else self._newest
+        self._write(kept)
         return stop
 
     def _add_index_entry(self, offset: int, position: int) -> None:
@@ -368,6 +378,14 @@ class Writer:
         if len(self._index) < self._index_room:
             relative = offset - self._base_offset
             self._index += relative.to_bytes(4, "big") + position.to_bytes(4, "big")
+            self._add_time()
+
+    def _add_time(self) -> None:
+        """Note the largest timestamp if it has risen."""
+        if self._newest.timestamp > self._last_time.timestamp:
+            self._last_time = self._newest
+            relative = self._newest.offset - self._base_offset
+            self._times += TIME_ENTRY.pack(self._newest.timestamp, relative)
 
     def _wrapper(
         self, data: bytes, position: int, stop: int, offset: int
@@ -418,17 +436,13 @@ class Writer:
         self._throttler.maybe_throttle(len(data))
 
     def finish(self, modified_ns: int) -> None:
-        """Sync both files, with the modification time of the group's last segment."""
+        """Sync the files, with the modification time of the group's last segment."""
         os.utime(self._fd, ns=(modified_ns, modified_ns))
         os.fsync(self._fd)
-        index_fd = os.open(self._index_path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666)
-        try:
-            with open(index_fd, "wb", buffering=0, closefd=False) as file:
-                file.write(self._index)
-            os.utime(index_fd, ns=(modified_ns, modified_ns))
-            os.fsync(index_fd)
-        finally:
-            os.close(index_fd)
+        _write_synced(self._index_path, self._index, modified_ns)
+        self._add_time()
+        if self._times:
+            _write_synced(self._time_index_path, self._times, modified_ns)
 
     def close(self) -> None:
         os.close(self._fd)
@@ -437,15 +451,30 @@ class Writer:
 def remove_cleaned(directory: str, base_offset: int) -> None:
     """Remove the cleaned files of a group, if they exist."""
     stem = os.path.join(directory, f"{base_offset:020d}")
-    for path in (stem + ".log" + CLEANED_SUFFIX, stem + ".index" + CLEANED_SUFFIX):
+    for suffix in (".log", ".index", ".timeindex"):
         try:
-            os.unlink(path)
+            os.unlink(stem + suffix + CLEANED_SUFFIX)
         except FileNotFoundError:
             continue
 
 
+def _write_synced(path: str, data: bytearray, modified_ns: int) -> None:
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666)
+    try:
+        with open(fd, "wb", buffering=0, closefd=False) as file:
+            file.write(data)
+        os.utime(fd, ns=(modified_ns, modified_ns))
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
 def _index_path(path: str) -> str:
     return path[: -len(".log")] + ".index"
+
+
+def _time_index_path(path: str) -> str:
+    return path[: -len(".log")] + ".timeindex"
 
 
 def _modified_ms(path: str) -> int:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from bisect import bisect_right
 from itertools import pairwise
 from struct import Struct, iter_unpack
 
@@ -227,3 +228,25 @@ class OffsetIndex:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def position_below(path: str, entries: int, base_offset: int, offset: int) -> int:
+    """``OffsetIndex.lookup`` in the first ``entries`` entries of a file, on any thread.
+
+    0 if the file is not there. Raises OSError.
+    """
+    if not entries or not os.path.exists(path):
+        return 0
+    with open(path, "rb", buffering=0) as file:
+        fd = file.fileno()
+
+        def entry(slot: int) -> tuple[int, int]:
+            data = os.pread(fd, ENTRY_SIZE, slot * ENTRY_SIZE)
+            if len(data) < ENTRY_SIZE:
+                return MAX_RELATIVE_OFFSET, 0  # the file was cut meanwhile
+            relative, position = ENTRY.unpack(data)
+            return relative, position
+
+        relative = min(offset - base_offset, MAX_RELATIVE_OFFSET - 1)
+        slot = bisect_right(range(entries), (relative, MAX_RELATIVE_OFFSET), key=entry)
+        return entry(slot - 1)[1] if slot else 0

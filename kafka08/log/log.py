@@ -246,12 +246,15 @@ class Log:
         rolled = self._maybe_roll(len(data), info.last_offset, now)
         active = self.files.active
         position = active.size
+        interval, timed = config.index_interval_bytes, info.magic > 0
         try:
-            active.append(leo, data, config.index_interval_bytes, right=right, modern=modern)
+            made_file = active.append(leo, data, interval, right=right, modern=modern, timed=timed)
         except OSError:
             with self._lock:  # the part of the set that was written has been cut again
                 self._first_cut = min(active.base_offset, self._first_cut)
             raise
+        if made_file:
+            self._file_made()
         self.log_end_offset = info.last_offset + 1
         if info.magic:
             self.later_formats.end = self.log_end_offset
@@ -301,6 +304,8 @@ class Log:
         old, base = self.files.active, self.log_end_offset
         if old.base_offset == base and not old.size:
             return False
+        if old.complete_time_index():
+            self._file_made()
         self.files.make_way(base)
         segment = self._new_segment(base)
         with self._lock:
@@ -308,6 +313,11 @@ class Log:
         old.index.trim()
         logger.info("Rolled new log segment for '%s' at offset %d.", self.name, base)
         return True
+
+    def _file_made(self) -> None:
+        """A time index is new: its name is to be made durable."""
+        with self._lock:
+            self.files.changes += 1
 
     def _new_segment(self, base_offset: int) -> LogSegment:
         segment = LogSegment(

@@ -44,7 +44,7 @@ def open_rebuilt(segment: LogSegment) -> LogSegment | None:
         os.path.dirname(segment.path),
         segment.base_offset,
         segment.created,
-        suffixes=(REBUILT_SUFFIX, REBUILT_INDEX_SUFFIX),
+        suffixes=(REBUILT_SUFFIX, REBUILT_INDEX_SUFFIX, ".rebuilt-timeindex"),  # never made
     )
     index = rebuilt.index
     try:

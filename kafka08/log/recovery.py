@@ -28,17 +28,21 @@ from kafka08.log.segment import (
     LOG_SUFFIX,
     REBUILT_INDEX_SUFFIX,
     REBUILT_SUFFIX,
+    TIME_INDEX_SUFFIX,
     LogSegment,
     remove_rebuilt,
 )
+from kafka08.log.time_index import ENTRY as TIME_ENTRY
+from kafka08.message.batch import NO_TIMESTAMP, RECORDS_AT
 from kafka08.message.entry import PAUSED
-from kafka08.message.scan import FileWalk
+from kafka08.message.scan import FileWalk, newest_time
 
 CLEANED_SUFFIX = ".cleaned"
 SWAP_SUFFIX = ".swap"
 _OUR_SUFFIXES = (
     LOG_SUFFIX,
     INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
     integrity.SEAL_SUFFIX,
     integrity.SEAL_SUFFIX + ".tmp",
     DELETED_SUFFIX,
@@ -47,6 +51,10 @@ _OUR_SUFFIXES = (
     CLEANED_SUFFIX,
     SWAP_SUFFIX,
 )
+
+_INDEX_SWAPS = (INDEX_SUFFIX + SWAP_SUFFIX, TIME_INDEX_SUFFIX + SWAP_SUFFIX)
+# So many bytes of an entry tell its timestamp, whatever its format.
+_TIME_BYTES = RECORDS_AT
 
 logger = logging.getLogger("kafka.log.Log")
 
@@ -79,6 +87,7 @@ def load(directory: str, config: LogConfig, recovery_point: int, clean: bool, no
         dropped = _recover_from(segments, config, recovery_point)
     for segment in segments:
         _ensure_index(segment, config, thorough=not clean)
+        _ensure_time_index(segment, config, segment is segments[-1], thorough=not clean)
     if not clean:
         dropped += _drop_overtaken(segments)
     for segment in segments:
@@ -95,6 +104,7 @@ def load(directory: str, config: LogConfig, recovery_point: int, clean: bool, no
         )
         recover(active, config.index_interval_bytes, config.segment_index_bytes)
         leo, _ = active.next_offset()
+    active.load_newest()
     active.index.preallocate(config.segment_index_bytes)
     return Loaded(segments, leo, leo if clean else min(recovery_point, leo), dropped)
 
@@ -105,7 +115,7 @@ def recover(
     max_index_bytes: int,
     before_cut: Callable[[int], object] | None = None,
 ) -> int:
-    """Cut the segment after its last valid entry and rebuild its index; returns the bytes cut.
+    """Cut the segment after its last valid entry and rebuild its indexes; returns the bytes cut.
 
     ``before_cut`` is called with the offset after that entry.
 
@@ -113,19 +123,35 @@ def recover(
     indexed if it is more than ``index_interval_bytes`` after the last indexed one. Its index
     offset is one above the previous entry's, which is valid for plain entries and wrappers.
     """
-    entries = bytearray()
+    entries, times = bytearray(), bytearray()
+    noted = NO_TIMESTAMP
+
+    def note(newest: tuple[int, int]) -> int:
+        """Add what is the largest timestamp so far to the time index, if it has risen."""
+        if newest[0] > noted:
+            times.extend(TIME_ENTRY.pack(newest[0], newest[1] - base))
+        return newest[0]
+
     room = max(max_index_bytes // ENTRY_SIZE, 1) * ENTRY_SIZE
     base = segment.base_offset
     fd = segment.file.fd
     walk = FileWalk(
-        fd, 0, segment.size, check_crc=True, last=base - 1, up_to=base + MAX_RELATIVE_OFFSET
+        fd,
+        0,
+        segment.size,
+        check_crc=True,
+        last=base - 1,
+        up_to=base + MAX_RELATIVE_OFFSET,
+        times=True,
     )
     position, last = 0, base - 1
     is_due = False  # whether to index the entry at position, if it is valid
     while True:
+        newest = walk.newest
         walked = walk.step(until=position + index_interval_bytes + 1)
         if is_due and walked.count and len(entries) < room:
             entries += ENTRY.pack(last + 1 - base, position)
+            noted = note(newest)
         last = walked.last if walked.count else last
         position = walked.stop
         is_due = walked.ended == PAUSED
@@ -143,7 +169,10 @@ def recover(
             before_cut(last + 1)
         segment.cut(position)
         os.fsync(fd)  # the segment may not be synced again, and the cut bytes must not come back
+    note(walk.newest)
     _write_index(segment, entries)
+    segment.time_index.replace(times)
+    segment.newest = segment.time_index.last
     return cut
 
 
@@ -173,7 +202,7 @@ def _finish_interrupted(directory: str) -> None:
     for name in os.listdir(directory):
         path = os.path.join(directory, name)
         suffix = os.path.splitext(path)[1]
-        if suffix in (DELETED_SUFFIX, CLEANED_SUFFIX) or path.endswith(INDEX_SUFFIX + SWAP_SUFFIX):
+        if suffix in (DELETED_SUFFIX, CLEANED_SUFFIX) or path.endswith(_INDEX_SWAPS):
             os.unlink(path)
         elif path.endswith(LOG_SUFFIX + SWAP_SUFFIX):
             _complete_swap(directory, name[: -len(SWAP_SUFFIX)])
@@ -218,7 +247,8 @@ def _remove_side_files(path: str) -> None:
     """Remove the files derived from a log file: they do not describe its replacement."""
     integrity.remove(path)
     remove_rebuilt(path)
-    _unlink_if_there(path[: -len(LOG_SUFFIX)] + INDEX_SUFFIX)
+    for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
+        _unlink_if_there(path[: -len(LOG_SUFFIX)] + suffix)
 
 
 def _bases(directory: str) -> list[int]:
@@ -231,6 +261,9 @@ def _bases(directory: str) -> list[int]:
                 logger.warning(
                     "Found an orphaned index file, %s, with no corresponding log file.", path
                 )
+                os.unlink(path)
+        elif name.endswith(TIME_INDEX_SUFFIX):
+            if not os.path.exists(path[: -len(TIME_INDEX_SUFFIX)] + LOG_SUFFIX):
                 os.unlink(path)
         elif name.endswith(integrity.SEAL_SUFFIX):
             if not os.path.exists(path[: -len(integrity.SEAL_SUFFIX)] + LOG_SUFFIX):
@@ -351,6 +384,25 @@ def _ensure_index(segment: LogSegment, config: LogConfig, *, thorough: bool) -> 
             problem = "its last entry does not point at an entry of the log"
     if problem is not None:
         logger.warning("Rebuilding the index of %s: %s.", segment.path, problem)
+        recover(segment, config.index_interval_bytes, config.segment_index_bytes)
+
+
+def _ensure_time_index(
+    segment: LogSegment, config: LogConfig, is_active: bool, *, thorough: bool
+) -> None:
+    """Rebuild the time index if it is damaged, or missing although there are timestamps.
+
+    An active segment gets its first entry with that of the offset index.
+    """
+    problem = segment.time_index.problem(thorough=thorough)
+    if problem is None and not segment.time_index.entries:
+        if is_active and not segment.index.entries:
+            return
+        start = os.pread(segment.file.fd, _TIME_BYTES, segment.index.last_position)
+        if newest_time(start, 0, len(start))[0] >= 0:
+            problem = "it is missing"
+    if problem is not None:
+        logger.warning("Rebuilding the time index of %s: %s.", segment.path, problem)
         recover(segment, config.index_interval_bytes, config.segment_index_bytes)
 
 

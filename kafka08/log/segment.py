@@ -14,14 +14,17 @@ import os
 from kafka08.errors import KafkaError
 from kafka08.log import integrity
 from kafka08.log.index import MAX_RELATIVE_OFFSET, OffsetIndex
+from kafka08.log.time_index import MessageTime, TimeIndex
 from kafka08.message.entry import ABOVE, LOG_OVERHEAD, MIN_MESSAGE_SIZE, OFFSET_AND_SIZE, SHORT
-from kafka08.message.scan import FileWalk, walk
+from kafka08.message.scan import FileWalk, newest_time, walk
 
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
+TIME_INDEX_SUFFIX = ".timeindex"
 DELETED_SUFFIX = ".deleted"
 REBUILT_SUFFIX = ".rebuilt"
 REBUILT_INDEX_SUFFIX = ".rebuilt-index"
+SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX)
 
 # Not an attribute of the class: in a compiled class each object would get its own counter.
 _serials = itertools.count()
@@ -108,7 +111,8 @@ class LogSegment:
     ``created`` (ms) and ``jitter_ms`` drive rolling by time: as in 0.8.2.2 the age counts from
     when this process opened the segment. ``size`` is bytes of whole, valid entries. ``rebuilt``:
     the same entries as consumers must get them, from the first one to the last one that was made
-    (kafka08.log.rebuilt).
+    (kafka08.log.rebuilt). ``newest``: the largest timestamp of all messages, as far as it is known
+    (``load_newest``).
     """
 
     __slots__ = (
@@ -120,9 +124,11 @@ class LogSegment:
         "created",
         "index",
         "jitter_ms",
+        "newest",
         "path",
         "rebuilt",
         "size",
+        "time_index",
     )
 
     def __init__(
@@ -131,12 +137,14 @@ class LogSegment:
         base_offset: int,
         created: int,
         jitter_ms: int = 0,
-        suffixes: tuple[str, str] = (LOG_SUFFIX, INDEX_SUFFIX),
+        suffixes: tuple[str, str, str] = SUFFIXES,
     ) -> None:
         stem = os.path.join(directory, f"{base_offset:020d}")
         self.path = stem + suffixes[0]
         self.base_offset = base_offset
         self.index = OffsetIndex(stem + suffixes[1], base_offset)
+        self.time_index = TimeIndex(stem + suffixes[2], base_offset)
+        self.newest = self.time_index.last
         self.rebuilt: LogSegment | None = None
         self.created = created
         self.jitter_ms = jitter_ms
@@ -167,24 +175,33 @@ class LogSegment:
         *,
         right: bool = False,
         modern: bool = False,
-    ) -> None:
+        timed: bool = False,
+    ) -> bool:
         """Write a checked set whose first message has ``first_offset``, and maybe index it.
 
         An index entry for the set is added if more than ``index_interval_bytes`` were appended
         since the last one. It is written after the set, so that on a full disk the index is
         sparser but valid. ``right``: consumers may be sent the set as it is; ``modern``: those that
-        read all formats may be.
+        read all formats may be; ``timed``: it is of format 1 or 2. Returns whether a file was made.
         Raises OSError if the write fails; then no part of the set is left.
         """
         position = self.size
         self._write(data, position)
+        newest = self.newest
+        if timed:
+            found = MessageTime(*newest_time(data, 0, len(data)))
+            newest = found if found.timestamp > newest.timestamp else newest
+        made_file = False
         if self.bytes_since_index_entry > index_interval_bytes and not self.index.is_full:
             try:
+                made_file = self.time_index.append(newest)
                 self.index.append(first_offset, position)
             except OSError:
                 os.ftruncate(self.file.fd, position)
+                self.time_index.truncate_to(first_offset)
                 raise
             self.bytes_since_index_entry = 0
+        self.newest = newest
         self.size = position + len(data)
         file = self.file
         if right and file.sendable_until == position:
@@ -193,6 +210,7 @@ class LogSegment:
             file.modern_until = self.size
         self.bytes_since_index_entry += len(data)
         self._last_set_from, self._last_set_at = first_offset, position
+        return made_file
 
     def _write(self, data: memoryview, position: int) -> None:
         fd = self.file.fd
@@ -300,20 +318,39 @@ class LogSegment:
         end = position + LOG_OVERHEAD + size
         return (offset, end) if size >= MIN_MESSAGE_SIZE and end <= self.size else None
 
+    def load_newest(self) -> None:
+        """Find the largest timestamp: that of the time index, or of what follows the last entry of
+        the offset index. Raises OSError."""
+        self.newest = self.time_index.last
+        tail = FileWalk(
+            self.file.fd, self.index.last_position, self.size, times=True, chunk=_LONG_READ
+        )
+        tail.step()
+        if tail.newest[0] > self.newest.timestamp:
+            self.newest = MessageTime(*tail.newest)
+
+    def complete_time_index(self) -> bool:
+        """Note the largest timestamp, as the segment takes no more appends; true if that made a
+        file. Raises OSError."""
+        made_file = self.time_index.append(self.newest)
+        self.time_index.close()
+        return made_file
+
     @property
     def last_modified_ms(self) -> int:
         """Time of the file's last change, ms since the epoch; retention uses it."""
         return os.stat(self.path).st_mtime_ns // 1_000_000
 
     def open_for_sync(self) -> list[SegmentFile]:
-        """Both files, for fsync on any thread while this segment is in use. Syncing the index
+        """The files, for fsync on any thread while this segment is in use. Syncing the index
         file also writes the pages of its map."""
         files = [self.file]
-        if self.index.entries:
-            try:
-                files.append(SegmentFile.open(self.index.path))
-            except FileNotFoundError:
-                pass  # it can be rebuilt, unlike the log
+        for index in (self.index, self.time_index):
+            if index.entries:
+                try:
+                    files.append(SegmentFile.open(index.path))
+                except FileNotFoundError:
+                    pass  # it can be rebuilt, unlike the log
         return files
 
     # Cut, rename, close
@@ -327,8 +364,11 @@ class LogSegment:
         cut = 0
         if position is not None:
             self.index.truncate_to(offset, position)
+            self.time_index.truncate_to(offset)
             cut = self.size - position
             self.cut(position)
+            if self.newest.timestamp >= 0:
+                self.load_newest()
             self.bytes_since_index_entry = 0
             if not self.size:
                 self.created = now
@@ -353,8 +393,8 @@ class LogSegment:
         integrity.remove(self.path)
         self.rebuilt = None
         renamed = []
-        rebuilt = filter(os.path.exists, rebuilt_paths(self.path))
-        for path in (self.path, self.index.path, *rebuilt):
+        others = (self.time_index.path, *rebuilt_paths(self.path))
+        for path in (self.path, self.index.path, *filter(os.path.exists, others)):
             try:
                 os.replace(path, path + DELETED_SUFFIX)
             except FileNotFoundError:
@@ -373,13 +413,15 @@ class LogSegment:
         return self._file is not None
 
     def release(self) -> None:
-        """Close both files until they are used again."""
+        """Close the files until they are used again."""
         self.index.close()
+        self.time_index.close()
         self._file = None
 
     def close(self) -> None:
-        """Trim the index and close both files; slices in flight stay readable."""
+        """Trim the index and close the files; slices in flight stay readable."""
         self.index.trim()
+        self.time_index.close()
         self._file = None
 
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from kafka08.errors import KafkaError
 from kafka08.log.recovery import CLEANED_SUFFIX, SWAP_SUFFIX
-from kafka08.log.segment import INDEX_SUFFIX, LOG_SUFFIX, LogSegment
+from kafka08.log.segment import INDEX_SUFFIX, LOG_SUFFIX, SUFFIXES, TIME_INDEX_SUFFIX, LogSegment
 
 logger = logging.getLogger("kafka.log.Log")
 
@@ -50,7 +50,7 @@ class SegmentFiles:
 
     def make_way(self, base: int) -> None:
         """Unlink files with the names of a new segment."""
-        for suffix in (LOG_SUFFIX, INDEX_SUFFIX):
+        for suffix in SUFFIXES:
             path = os.path.join(self._directory, f"{base:020d}{suffix}")
             if os.path.exists(path):
                 logger.warning(
@@ -115,8 +115,10 @@ class SegmentFiles:
         """
         self._group_at(bases)
         stem = self._stem(bases)
+        if os.path.exists(stem + TIME_INDEX_SUFFIX + CLEANED_SUFFIX):
+            _rename(stem + TIME_INDEX_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX)
         for suffix in (INDEX_SUFFIX, LOG_SUFFIX):  # the log last: recovery looks for its .swap
-            os.replace(stem + suffix + CLEANED_SUFFIX, stem + suffix + SWAP_SUFFIX)
+            _rename(stem + suffix, CLEANED_SUFFIX, SWAP_SUFFIX)
         self._swap = tuple(bases)
 
     def replace(self, now: int) -> list[str]:
@@ -137,8 +139,11 @@ class SegmentFiles:
             renamed = []
             for segment in self.list[number : number + len(bases)]:
                 renamed += segment.rename_deleted()
+            if os.path.exists(stem + TIME_INDEX_SUFFIX + SWAP_SUFFIX):
+                _rename(stem + TIME_INDEX_SUFFIX, SWAP_SUFFIX)
+            # the index last: recovery makes the time index again too if it is missing
             for suffix in (LOG_SUFFIX, INDEX_SUFFIX):
-                os.replace(stem + suffix + SWAP_SUFFIX, stem + suffix)
+                _rename(stem + suffix, SWAP_SUFFIX)
             cleaned = LogSegment(self._directory, bases[0], now)
             self.list[number : number + len(bases)] = [cleaned]
             self.bases[number : number + len(bases)] = [bases[0]]
@@ -152,6 +157,8 @@ class SegmentFiles:
             stem = self._stem(bases)
             for suffix in (LOG_SUFFIX, INDEX_SUFFIX):  # the log first, see prepare_swap
                 os.unlink(stem + suffix + SWAP_SUFFIX)
+            if os.path.exists(stem + TIME_INDEX_SUFFIX + SWAP_SUFFIX):
+                os.unlink(stem + TIME_INDEX_SUFFIX + SWAP_SUFFIX)
 
     def _stem(self, bases: Sequence[int]) -> str:
         return os.path.join(self._directory, f"{bases[0]:020d}")
@@ -164,3 +171,8 @@ class SegmentFiles:
         if number + end >= len(self.bases):
             raise KafkaError(f"The active segment of {self._directory} cannot be replaced")
         return number
+
+
+def _rename(path: str, old: str, new: str = "") -> None:
+    """Give a file another suffix behind its own."""
+    os.replace(path + old, path + new)

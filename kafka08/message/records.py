@@ -92,6 +92,19 @@ def headers(data: bytes, row: Row) -> Headers:
     return tuple(found)
 
 
+def first_since(
+    data: BytesLike, position: int, stop: int, base: int, time: int
+) -> tuple[int, int] | None:
+    """(offset delta, timestamp) of the first record whose timestamp is at least ``time``, if there
+    is one. ``base`` is the base timestamp. Raises InvalidRecordError.
+    """
+    for delta, time_delta, *_ in _iter_rows(data, position, stop):
+        timestamp = _wrapped(base + time_delta)
+        if timestamp >= time:
+            return delta, timestamp
+    return None
+
+
 def entries(
     data: BytesLike, position: int, stop: int, magic: int, base: int, time: int, stamped: bool
 ) -> tuple[bytes, int, int]:
@@ -232,9 +245,11 @@ def wrong_count(found: int, count: int) -> InvalidRecordError:
 
 
 plain_check, plain_rows, plain_entries, plain_untimed = check, rows, entries, untimed
+plain_first_since = first_since
 try:
     native: Any = import_module("kafka08._native.records")
 except ImportError:
     native = None
 else:
     check, rows, entries, untimed = native.check, native.rows, native.entries, native.untimed
+    first_since = native.first_since

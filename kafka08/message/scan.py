@@ -15,6 +15,7 @@ import os
 from array import array
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from operator import itemgetter
 from typing import Any
 
 from kafka08.errors import InvalidMessageError, MessageSizeTooLargeError, UnknownError
@@ -371,7 +372,8 @@ class FileWalk:
 
     ``checks`` are those of ``walk``; with ``headers_only`` only offsets and sizes are read. An
     entry larger than a chunk is checked piece by piece: ``chunk`` (default CHUNK) bounds the
-    memory.
+    memory. With ``times`` ``newest`` is what ``newest_time`` tells of all entries passed so far;
+    that is not for ``headers_only``.
     """
 
     def __init__(
@@ -385,7 +387,10 @@ class FileWalk:
         last: int | None = None,
         up_to: int | None = None,
         chunk: int | None = None,
+        times: bool = False,
     ) -> None:
+        self.newest = (NO_TIMESTAMP, NO_TIMESTAMP)
+        self._times = times
         self._fd = fd
         self._position = position
         self._end = end
@@ -408,6 +413,10 @@ class FileWalk:
             is_fresh = bool(self._data) and self._position == self._start
             walked = self._walk(until)
             ended = walked.ended
+            if self._times and walked.magic:
+                at, stop = self._position - self._start, min(walked.stop, len(self._data))
+                newest = newest_time(self._data, at, stop)
+                self.newest = max(self.newest, newest, key=itemgetter(0))
             self._position = self._start + walked.stop
             if walked.count:
                 first = first if count else walked.first

@@ -298,7 +298,7 @@ class KafkaServer:
         handlers: list[Handler] = [
             ProduceApi(self._runtime, replicas, view),
             FetchApi(self._runtime, replicas, view),
-            OffsetsApi(self._runtime, replicas),
+            OffsetsApi(self._runtime, replicas, view.long_work),
             MetadataApi(self._runtime, cache, creator, originals),
             LeaderAndIsrApi(roles, retries, epochs),
             StopReplicaApi(roles, retries, epochs),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka08.errors import KafkaError
-from kafka08.log.index import OffsetIndex
+from kafka08.log.index import OffsetIndex, position_below
 
 
 def new_index(directory: Path, base: int = 0, max_bytes: int = 1024) -> OffsetIndex:
@@ -130,3 +130,16 @@ def test_problems(tmp_path: Path, content: str, problem: str | None) -> None:
 
 def test_a_missing_file_is_a_problem(tmp_path: Path) -> None:
     assert OffsetIndex(str(tmp_path / "x.index"), 0).problem(10, thorough=False) == "it is missing"
+
+
+@pytest.mark.parametrize("offset", range(99, 115))
+def test_lookups_on_any_thread(tmp_path: Path, offset: int) -> None:
+    index = OffsetIndex(str(tmp_path / "x.index"), 100)
+    index.preallocate(80)
+    for number in range(5):
+        index.append(102 + 2 * number, 10 + number)
+    assert position_below(index.path, index.entries, 100, offset) == index.lookup(offset)
+    index.truncate_to(106, 1000)
+    index.trim()
+    assert position_below(index.path, 5, 100, offset) == index.lookup(offset)
+    assert position_below(index.path + "x", 5, 100, offset) == 0

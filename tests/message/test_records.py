@@ -59,6 +59,27 @@ def test_rows_and_entries(twin):
         rows(data, 0, len(data) + 1)
 
 
+@pytest.mark.parametrize(
+    "first_since",
+    [records.plain_first_since, pytest.param(records.first_since, marks=needs_native)],
+)
+def test_the_first_record_since_a_time(first_since):
+    data = encode_records(THREE, [0, 4, 9])  # 5, -3 and 0 ms from the base
+
+    def ask(time, base=100):
+        return first_since(b"xx" + data, 2, len(data) + 2, base, time)
+
+    assert ask(97) == ask(105) == (0, 105)
+    assert ask(106) is None
+    assert ask(0, base=-3) == (0, 2)
+    rest = data[len(encode_record(0, THREE[0])) :]
+    assert first_since(rest, 0, len(rest), 100, 98) == (9, 100)
+    assert ask((1 << 63) - 4, base=(1 << 63) - 1) == (4, (1 << 63) - 4)  # wraps as int64
+    assert first_since(b"", 0, 0, 0, 0) is None
+    with pytest.raises(InvalidRecordError):
+        first_since(data, 0, len(data) - 1, 100, 200)
+
+
 @every_twin
 def test_what_is_checked(twin):
     check = twin[0]

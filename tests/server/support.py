@@ -198,7 +198,7 @@ class Rig:
         handlers: list[Any] = [
             ProduceApi(self.runtime, self.replicas, self.view),
             FetchApi(self.runtime, self.replicas, self.view),
-            OffsetsApi(self.runtime, self.replicas),
+            OffsetsApi(self.runtime, self.replicas, self.view.long_work),
             MetadataApi(self.runtime, cache, self.creator),
             LeaderAndIsrApi(self.roles, self.retries, epochs),
             StopReplicaApi(self.roles, self.retries, epochs),

@@ -1,8 +1,14 @@
-"""API 2, Offsets (ListOffsets): offsets of segments by file time; -1 latest, -2 earliest.
+"""API 2, Offsets (ListOffsets): the offset of a time; -1 is the latest, -2 the earliest.
 
-Consumers (replica -1) see no offset above the high watermark: those are dropped and the high
-watermark stands in their place. Replica -2 asks any local replica. 0.8.2.2 leaves some failures
-unanswered; here they answer -1.
+Version 0 answers with offsets of segments, by file time. Consumers (replica -1) see no offset above
+the high watermark: those are dropped and the high watermark stands in their place. Replica -2 asks
+any local replica. 0.8.2.2 leaves some failures unanswered; here they answer -1.
+
+Versions from 1 on answer with one offset: of the first message whose timestamp is at least the
+time. If there is none, offset and timestamp are -1; if no message has a timestamp, code 43. The
+latest offset for a consumer is the high watermark. While a new leader may still have one that is
+too low, the code is 78, before version 5 it is 5. Times below -2 are of later versions: code 35.
+Left out: leader epochs.
 """
 
 from __future__ import annotations
@@ -12,9 +18,12 @@ import logging
 from kafka08.common import EARLIEST_TIME, LATER_FORMATS_TIME, LATEST_TIME, TopicPartition
 from kafka08.errors import (
     NO_ERROR,
+    LaterCode,
+    LeaderNotAvailableError,
     ReplicaNotAvailableError,
     UnknownError,
     UnknownTopicOrPartitionError,
+    UnsupportedForMessageFormatError,
 )
 from kafka08.protocol.schemas import (
     CONSUMER_REPLICA_ID,
@@ -28,19 +37,23 @@ from kafka08.protocol.schemas import (
 )
 from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import Failures
-from kafka08.server.long_work import in_turns, partitions_of
+from kafka08.server.long_work import LongWork, in_turns, partitions_of
+from kafka08.server.offsets_by_time import BehindLeadershipError, OffsetsByTime
 from kafka08.server.replica_manager import ReplicaManager
+
+_OFFSET_NOT_AVAILABLE_SINCE = 5  # version
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
 
 class OffsetsApi:
     key = 2
-    last_version = 0
+    last_version = 5
 
-    def __init__(self, runtime: Runtime, replicas: ReplicaManager) -> None:
+    def __init__(self, runtime: Runtime, replicas: ReplicaManager, long_work: LongWork) -> None:
         self._runtime = runtime
         self._replicas = replicas
+        self._by_time = OffsetsByTime(replicas, long_work)
 
     def handle(self, header: RequestHeader, request: OffsetsRequest) -> OffsetsResponse:
         wanted = {
@@ -50,7 +63,10 @@ class OffsetsApi:
         topics: dict[str, list[OffsetsPartitionResponse]] = {}
         failures = Failures()
         for key, asked in in_turns(self._runtime, wanted.items()):
-            answer = self._answer(key, asked, request.replica_id, failures)
+            if header.api_version:
+                answer = self._one(key, asked, request.replica_id, header.api_version, failures)
+            else:
+                answer = self._answer(key, asked, request.replica_id, failures)
             topics.setdefault(key.topic, []).append(answer)
         if failures:
             failures.tell(
@@ -73,6 +89,32 @@ class OffsetsApi:
                 for topic in request.topics
             ]
         )
+
+    def _one(
+        self,
+        key: TopicPartition,
+        asked: OffsetsPartition,
+        replica_id: int,
+        version: int,
+        failures: Failures,
+    ) -> OffsetsPartitionResponse:
+        """The answer of versions from 1 on."""
+        if asked.time < EARLIEST_TIME:
+            return OffsetsPartitionResponse(asked.partition, LaterCode.UNSUPPORTED_VERSION)
+        try:
+            found = self._by_time.find(key, asked.time, replica_id)
+        except UnsupportedForMessageFormatError as error:
+            code = error.code
+        except BehindLeadershipError:
+            known = version >= _OFFSET_NOT_AVAILABLE_SINCE
+            code = LaterCode.OFFSET_NOT_AVAILABLE if known else LeaderNotAvailableError.code
+        except Exception as error:
+            code = failures.add(key, error)
+        else:
+            return OffsetsPartitionResponse(
+                asked.partition, NO_ERROR, timestamp=found.timestamp, offset=found.offset
+            )
+        return OffsetsPartitionResponse(asked.partition, code)
 
     def _answer(
         self, key: TopicPartition, asked: OffsetsPartition, replica_id: int, failures: Failures

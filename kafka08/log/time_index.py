@@ -1,0 +1,171 @@
+"""The time index beside a segment: timestamp -> relative offset (kafka.log.TimeIndex).
+
+``<base>.timeindex`` is a file of 12-byte big-endian entries, int64 timestamp and int32 (offset -
+base offset), both rising strictly. An entry says: the message at this offset has this timestamp,
+and no earlier one of the segment has a larger one. Messages without a timestamp are not in it: a
+segment that has no others does not have the file. 0.8.2.2 ignores it.
+
+An entry is written when the offset index gets one, if the largest timestamp has risen since, and
+when the segment is closed. Unlike that of the original the file is not preallocated.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from collections.abc import Callable
+from itertools import pairwise
+from struct import Struct
+from typing import NamedTuple
+
+from kafka08.message.batch import NO_TIMESTAMP
+
+ENTRY = Struct(">qi")
+ENTRY_SIZE = ENTRY.size
+# Stands for an entry that the file has lost meanwhile.
+_BEYOND = (1 << 63) - 1, (1 << 31) - 1
+
+
+class MessageTime(NamedTuple):
+    """A timestamp (ms), and the offset of the first message that has it."""
+
+    timestamp: int
+    offset: int
+
+
+class TimeIndex:
+    """The index file at ``path`` for a segment that begins at ``base_offset``.
+
+    ``last`` is the last entry; without entries its timestamp is -1. The file is opened when an
+    append needs it.
+    """
+
+    __slots__ = ("_fd", "base_offset", "entries", "last", "path")
+
+    def __init__(self, path: str, base_offset: int) -> None:
+        self.path = path
+        self.base_offset = base_offset
+        self._fd = -1
+        try:
+            self.entries = os.stat(path).st_size // ENTRY_SIZE
+        except FileNotFoundError:
+            self.entries = 0
+        self.last = self._last_entry()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def append(self, newest: MessageTime) -> bool:
+        """Add an entry if its timestamp is above the last one's; true if that made the file.
+
+        Raises OSError, and the index does not change.
+        """
+        if newest.timestamp <= self.last.timestamp:
+            return False
+        makes_file = not self.entries
+        entry = ENTRY.pack(newest.timestamp, newest.offset - self.base_offset)
+        if os.pwrite(self._descriptor(), entry, self.entries * ENTRY_SIZE) != ENTRY_SIZE:
+            raise OSError(f"short write to {self.path}")
+        self.entries += 1
+        self.last = newest
+        return makes_file
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop every entry at or above ``offset``. Raises OSError."""
+        if self.last.timestamp == NO_TIMESTAMP or self.last.offset < offset:
+            return
+        fd = self._descriptor()
+        self.entries = _first_slot(fd, self.entries, 1, offset - self.base_offset)
+        os.ftruncate(fd, self.entries * ENTRY_SIZE)
+        self.last = self._last_entry()
+
+    def replace(self, entries: bytes | bytearray) -> None:
+        """Replace the content of the file with ``entries`` (packed). Without any, the file is not
+        made. Raises OSError."""
+        if entries or os.path.exists(self.path):
+            fd = self._descriptor()
+            os.ftruncate(fd, 0)
+            written = 0
+            while written < len(entries):
+                written += os.pwrite(fd, memoryview(entries)[written:], written)
+        self.close()
+        self.entries = len(entries) // ENTRY_SIZE
+        self.last = self._last_entry()
+
+    def close(self) -> None:
+        """Release the descriptor."""
+        fd, self._fd = getattr(self, "_fd", -1), -1
+        if fd >= 0:
+            os.close(fd)
+
+    def problem(self, *, thorough: bool) -> str | None:
+        """Why this file cannot be a time index; None if it can be, or does not exist.
+
+        ``thorough`` also checks that all entries rise, in time proportional to their number.
+        """
+        try:
+            size = os.stat(self.path).st_size
+        except FileNotFoundError:
+            return None
+        if size % ENTRY_SIZE:
+            return f"its length {size} is not a multiple of {ENTRY_SIZE}"
+        if self.entries and not (self.last.timestamp >= 0 and self.last.offset >= self.base_offset):
+            return f"its last entry {tuple(self.last)} is impossible"
+        if self.entries > 1 and not self._rises(self.entries if thorough else 1):
+            return "its entries do not rise"
+        return None
+
+    def _rises(self, checked: int) -> bool:
+        """Whether the first ``checked`` entries rise, up to below the last one."""
+        with open(self.path, "rb") as file:
+            entries = list(ENTRY.iter_unpack(file.read(checked * ENTRY_SIZE)))
+        if checked < self.entries:
+            entries.append((self.last.timestamp, self.last.offset - self.base_offset))
+        return entries[0] >= (0, 0) and all(
+            before[0] < after[0] and before[1] < after[1] for before, after in pairwise(entries)
+        )
+
+    def _last_entry(self) -> MessageTime:
+        if not self.entries:
+            return MessageTime(NO_TIMESTAMP, self.base_offset)
+        with open(self.path, "rb", buffering=0) as file:
+            timestamp, relative = _entry_at(file.fileno(), self.entries - 1)
+        return MessageTime(timestamp, self.base_offset + relative)
+
+    def _descriptor(self) -> int:
+        if self._fd < 0:
+            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+        return self._fd
+
+
+def offset_below(path: str, entries: int, base_offset: int, timestamp: int) -> int:
+    """The offset up to which all messages of a segment are older than ``timestamp``, as far as
+    the first ``entries`` entries of its time index tell; its base offset if they do not.
+
+    To be called on any thread. Raises OSError.
+    """
+    if not entries or not os.path.exists(path):
+        return base_offset
+    with open(path, "rb", buffering=0) as file:
+        slot = _first_slot(file.fileno(), entries, 0, timestamp)
+        return base_offset + (_entry_at(file.fileno(), slot - 1)[1] if slot else 0)
+
+
+def _first_slot(fd: int, entries: int, field: int, least: int) -> int:
+    """The first entry with at least ``least`` in this field; ``entries`` if there is none."""
+    return bisect_left(range(entries), least, key=_field_reader(fd, field))
+
+
+def _field_reader(fd: int, field: int) -> Callable[[int], int]:
+    def read(slot: int) -> int:
+        return _entry_at(fd, slot)[field]
+
+    return read
+
+
+def _entry_at(fd: int, slot: int) -> tuple[int, int]:
+    data = os.pread(fd, ENTRY_SIZE, slot * ENTRY_SIZE)
+    if len(data) < ENTRY_SIZE:
+        return _BEYOND
+    timestamp, relative = ENTRY.unpack(data)
+    return timestamp, relative

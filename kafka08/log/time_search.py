@@ -1,0 +1,85 @@
+"""Finds the first message of a segment with a timestamp at or after a time.
+
+The time index tells from where on to look, and entries are read from there. ``snapshot`` takes
+what is needed from a segment in use; everything else may run on any thread, and notices nothing of
+what happens to the segment meanwhile: the caller compares ``SegmentFiles.changes`` and
+``Log.truncations`` before and after. Does not know which segments to search.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from kafka08.log.index import position_below
+from kafka08.log.segment import LogSegment, SegmentFile
+from kafka08.log.time_index import offset_below
+from kafka08.message.entry import LAST_OFFSET_BYTES, offset_and_stop
+from kafka08.message.scan import walk
+from kafka08.message.times import Found, first_since
+
+# So many bytes are searched in one go.
+PIECE_BYTES = 8 << 20
+_CHUNK = 64 << 10
+
+
+class Snapshot(NamedTuple):
+    """A segment at some moment: its open log file, and the sizes of its files in entries."""
+
+    base_offset: int
+    file: SegmentFile
+    size: int
+    index_path: str
+    index_entries: int
+    time_index_path: str
+    time_index_entries: int
+
+
+class Searched(NamedTuple):
+    """``found`` or, if it is None, the position to go on from; the end if that is ``size``."""
+
+    found: Found | None
+    position: int
+
+
+def snapshot(segment: LogSegment) -> Snapshot:
+    index, time_index = segment.index, segment.time_index
+    return Snapshot(
+        segment.base_offset,
+        segment.file,
+        segment.size,
+        index.path,
+        index.entries,
+        time_index.path,
+        time_index.entries,
+    )
+
+
+def search(of: Snapshot, position: int | None, time: int, max_inflated: int) -> Searched:
+    """Search a piece from ``position``, or from where the time index says.
+
+    Raises OSError, and as ``first_since`` does.
+    """
+    if position is None:
+        position = _start_of(of, time)
+    until, want = min(position + PIECE_BYTES, of.size), _CHUNK
+    while position < until:
+        data = os.pread(of.file.fd, min(want, of.size - position), position)
+        stop = walk(data, 0, len(data), wrappers=True).stop
+        if stop:
+            found = first_since(data, time, max_inflated=max_inflated, stop=stop)
+            if found is not None:
+                return Searched(found, position)
+            position += stop
+            want = _CHUNK
+            continue
+        want = offset_and_stop(data, 0)[1] if len(data) >= LAST_OFFSET_BYTES else 0
+        if not len(data) < want <= of.size - position:
+            return Searched(None, of.size)  # it was cut meanwhile, or is damaged
+    return Searched(None, position)
+
+
+def _start_of(of: Snapshot, time: int) -> int:
+    """The position from which on the first message since ``time`` is."""
+    offset = offset_below(of.time_index_path, of.time_index_entries, of.base_offset, time)
+    return position_below(of.index_path, of.index_entries, of.base_offset, offset)

@@ -1,0 +1,111 @@
+"""The first message with a timestamp at or after a time, in a stretch of entries of any format.
+
+Messages of format 0 do not have a timestamp. Inside a compressed entry the message counts, not the
+entry. Does not know files.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafka08.message import records
+from kafka08.message.batch import LOG_APPEND_TIME, RECORDS_AT, header_of
+from kafka08.message.compression import MAX_INFLATED, NONE
+from kafka08.message.entry import (
+    ATTRIBUTES_AT,
+    BATCH,
+    BytesLike,
+    codec_of,
+    magic_of,
+    offset_and_stop,
+    time_of,
+)
+from kafka08.message.leaves import inflated_records, timed_leaves
+from kafka08.message.scan import newest_time, walk
+
+_ANY = -(1 << 63)
+
+
+class Found(NamedTuple):
+    """A message: its offset and its timestamp (ms)."""
+
+    offset: int
+    timestamp: int
+
+
+def first_since(
+    buffer: BytesLike, time: int, *, max_inflated: int = MAX_INFLATED, stop: int | None = None
+) -> Found | None:
+    """The first message of whole entries, which end at ``stop``, whose timestamp is at least
+    ``time``.
+
+    Raises as ``leaves`` does for the entry that holds it, InflatesTooFarError above
+    ``max_inflated``.
+    """
+    position, end = 0, len(buffer) if stop is None else stop
+    while newest_time(buffer, position, end)[0] >= time:
+        position, after = _first_entry(buffer, position, end, time)
+        found = _first_in(buffer, position, after, time, max_inflated)
+        if found is not None:
+            return found
+        position = after  # its header says more than is in it
+    return None
+
+
+def _first_entry(buffer: BytesLike, position: int, stop: int, time: int) -> tuple[int, int]:
+    """Position and end of the first entry with at least this time; there is one."""
+    span = stop - position
+    while span > 1:
+        span //= 2
+        half = walk(buffer, position, stop, until=position + span, wrappers=True).stop
+        if half >= stop:
+            continue
+        if newest_time(buffer, position, half)[0] >= time:
+            stop = half
+        else:
+            position = half
+        span = stop - position
+    return position, stop
+
+
+def _first_in(
+    buffer: BytesLike, position: int, stop: int, time: int, max_inflated: int
+) -> Found | None:
+    if magic_of(buffer, position) == BATCH:
+        return _first_in_batch(buffer, position, stop, time, max_inflated)
+    offset, _ = offset_and_stop(buffer, position)
+    if codec_of(buffer, position) == NONE:
+        return Found(offset, time_of(buffer, position))
+    inside = timed_leaves(buffer, position, stop, max_inflated=max_inflated)
+    data, end = inside.data, len(inside.data)
+    if not inside.count:
+        return None
+    at = 0
+    timestamp = time_of(buffer, position)
+    if not buffer[position + ATTRIBUTES_AT] & LOG_APPEND_TIME:
+        if newest_time(data, 0, end)[0] < time:
+            return None
+        at, _ = _first_entry(data, 0, end, time)
+        timestamp = time_of(data, at)
+    if inside.ordered:
+        return Found(offset - inside.last + offset_and_stop(data, at)[0], timestamp)
+    before = walk(data, 0, at, wrappers=True).count
+    return Found(offset - inside.count + 1 + before, timestamp)
+
+
+def _first_in_batch(
+    buffer: BytesLike, position: int, stop: int, time: int, max_inflated: int
+) -> Found | None:
+    header = header_of(buffer, position)
+    if header.codec:
+        data = inflated_records(buffer, position, stop, max_inflated)
+        start, end = 0, len(data)
+    else:
+        data, start, end = buffer, position + RECORDS_AT, stop
+    least = _ANY if header.is_stamped else time
+    found = records.first_since(data, start, end, header.base_timestamp, least)
+    if found is None:
+        return None
+    delta, timestamp = found
+    timestamp = header.max_timestamp if header.is_stamped else timestamp
+    return Found(header.base_offset + delta, timestamp)

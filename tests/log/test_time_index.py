@@ -1,0 +1,312 @@
+"""The time index: its bytes, and its life beside segments that grow, roll, are cut and cleaned."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kafka08.log.log import Log
+from kafka08.log.time_index import ENTRY, MessageTime, TimeIndex, offset_below
+from kafka08.message.entry import encode_entry
+from tests.fakes.runtime import FakeClock
+from tests.log.cleaning import clean_once, cleaner_of, compacted_log
+from tests.log.support import append, crash_copy, fill, open_log, writable
+from tests.message.batches import batch
+
+VALUE = b"v" * 60
+
+
+def timed_set(*times: int) -> memoryview:
+    return writable(b"".join(encode_entry(b"k", VALUE, timestamp=time) for time in times))
+
+
+def add(log: Log, *times: int) -> None:
+    """One set of format 1 for each time."""
+    for time in times:
+        log.append(timed_set(time))
+
+
+def entries(path: str | Path) -> list[tuple[int, int]]:
+    return list(ENTRY.iter_unpack(Path(path).read_bytes()))
+
+
+def time_files(log: Log) -> list[str]:
+    return sorted(name for name in os.listdir(log.directory) if "timeindex" in name)
+
+
+def index_of(tmp_path: Path, *found: tuple[int, int], base: int = 100) -> TimeIndex:
+    index = TimeIndex(str(tmp_path / f"{base:020d}.timeindex"), base)
+    for timestamp, offset in found:
+        index.append(MessageTime(timestamp, offset))
+    return index
+
+
+def test_bytes(tmp_path):
+    index = index_of(tmp_path, (5, 100), (9, 103))
+    assert Path(index.path).read_bytes().hex() == (
+        "0000000000000005" + "00000000" + "0000000000000009" + "00000003"
+    )
+    assert index.last == (9, 103)
+    again = TimeIndex(index.path, 100)
+    assert (again.entries, again.last) == (2, (9, 103))
+
+
+def test_only_larger_timestamps_are_added(tmp_path):
+    index = index_of(tmp_path)
+    assert not index.append(MessageTime(-1, 100))
+    assert not os.path.exists(index.path)
+    assert index.append(MessageTime(0, 100))
+    assert not index.append(MessageTime(0, 101))
+    assert not index.append(MessageTime(7, 102))
+    assert index.entries == 2
+
+
+@pytest.mark.parametrize("cut", range(99, 112))
+def test_truncation(tmp_path, cut):
+    found = [(5, 100), (7, 102), (9, 103), (20, 110)]
+    index = index_of(tmp_path, *found)
+    index.truncate_to(cut)
+    left = [each for each in found if each[1] < cut]
+    assert index.last == (left[-1] if left else (-1, 100))
+    assert [(t, o + 100) for t, o in entries(index.path)] == left
+    index.append(MessageTime(30, 120))
+    assert TimeIndex(index.path, 100).last == (30, 120)
+
+
+def test_lookup(tmp_path):
+    index = index_of(tmp_path, (5, 100), (7, 102), (9, 103))
+    for time, offset in ((0, 100), (5, 100), (6, 100), (7, 100), (8, 102), (9, 102), (10, 103)):
+        assert offset_below(index.path, 3, 100, time) == offset
+    assert offset_below(index.path, 2, 100, 10) == 102
+    # the file was cut, or removed, since its entries were counted
+    assert offset_below(index.path, 9, 100, 8) == 102
+    assert offset_below(index.path + "x", 9, 100, 8) == 100
+
+
+def test_a_failed_write_leaves_no_entry(tmp_path, monkeypatch):
+    index = index_of(tmp_path, (5, 100))
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: 3)
+    with pytest.raises(OSError, match="short write"):
+        index.append(MessageTime(9, 101))
+    assert (index.entries, index.last) == (1, (5, 100))
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", None),
+        (ENTRY.pack(5, 0) + ENTRY.pack(7, 2), None),
+        (ENTRY.pack(5, 0) + b"x", "its length 13 is not a multiple of 12"),
+        (ENTRY.pack(5, 0) + ENTRY.pack(-7, 2), "its last entry (-7, 102) is impossible"),
+        (ENTRY.pack(5, 0) + ENTRY.pack(7, -2), "its last entry (7, 98) is impossible"),
+        (ENTRY.pack(5, 1) + bytes(12) + ENTRY.pack(7, 2), "its entries do not rise"),
+        (ENTRY.pack(5, 1) + ENTRY.pack(7, 1), "its entries do not rise"),
+    ],
+)
+def test_problems(tmp_path, content, problem):
+    path = tmp_path / "x"
+    path.write_bytes(content)
+    assert TimeIndex(str(path), 100).problem(thorough=True) == problem
+    assert TimeIndex(str(tmp_path / "y"), 100).problem(thorough=True) is None
+
+
+# In a log
+
+
+def test_nothing_is_written_for_format_0(tmp_path):
+    log = open_log(tmp_path, segment_bytes=500)
+    fill(log, 40)
+    log.flush()
+    log.truncate_to(30)
+    log.roll()
+    log.close()
+    assert not time_files(log)
+    assert not time_files(open_log(tmp_path))
+
+
+def test_entries_come_with_those_of_the_offset_index_and_at_roll(tmp_path):
+    log = open_log(tmp_path)
+    add(log, 10, 30, 20, 25, 26, 40)
+    (segment,) = log.segments
+    assert segment.newest == (40, 5)
+    # two sets between two entries of the offset index
+    assert segment.index.entries == 2
+    assert entries(segment.time_index.path) == [(30, 1)]
+    log.roll()
+    assert entries(segment.time_index.path) == [(30, 1), (40, 5)]
+    add(log, 50)
+    log.roll()
+    second = log.segments[1]
+    assert entries(second.time_index.path) == [(50, 0)]
+    append(log, "format 0")
+    assert log.segments[2].newest == (-1, 7)
+    log.roll()
+    assert len(time_files(log)) == 2
+
+
+def test_a_set_that_cannot_be_indexed_leaves_no_time(tmp_path, monkeypatch):
+    log = open_log(tmp_path)
+    add(log, 10, 20)
+    segment = log.segments[0]
+
+    def full(offset: int, position: int) -> None:
+        raise OSError("no room")
+
+    segment.bytes_since_index_entry = 10_000
+    monkeypatch.setattr(type(segment.index), "append", lambda self, offset, position: full(0, 0))
+    with pytest.raises(OSError, match="no room"):
+        add(log, 99)
+    monkeypatch.undo()
+    assert segment.newest == (20, 1)
+    assert segment.time_index.last.timestamp < 99
+    add(log, 30)
+    assert segment.newest == (30, 2)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_restart(tmp_path, clean):
+    log = open_log(tmp_path)
+    add(log, 10, 30, 20, 45, 40)
+    log.roll()
+    add(log, 5, 6)
+    newest = [segment.newest for segment in log.segments]
+    if clean:
+        log.flush()
+        log.close()
+        again = open_log(tmp_path, clean_shutdown=True)
+    else:
+        crash_copy(log, tmp_path / "copy")
+        again = open_log(tmp_path / "copy")
+    assert [segment.newest for segment in again.segments] == newest == [(45, 3), (6, 6)]
+    assert not again.segments[0].time_index.problem(thorough=True)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("content", [None, b"", b"torn", bytes(24)])
+def test_a_missing_or_torn_file_is_made_again(tmp_path, clean, content):
+    log = open_log(tmp_path)
+    add(log, 10, 30, 20, 45, 40)
+    log.roll()
+    add(log, 50, 51, 52)
+    paths = [segment.time_index.path for segment in log.segments]
+    log.flush()
+    log.close()
+    for path in paths:
+        if content is None:
+            os.unlink(path)
+        else:
+            Path(path).write_bytes(content)
+    again = open_log(tmp_path, clean_shutdown=clean)
+    assert [segment.newest for segment in again.segments] == [(45, 3), (52, 7)]
+    assert entries(paths[0])[-1] == (45, 3)
+
+
+@pytest.mark.parametrize("cut", range(10))
+def test_truncation_of_a_log(tmp_path, cut):
+    times = [10, 30, 20, 45, 40, 50, 5, 60, 7]
+    log = open_log(tmp_path, index_interval_bytes=250)
+    add(log, *times[:6])
+    log.roll()
+    add(log, *times[6:])
+    log.truncate_to(cut)
+    left = times[:cut]
+    newest = max((segment.newest for segment in log.segments), key=lambda each: each[0])
+    assert newest == ((max(left), left.index(max(left))) if left else (-1, 0))
+    assert len([n for n in time_files(log) if n.endswith("timeindex")]) <= len(log.segments)
+    add(log, 70)
+    assert log.segments[-1].newest == (70, log.log_end_offset - 1)
+
+
+def test_deletion_and_the_leftovers_of_a_crash(tmp_path):
+    clock = FakeClock()
+    log = open_log(tmp_path, clock, retention_bytes=0, file_delete_delay_ms=0)
+    add(log, 10, 20)
+    log.roll()
+    log.delete_old_segments()
+    assert [name.endswith(".timeindex.deleted") for name in time_files(log)] == [True]
+    log.files.remove_due(clock.millis())
+    assert not time_files(log)
+    directory = Path(log.directory)
+    (directory / f"{77:020d}.timeindex").write_bytes(bytes(12))
+    log.close()
+    assert not time_files(open_log(tmp_path))
+
+
+def test_a_stale_file_of_a_new_segments_name(tmp_path):
+    log = open_log(tmp_path)
+    add(log, 10)
+    Path(log.directory, f"{1:020d}.timeindex").write_bytes(ENTRY.pack(99, 3))
+    log.roll()
+    assert log.segments[1].newest == (-1, 1)
+
+
+def test_a_new_file_is_synced_with_its_name(tmp_path):
+    log = open_log(tmp_path)
+    log.flush()
+    add(log, 10)
+    changes = log.files.changes
+    add(log, 20, 30)
+    assert log.files.changes == changes + 1
+    add(log, 40, 50)
+    assert log.files.changes == changes + 1
+    files = log.segments[0].open_for_sync()
+    assert len(files) == 3
+
+
+def keyed(*pairs: tuple[bytes, int]) -> memoryview:
+    return writable(b"".join(encode_entry(key, VALUE, timestamp=t) for key, t in pairs))
+
+
+def test_compaction(tmp_path):
+    log = compacted_log(tmp_path, segment_bytes=600)
+    log.append(keyed((b"a", 90), (b"b", 20)))
+    log.append(writable(batch([(b"c", VALUE, 0, []), (b"a", VALUE, 5, [])], codec=1, time=30)))
+    log.append(keyed((b"a", 10)))
+    log.append(keyed((b"d", 40)))
+    log.roll()
+    log.append(keyed((b"e", 50)))
+    assert clean_once(cleaner_of(log))
+    cleaned = log.segments[0]
+    assert cleaned.newest == (40, 5)
+    assert entries(cleaned.time_index.path)[-1] == (40, 5)
+    assert not cleaned.time_index.problem(thorough=True)
+    log.flush()
+    log.close()
+    again = open_log(tmp_path, clean_shutdown=True)
+    assert again.segments[0].newest == (40, 5)
+    assert not [name for name in os.listdir(log.directory) if name.endswith((".swap", ".cleaned"))]
+
+
+@pytest.mark.parametrize("steps", range(16))
+def test_a_crash_at_each_rename_of_a_swap(tmp_path, monkeypatch, steps):
+    log = compacted_log(tmp_path, segment_bytes=200)
+    for number, key in enumerate([b"a", b"b", b"a", b"c", b"a", b"d", b"x"]):
+        log.append(keyed((key, 90 - number)))
+    log.config = log.config.override({"segment.bytes": "10000"})
+    done, real = 0, os.replace
+
+    def replace(old: str, new: str) -> None:
+        nonlocal done
+        if Path(old).parent.name == "t-0":
+            if done == steps:
+                raise KeyboardInterrupt
+            done += 1
+        real(old, new)
+
+    monkeypatch.setattr(os, "replace", replace)
+    try:
+        clean_once(cleaner_of(log))
+    except KeyboardInterrupt:
+        assert steps < 15
+    copy = crash_copy(log, tmp_path / "copy")
+    monkeypatch.undo()
+    for clean in (False, True):
+        found = open_log(copy.parent, config=log.config, clean_shutdown=clean)
+        is_cleaned = len(found.segments) < 4
+        assert is_cleaned or steps < 3
+        assert found.segments[0].newest == ((89, 1) if is_cleaned else (90, 0))
+        assert found.segments[-1].newest == (84, 6)
+        found.flush()
+        found.close()
