@@ -1,0 +1,448 @@
+"""The required behaviour towards today's clients in 58 situations, and the tests that show it.
+
+``SCENARIOS``: number -> what is given and what must follow, the tests, as ``file::name``, and what
+of it no test shows yet, with the reason. Those below integration/ run real processes.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+class Scenario(NamedTuple):
+    text: str
+    tests: tuple[str, ...]
+    not_yet: str = ""
+
+
+def named(path: str, *names: str) -> tuple[str, ...]:
+    return tuple(f"{path}.py::test_{name}" for name in names)
+
+
+def api(module: str, *names: str) -> tuple[str, ...]:
+    return named(f"tests/server/apis/test_{module}", *names)
+
+
+def server(module: str, *names: str) -> tuple[str, ...]:
+    return named(f"tests/server/test_{module}", *names)
+
+
+def coordinator(*names: str) -> tuple[str, ...]:
+    return named("tests/server/coordinator/test_coordinator", *names)
+
+
+def stored_groups(*names: str) -> tuple[str, ...]:
+    return named("tests/server/coordinator/test_requests", *names)
+
+
+def log(module: str, *names: str) -> tuple[str, ...]:
+    return named(f"tests/log/test_{module}", *names)
+
+
+def message(module: str, *names: str) -> tuple[str, ...]:
+    return named(f"tests/message/test_{module}", *names)
+
+
+def protocol(module: str, *names: str) -> tuple[str, ...]:
+    return named(f"tests/protocol/test_{module}", *names)
+
+
+def clients(*names: str) -> tuple[str, ...]:
+    return named("integration/test_modern_clients", *names)
+
+
+WORK = clients("it_works_and_clients_of_0_8_read_the_same")
+READ = clients("they_read_what_the_console_producer_wrote")
+
+SCENARIOS = {
+    # Connecting
+    1: Scenario(
+        "each client lists topics; with the setting off, key 18 closes as 0.8.2.2 does",
+        (*WORK, *READ, *api("versions", "it_is_unknown_when_the_setting_is_off")),
+    ),
+    2: Scenario(
+        "ApiVersions 4 and 5: error 35 in the layout of version 0, and on with version 3",
+        api("versions", "later_versions_are_answered_in_version_0_with_ours"),
+        "Java and franz-go on the same connection",
+    ),
+    3: Scenario(
+        "ApiVersions 0, 2 and 3: each answer parses",
+        api("versions", "what_has_a_handler_is_listed"),
+        "aiokafka, kafkajs, sarama",
+    ),
+    4: Scenario(
+        "key 999, Produce 99: the connection closes, others live on",
+        protocol(
+            "requests", "unknown_keys_close_in_the_modern_table_too", "unknown_versions_close"
+        ),
+        "at a broker process",
+    ),
+    5: Scenario(
+        "0.8 clients beside modern ones: their frames are those of today",
+        (
+            *protocol("golden", "requests", "responses"),
+            *server("conversion", "followers_get_what_is_stored"),
+        ),
+    ),
+    # Produce and read, both ways
+    6: Scenario(
+        "the console producer of 0.8.2.2 wrote all codecs: all clients read all of it",
+        (*READ, *message("convert", "format_0_for_later_clients")),
+        "lz4, and other clients than confluent-kafka and kafka-python",
+    ),
+    7: Scenario(
+        "Java wrote all codecs with headers: consumers of 0.8.2.2 read all, none twice",
+        (*WORK, *server("conversion", "batches_reach_consumers_of_0_8")),
+        "the consumers of 0.8.2.2 itself, and other clients",
+    ),
+    8: Scenario(
+        "timestamps to the millisecond, headers in order, empty and null ones",
+        (*WORK, *message("timed_sets", "recorded_sets")),
+        "empty and null header values through clients",
+    ),
+    9: Scenario(
+        "a batch is stored as it was sent, from byte 16 on",
+        log("formats", "everything_is_stored_as_sent", "a_follower_stores_the_same_bytes"),
+    ),
+    10: Scenario(
+        "1,000 alternating sets of formats 0, 1, 2: offsets without a hole",
+        (
+            *server("conversion", "batches_reach_consumers_of_0_8"),
+            *message("scan", "a_file_with_all_formats"),
+        ),
+        "1,000 sets, read by librdkafka",
+    ),
+    11: Scenario(
+        "a batch of max.message.bytes is taken, a byte more is 10 and the connection stays",
+        message("timed_sets", "batches_that_are_refused"),
+        "through a client",
+    ),
+    12: Scenario(
+        "a wrong crc32c is 2, nothing stored; count 4 with 3 records: 2 or 87",
+        (
+            *message("timed_sets", "recorded_refusals", "batches_that_are_refused"),
+            *server("format_versions", "what_each_version_of_produce_takes"),
+            *server("conversion", "refusals_that_0_8_clients_understand"),
+        ),
+    ),
+    13: Scenario(
+        "Produce 3 with two batches, format 1 or nothing: 87; with zstd: 76",
+        server("format_versions", "what_each_version_of_produce_takes"),
+    ),
+    14: Scenario(
+        "Produce 3 with acks 0, 1, -1 while the leader dies: the rules of 0.8 hold",
+        api("produce", "lost_leadership_ends_the_wait_with_6", "acks_0_is_silent"),
+        "Java, idempotence off, with a leader that is killed",
+    ),
+    15: Scenario(
+        "a compacted topic and a null key: 87, to an 0.8.2.2 producer today's code",
+        (
+            *log("formats", "a_compacted_topic_refuses_records_without_a_key"),
+            *api("produce", "a_compacted_topic_takes_no_message_without_a_key"),
+            *message("timed_sets", "keys_that_a_compacted_topic_asks_for"),
+        ),
+    ),
+    # Down-conversion
+    16: Scenario(
+        "0.8.2.2 starts inside a gzip batch of 500: the first message is that offset",
+        server("conversion", "an_offset_inside_a_batch_begins_there"),
+        "with a consumer of 0.8.2.2",
+    ),
+    17: Scenario(
+        "fetch size below the batch, above a message: 0.8.2.2 advances",
+        server("conversion", "a_size_below_the_first_batch_gives_all_of_it"),
+        "with a consumer of 0.8.2.2",
+    ),
+    18: Scenario(
+        "markers and aborted data: every data message once",
+        server("conversion", "markers_are_passed_over"),
+        "with the shell of 0.8.2.2",
+    ),
+    19: Scenario(
+        "a marker is last: the long poll waits, a new message comes at once",
+        server("conversion", "nothing_but_markers_counts_as_nothing"),
+        "with a consumer of 0.8.2.2",
+    ),
+    20: Scenario(
+        "a batch 4..7 compacted to 4 and 6, fetch at 7: 8 or later, or a wait",
+        server("conversion", "the_removed_end_of_a_batch"),
+    ),
+    21: Scenario(
+        "zstd batches: 0.8.2.2 gets the messages",
+        (*WORK, *message("convert", "codecs_stay_but_for_zstd")),
+        "with a consumer of 0.8.2.2",
+    ),
+    22: Scenario(
+        "LogAppendTime, fetch 2: bit 3 and the broker's time",
+        message("convert", "the_recorded_broker_s_time"),
+        "sarama as 0.10.0",
+    ),
+    23: Scenario(
+        "64 MiB inflate from a batch of 64 KiB: bounded memory, others are served",
+        server("conversion", "a_batch_that_inflates_too_far_is_refused"),
+        "at a broker process",
+    ),
+    24: Scenario(
+        "10 consumers of 0.8 on the tail: each batch is converted once",
+        server("rebuild", "of_those_who_want_the_same_one_makes_it"),
+        "with batches of format 2",
+    ),
+    # Time
+    25: Scenario(
+        "timestamps 10, 20, 15, 30: 15 gives the offset of 20, 31 nothing",
+        (),
+        "ListOffsets 1 is not served",
+    ),
+    26: Scenario(
+        "format 0 alone by time: nothing, no exception; -1 and -2 are right",
+        (),
+        "ListOffsets 1 is not served",
+    ),
+    27: Scenario(
+        "a time inside a gzip batch: the record's offset",
+        (),
+        "ListOffsets 1 is not served",
+    ),
+    28: Scenario(
+        "the time index is deleted: it is made again; 0.8.2.2 keeps such files",
+        (),
+        "there is no time index",
+    ),
+    29: Scenario(
+        "retention of back-dated records by their own time; format 0 by file time",
+        (),
+        "retention uses the time of files",
+    ),
+    30: Scenario(
+        "records older than message.timestamp.before.max.ms: 32",
+        message("timed_sets", "times_out_of_bounds"),
+        "the codes that clients see",
+    ),
+    # Groups
+    31: Scenario(
+        "Java and kafka-python in one group: one owner each; kill -9 one: reassigned in time",
+        (*WORK, *coordinator("a_silent_member_is_removed")),
+        "two kinds of clients in one group, one of them killed",
+    ),
+    32: Scenario(
+        "members close: the group is empty at once",
+        (
+            *coordinator("a_group_is_empty_once_all_have_left"),
+            *api("coordinated_groups", "joins", "syncs_heartbeats_and_leaves"),
+        ),
+        "sarama, kafkajs, franz-go",
+    ),
+    33: Scenario(
+        "a static member restarts: no rebalance; a second process: the first is fenced",
+        (
+            *coordinator(
+                "a_static_member_comes_back_without_a_rebalance",
+                "two_processes_of_one_instance",
+            ),
+            *api("coordinated_groups", "static_members_on_the_wire"),
+        ),
+        "with Java",
+    ),
+    34: Scenario(
+        "cooperative-sticky: two generations, unaffected partitions never stop",
+        coordinator("the_leader_of_a_stable_group_asks_for_a_rebalance_by_joining"),
+        "with Java",
+    ),
+    35: Scenario(
+        "a join of version 4 without id: 79 and an id, freed after the session timeout",
+        coordinator(
+            "a_member_that_needs_an_id_gets_one_first", "ids_that_are_not_used_leave_no_group"
+        ),
+    ),
+    36: Scenario(
+        "a leader that never syncs: a rebalance after the timeout",
+        coordinator("a_leader_that_never_syncs_loses_its_place"),
+    ),
+    37: Scenario(
+        "the coordinator is killed: no committed offset is lost, on within 10 s",
+        (
+            *stored_groups("the_next_coordinator_goes_on_with_the_group"),
+            *coordinator("a_group_goes_on_where_it_was_stored"),
+        ),
+        "with Java and aiokafka",
+    ),
+    38: Scenario(
+        "metadata that is not of the consumer protocol: answered",
+        named("tests/server/coordinator/test_subscriptions", "one_that_cannot_be_understood"),
+    ),
+    39: Scenario(
+        "offsets of an 0.8 consumer are shown; beside a live member its commit is an error",
+        (
+            *coordinator("a_commit_needs_a_member_if_there_is_one"),
+            *api("coordinated_groups", "a_commit_of_0_8_counts_while_there_is_no_member"),
+        ),
+        "with the tools of Kafka 4",
+    ),
+    40: Scenario(
+        "offsets in ZooKeeper: a Java consumer starts at auto.offset.reset, the node stays",
+        api("groups", "v0_goes_to_zookeeper_whoever_coordinates"),
+        "with Java",
+    ),
+    41: Scenario(
+        "an original leads an offsets partition after ours: it loads all offsets",
+        stored_groups("groups_are_not_stored_while_an_original_broker_might_read_them"),
+        "with a broker of 0.8.2.2",
+    ),
+    42: Scenario(
+        "kafka-consumer-groups resets and deletes, and refuses for live groups",
+        (
+            *coordinator("only_empty_groups_are_deleted"),
+            *api(
+                "coordinated_groups",
+                "groups_with_members_are_not_deleted",
+                "offsets_of_subscribed_topics_are_kept",
+            ),
+        ),
+        "with the tools of Kafka 4",
+    ),
+    # Idempotence
+    43: Scenario(
+        "every 7th produce answer is dropped: exactly 10,000 messages",
+        (),
+        "InitProducerId is not served",
+    ),
+    44: Scenario(
+        "the same with kill -9 of the leader: exactly 10,000, in order",
+        (),
+        "InitProducerId is not served",
+    ),
+    45: Scenario(
+        "a batch is sent again after a restart: success with its old offset",
+        log("producer_state", "after_a_snapshot_the_last_batch_is_known"),
+        "brokers do not keep producer states yet",
+    ),
+    46: Scenario(
+        "the table of sequences: the codes of Kafka 3.9.1",
+        log(
+            "producer_state",
+            "an_unknown_producer_may_begin_anywhere",
+            "the_next_sequence_wraps_to_0",
+            "the_last_five_batches_are_recognised",
+            "gaps_and_overlaps_are_errors",
+            "epochs",
+        ),
+        "brokers do not keep producer states yet",
+    ),
+    47: Scenario(
+        "200,000 producer ids, a day passes: memory is back",
+        log("producer_state", "producers_are_forgotten_by_the_time_of_their_last_batch"),
+        "brokers do not keep producer states yet",
+    ),
+    48: Scenario(
+        "Java initTransactions(): fails within 1 s, no retries",
+        (
+            *api("coordinated_groups", "coordinators_are_for_groups_alone"),
+            *api("producer_ids", "transactions_are_not_served"),
+        ),
+        "with Java",
+    ),
+    # Admin
+    49: Scenario(
+        "each client's admin creates, describes, alters, grows, lists, deletes; tools work",
+        (
+            *server(
+                "later_versions",
+                "topics_in_every_version",
+                "settings_and_where_they_come_from",
+                "settings_change_one_by_one",
+            ),
+            *api("elections", "the_preferred_replica_leads_again"),
+        ),
+        "with the clients and tools",
+    ),
+    50: Scenario(
+        "deleteTopicRecords: records are gone, or the error names the API",
+        (),
+        "DeleteRecords is not served",
+    ),
+    51: Scenario(
+        "Spark 4's own connector, batch and stream, both ways: all rows once",
+        (),
+        "the connector is measured, not tested",
+    ),
+    # Replicas and mixed clusters
+    52: Scenario(
+        "three brokers, mixed formats, leaders killed in turn: nothing acknowledged is lost",
+        log("formats", "a_follower_stores_the_same_bytes"),
+        "with franz-go and leaders that are killed",
+    ),
+    53: Scenario(
+        "an original registers: its topics keep format 0, ApiVersions closes",
+        api("versions", "the_connection_closes_while_an_original_is_registered"),
+        "formats 1 and 2 are stored all the same",
+    ),
+    54: Scenario(
+        "a reassignment of format 2 to an original is refused",
+        (),
+        "reassignments do not look at formats",
+    ),
+    55: Scenario(
+        "the conversion tool ran: 0.8.2.2 cuts nothing, lost headers are counted",
+        (),
+        "the tool does not convert formats 1 and 2",
+    ),
+    56: Scenario(
+        "a data directory of 3.9.1: all clients read it",
+        stored_groups("records_of_other_versions_and_other_layouts_are_skipped"),
+        "with such a directory",
+    ),
+    57: Scenario(
+        "compaction of mixed formats: last values per key, tombstones go in time",
+        (
+            *log(
+                "formats",
+                "compaction_takes_records_out_of_batches",
+                "compaction_of_format_1",
+                "compaction_keeps_control_batches",
+                "replicas_that_were_cleaned_differently_agree",
+            ),
+            *message("retained", "a_batch_against_a_plain_reading"),
+        ),
+        "read by Java, librdkafka and 0.8.2.2",
+    ),
+    58: Scenario(
+        "mutated produce and join frames: no crash, all answered, memory level",
+        (
+            *server("later_versions", "every_request_that_can_be_read_is_answered"),
+            *protocol("modern_golden", "requests", "responses"),
+        ),
+        "at a broker process",
+    ),
+}
+
+
+@cache
+def names_in(path: str) -> frozenset[str]:
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+
+
+def test_no_number_is_left_out() -> None:
+    assert list(SCENARIOS) == list(range(1, 59))
+
+
+@pytest.mark.parametrize("number", SCENARIOS)
+def test_its_tests_exist(number: int) -> None:
+    scenario = SCENARIOS[number]
+    assert scenario.tests or scenario.not_yet
+    for test in scenario.tests:
+        path, _, name = test.partition("::")
+        assert name in names_in(path), test
+
+
+def test_tests_with_today_s_clients_are_in_the_table() -> None:
+    listed = {test for scenario in SCENARIOS.values() for test in scenario.tests}
+    path = "integration/test_modern_clients.py"
+    assert {f"{path}::{name}" for name in names_in(path) if name.startswith("test_")} <= listed
