@@ -622,6 +622,13 @@ class BrokerConfig(Settings):
         low=1,
         doc="Bytes of metadata that a member of a coordinated group may join with. Not in 0.8.2.2.",
     )
+    group_members_max_bytes: int = setting(
+        "group.members.max.bytes",
+        268435456,
+        low=1,
+        doc="Memory for the members of all groups that a broker coordinates: their metadata and "
+        "assignments. More members get error 15. Not in 0.8.2.2.",
+    )
     delete_topic_enable: bool = setting(
         "delete.topic.enable",
         False,

@@ -33,11 +33,15 @@ from kafka08.server.coordinator.group import (
     restored,
 )
 from kafka08.server.coordinator.records import GroupRecord
+from kafka08.server.coordinator.sizes import Sizes
 from kafka08.server.coordinator.states import COMPLETING, DEAD, EMPTY, PREPARING, STABLE
 from kafka08.server.coordinator.timers import Timers
 
 _NOT_AVAILABLE = ConsumerCoordinatorNotAvailableError.code
 _MOVED = NotCoordinatorForConsumerError.code
+# Ids that nobody has joined with yet take so much memory; then the oldest are forgotten.
+_PROMISED_BYTES = 64 << 20
+_OVERHEAD = 2048  # of a member, or of a group that has nothing but such an id
 
 
 class JoinRequest(NamedTuple):
@@ -95,6 +99,8 @@ class GroupCoordinator:
         self._clock = clock
         self._new_id = new_id
         self._unsaved: dict[str, tuple[int, GroupRecord | None]] = {}
+        self._promises: Sizes[TimerKey] = Sizes()
+        self._memory: Sizes[TimerKey] = Sizes()  # of members
 
     # Joining
 
@@ -152,10 +158,19 @@ class GroupCoordinator:
             return LaterCode.GROUP_MAX_SIZE_REACHED
         if not group.supports(request.protocol_type, request.strategies):
             return LaterCode.INCONSISTENT_GROUP_PROTOCOL
+        size = _OVERHEAD + sum(len(each.metadata) + len(each.name) for each in request.strategies)
+        if not self._has_room(size - self._memory[TimerKey(group.id, request.member_id)]):
+            return _NOT_AVAILABLE
         return NO_ERROR
 
+    def _has_room(self, size: int) -> bool:
+        return self._memory.total + size <= self._config.group_members_max_bytes
+
+    def _weigh(self, group: Group, member: Member) -> None:
+        self._memory.put(TimerKey(group.id, member.id), _OVERHEAD + member.memory)
+
     def _is_full(self, group: Group, request: JoinRequest) -> bool:
-        others = len(group.promised - {request.member_id}) + len(group.members)
+        others = len(group.promised) + len(group.members) - (request.member_id in group.promised)
         return others >= self._config.group_max_size
 
     @staticmethod
@@ -171,12 +186,20 @@ class GroupCoordinator:
     def _join_new(self, group: Group, request: JoinRequest, reply: Reply[JoinAnswer]) -> None:
         if request.instance_id is None and request.requires_id:
             member_id = f"{request.client_id}-{self._new_id()}"
-            group.promised.add(member_id)
-            self._set_timer(group, member_id, request.session_timeout_ms)
+            self._promise(group, member_id, request.session_timeout_ms)
             reply.send(JoinAnswer(LaterCode.MEMBER_ID_REQUIRED, member_id))
             return
         prefix = request.client_id if request.instance_id is None else request.instance_id
         self._add(group, request, f"{prefix}-{self._new_id()}", reply)
+
+    def _promise(self, group: Group, member_id: str, session_timeout_ms: int) -> None:
+        group.promised.add(member_id)
+        self._set_timer(group, member_id, session_timeout_ms)
+        key = TimerKey(group.id, member_id)
+        self._promises.put(key, _OVERHEAD + len(group.id) + len(member_id))
+        while self._promises.total > _PROMISED_BYTES and self._promises.oldest != key:
+            oldest = self._promises.oldest
+            self._break_promise(self.groups[oldest.group], oldest.member_id or "")
 
     def _add(
         self, group: Group, request: JoinRequest, member_id: str, reply: Reply[JoinAnswer]
@@ -192,6 +215,8 @@ class GroupCoordinator:
             knows_id=member_id == request.member_id,
         )
         group.add(member, request.protocol_type)
+        self._promises.drop(TimerKey(group.id, member_id))
+        self._weigh(group, member)
         group.has_newcomer = True
         self._park_join(group, member, reply)
         self._prepare_rebalance(group)
@@ -205,17 +230,17 @@ class GroupCoordinator:
             reply.send(group.join_answer(member))
             self._reset_session(group, member)
             return
-        self._update(member, request)
+        self._update(group, member, request)
         self._park_join(group, member, reply)
         self._prepare_rebalance(group)
 
-    @staticmethod
-    def _update(member: Member, request: JoinRequest) -> None:
-        member.strategies = request.strategies
+    def _update(self, group: Group, member: Member, request: JoinRequest) -> None:
+        group.change_strategies(member, request.strategies)
         member.session_timeout_ms = request.session_timeout_ms
         member.rebalance_timeout_ms = request.rebalance_timeout_ms
         member.client_id = request.client_id
         member.client_host = request.client_host
+        self._weigh(group, member)
 
     def _come_back(
         self, group: Group, request: JoinRequest, reply: Reply[JoinAnswer]
@@ -226,8 +251,9 @@ class GroupCoordinator:
         member.answer_sync(SyncAnswer(LaterCode.FENCED_INSTANCE_ID))
         self.timers.cancel(TimerKey(group.id, member.id))
         leader, before = group.leader, member.metadata_for(group.protocol)
+        self._memory.drop(TimerKey(group.id, member.id))
         group.rename(member, f"{member.instance_id}-{self._new_id()}")
-        self._update(member, request)
+        self._update(group, member, request)
         member.knows_id = False
         # Until the new id is stored the member counts as one that has joined.
         self._park_join(group, member, reply)
@@ -342,6 +368,9 @@ class GroupCoordinator:
             self._reset_session(group, member)
             reply.send(SyncAnswer(NO_ERROR, member.assignment))
             return None
+        if not self._has_room(sum(map(len, assignments.values()))):
+            reply.send(SyncAnswer(_NOT_AVAILABLE))
+            return None
         member.answer_sync(SyncAnswer(LaterCode.REBALANCE_IN_PROGRESS))
         member.sync = reply
         self.timers.cancel(TimerKey(group.id, member.id))
@@ -376,6 +405,7 @@ class GroupCoordinator:
                 return
             for member in group.members.values():
                 member.assignment = storing.assignments.get(member.id, b"")
+                self._weigh(group, member)
             group.transition(STABLE, self._clock.millis())
             self._answer_syncs(group, NO_ERROR)
 
@@ -461,10 +491,12 @@ class GroupCoordinator:
         member.answer_join(JoinAnswer(LaterCode.UNKNOWN_MEMBER_ID, member.id))
         member.answer_sync(SyncAnswer(LaterCode.UNKNOWN_MEMBER_ID))
         self.timers.cancel(TimerKey(group.id, member.id))
+        self._memory.drop(TimerKey(group.id, member.id))
         group.remove(member)
 
     def _break_promise(self, group: Group, member_id: str) -> None:
         group.promised.discard(member_id)
+        self._promises.drop(TimerKey(group.id, member_id))
         self.timers.cancel(TimerKey(group.id, member_id))
         self._complete_if_all_joined(group)
         self._forget_unused(group)
@@ -528,6 +560,7 @@ class GroupCoordinator:
                 group.since_ms = self._clock.millis()
             self.groups[group_id] = group
             for member in group.members.values():
+                self._weigh(group, member)
                 self._reset_session(group, member)
 
     def unload(self, partition: int) -> None:
@@ -545,12 +578,13 @@ class GroupCoordinator:
     def _end(self, group: Group, code: int) -> None:
         group.transition(DEAD, self._clock.millis())
         del self.groups[group.id]
-        for member_id in [*group.promised, None]:
-            self.timers.cancel(TimerKey(group.id, member_id))
+        for key in [TimerKey(group.id, each) for each in (*group.promised, *group.members, None)]:
+            self.timers.cancel(key)
+            self._promises.drop(key)
+            self._memory.drop(key)
         for member in group.members.values():
             member.answer_join(JoinAnswer(code, member.id))
             member.answer_sync(SyncAnswer(code))
-            self.timers.cancel(TimerKey(group.id, member.id))
 
     def delete(self, group_id: str) -> int | None:
         """Delete a group without members: the wire code, None if there is no such group."""

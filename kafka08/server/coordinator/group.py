@@ -101,6 +101,18 @@ class Member:
         # False until an answer has told the member its id: it cannot come back before.
         self.knows_id = knows_id
 
+    @property
+    def names(self) -> set[str]:
+        """Of the strategies."""
+        return {each.name for each in self.strategies}
+
+    @property
+    def memory(self) -> int:
+        """The bytes that the member's requests have brought."""
+        texts = (self.id, self.instance_id or "", self.client_id, self.client_host)
+        size = sum(map(len, texts)) + len(self.assignment)
+        return size + sum([len(each.name) + len(each.metadata) for each in self.strategies])
+
     def metadata_for(self, protocol: str | None) -> bytes:
         return next((each.metadata for each in self.strategies if each.name == protocol), b"")
 
@@ -138,6 +150,7 @@ class Group:
         self.members: dict[str, Member] = {}
         self.static: dict[str, str] = {}
         self.promised: set[str] = set()
+        self._listed: Counter[str] = Counter()  # how many members list each strategy
         self.not_synced: set[str] = set()
         # While an empty group waits for its first members: how much longer it may wait, and
         # whether somebody has joined since the wait began. None in any other rebalance.
@@ -157,6 +170,7 @@ class Group:
         if not self.members:
             self.protocol_type = protocol_type
         self.members[member.id] = member
+        self._listed.update(member.names)
         if member.instance_id is not None:
             self.static[member.instance_id] = member.id
         if self.leader is None:
@@ -165,11 +179,23 @@ class Group:
 
     def remove(self, member: Member) -> None:
         del self.members[member.id]
+        self._unlist(member)
         if self.static.get(member.instance_id or "") == member.id:
             del self.static[member.instance_id or ""]
         self.not_synced.discard(member.id)
         if self.leader == member.id:
             self.leader = next(iter(self.members), None)
+
+    def change_strategies(self, member: Member, strategies: tuple[Strategy, ...]) -> None:
+        self._unlist(member)
+        member.strategies = strategies
+        self._listed.update(member.names)
+
+    def _unlist(self, member: Member) -> None:
+        self._listed.subtract(member.names)
+        for name in member.names:
+            if not self._listed[name]:
+                del self._listed[name]
 
     def rename(self, member: Member, member_id: str) -> None:
         """A static member has come back and gets a new id; it keeps its place in the order."""
@@ -209,16 +235,14 @@ class Group:
 
     def _common(self) -> set[str]:
         """The strategies that all members list."""
-        return set.intersection(
-            *({each.name for each in member.strategies} for member in self.members.values())
-        )
+        return {name for name, count in self._listed.items() if count == len(self.members)}
 
     def supports(self, protocol_type: str, strategies: Iterable[Strategy]) -> bool:
         """Whether a member with these strategies can be in the group."""
         names = {each.name for each in strategies}
         if not self.members:
             return bool(names) and protocol_type != ""
-        return protocol_type == self.protocol_type and bool(names & self._common())
+        return protocol_type == self.protocol_type and not names.isdisjoint(self._common())
 
     def select_protocol(self) -> str:
         """The strategy with the most votes; a member votes for the first that all members know."""

@@ -12,10 +12,12 @@ Key = TypeVar("Key", bound=Hashable)
 class Timers(Generic[Key]):
     """At most one deadline per key, in seconds of a clock that the caller reads.
 
-    A deadline that only moves later costs no heap operation: heartbeats are the common case.
+    A deadline that only moves later costs no heap operation: heartbeats are the common case. The
+    heap may have ``useless`` entries of no use, and as many again as there are deadlines.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, useless: int = 1000) -> None:
+        self._useless = useless
         self._deadlines: dict[Key, float] = {}
         # The earliest heap entry of each key. Other entries of a key are skipped when they come up.
         self._queued: dict[Key, float] = {}
@@ -37,7 +39,8 @@ class Timers(Generic[Key]):
 
     def cancel(self, key: Key) -> None:
         """Forget the key's deadline, if it has one."""
-        self._deadlines.pop(key, None)
+        if self._deadlines.pop(key, None) is not None:
+            self._tidy()
 
     @property
     def next(self) -> float | None:
@@ -64,3 +67,13 @@ class Timers(Generic[Key]):
         self._queued[key] = deadline
         self._count += 1  # breaks ties: keys are never compared
         heapq.heappush(self._heap, (deadline, self._count, key))
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """Make the heap anew if most of it is of no use: its entries may lie far ahead."""
+        if len(self._heap) <= 2 * len(self._deadlines) + self._useless:
+            return
+        self._queued = dict(self._deadlines)
+        self._heap = [(at, number, key) for number, (key, at) in enumerate(self._queued.items())]
+        self._count = len(self._heap)
+        heapq.heapify(self._heap)

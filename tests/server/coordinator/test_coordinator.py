@@ -480,3 +480,32 @@ def test_only_empty_groups_are_deleted(desk: Desk) -> None:
     assert desk.coordinator.delete("g") == 0
     assert desk.coordinator.take_unsaved() == {"g": (7, None)}
     assert desk.coordinator.delete("g") is None
+
+
+def test_members_take_only_so_much_memory() -> None:
+    desk = Desk(group_members_max_bytes=80_000)
+    large = strategies("range", metadata=bytes(30_000))
+    first, second = (desk.join(group=f"g{n}", known=large) for n in range(2))
+    desk.wait(DELAY_MS)
+    assert error(desk.join(group="g2", known=large)) == 15
+    assert "g2" not in desk.coordinator.groups
+    lead = answer_of(first)
+    desk.sync(lead, {lead.member_id: bytes(10_000)}, group="g0")
+    desk.store()
+    refused = desk.sync(answer_of(second), {"c-2": bytes(30_000)}, group="g1")
+    assert error(refused) == 15
+    # members that are known may come again, also with less
+    again = desk.join(answer_of(second).member_id, "g1", known=strategies("range"))
+    desk.wait(0)
+    assert error(again) == 0
+    desk.coordinator.leave("g0", [MemberId(lead.member_id)])
+    assert desk.join(group="g2", known=large).answer is None
+
+
+def test_ids_that_nobody_uses_take_only_so_much_memory(desk: Desk) -> None:
+    replies = [desk.join(group=f"g{n}", requires_id=True) for n in range(40_000)]
+    assert {error(reply) for reply in replies} == {79}
+    groups = desk.coordinator.groups
+    assert 30_000 < len(groups) < 33_000 and "g0" not in groups and "g39999" in groups
+    assert error(desk.join(answer_of(replies[0]).member_id, "g0")) == 25
+    assert desk.join(answer_of(replies[-1]).member_id, "g39999").answer is None

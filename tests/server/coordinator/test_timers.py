@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,9 +17,12 @@ STEPS = st.lists(
 )
 
 
-@given(STEPS)
-def test_every_deadline_comes_up_once_and_in_time(steps: list[tuple[str, int, int]]) -> None:
-    timers: Timers[int] = Timers()
+@pytest.mark.parametrize("useless", [0, 1000])
+@given(steps=STEPS)
+def test_every_deadline_comes_up_once_and_in_time(
+    useless: int, steps: list[tuple[str, int, int]]
+) -> None:
+    timers: Timers[int] = Timers(useless)
     table: dict[int, int] = {}
     now = 0
     for step, key, amount in steps:
@@ -48,3 +52,13 @@ def test_a_deadline_that_moves_later_adds_nothing() -> None:
     assert len(timers._heap) == 1
     assert timers.take_due(500) is None and timers.take_due(1009) == "m"
     assert timers.next is None
+
+
+def test_cancelled_deadlines_leave_nothing() -> None:
+    timers: Timers[int] = Timers()
+    for key in range(10_000):
+        timers.set(key, 1e9)
+        timers.cancel(key)
+        timers.set(-1, 1e9 - key)
+    assert len(timers._heap) < 1100 and len(timers._queued) < 1100
+    assert timers.take_due(1e9) == -1 and timers.take_due(1e9) is None
