@@ -70,7 +70,7 @@ class Timers(Generic[Key]):
         self._tidy()
 
     def _tidy(self) -> None:
-        """Make the heap anew if most of it is of no use: its entries may lie far ahead."""
+        """Make a new heap if most of it is of no use: its entries may lie far ahead."""
         if len(self._heap) <= 2 * len(self._deadlines) + self._useless:
             return
         self._queued = dict(self._deadlines)
