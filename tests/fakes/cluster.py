@@ -145,6 +145,8 @@ class FakeCluster:
     def _DescribeGroupsRequest(self, port: int, request: Any) -> Any:
         raise ConnectionResetError("as 0.8.2.2 does")
 
+    _ListGroupsRequest = _DeleteGroupsRequest = _OffsetDeleteRequest = _DescribeGroupsRequest
+
     def _OffsetCommitRequest(self, port: int, request: Any) -> Any:
         topics = []
         for topic in request.topics:

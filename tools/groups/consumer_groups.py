@@ -1,9 +1,8 @@
 """kafka-consumer-groups: see how far groups are, and put them elsewhere.
 
-A tool of later releases (kafka.admin.ConsumerGroupCommand of Kafka 1.1, with --all-groups and
---delete-offsets of 2.4), for groups of 0.8: their members are in ZooKeeper, their offsets there
-or in Kafka. --zookeeper sees everything; --bootstrap-server sees and sets offsets. Failures are
-told on stdout and exit 0, see admin_command.
+A tool of later releases, with the output of Kafka 4 and the --zookeeper of 1.1. It shows groups of
+0.8, whose members are in ZooKeeper and whose offsets are there or in Kafka, like those that a
+broker coordinates. Failures are told on stdout and exit 0, see admin_command.
 """
 
 from __future__ import annotations
@@ -188,15 +187,13 @@ def _groups(service: GroupService, args: Arguments) -> list[str]:
 
 
 def _describe(service: GroupService, args: Arguments) -> None:
-    groups = _groups(service, args)
-    for group in groups:
-        lead = group if args.has("all-groups") or len(groups) > 1 else None
+    for group in _groups(service, args):
         if args.has("members"):
-            service.describe_members(group, lead, verbose=args.has("verbose"))
+            service.describe_members(group, verbose=args.has("verbose"))
         elif args.has("state"):
-            service.describe_state(group, lead)
+            service.describe_state(group)
         else:
-            service.describe_offsets(group, lead)
+            service.describe_offsets(group)
 
 
 def _reset(service: GroupService, args: Arguments) -> None:
@@ -208,7 +205,7 @@ def _reset(service: GroupService, args: Arguments) -> None:
     if args.has("export"):
         tables.print_export(plan, with_group=with_group)
     else:
-        tables.print_new_offsets(plan, with_group=with_group)
+        tables.print_new_offsets(plan)
 
 
 def _delete_offsets(service: GroupService, args: Arguments) -> int:
@@ -267,7 +264,7 @@ def _delete_by_zookeeper(service: GroupService, args: Arguments) -> int:
 
 
 def _delete_by_brokers(service: GroupService, args: Arguments) -> int:
-    """The words of --bootstrap-server in Kafka 1.1."""
+    """The words of --bootstrap-server in later releases."""
     deleted, failures = [], {}
     for group in _groups(service, args):
         try:

@@ -53,7 +53,9 @@ def from_coordinator(described: DescribedGroup) -> GroupMembers | None:
         owners,
         partitions,
         described.state,
-        {member.member_id: member.client_host.removeprefix("/") for member in described.members},
+        {member.member_id: member.client_host for member in described.members},
+        {member.member_id: member.client_id for member in described.members},
+        described.protocol or None,
     )
 
 

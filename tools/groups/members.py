@@ -28,10 +28,19 @@ DEAD, EMPTY, STABLE, REBALANCING = "Dead", "Empty", "Stable", "PreparingRebalanc
 _GENERATED_ID = re.compile(r"(.+)-[0-9]+-[0-9a-f]{1,8}")
 
 
+class Consumer(NamedTuple):
+    """A member as tables show it. ZooKeeper does not have client ids."""
+
+    id: str
+    host: str
+    client_id: str | None = None
+
+
 class GroupMembers(NamedTuple):
     """``threads``: topic -> the thread ids subscribed to it; ``owners``: partition -> thread id;
     ``members``: consumer ids, sorted; ``partitions``: topic -> ids, of the topics subscribed to.
-    A coordinator also tells the state of its groups, and the hosts of their members.
+    A coordinator also tells the state of its groups, the strategy, and the hosts and client ids of
+    their members.
     """
 
     exists: bool
@@ -41,9 +50,12 @@ class GroupMembers(NamedTuple):
     partitions: dict[str, list[int]]
     told_state: str | None = None
     hosts: Mapping[str, str] = {}
+    clients: Mapping[str, str] = {}
+    strategy: str | None = None
 
-    def host_of(self, group: str, consumer: str) -> str:
-        return self.hosts.get(consumer) or host_of(group, consumer)
+    def row_of(self, group: str, consumer: str) -> Consumer:
+        host = self.hosts.get(consumer) or host_of(group, consumer)
+        return Consumer(consumer, host, self.clients.get(consumer))
 
     @property
     def state(self) -> str:

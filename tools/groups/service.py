@@ -15,7 +15,7 @@ from kafka08.admin import InvalidArgumentError
 from kafka08.client.admin import AdminClient, AdminNotServedError
 from kafka08.client.cluster import ClusterClient, Endpoint, endpoints_of
 from kafka08.common import TopicPartition
-from kafka08.errors import AdminOperationError, KafkaError
+from kafka08.errors import AdminOperationError, KafkaError, LaterCode
 from kafka08.network.channel import Channel
 from kafka08.protocol.admin_schemas import DescribeGroupsRequest
 from kafka08.runtime import Runtime, ThreadRuntime
@@ -26,7 +26,7 @@ from tools.groups.coordinated import from_coordinator
 from tools.groups.members import DEAD, EMPTY, REBALANCING, GroupMembers
 from tools.groups.reset import Plan
 from tools.groups.storage import Committed, GroupStorage, Where
-from tools.groups.tables import MemberRow, Progress
+from tools.groups.tables import Progress
 from tools.options import Arguments
 from zk import registry, znodes
 from zk.client import ZkClient
@@ -94,9 +94,10 @@ class GroupService:
     # --- looking
 
     def groups(self) -> list[str]:
-        """Those with nodes in ZooKeeper, where it is seen, and those with offsets in Kafka."""
+        """Those with nodes in ZooKeeper, where it is seen, those with offsets in Kafka, and those
+        that brokers coordinate."""
         nodes = set() if self.zk is None else set(group_members.list_groups(self.zk))
-        return sorted(nodes | set(self.storage.groups_in_kafka()))
+        return sorted(nodes | self.storage.groups())
 
     def members(self, group: str) -> GroupMembers | None:
         """None where they cannot be seen: brokers of 0.8.2.2 do not tell them."""
@@ -143,7 +144,7 @@ class GroupService:
         """The offsets that the group stored for any existing partition."""
         return self.storage.committed(group, self.storage.partitions())
 
-    def describe_offsets(self, group: str, lead: str | None) -> None:
+    def describe_offsets(self, group: str) -> None:
         members, committed = self.members(group), self.committed(group)
         if not self._is_there(group, members, committed):
             return
@@ -158,31 +159,31 @@ class GroupService:
         for tp in sorted(partitions):
             stored = committed.get(tp)
             owner = owners.get(tp)
-            consumer = host = None
+            row = Progress(tp, stored and stored.offset, ends.get(tp))
             if members is not None and owner is not None:
-                consumer = group_members.consumer_of(owner)
-                host = members.host_of(group, consumer)
-            rows.append(Progress(tp, stored and stored.offset, ends.get(tp), consumer, host))
+                row = row._replace(consumer=members.row_of(group, group_members.consumer_of(owner)))
+            rows.append(row)
         if members is not None:
             idle = [consumer for consumer, share in members.owned().items() if not share]
-            rows += [Progress(None, consumer=c, host=members.host_of(group, c)) for c in idle]
-        tables.print_progress(lead, rows, hosts=self.zk is None)
+            rows += [Progress(None, consumer=members.row_of(group, each)) for each in idle]
+        tables.print_progress(group, rows)
 
-    def describe_members(self, group: str, lead: str | None, *, verbose: bool) -> None:
+    def describe_members(self, group: str, *, verbose: bool) -> None:
         members = self.seen_members(group)
         if not self._is_there(group, members, {} if members.members else self.committed(group)):
             return
         shares = members.owned()
-        rows = [MemberRow(c, members.host_of(group, c), shares[c]) for c in members.members]
+        rows = [(members.row_of(group, each), shares[each]) for each in members.members]
         if rows:
-            tables.print_members(lead, rows, verbose=verbose)
+            tables.print_members(group, rows, verbose=verbose)
 
-    def describe_state(self, group: str, lead: str | None) -> None:
+    def describe_state(self, group: str) -> None:
         members = self.seen_members(group)
         if self._is_there(group, members, {} if members.exists else self.committed(group)):
             coordinator = self.storage.coordinator(group)
             state = EMPTY if members.state == DEAD else members.state
-            tables.print_state(lead, coordinator, state, len(members.members))
+            strategy = members.strategy
+            tables.print_state(group, coordinator, strategy, state, len(members.members))
 
     @staticmethod
     def _is_there(
@@ -278,14 +279,16 @@ class GroupService:
             members = self.members(group)
             if members is not None and members.members:
                 raise AdminOperationError("NON_EMPTY_GROUP")
-            if not committed:
+            if not committed and (members is None or not members.exists):
                 raise AdminOperationError("GROUP_ID_NOT_FOUND")
         else:
             coordinated = self._coordinated(group)
             if coordinated is not None and coordinated.members:
                 raise AdminOperationError("NON_EMPTY_GROUP")
-            self._delete_nodes(self.zk, group, bool(committed))
-        self._forget_in_kafka(group, committed)
+            self._delete_nodes(self.zk, group, bool(committed) or coordinated is not None)
+        if self.storage.delete_group(group) == LaterCode.NON_EMPTY_GROUP:
+            raise AdminOperationError("NON_EMPTY_GROUP")
+        self._forget_in_kafka(group, self.committed(group))
 
     @staticmethod
     def _delete_nodes(client: ZkClient, group: str, has_offsets: bool) -> None:

@@ -26,6 +26,13 @@ from kafka08.errors import (
 )
 from kafka08.message.sets import iter_messages
 from kafka08.protocol import schemas
+from kafka08.protocol.group_schemas import (
+    DeleteGroupsRequest,
+    ListGroupsRequest,
+    OffsetDeletePartition,
+    OffsetDeleteRequest,
+    OffsetDeleteTopic,
+)
 from kafka08.runtime import Runtime, ThreadRuntime
 from kafka08.server.coordinator.records import GroupPartition, decode_key, decode_value
 from zk.client import ZkClient
@@ -135,6 +142,20 @@ class GroupStorage:
             return {}
         return _stored(self._coordinator(group, requests.offset_fetch_request(group, partitions)))
 
+    def groups(self) -> set[str]:
+        """Every group with offsets in Kafka or coordinated members. Brokers are asked for them; if
+        one does not list groups, the offsets topic is read."""
+        found: set[str] = set()
+        for entry in self._cluster.refresh().brokers:
+            try:
+                response = self._cluster.call(Broker(*entry[:3]), ListGroupsRequest())
+                raise_for_code(response.error)
+            except (OSError, KafkaError) as error:
+                logger.debug("Broker %d does not list groups: %s", entry.node_id, error)
+                return set(self.groups_in_kafka())
+            found |= {each.group for each in response.groups}
+        return found
+
     def groups_in_kafka(self) -> dict[str, set[TopicPartition]]:
         """Every group with offsets in Kafka, out of the offsets topic itself."""
         live: dict[GroupPartition | str, bool] = {}
@@ -189,6 +210,9 @@ class GroupStorage:
         The protocol of 0.8 knows no deletion. A commit of -1 reads as nothing stored at once, and
         its old timestamp has the broker remove it at its next look for expired offsets.
         """
+        wanted = list(dict.fromkeys(partitions))
+        if not wanted or self._delete_offsets(group, wanted):
+            return
         topics = [
             schemas.OffsetCommitTopic(
                 topic,
@@ -197,11 +221,36 @@ class GroupStorage:
                     for number, _ in listed
                 ],
             )
+            for topic, listed in requests.by_topic(dict.fromkeys(wanted)).items()
+        ]
+        _raise_any(self._coordinator(group, schemas.OffsetCommitRequest(group, topics)))
+
+    def _delete_offsets(self, group: str, partitions: list[TopicPartition]) -> bool:
+        """Whether the coordinator has deleted them: only later releases do."""
+        topics = [
+            OffsetDeleteTopic(topic, [OffsetDeletePartition(number) for number, _ in listed])
             for topic, listed in requests.by_topic(dict.fromkeys(partitions)).items()
         ]
-        if topics:
-            request = schemas.OffsetCommitRequest(group, topics)
-            _raise_any(self._coordinator(group, request))
+        try:
+            response = self._cluster.call(
+                self.coordinator(group), OffsetDeleteRequest(group, topics)
+            )
+        except (OSError, KafkaError) as error:
+            logger.debug("The coordinator does not delete offsets: %s", error)
+            return False
+        errors = [each.error for topic in response.topics for each in topic.partitions]
+        return not any([response.error, *errors])
+
+    def delete_group(self, group: str) -> int:
+        """Have the coordinator forget a group and its offsets; the code it answers, 0 also if it
+        does not delete groups, as those of 0.8.2.2."""
+        try:
+            response = self._cluster.call(self.coordinator(group), DeleteGroupsRequest([group]))
+        except (OSError, KafkaError) as error:
+            logger.debug("The coordinator does not delete groups: %s", error)
+            return NO_ERROR
+        [result] = response.groups
+        return int(result.error)
 
     # --- logs
 

@@ -20,20 +20,20 @@ def test_describe(world: World) -> None:
     world.member("idle")
     lines = world.groups("--describe", "--group", "g")
     assert lines[0] == ""
-    assert lines[1].split()[-1] == "CONSUMER-ID"
+    assert lines[1].split()[-3:] == ["CONSUMER-ID", "HOST", "CLIENT-ID"]
     assert [line.split() for line in lines[2:]] == [
-        ["t", "0", "4", "10", "6", "g_ab.cd-1440000000000-1a2b"],
-        ["t", "1", "-", "20", "-", "-"],
-        ["-", "-", "-", "-", "-", "g_idle"],
+        ["g", "t", "0", "4", "10", "6", "g_ab.cd-1440000000000-1a2b", "ab.cd", "-"],
+        ["g", "t", "1", "-", "20", "-", "-", "-", "-"],
+        ["g", "-", "-", "-", "-", "-", "g_idle", "-", "-"],
     ]
     assert world.stderr == "Warning: Consumer group 'g' is rebalancing.\n"
     lines = world.groups("--describe", "--group", "g", "--members", "--verbose")
     assert [line.split() for line in lines[2:]] == [
-        ["g_ab.cd-1440000000000-1a2b", "ab.cd", "-", "1", "t(0)"],
-        ["g_idle", "-", "-", "0", "-"],
+        ["g", "g_ab.cd-1440000000000-1a2b", "ab.cd", "-", "1", "t:0"],
+        ["g", "g_idle", "-", "-", "0", "-"],
     ]
     lines = world.groups("--describe", "--group", "g", "--state")
-    assert lines[2].split() == ["b0:9090", "(0)", "-", "PreparingRebalance", "2"]
+    assert lines[2].split() == ["g", "b0:9090", "(0)", "-", "PreparingRebalance", "2"]
 
 
 def test_several_groups_have_a_column(world: World) -> None:
@@ -72,8 +72,8 @@ def test_list_replays_the_offsets_topic(world: World) -> None:
 def test_reset_writes_where_the_group_keeps_offsets(world: World) -> None:
     words = ["--reset-offsets", "--group", "g", "--topic", "t", "--to-latest"]
     assert [line.split() for line in world.groups(*words, "--dry-run")[2:]] == [
-        ["t", "0", "10"],
-        ["t", "1", "20"],
+        ["g", "t", "0", "10"],
+        ["g", "t", "1", "20"],
     ]
     assert "/consumers/g" not in world.ensemble.nodes
     world.cluster.committed["g", T0] = 1

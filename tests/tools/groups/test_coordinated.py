@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.errors import LaterCode
 from kafka08.message.sets import encode_set
 from kafka08.protocol.admin_schemas import (
     DescribedGroup,
@@ -14,6 +15,21 @@ from kafka08.protocol.admin_schemas import (
     DescribeGroupsResponse,
     GroupMember,
 )
+from kafka08.protocol.group_schemas import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    GroupError,
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    OffsetDeletePartition,
+    OffsetDeletePartitionResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteTopic,
+    OffsetDeleteTopicResponse,
+)
+from kafka08.protocol.schemas import FetchRequest
 from kafka08.server.coordinator.records import (
     Committed,
     GroupPartition,
@@ -23,7 +39,7 @@ from kafka08.server.coordinator.records import (
     encode_key,
     encode_value,
 )
-from tests.tools.groups.test_consumer_groups import World
+from tests.tools.groups.world import T0, World
 from tools.groups.coordinated import from_coordinator
 
 # Version 0, topic t with partition 1, no user data.
@@ -59,7 +75,8 @@ def test_members_and_what_they_own() -> None:
     assert found is not None
     assert found.members == ["a-1", "b-2"] and found.state == "Stable"
     assert found.owned() == {"a-1": [TopicPartition("t", 1)], "b-2": []}
-    assert found.host_of("g", "a-1") == "10.0.0.1"
+    assert found.row_of("g", "a-1") == ("a-1", "/10.0.0.1", "app")
+    assert found.strategy == "range"
 
 
 @pytest.mark.parametrize("kind", ["", "zookeeper"])
@@ -78,11 +95,11 @@ def test_an_assignment_nobody_can_read_is_none(data: bytes) -> None:
 def test_a_coordinated_group_is_described(world: World) -> None:
     coordinate(world, described("Stable", member("a-1", OWNS_T1)))
     rows = world.groups("--describe", "--group", "g")
-    assert any(row.split()[:2] == ["t", "1"] and "a-1" in row for row in rows)
+    assert rows[2].split() == ["g", "t", "1", "-", "20", "-", "a-1", "/10.0.0.1", "app"]
     rows = world.groups("--describe", "--group", "g", "--members")
-    assert any(row.split()[:2] == ["a-1", "10.0.0.1"] for row in rows)
+    assert rows[2].split() == ["g", "a-1", "/10.0.0.1", "app", "1"]
     rows = world.groups("--describe", "--group", "g", "--state")
-    assert any("Stable" in row for row in rows)
+    assert rows[2].split() == ["g", "b0:9090", "(0)", "range", "Stable", "1"]
 
 
 def test_a_group_with_coordinated_members_is_neither_reset_nor_deleted(world: World) -> None:
@@ -115,3 +132,59 @@ def test_stored_groups_are_listed(world: World) -> None:
     log += [(offset, encode_set([pair], 0, offset)) for offset, pair in enumerate(pairs)]
     assert {"kept", "later"} <= set(world.groups("--list"))
     assert "gone" not in world.groups("--list")
+
+
+def serve(world: World, *listed: str, code: int = 0) -> list[Any]:
+    """A broker of later releases, whose group g has no members; the requests that change it."""
+    seen: list[Any] = []
+
+    def answer(port: int, request: Any) -> Any:
+        if isinstance(request, ListGroupsRequest):
+            return ListGroupsResponse(0, [ListedGroup(each, "consumer") for each in listed])
+        if isinstance(request, DescribeGroupsRequest):
+            return DescribeGroupsResponse([described("Empty")])
+        if isinstance(request, DeleteGroupsRequest):
+            seen.append(request)
+            return DeleteGroupsResponse(0, [GroupError(each, code) for each in request.groups])
+        if isinstance(request, OffsetDeleteRequest):
+            seen.append(request)
+            topics = [
+                OffsetDeleteTopicResponse(
+                    topic, [OffsetDeletePartitionResponse(each.partition, code) for each in numbers]
+                )
+                for topic, numbers in request.topics
+            ]
+            return OffsetDeleteResponse(0, 0, topics)
+        return None
+
+    world.cluster.script = answer
+    return seen
+
+
+def test_brokers_are_asked_for_their_groups(world: World) -> None:
+    world.store("old", p0=1)
+    serve(world, "later", "old")
+    assert world.groups("--list") == ["later", "old"]
+    assert not world.cluster.sent(FetchRequest)
+
+
+def test_a_group_without_members_is_deleted_by_its_coordinator(world: World) -> None:
+    seen = serve(world)
+    [line] = world.groups("--delete", "--group", "g")
+    assert line.startswith("Deleted all consumer group information for group 'g'")
+    assert seen == [DeleteGroupsRequest(["g"])]
+    serve(world, code=LaterCode.NON_EMPTY_GROUP)
+    assert "still active" in world.groups("--delete", "--group", "g")[0]
+
+
+def test_offsets_are_deleted_by_the_coordinator_if_it_can(world: World) -> None:
+    world.cluster.committed["g", T0] = 5
+    words = ["--delete-offsets", "--group", "g", "--topic", "t:0"]
+    seen = serve(world)
+    assert world.groups(*words)[0].startswith("Request succeed for deleting offsets with topic t:0")
+    topic = OffsetDeleteTopic("t", [OffsetDeletePartition(0)])
+    assert seen == [OffsetDeleteRequest("g", [topic])]
+    assert world.cluster.committed == {("g", T0): 5}  # no commit
+    serve(world, code=LaterCode.GROUP_SUBSCRIBED_TO_TOPIC)
+    world.groups(*words)
+    assert world.cluster.committed == {("g", T0): -1}

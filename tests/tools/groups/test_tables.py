@@ -6,7 +6,8 @@ import pytest
 
 from kafka08.common import Broker, TopicPartition
 from tools.groups import tables
-from tools.groups.tables import MemberRow, Progress
+from tools.groups.members import Consumer
+from tools.groups.tables import Progress
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 
@@ -24,53 +25,49 @@ def test_a_lag_needs_both_ends() -> None:
 
 def test_names_make_their_columns_wider(capsys: pytest.CaptureFixture[str]) -> None:
     long = "a-topic-with-a-long-name"
-    rows = [Progress(TopicPartition(long, 0), 4, 10, "me"), Progress(None, consumer="idle")]
-    tables.print_progress(None, rows, hosts=False)
+    me, idle = Consumer("me", "/1.2.3.4", "app"), Consumer("idle", "-")
+    rows = [Progress(TopicPartition(long, 0), 4, 10, me), Progress(None, consumer=idle)]
+    tables.print_progress("g", rows)
     assert lines(capsys) == [
         "",
-        "TOPIC                    PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG             "
-        "CONSUMER-ID     ",
-        "a-topic-with-a-long-name 0          4               10              6               "
-        "me              ",
-        "-                        -          -               -               -               "
-        "idle            ",
+        "GROUP           TOPIC                    PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  "
+        "LAG             CONSUMER-ID     HOST            CLIENT-ID",
+        "g               a-topic-with-a-long-name 0          4               10              "
+        "6               me              /1.2.3.4        app",
+        "g               -                        -          -               -               "
+        "-               idle            -               -",
     ]
-
-
-def test_a_group_leads_and_hosts_end_a_row(capsys: pytest.CaptureFixture[str]) -> None:
-    tables.print_progress("g", [Progress(T1, 0, 0, "me", "/1.2.3.4")], hosts=True)
-    blank, head, row = lines(capsys)
-    assert (blank, head.split()[0], head.split()[-2:]) == ("", "GROUP", ["HOST", "CLIENT-ID"])
-    assert row.split() == ["g", "t", "1", "0", "0", "0", "me", "/1.2.3.4", "-"]
-    assert head.index("TOPIC") == row.index("t  ") == 16
 
 
 def test_members(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [MemberRow("a", "h", [U0, T1, T0]), MemberRow("b", "h", [])]
-    tables.print_members(None, rows, verbose=True)
-    assert [line.split(None, 4) for line in lines(capsys)[2:]] == [
-        ["a", "h", "-", "3", "t(0,1), u(0)"],
-        ["b", "h", "-", "0", "-"],
-    ]
-    tables.print_members(None, rows, verbose=False)
+    rows = [(Consumer("a", "h", "app"), [U0, T1, T0]), (Consumer("b", "h"), [])]
+    tables.print_members("g", rows, verbose=True)
     assert [line.split() for line in lines(capsys)[2:]] == [
-        ["a", "h", "-", "3"],
-        ["b", "h", "-", "0"],
+        ["g", "a", "h", "app", "3", "t:0,1;u:0"],
+        ["g", "b", "h", "-", "0", "-"],
+    ]
+    tables.print_members("g", rows, verbose=False)
+    assert [line.split() for line in lines(capsys)[2:]] == [
+        ["g", "a", "h", "app", "3"],
+        ["g", "b", "h", "-", "0"],
     ]
 
 
 def test_the_state_of_a_group(capsys: pytest.CaptureFixture[str]) -> None:
-    tables.print_state(None, Broker(3, "host", 9092), "Stable", 2)
+    tables.print_state("g", Broker(3, "host", 9092), None, "Stable", 2)
     assert lines(capsys) == [
         "",
-        "COORDINATOR (ID)          ASSIGNMENT-STRATEGY       STATE                #MEMBERS",
-        "host:9092 (3)             -                         Stable               2",
+        "GROUP           COORDINATOR (ID)          ASSIGNMENT-STRATEGY  STATE                "
+        "#MEMBERS",
+        "g               host:9092 (3)             -                    Stable               2",
     ]
+    tables.print_state("g", Broker(3, "host", 9092), "range", "Stable", 2)
+    assert lines(capsys)[2].split() == ["g", "host:9092", "(3)", "range", "Stable", "2"]
 
 
 def test_new_offsets_are_sorted(capsys: pytest.CaptureFixture[str]) -> None:
     offsets = {"g": {U0: 3, T1: 2, T0: 1}}
-    tables.print_new_offsets(offsets, with_group=True)
+    tables.print_new_offsets(offsets)
     assert [line.split() for line in lines(capsys)[2:]] == [
         ["g", "t", "0", "1"],
         ["g", "t", "1", "2"],
