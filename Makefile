@@ -8,6 +8,7 @@ SETUP_TEST := $(VENV)/.setup-test
 SETUP_DEV := $(VENV)/.setup-dev
 SETUP_COMPILE := $(VENV)/.setup-compile
 SETUP_INTEGRATION := $(VENV)/.setup-integration
+BYTECODE := $(VENV)/.bytecode
 COMPILED := $(VENV)/.compiled
 # PEP 517, because pyspark comes as source and older ways to build it are deprecated.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517
@@ -20,7 +21,7 @@ JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /de
 
 .PHONY: setup quickstart quickstart-cluster test test-compiled lint types check house integration bench bench-failover bench-clients bench-storage bench-spark bench-steady docs format clean spark-zip
 
-setup: $(SETUP) $(COMPILED)
+setup: $(SETUP) $(BYTECODE) $(COMPILED)
 
 # The packages of servers and scripts: enough for the quick start.
 # A C compiler is used where there is one, for the modules of kafka08/_native.
@@ -42,12 +43,18 @@ $(SETUP_INTEGRATION): $(SETUP_TEST)
 	@$(INSTALL) -e '.[integration]'
 	@touch $@
 
+# Whoever starts a broker may not be able to write __pycache__, or may have PYTHONDONTWRITEBYTECODE
+# set, as many images of containers do: each start would compile all modules.
+$(BYTECODE): $(SETUP) $(shell find kafka08 zk tools -name '*.py')
+	@$(BIN)/python -m compileall -q kafka08 zk tools
+	@touch $@
+
 # The broker's hot modules as machine code. Without a C compiler they run as they are, and the next
 # command that would use machine code tries again.
 $(SETUP_COMPILE): $(SETUP)
 	@if $(BIN)/python -m kafka08.compiled --ready; then $(INSTALL) -e '.[compile]' && touch $@; fi
 
-$(COMPILED): $(SETUP_COMPILE) $(shell find kafka08 -name '*.py')
+$(COMPILED): $(SETUP_COMPILE) $(BYTECODE) $(shell find kafka08 -name '*.py')
 	@if $(BIN)/python -m kafka08.compiled; then touch $@; fi
 
 # The published quick start, from empty directories to a killed broker.

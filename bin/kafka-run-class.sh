@@ -17,11 +17,12 @@ unset PYTHONPATH PYTHONHOME PYTHONSTARTUP
 # Without a trap the shell goes on after an interrupt that its child did not die of.
 trap 'exit 130' INT
 
-bin_dir=$(dirname "$(readlink -f "$0")")
-base_dir=$(dirname "$bin_dir")
+script=$(readlink -f "$0")
+bin_dir=${script%/*}
+base_dir=${bin_dir%/*}
 
 export LOG_DIR=${LOG_DIR:-$base_dir/logs}
-mkdir -p "$LOG_DIR"
+[ -d "$LOG_DIR" ] || mkdir -p "$LOG_DIR"
 
 export KAFKA_LOG4J_OPTS=${KAFKA_LOG4J_OPTS:--Dlog4j.configuration=file:$base_dir/config/tools-log4j.properties}
 

@@ -8,7 +8,6 @@ are the keys with dots as underscores, already resolved: a key that stands in fo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from kafka08.errors import ConfigError
 from kafka08.settings import (
@@ -88,7 +87,6 @@ def _log_retention_ms(config: BrokerConfig) -> int:
     return config.log_retention_minutes * _MINUTE_MS
 
 
-@dataclass(frozen=True, kw_only=True)
 class BrokerConfig(Settings):
     """The settings of server.properties, resolved and checked. Raises ConfigError."""
 
@@ -736,7 +734,6 @@ def _topic_boolean(text: str) -> bool:
     return text.lower() == "true"
 
 
-@dataclass(frozen=True, kw_only=True)
 class LogConfig(Settings):
     """The settings of one topic's logs: the broker's, unless the topic overrides them.
 
@@ -864,7 +861,7 @@ class LogConfig(Settings):
         }
         if "cleanup_policy" in changes:
             changes["cleanup_policy"] = _topic_cleanup_policy(changes["cleanup_policy"])
-        return replace(self, **changes)
+        return self.replace(**changes)
 
     @classmethod
     def validate(cls, properties: Mapping[str, str]) -> None:

@@ -16,7 +16,6 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +189,9 @@ def _handler(kind: str, options: Mapping[str, str]) -> logging.Handler | None:
     if kind == "RollingFileAppender":
         size = _bytes(options.get("maxfilesize", "10MB"))
         backups = int(options.get("maxbackupindex", "1"))
+        # Here, because it imports much that a program with other appenders does not need.
+        from logging.handlers import RotatingFileHandler
+
         return RotatingFileHandler(path, maxBytes=size, backupCount=backups)
     return logging.FileHandler(path, "w" if options.get("append") == "false" else "a")
 

@@ -1,8 +1,7 @@
 """Declares settings once, and parses, checks, resolves and describes them.
 
-A settings class is a frozen dataclass on ``Settings`` whose fields are made by ``setting``::
+A settings class is a subclass of ``Settings`` whose attributes are made by ``setting``::
 
-    @dataclass(frozen=True, kw_only=True)
     class ConsumerConfig(Settings):
         group_id: str = setting("group.id", doc="...")
         fetch_wait_max_ms: int = setting("fetch.wait.max.ms", 100, doc="...")
@@ -11,17 +10,27 @@ A settings class is a frozen dataclass on ``Settings`` whose fields are made by 
     ConsumerConfig(group_id="g", fetch_wait_max_ms=50)
 
 Mirrors kafka.utils.VerifiableProperties. Does not know particular settings, files or log levels.
+Settings are not dataclasses, because those compile generated code whenever a broker or a tool
+starts.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
 from kafka08.errors import ConfigError
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**_: bool) -> Callable[[type], type]:
+        """Python 3.10 does not have it, and only type checkers use it."""
+        return lambda decorated: decorated
+
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
@@ -154,10 +163,11 @@ _WHAT = {
 
 
 class Setting(NamedTuple):
-    """The declaration of a setting, stored in the dataclass field's metadata."""
+    """The declaration of a setting. ``default`` counts unless it is required or derived."""
 
     key: str
     kind: Kind
+    default: Any
     low: int | None
     high: int | None
     choices: tuple[str, ...]
@@ -211,16 +221,17 @@ def setting(
     derive: Callable[[Any], Any] | None = None,
     default_text: str | None = None,
 ) -> Any:
-    """A dataclass field for one key.
+    """The attribute of a settings class for one key.
 
     ``kind`` follows from the default when not given (a required one is a string). ``low`` and
     ``high`` are inclusive. If the key is absent, ``derive`` computes the value from the settings
     declared before it; ``default_text`` describes that in the docs.
     """
     kind = kind or _KIND_OF_DEFAULT.get(type(default), STRING)
-    described = Setting(
+    return Setting(
         key=key,
         kind=kind,
+        default=None if derive else default,
         low=kind.low if low is None else low,
         high=kind.high if high is None else high,
         choices=choices,
@@ -229,14 +240,6 @@ def setting(
         derive=derive,
         default_text=default_text,
     )
-    metadata = {"setting": described}
-    if derive is not None:
-        return dataclasses.field(default=None, metadata=metadata)
-    if default is REQUIRED:
-        return dataclasses.field(metadata=metadata)
-    if isinstance(default, dict):
-        return dataclasses.field(default_factory=lambda: dict(default), metadata=metadata)
-    return dataclasses.field(default=default, metadata=metadata)
 
 
 def value_of(key: str) -> Callable[[Any], Any]:
@@ -248,22 +251,56 @@ def value_of(key: str) -> Callable[[Any], Any]:
 S = TypeVar("S", bound="Settings")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 class Settings:
     """Base of every settings class. Values are resolved and checked on construction.
 
-    A derived value may exceed the range of its own key: hours in ms may not fit an int.
+    The arguments are values by attribute; TypeError for one that is unknown or missing, ConfigError
+    for one out of range. A derived value may exceed the range of its own key: hours in ms may not
+    fit an int. Values do not change, and compare as a whole.
     """
 
-    def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            described: Setting = field.metadata["setting"]
-            value = getattr(self, field.name)
+    _declared: ClassVar[dict[str, Setting]] = {}
+
+    def __init_subclass__(cls) -> None:
+        own = {name: value for name, value in vars(cls).items() if isinstance(value, Setting)}
+        for name in own:
+            delattr(cls, name)
+        cls._declared = {**cls._declared, **own}
+
+    def __init__(self, **values: Any) -> None:
+        unknown = values.keys() - self._declared.keys()
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no settings {sorted(unknown)}")
+        kept = vars(self)
+        for name, described in self._declared.items():
+            value = values.get(name, described.default)
+            if value is REQUIRED:
+                raise TypeError(f"{type(self).__name__} needs {name}")
+            kept[name] = dict(value) if isinstance(value, dict) else value
+        for name, described in self._declared.items():
             if described.derive is None:
-                described.check(value)
-            elif value is None:
-                object.__setattr__(self, field.name, described.derive(self))
+                described.check(kept[name])
+            elif kept[name] is None:
+                kept[name] = described.derive(self)
         self.check()
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__}.{name} cannot be changed")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other) == vars(self)
+
+    def __hash__(self) -> int:
+        return hash(tuple(vars(self).values()))
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({values})"
+
+    def replace(self: S, **changes: Any) -> S:
+        """A copy with other values, which are checked."""
+        return type(self)(**{**vars(self), **changes})
 
     def check(self) -> None:
         """For subclasses: checks of more than one setting. Raises ConfigError."""
@@ -271,7 +308,7 @@ class Settings:
     @classmethod
     def settings(cls) -> dict[str, Setting]:
         """Every setting by attribute, in declared order."""
-        return {field.name: field.metadata["setting"] for field in dataclasses.fields(cls)}
+        return dict(cls._declared)
 
     @classmethod
     def keys(cls) -> frozenset[str]:

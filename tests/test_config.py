@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import logging
 from pathlib import Path
 
@@ -59,7 +58,7 @@ def test_a_config_can_be_built_and_replaced_in_code() -> None:
     config = BrokerConfig(broker_id=3, zookeeper_connect="z:1", port=9, log_roll_hours=5000)
     assert config.advertised_port == 9
     assert config.log_roll_ms == 5000 * 3600 * 1000
-    assert dataclasses.replace(config, num_partitions=2).log_roll_ms == config.log_roll_ms
+    assert config.replace(num_partitions=2).log_roll_ms == config.log_roll_ms
 
 
 @pytest.mark.parametrize(

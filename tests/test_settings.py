@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from kafka08.errors import ConfigError
-from kafka08.settings import Settings, setting
+from kafka08.settings import MAP, Settings, setting
 
 
 def test_the_mechanism_serves_other_classes() -> None:
-    @dataclasses.dataclass(frozen=True, kw_only=True)
     class Client(Settings):
         group_id: str = setting("group.id", doc="The group.")
         wait_ms: int = setting("wait.ms", 100, low=0, doc="How long.")
@@ -19,3 +16,34 @@ def test_the_mechanism_serves_other_classes() -> None:
     assert Client.from_properties({"group.id": "g", "other": "x"}) == Client(group_id="g")
     with pytest.raises(ConfigError, match=r"wait\.ms has value -1"):
         Client(group_id="g", wait_ms=-1)
+
+
+class Sized(Settings):
+    size: int = setting("size", 5, low=1, doc="Size.")
+    double: int = setting("double", derive=lambda sized: 2 * sized.size, doc="Twice.")
+    weights: dict[str, int] = setting("weights", {"a": 1}, MAP, doc="Weights.")
+
+
+def test_settings_do_not_change_and_compare_as_a_whole() -> None:
+    sized = Sized()
+    with pytest.raises(AttributeError, match=r"Sized\.size cannot be changed"):
+        sized.size = 6  # type: ignore[misc]
+    assert sized.replace(size=6) == Sized(size=6, double=10) != Sized(size=6)
+    assert repr(sized) == "Sized(size=5, double=10, weights={'a': 1})"
+    with pytest.raises(ConfigError, match="size has value 0"):
+        sized.replace(size=0)
+    sized.weights["b"] = 2
+    assert Sized().weights == {"a": 1}
+
+
+def test_unknown_and_missing_arguments_are_refused() -> None:
+    class Named(Sized):
+        name: str = setting("name", doc="Name.")
+
+    assert Named(name="n").double == 10
+    with pytest.raises(TypeError, match="Named needs name"):
+        Named()
+    with pytest.raises(TypeError, match="Named has no settings \\['names'\\]"):
+        Named(name="n", names="n")
+    assert list(Named.settings()) == ["size", "double", "weights", "name"]
+    assert list(Sized.settings()) == ["size", "double", "weights"]

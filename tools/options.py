@@ -67,11 +67,11 @@ LONG = ArgumentKind("java.lang.Long", _integer(64))
 DOUBLE = ArgumentKind("java.lang.Double", float)
 _KINDS = {None: STRING, "Integer": INTEGER, "Long": LONG, "Double": DOUBLE}
 # An option as a table declares it: --name <Kind: argument>  What it does. (default: value)
-_ROW = re.compile(
+# Compiled for the first table, as a broker imports this module and has none.
+_ROW = (
     r"--(?P<name>\S+)"
     r"( (?P<bracket>[<\[])((?P<kind>Integer|Long|Double)(: )?)?(?P<arg>[^>\]]*)[>\]])?"
-    r"( +?(?![<\[])(?P<doc>.*?))?( \(default: (?P<default>.*)\))?",
-    re.DOTALL,
+    r"( +?(?![<\[])(?P<doc>.*?))?( \(default: (?P<default>.*)\))?"
 )
 
 
@@ -200,7 +200,9 @@ class OptionParser:
     def _declare(self, table: str, exact: bool) -> None:
         """Dashes begin an option. Its further lines are joined by blanks; | keeps a line apart."""
         for lines in re.split(r"\n(?=--)", table.strip()):
-            row = _ROW.fullmatch(re.sub(r"\n *(\|?)", lambda m: "\n" if m[1] else " ", lines))
+            row = re.fullmatch(
+                _ROW, re.sub(r"\n *(\|?)", lambda m: "\n" if m[1] else " ", lines), re.DOTALL
+            )
             assert row is not None, lines
             kind = _KINDS[row["kind"]] if row["bracket"] else None
             default = row["default"]

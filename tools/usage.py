@@ -9,7 +9,7 @@ WIDTH = 39
 
 # java.text.BreakIterator keeps these together on a line: opening brackets, a word, closing
 # punctuation and the blanks after it. Numbers keep their points, commas and minus.
-_WORD = re.compile(
+_WORD = (
     r"""[(\[{]*(?:-(?=\d))?"""
     r"""(?:[^\s(\[{!"%),\-.:;?\]}]|(?<=\d)[.,](?=\d))*"""
     r"""[!"%),\-.:;?\]}]*\s*"""
@@ -29,7 +29,7 @@ def wrap(text: str) -> list[str]:
     lines = []
     for paragraph in text.strip().split("\n"):
         line = ""
-        for word in _WORD.findall(paragraph):
+        for word in re.findall(_WORD, paragraph):
             if len(line) + len(word) > WIDTH:
                 lines.append(line)
                 line = "  " + word

@@ -65,8 +65,9 @@ static void crc32_setup(void) {
     crc32_folds = CRC32_CAN_FOLD;
 }
 
-static inline uint32_t crc32_of(const uint8_t *data, size_t size) {
-    uint32_t crc = 0xFFFFFFFFu;
+/* The checksum of what has the checksum before and of size more bytes. */
+static inline uint32_t crc32_after(uint32_t before, const uint8_t *data, size_t size) {
+    uint32_t crc = ~before;
     if (crc32_folds && size >= 16) {
         size_t whole = size & ~(size_t)15;
         crc = crc32_by_folding(crc, data, whole);
@@ -74,4 +75,8 @@ static inline uint32_t crc32_of(const uint8_t *data, size_t size) {
         size -= whole;
     }
     return ~crc32_by_tables(crc, data, size);
+}
+
+static inline uint32_t crc32_of(const uint8_t *data, size_t size) {
+    return crc32_after(0, data, size);
 }

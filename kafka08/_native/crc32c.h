@@ -42,8 +42,12 @@ static void crc32c_setup(void) {
     crc32c_instructed = CRC32C_HAS_INSTRUCTION;
 }
 
+/* The checksum of what has the checksum before and of size more bytes. */
+static inline uint32_t crc32c_after(uint32_t before, const uint8_t *data, size_t size) {
+    return ~(crc32c_instructed ? crc32c_by_instruction(~before, data, size)
+                               : crc32c_by_tables(~before, data, size));
+}
+
 static inline uint32_t crc32c_of(const uint8_t *data, size_t size) {
-    uint32_t crc = 0xFFFFFFFFu;
-    return ~(crc32c_instructed ? crc32c_by_instruction(crc, data, size)
-                               : crc32c_by_tables(crc, data, size));
+    return crc32c_after(0, data, size);
 }

@@ -1,8 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""The functions over stretches of ``message.scan`` as machine code; scan.py describes them.
+"""The functions over stretches of ``message.scan`` and ``message.consumed`` as machine code; these
+describe them.
 
 No byte outside ``buffer`` is read: ``end`` and ``stop`` are checked against its length first.
 """
+
+cimport cython
 
 from array import array
 
@@ -440,54 +443,151 @@ cdef inline void put(made, Py_ssize_t index, value):
     PyTuple_SET_ITEM(made, index, value)
 
 
+cdef struct Place:
+    # a plain entry; the length of a null is negative
+    const uint8_t *at
+    const char *key
+    const char *value
+    int32_t key_length, value_length
+    int64_t stop
+
+
+cdef int open_entry(const uint8_t *data, int64_t position, int64_t stop, Place *found) except -1:
+    """Find key and value of the entry at ``position``."""
+    cdef int32_t size
+    cdef int64_t value
+    found.at = data + position
+    size = int32_at(found.at + SIZE_AT)
+    found.stop = position + LOG_OVERHEAD + size
+    if size < MIN_MESSAGE_SIZE or found.stop > stop:
+        raise IndexError(f"no whole entry at {position}")
+    found.key = <const char *>found.at + KEY_AT
+    found.key_length = int32_at(found.at + KEY_LENGTH_AT)
+    value = position + KEY_AT + (found.key_length if found.key_length > 0 else 0) + 4
+    if value > found.stop:
+        raise impossible_lengths(position)
+    found.value = <const char *>data + value
+    found.value_length = int32_at(data + value - 4)
+    if found.value_length > 0 and value + found.value_length > found.stop:
+        raise impossible_lengths(position)
+    return 0
+
+
+cdef inline bytes_or_none(const char *data, int32_t length):
+    return None if length < 0 else PyBytes_FromStringAndSize(data, length)
+
+
 def messages(buffer, int64_t position, int64_t stop, int codec=0, number=None):
     cdef bint numbered = number is not None
     cdef int64_t following = or_none(number, 0)
     cdef Py_buffer view
-    cdef int64_t end, value, offset
-    cdef int32_t size, length
-    cdef const uint8_t *data
-    cdef const uint8_t *at
-    cdef list found = []
+    cdef Place found
+    cdef list made = []
     PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
     try:
         if position < 0 or stop > view.len:
             raise IndexError(f"{position} to {stop} of {view.len} bytes")
-        data = <const uint8_t *>view.buf
         while position < stop:
-            at = data + position
-            size = int32_at(at + SIZE_AT)
-            end = position + LOG_OVERHEAD + size
-            if size < MIN_MESSAGE_SIZE or end > stop:
-                raise IndexError(f"no whole entry at {position}")
-            length = int32_at(at + KEY_LENGTH_AT)
-            value = position + KEY_AT + (length if length > 0 else 0) + 4
-            if value > end:
-                raise impossible_lengths(position)
-            key = None
-            if length >= 0:
-                key = PyBytes_FromStringAndSize(<const char *>at + KEY_AT, length)
-            length = int32_at(data + value - 4)
-            content = None
-            if length >= 0:
-                if value + length > end:
-                    raise impossible_lengths(position)
-                content = PyBytes_FromStringAndSize(<const char *>data + value, length)
-            if numbered:
-                offset = following
-                following += 1
-            else:
-                offset = int64_at(at)
-            made = (<TypeSlots *><PyObject *>message_type).tp_alloc(message_type, 7)
-            put(made, 0, offset)
-            put(made, 1, key)
-            put(made, 2, content)
-            put(made, 3, codec)
-            put(made, 4, <uint32_t>int32_at(at + CRC_AT))
-            put(made, 5, at[MAGIC_AT])
-            put(made, 6, at[ATTRIBUTES_AT])
-            found.append(made)
-            position = end
-        return found
+            open_entry(<const uint8_t *>view.buf, position, stop, &found)
+            message = (<TypeSlots *><PyObject *>message_type).tp_alloc(message_type, 7)
+            put(message, 0, following if numbered else int64_at(found.at))
+            put(message, 1, bytes_or_none(found.key, found.key_length))
+            put(message, 2, bytes_or_none(found.value, found.value_length))
+            put(message, 3, codec)
+            put(message, 4, <uint32_t>int32_at(found.at + CRC_AT))
+            put(message, 5, found.at[MAGIC_AT])
+            put(message, 6, found.at[ATTRIBUTES_AT])
+            made.append(message)
+            following += 1
+            position = found.stop
+        return made
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef object no_details = (-1, -1, ())
+
+
+cdef int check_tuple(found, Py_ssize_t size) except -1:
+    if not isinstance(found, tuple) or len(found) != size:
+        raise TypeError(f"not a tuple of {size}")
+    return 0
+
+
+# Messages hold bytes and decoders, and are not in a cycle.
+@cython.no_gc
+@cython.freelist(64)
+cdef class ConsumedMessage:
+    cdef readonly int64_t offset
+    cdef object _source, _key, _value, _details
+
+    def __init__(self, source, int64_t offset, key, value, details=no_details):
+        check_tuple(source, 4)
+        check_tuple(details, 3)
+        self._details = details
+        self._source, self.offset, self._key, self._value = source, offset, key, value
+
+    def __reduce__(self):
+        return ConsumedMessage, (
+            self._source, self.offset, self._key, self._value, self._details
+        )
+
+    @property
+    def topic(self):
+        return (<tuple>self._source)[0]
+
+    @property
+    def partition(self):
+        return (<tuple>self._source)[1]
+
+    @property
+    def key(self):
+        decoder = (<tuple>self._source)[2]
+        return self._key if self._key is None or decoder is None else decoder(self._key)
+
+    @property
+    def value(self):
+        decoder = (<tuple>self._source)[3]
+        return self._value if self._value is None or decoder is None else decoder(self._value)
+
+    @property
+    def timestamp(self):
+        return (<tuple>self._details)[0]
+
+    @property
+    def timestamp_type(self):
+        return (<tuple>self._details)[1]
+
+    @property
+    def headers(self):
+        return (<tuple>self._details)[2]
+
+    def __repr__(self):
+        return f"Message({self.topic}:{self.partition}:{self.offset})"
+
+
+def consumed(source, buffer, int64_t position, int64_t stop, codec=0, number=None):
+    cdef bint numbered = number is not None
+    cdef int64_t following = or_none(number, 0)
+    cdef Py_buffer view
+    cdef Place found
+    cdef ConsumedMessage message
+    cdef list made = []
+    check_tuple(source, 4)
+    PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+    try:
+        if position < 0 or stop > view.len:
+            raise IndexError(f"{position} to {stop} of {view.len} bytes")
+        while position < stop:
+            open_entry(<const uint8_t *>view.buf, position, stop, &found)
+            message = ConsumedMessage.__new__(ConsumedMessage)
+            message._source, message._details = source, no_details
+            message.offset = following if numbered else int64_at(found.at)
+            message._key = bytes_or_none(found.key, found.key_length)
+            message._value = bytes_or_none(found.value, found.value_length)
+            made.append(message)
+            following += 1
+            position = found.stop
+        return made
     finally:
         PyBuffer_Release(&view)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from kafka08.connect.interface import ConnectError, JobConnector, JobTask
 from kafka08.settings import INT_MAX, LIST, LONG, LONG_MAX, Settings, setting
@@ -17,7 +16,6 @@ from kafka08.spark.sessions import session
 logger = logging.getLogger("kafka08.connect.bulk")
 
 
-@dataclass(frozen=True, kw_only=True)
 class BulkSinkConfig(Settings):
     """All ``spark.*`` options go to the Spark session as well."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from kafka08.client.cluster import parse_broker_list
 from kafka08.errors import ConfigError
@@ -16,7 +15,6 @@ from kafka08.settings import LIST, LONG, LONG_MAX, Settings, setting
 JSON_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
 
 
-@dataclass(frozen=True, kw_only=True)
 class WorkerConfig(Settings):
     """The settings that connect-standalone reads from its first file.
 
@@ -66,7 +64,6 @@ class WorkerConfig(Settings):
             raise ConfigError(f"bootstrap.servers has value {value}: {error}") from None
 
 
-@dataclass(frozen=True, kw_only=True)
 class ConnectorConfig(Settings):
     """The settings common to all connectors' files."""
 
@@ -83,7 +80,6 @@ class ConnectorConfig(Settings):
             raise ConfigError(f"name has value {self.name!r} which is empty.")
 
 
-@dataclass(frozen=True, kw_only=True)
 class SinkConfig(Settings):
     """The further settings of a sink's file; one of the two must be set."""
 

@@ -14,7 +14,6 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -38,7 +37,6 @@ READ_BYTES = 1 << 20
 PATIENCE = 4
 
 
-@dataclass(frozen=True, kw_only=True)
 class FileSourceConfig(Settings):
     file: str = setting("file", doc="the file to follow; it may be created later")
     topic: str = setting("topic", doc="the topic to which lines are sent")
@@ -181,7 +179,6 @@ class FileStreamSource(SourceConnector):
     task_class = FileStreamSourceTask
 
 
-@dataclass(frozen=True, kw_only=True)
 class FileSinkConfig(Settings):
     file: str = setting("file", "", doc="the file to write; without it, standard output")
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -45,7 +44,6 @@ _PASSWORD = re.compile(r"(password=|pwd=|://[^/@:]*:(?=[^/]*@))[^&;@]*", re.IGNO
 KAFKA_COLUMNS = ("__connect_topic", "__connect_partition", "__connect_offset")
 
 
-@dataclass(frozen=True, kw_only=True)
 class ConnectionConfig(Settings):
     """All ``spark.*`` options go to the Spark session, which JDBC URLs need."""
 
@@ -70,7 +68,6 @@ class ConnectionConfig(Settings):
             raise ConfigError(f"connection.jar has value {jar} which is not a file.")
 
 
-@dataclass(frozen=True, kw_only=True)
 class SourceConfig(ConnectionConfig):
     mode: str = setting(
         "mode",
@@ -251,7 +248,6 @@ class JdbcSource(SourceConnector):
 # --- sink
 
 
-@dataclass(frozen=True, kw_only=True)
 class JdbcSinkConfig(ConnectionConfig):
     table_name_format: str = setting(
         "table.name.format", "${topic}", doc="the table; ${topic} stands for the topic"

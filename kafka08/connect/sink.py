@@ -24,8 +24,9 @@ from kafka08.connect.topics import await_topics
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.errors import ConsumerTimeoutError
 from kafka08.consumer.fetcher import FetcherManager
-from kafka08.consumer.stream import KafkaStream, Message, PartitionPosition
+from kafka08.consumer.stream import KafkaStream, PartitionPosition
 from kafka08.errors import NO_ERROR, KafkaError
+from kafka08.message.consumed import Message
 
 logger = logging.getLogger("org.apache.kafka.connect.runtime.WorkerSinkTask")
 

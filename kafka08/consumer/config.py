@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from kafka08.client.ids import check_id
 from kafka08.errors import ConfigError
@@ -20,7 +19,6 @@ def _keeps_offsets_in_kafka(config: ConsumerConfig) -> bool:
     return config.offsets_storage == KAFKA
 
 
-@dataclass(frozen=True, kw_only=True)
 class ConsumerConfig(Settings):
     """Consumer settings by attribute; ``ConsumerConfig.from_properties`` reads dotted keys."""
 

@@ -12,7 +12,8 @@ it if the process dies; a stream does the same if it is configured to.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from kafka08.client.meters import Meter
@@ -20,8 +21,8 @@ from kafka08.common import TopicPartition
 from kafka08.consumer.decoders import Decoder
 from kafka08.consumer.errors import ConsumerTimeoutError, StreamFailedError
 from kafka08.errors import MessageSizeTooLargeError
-from kafka08.message import entry as raw
-from kafka08.message.sets import iter_messages, next_offset
+from kafka08.message.consumed import Message, Source, consumed, timed
+from kafka08.message.sets import iter_runs, next_offset
 from kafka08.runtime import Empty, Queue
 
 logger = logging.getLogger("kafka.consumer.ConsumerIterator")
@@ -83,79 +84,24 @@ class Chunk(NamedTuple):
     message_set: Any
 
 
-class Source(NamedTuple):
-    """The data that all messages of a chunk share."""
-
-    topic: str
-    partition: int
-    key_decoder: Decoder | None = None
-    value_decoder: Decoder | None = None
-
-
-class Message:
-    """A consumed message (kafka.message.MessageAndMetadata).
-
-    ``key`` and ``value`` are decoded at each access; null stays None without a decoder call.
-    Timestamps and headers are fetched if api.versions.request is on. ``timestamp`` is in ms; -1 if
-    the message has none. ``timestamp_type``: NO_TIMESTAMP_TYPE (-1), CREATE_TIME (0), the
-    producer's, or APPEND_TIME (1), the broker's (``message.entry``). ``headers``: (name, value)
-    pairs in their order.
-    """
-
-    __slots__ = ("_raw", "_source")
-
-    def __init__(self, message: raw.AnyMessage, source: Source) -> None:
-        self._raw = message
-        self._source = source
-
-    @property
-    def topic(self) -> str:
-        return self._source.topic
-
-    @property
-    def partition(self) -> int:
-        return self._source.partition
-
-    @property
-    def offset(self) -> int:
-        return self._raw.offset
-
-    @property
-    def key(self) -> Any:
-        return _decoded(self._raw.key, self._source.key_decoder)
-
-    @property
-    def value(self) -> Any:
-        return _decoded(self._raw.value, self._source.value_decoder)
-
-    @property
-    def timestamp(self) -> int:
-        return self._raw.timestamp
-
-    @property
-    def timestamp_type(self) -> int:
-        return self._raw.timestamp_type
-
-    @property
-    def headers(self) -> raw.Headers:
-        return self._raw.headers
-
-    def __repr__(self) -> str:
-        return f"Message({self.topic}:{self.partition}:{self.offset})"
-
-
-def _decoded(data: bytes | None, decoder: Decoder | None) -> Any:
-    return data if data is None or decoder is None else decoder(data)
-
-
 def chunk_of(position: PartitionPosition, message_set: Any) -> Chunk:
     """A chunk fetched at the position. Raises InvalidMessageError for a corrupt structure."""
     fetched = position.fetched_offset
     return Chunk(position, fetched, next_offset(message_set, fetched), message_set)
 
 
-_Ready = tuple[PartitionPosition, raw.AnyMessage, Source]
-_Opened = tuple[PartitionPosition, Iterator[raw.AnyMessage], Source]
+class _Opened:
+    """The chunk that is read: ``run`` are the messages that are next, ``runs`` those after them."""
+
+    __slots__ = ("position", "run", "runs")
+
+    def __init__(self, position: PartitionPosition, runs: Iterator[Sequence[Message]]) -> None:
+        self.position = position
+        self.runs = runs
+        self.run: Iterator[Message] = iter(())
+
+
+_Ready = tuple[PartitionPosition, Message]
 
 
 class KafkaStream:
@@ -188,7 +134,7 @@ class KafkaStream:
         self._value_decoder = value_decoder
         self._chunk: _Opened | None = None
         self._ready: _Ready | None = None
-        self._held: tuple[PartitionPosition, int] | None = None
+        self._held: PartitionPosition | None = None  # that of the message returned last
         self._failure: BaseException | None = None
         self._ended = False
 
@@ -205,23 +151,35 @@ class KafkaStream:
         return self._ready is not None
 
     def __next__(self) -> Message:
-        # The same as has_next, inlined: this is the consumer's hottest path.
-        if self._held is not None:
-            self._release_held()
-        ready = self._ready
-        if ready is None:
-            ready = self._find()
-            if ready is None:
-                raise StopIteration
-        else:
-            self._ready = None
-        position, message, source = ready
+        # The consumer's hottest path: has_next, take and a loop of _find, inlined.
+        held = self._held
+        if held is not None:
+            held.processed_offset = held.consumed_offset
+        opened = self._chunk
+        if opened is not None and self._ready is None:
+            position = opened.position
+            for message in opened.run:
+                if not position.owned:
+                    break
+                offset = message.offset
+                if offset >= position.consumed_offset:
+                    self.messages += 1
+                    position.consumed_offset = offset + 1
+                    if self._commit_handed_out:
+                        position.processed_offset = offset + 1
+                    else:
+                        self._held = position
+                    return message
+        if not self.has_next():
+            raise StopIteration
+        assert self._ready is not None
+        (position, message), self._ready = self._ready, None
         position.consumed_offset = following = message.offset + 1
         if self._commit_handed_out:
             position.processed_offset = following
         else:
-            self._held = (position, following)
-        return Message(message, source)
+            self._held = position
+        return message
 
     def take(self) -> tuple[PartitionPosition, Message] | None:
         """The message ``has_next`` found, with its position; None if its partition was released.
@@ -231,9 +189,9 @@ class KafkaStream:
         ready, self._ready = self._ready, None
         if ready is None or not ready[0].owned:
             return None
-        position, message, source = ready
+        position, message = ready
         position.consumed_offset = message.offset + 1
-        return position, Message(message, source)
+        return ready
 
     def _find(self) -> _Ready | None:
         if self._ended:
@@ -242,16 +200,19 @@ class KafkaStream:
             raise StreamFailedError() from self._failure
         try:
             while True:
-                chunk = self._chunk
-                if chunk is not None:
-                    position, messages, source = chunk
-                    for message in messages:
-                        if not position.owned:
+                opened = self._chunk
+                if opened is not None:
+                    position = opened.position
+                    while position.owned:
+                        for message in opened.run:
+                            if position.owned and message.offset >= position.consumed_offset:
+                                self.messages += 1
+                                return position, message
+                        run = next(opened.runs, None)
+                        if run is None:
                             break
-                        if message.offset >= position.consumed_offset:
-                            self.messages += 1
-                            return position, message, source
-                    if self._chunk is chunk:
+                        opened.run = iter(run)
+                    if self._chunk is opened:
                         self._chunk = None
                 if not self._next_chunk():
                     return None
@@ -262,12 +223,10 @@ class KafkaStream:
             raise
 
     def _release_held(self) -> None:
-        """Mark the message returned last as processed."""
-        if self._held is not None:
-            (position, offset), self._held = self._held, None
-            # A reset in the meantime has changed all three positions.
-            if position.consumed_offset == offset:
-                position.processed_offset = offset
+        """Mark the message returned last as processed. After a reset the two are equal already."""
+        held, self._held = self._held, None
+        if held is not None:
+            held.processed_offset = held.consumed_offset
 
     def _next_chunk(self) -> bool:
         """Wait for a chunk and make it the current one; False if the stream has ended."""
@@ -302,7 +261,8 @@ class KafkaStream:
             )
         tp = position.tp
         source = Source(tp.topic, tp.partition, self._key_decoder, self._value_decoder)
-        self._chunk = (position, iter_messages(chunk.message_set), source)
+        runs = iter_runs(chunk.message_set, partial(consumed, source), partial(timed, source))
+        self._chunk = _Opened(position, runs)
         return True
 
     # --- the connector's side

@@ -3,149 +3,141 @@
 Watch events do not carry data: the handler reads the whole node again and arms the watch again,
 so merged and repeated events are harmless. ``term`` counts the elections this broker won; events
 of an earlier term are dropped. The classes are not tuples: tuples of different classes can be
-equal, and the events of lost watches are distinguished by equality.
+equal, and the events of lost watches are distinguished by equality. They are not dataclasses
+either, whose code would be compiled at each start of a broker.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from kafka08.common import TopicPartition
 from kafka08.controller.log_ends import Ends
 
 
-@dataclass(frozen=True)
-class Startup:
+class Event:
+    """Does not change; equal to events of the same class with the same values."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other) == vars(self)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *vars(self).values()))
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({values})"
+
+
+class TermEvent(Event):
+    """An event that only the term which asked for it handles."""
+
+    def __init__(self, term: int) -> None:
+        self.term = term
+
+
+class Startup(Event):
     """The loop has started: watch /controller and stand for election."""
 
 
-@dataclass(frozen=True)
-class Shutdown:
+class Shutdown(Event):
     """The last event: resign and leave."""
 
 
-@dataclass(frozen=True)
-class SessionExpired:
+class SessionExpired(Event):
     """A new ZooKeeper session replaced one that ended; its ephemeral nodes are gone."""
 
 
-@dataclass(frozen=True)
-class ControllerChanged:
+class ControllerChanged(Event):
     """/controller was created, changed or deleted."""
 
 
-@dataclass(frozen=True)
-class BrokerIdsChanged:
-    term: int
+class ControlledShutdown(Event):
+    """A broker is about to stop. ``reply`` takes the answer."""
+
+    def __init__(self, broker_id: int, reply: Any) -> None:
+        self.broker_id = broker_id
+        self.reply = reply
 
 
-@dataclass(frozen=True)
-class OfflineReplicasChanged:
+class BrokerIdsChanged(TermEvent):
+    pass
+
+
+class OfflineReplicasChanged(TermEvent):
     """A broker reported the replicas on its failed or full disks, or that they are back."""
 
-    term: int
+
+class TopicsChanged(TermEvent):
+    pass
 
 
-@dataclass(frozen=True)
-class TopicsChanged:
-    term: int
-
-
-@dataclass(frozen=True)
-class PartitionsChanged:
+class PartitionsChanged(TermEvent):
     """The node of a topic, which holds its assignment, changed or was deleted."""
 
-    term: int
-    topic: str
+    def __init__(self, term: int, topic: str) -> None:
+        super().__init__(term)
+        self.topic = topic
 
 
-@dataclass(frozen=True)
-class DeleteTopicsChanged:
-    term: int
+class DeleteTopicsChanged(TermEvent):
+    pass
 
 
-@dataclass(frozen=True)
-class ReassignmentChanged:
-    term: int
+class ReassignmentChanged(TermEvent):
+    pass
 
 
-@dataclass(frozen=True)
-class PreferredElectionChanged:
-    term: int
+class PreferredElectionChanged(TermEvent):
+    pass
 
 
-@dataclass(frozen=True)
-class IsrChanged:
+class IsrChanged(TermEvent):
     """The state of a partition being reassigned changed."""
 
-    term: int
-    partition: TopicPartition
+    def __init__(self, term: int, partition: TopicPartition) -> None:
+        super().__init__(term)
+        self.partition = partition
 
 
-@dataclass(frozen=True)
-class IsrChangesAnnounced:
+class IsrChangesAnnounced(TermEvent):
     """Leaders changed isrs and listed the partitions."""
 
-    term: int
 
-
-@dataclass(frozen=True)
-class StopReplicaAnswered:
+class StopReplicaAnswered(TermEvent):
     """A broker answered a StopReplica request that deletes."""
 
-    term: int
-    broker_id: int
-    partitions: tuple[TopicPartition, ...]
-    failed: tuple[TopicPartition, ...]
+    def __init__(
+        self,
+        term: int,
+        broker_id: int,
+        partitions: tuple[TopicPartition, ...],
+        failed: tuple[TopicPartition, ...],
+    ) -> None:
+        super().__init__(term)
+        self.broker_id = broker_id
+        self.partitions = partitions
+        self.failed = failed
 
 
-@dataclass(frozen=True)
-class LogEndsFetched:
+class LogEndsFetched(TermEvent):
     """Replicas told their log ends, or failed to: for unclean elections. ``number`` is that of the
     question."""
 
-    term: int
-    number: int
-    ends: Ends
+    def __init__(self, term: int, number: int, ends: Ends) -> None:
+        super().__init__(term)
+        self.number = number
+        self.ends = ends
 
 
-@dataclass(frozen=True)
-class LaterFormatsFetched:
+class LaterFormatsFetched(TermEvent):
     """Leaders told up to where their logs hold what 0.8.2.2 cannot read, or failed to."""
 
-    term: int
-    number: int
-    ends: Ends
+    def __init__(self, term: int, number: int, ends: Ends) -> None:
+        super().__init__(term)
+        self.number = number
+        self.ends = ends
 
 
-@dataclass(frozen=True)
-class RebalanceDue:
+class RebalanceDue(TermEvent):
     """It is time to check for leaders that are not the preferred replicas."""
-
-    term: int
-
-
-@dataclass(frozen=True)
-class ControlledShutdown:
-    """A broker is about to stop. ``reply`` takes the answer."""
-
-    broker_id: int
-    reply: Any
-
-
-TermEvent = (
-    BrokerIdsChanged
-    | OfflineReplicasChanged
-    | TopicsChanged
-    | PartitionsChanged
-    | DeleteTopicsChanged
-    | ReassignmentChanged
-    | PreferredElectionChanged
-    | IsrChanged
-    | IsrChangesAnnounced
-    | StopReplicaAnswered
-    | LogEndsFetched
-    | LaterFormatsFetched
-    | RebalanceDue
-)

@@ -17,8 +17,7 @@ import os
 from collections.abc import Generator
 from typing import NamedTuple
 
-from crc32c import crc32c
-
+from kafka08.message.crc import crc32c
 from kafka08.message.entry import (
     BAD_CRC,
     BAD_DELTA,

@@ -12,9 +12,8 @@ import struct
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from kafka08.errors import InvalidProducerEpochError, KafkaError, OutOfOrderSequenceError
+from kafka08.message.crc import crc32c
 
 NO_PRODUCER = -1
 # Clients send at most five requests at once; each may come again.

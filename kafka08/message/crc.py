@@ -1,34 +1,34 @@
 """The two checksums of entries: CRC-32 of formats 0 and 1, CRC-32C of format 2.
 
-``crc32(data, value=0)`` is ``zlib.crc32``, from the fastest installed library. Most messages are
-short and each needs its own call, so the cost of a call matters most: fastcrc takes a third of
-zlib's time at 100 bytes and a fifth at 1 KB. On platforms without a wheel of fastcrc, zlib is used.
-``crc32c(data, value=0)`` is that of the package of the same name, or without it (on an executor of
-Spark, say) a slow one.
+``crc32(data, value=0)`` is ``zlib.crc32``, ``crc32c(data, value=0)`` the same with the other
+polynomial. Most messages are short and each needs its own call, so the cost of a call matters most.
+Both come from ``kafka08._native.checksums`` if it was built, which also spares a starting broker
+two imports. Otherwise they come from the packages fastcrc, which takes a third of zlib's time at
+100 bytes and a fifth at 1 KB, and crc32c; without these (on an executor of Spark, say) from zlib,
+and from a slow loop.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from typing import Any
-
-crc32: Callable[..., int] = zlib.crc32
-try:
-    from fastcrc import crc32 as _fastcrc
-except ImportError:
-    pass
-else:
-    fast: Any = _fastcrc
-    crc32 = fast.iso_hdlc
 
 
 def slow_crc32c(data: bytes | bytearray | memoryview, value: int = 0) -> int:
     """CRC-32C, byte by byte."""
+    table = _table()
     crc = value ^ 0xFFFFFFFF
     for byte in bytes(data):
-        crc = crc >> 8 ^ _TABLE[(crc ^ byte) & 0xFF]
+        crc = crc >> 8 ^ table[(crc ^ byte) & 0xFF]
     return crc ^ 0xFFFFFFFF
+
+
+@cache
+def _table() -> list[int]:
+    return [_row(byte) for byte in range(256)]
 
 
 def _row(crc: int) -> int:
@@ -37,11 +37,20 @@ def _row(crc: int) -> int:
     return crc
 
 
-_TABLE = [_row(byte) for byte in range(256)]
+crc32: Callable[..., int] = zlib.crc32
 crc32c: Callable[..., int] = slow_crc32c
 try:
-    from crc32c import crc32c as fast_crc32c
+    native: Any = import_module("kafka08._native.checksums")
 except ImportError:
-    pass
+    native = None
+if native is not None:
+    crc32, crc32c = native.crc32, native.crc32c
 else:
-    crc32c = fast_crc32c
+    try:
+        crc32 = import_module("fastcrc.crc32").iso_hdlc
+    except ImportError:
+        pass
+    try:
+        crc32c = import_module("crc32c").crc32c
+    except ImportError:
+        pass

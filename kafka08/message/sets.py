@@ -12,7 +12,9 @@ not read past a wrong one), and the inflated size of a wrapper is bounded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TypeVar
 
 from kafka08.errors import InvalidRecordError, UnknownError, UnsupportedCompressionTypeError
 from kafka08.message.batch import RECORDS_AT
@@ -31,7 +33,7 @@ from kafka08.message.entry import (
     AnyMessage,
     Appended,
     BytesLike,
-    Message,
+    TimedMessage,
     codec_of,
     encode_entry,
     magic_of,
@@ -49,8 +51,11 @@ from kafka08.message.wrappers import (
     rebuilt_entry,
 )
 
+T = TypeVar("T")
+
 # Readers create Message objects for so many bytes at a time.
 _STRETCH = 64 * 1024
+_RUN = 500  # of later formats, which are made one by one
 
 
 class Opened:
@@ -249,37 +254,62 @@ def iter_messages(
     Messages of a wrapper are numbered back from its offset, unless their stored offsets are true
     (``wrappers.numbered_from``). Raises as ``assign_offsets`` does, but has no limit of size.
     """
+    for run in iter_runs(
+        buffer, messages, _unchanged, max_inflated=max_inflated, check_crc=check_crc
+    ):
+        yield from run
+
+
+def iter_runs(
+    buffer: BytesLike,
+    read: Callable[..., Sequence[T]],
+    timed: Callable[[TimedMessage], T],
+    *,
+    max_inflated: int = MAX_INFLATED,
+    check_crc: bool = True,
+) -> Iterator[Sequence[T]]:
+    """The same in lists of at least one message. ``read`` makes those of format 0:
+    ``scan.messages`` or a function with its arguments. ``timed`` makes one of a later format."""
     data = memoryview(bytes(buffer))
     position, end = 0, len(data)
     while True:
         walked = walk(data, position, end, check_crc=check_crc, until=position + _STRETCH)
-        yield from messages(data, position, walked.stop)
+        if walked.count:
+            yield read(data, position, walked.stop)
         position = walked.stop
         if walked.ended == WRAPPER:
             offset, stop = offset_and_stop(data, position)
             if is_timed(data, position):
-                yield from timed_messages(
+                found = timed_messages(
                     data, position, stop, max_inflated=max_inflated, check_crc=check_crc
                 )
+                while run := list(map(timed, islice(found, _RUN))):
+                    yield run
             else:
                 codec = codec_of(data, position)
-                found = leaves(
+                inner = leaves(
                     data, position, stop, codec, max_inflated=max_inflated, check_crc=check_crc
                 )
-                yield from _leaf_messages(found, offset, codec)
+                yield from _leaf_runs(inner, read, offset, codec)
             position = stop
         elif walked.ended != PAUSED:
             refuse(data, walked)
             return
 
 
-def _leaf_messages(found: Leaves, offset: int, codec: int) -> Iterator[Message]:
+def _unchanged(message: TimedMessage) -> AnyMessage:
+    return message
+
+
+def _leaf_runs(
+    found: Leaves, read: Callable[..., Sequence[T]], offset: int, codec: int
+) -> Iterator[Sequence[T]]:
     """The messages of a wrapper at ``offset``."""
     number = numbered_from(found, offset)
     position, end = 0, len(found.data)
     while position < end:
         walked = walk(found.data, position, end, until=position + _STRETCH)
-        yield from messages(found.data, position, walked.stop, codec, number)
+        yield read(found.data, position, walked.stop, codec, number)
         number = None if number is None else number + walked.count
         position = walked.stop
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from kafka08.client.ids import check_id
 from kafka08.errors import ConfigError
@@ -24,7 +23,6 @@ DEFAULT_ENCODER = "kafka.serializer.DefaultEncoder"
 DEFAULT_PARTITIONER = "kafka.producer.DefaultPartitioner"
 
 
-@dataclass(frozen=True, kw_only=True)
 class ProducerConfig(Settings):
     """Producer settings by attribute; ``ProducerConfig.from_properties`` reads dotted keys."""
 

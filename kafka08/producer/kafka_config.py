@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from kafka08.errors import ConfigError
@@ -31,7 +30,6 @@ def parse_acks(text: str) -> int:
     raise ConfigError(f"acks has value {text} which is not all, -1, 0, 1 or a number of replicas.")
 
 
-@dataclass(frozen=True, kw_only=True)
 class KafkaProducerConfig(Settings):
     """Settings by attribute; ``of`` accepts dotted names and Python names."""
 

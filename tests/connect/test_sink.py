@@ -21,7 +21,7 @@ from kafka08.connect.interface import (
 from kafka08.connect.sink import SinkRunner, Supply, is_mine
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.errors import ConsumerTimeoutError
-from kafka08.consumer.stream import Message, Source
+from kafka08.message.consumed import Message, Source
 from kafka08.message.entry import encode_entry
 from kafka08.message.sets import iter_messages
 from kafka08.protocol import schemas
@@ -136,7 +136,7 @@ class Setup:
         source = Source("t", 0)
         for offset, value in enumerate(values, start):
             (raw,) = iter_messages(memoryview(encode_entry(None, value, offset)))
-            self.stream.messages.append(Message(raw, source))
+            self.stream.messages.append(Message(source, raw.offset, raw.key, raw.value))
 
     def flush_time(self) -> None:
         self.runtime.clock.now += 11

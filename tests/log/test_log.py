@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import os
 import threading
@@ -476,7 +475,7 @@ def test_a_negative_retention_keeps_for_ever(tmp_path: Path) -> None:
     log = three_segments(tmp_path, clock, retention_ms=-1)
     aged(log, [10**10, 10**9, 5000], clock.now_ms)
     assert log.delete_old_segments() == 0
-    log.config = dataclasses.replace(log.config, retention_ms=0)
+    log.config = log.config.replace(retention_ms=0)
     assert log.delete_old_segments() == 3
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,7 +105,7 @@ def test_those_without_a_segment_are_removed(log: Log, tmp_path: Path) -> None:
 
 
 def retention(log: Log) -> None:
-    log.config = replace(log.config, retention_bytes=1)
+    log.config = log.config.replace(retention_bytes=1)
     log.delete_old_segments()
     log.files.remove_due(1 << 60)
 

@@ -11,8 +11,8 @@ import struct
 from collections.abc import Mapping
 from typing import Any, BinaryIO, Protocol
 
-from kafka08.consumer.stream import Message
 from kafka08.errors import ProtocolError
+from kafka08.message.consumed import Message
 from kafka08.message.entry import CREATE_TIME, NO_TIMESTAMP_TYPE, encode_entry
 from kafka08.producer.serializers import load
 from kafka08.protocol.codec import decode

@@ -18,8 +18,6 @@ import os
 from collections.abc import Generator
 from typing import Any, NamedTuple
 
-from crc32c import crc32c
-
 from kafka08.client import requests
 from kafka08.client.cluster import ClusterClient
 from kafka08.common import Broker, TopicPartition
@@ -29,6 +27,7 @@ from kafka08.log.directory import sync_directory
 from kafka08.log.index import OffsetIndex
 from kafka08.log.integrity import Seal
 from kafka08.log.segment import remove_rebuilt
+from kafka08.message.crc import crc32c
 from kafka08.message.entry import Entry, has_right_crc
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages

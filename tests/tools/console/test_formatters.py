@@ -6,10 +6,9 @@ from zlib import crc32
 
 import pytest
 
-from kafka08.consumer.stream import Message, Source
 from kafka08.errors import ConfigError, ProtocolError
+from kafka08.message.consumed import Message, Source, timed
 from kafka08.message.entry import APPEND_TIME, CREATE_TIME, TimedMessage, encode_entry
-from kafka08.message.entry import Message as OldMessage
 from kafka08.protocol.codec import encode
 from kafka08.protocol.schemas import OffsetKey, OffsetValue
 from tools.console.formatters import DEFAULT_FORMATTER, formatter_named
@@ -48,16 +47,16 @@ def line(message: Any, **properties: str) -> bytes:
 def test_everything_in_the_order_of_later_releases() -> None:
     source = Source("t", 3)
     headers = (("a", b"1"), ("b", None))
-    new = Message(TimedMessage(7, b"k", b"v", 0, 0, 2, 0, 1234, CREATE_TIME, headers), source)
+    new = timed(source, TimedMessage(7, b"k", b"v", 0, 0, 2, 0, 1234, CREATE_TIME, headers))
     assert line(new, **ALL) == b"CreateTime:1234\tPartition:3\tOffset:7\ta:1,b:null\tk\tv\n"
     assert line(new) == b"v\n"
     given = {"headers.separator": ";", "null.literal": "-", "key.separator": "|"}
     assert line(new, **ALL, **given, **{"print.value": "false"}) == (
         b"CreateTime:1234|Partition:3|Offset:7|a:1;b:-|k\n"
     )
-    stamped = Message(TimedMessage(0, None, None, 0, 0, 2, 0, 9, APPEND_TIME, ()), source)
+    stamped = timed(source, TimedMessage(0, None, None, 0, 0, 2, 0, 9, APPEND_TIME, ()))
     assert line(stamped, **{"print.timestamp": "true"}) == b"LogAppendTime:9\tnull\n"
-    old = Message(OldMessage(7, b"k", b"v", 0, 0, 0, 0), source)
+    old = Message(source, 7, b"k", b"v")
     assert line(old, **ALL) == b"NO_TIMESTAMP\tPartition:3\tOffset:7\tNO_HEADERS\tk\tv\n"
     assert line(old, **{"print.value": "false"}) == b""
 
