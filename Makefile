@@ -43,8 +43,8 @@ $(SETUP_INTEGRATION): $(SETUP_TEST)
 	@$(INSTALL) -e '.[integration]'
 	@touch $@
 
-# Whoever starts a broker may not be able to write __pycache__, or may have PYTHONDONTWRITEBYTECODE
-# set, as many images of containers do: each start would compile all modules.
+# A broker's user may lack the permission to write __pycache__, and many images of containers set
+# PYTHONDONTWRITEBYTECODE: each start would then compile all modules.
 $(BYTECODE): $(SETUP) $(shell find kafka08 zk tools -name '*.py')
 	@$(BIN)/python -m compileall -q kafka08 zk tools
 	@touch $@
