@@ -33,6 +33,7 @@ from kafka08.message.entry import encode_entry, key_and_value
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import encode_set
 from kafka08.runtime import SystemClock
+from tests.message.batches import batch, timed, timed_wrapper
 
 TOPICS = {
     "plain": {},
@@ -211,11 +212,14 @@ def test_what_chores_leave_is_taken_over(
 # Sets stored as sent, after kafka-log-convert
 
 CONVERT = str(HOME / "bin" / "kafka-log-convert.sh")
-SET_TOPICS = {"gzip": 1, "snappy": 2, "lz4": 3, "mixed": None}
+LATER = -1
+SET_TOPICS = {"gzip": 1, "snappy": 2, "lz4": 3, "mixed": None, "later": LATER}
 
 
 def verbatim_set(noise: random.Random, codec: int | None, tiny: bool) -> bytes:
     """A set as some client or other writes it: inner offsets from 0 on, or all 0, or all -1."""
+    if codec == LATER:
+        return later_set(noise, tiny)
     if codec is None:
         return b"".join(verbatim_set(noise, noise.choice([0, 1, 2]), False) for _ in range(3))
     count = 3000 if tiny else noise.randrange(1, 30)
@@ -234,6 +238,20 @@ def verbatim_set(noise: random.Random, codec: int | None, tiny: bool) -> bytes:
         for found in iter_entries(inner):
             table[found.position : found.position + 8] = b"\xff" * 8
     return encode_entry(None, compress(codec, table), 0, codec)
+
+
+def later_set(noise: random.Random, tiny: bool) -> bytes:
+    """A set of format 0, 1 or 2, plain or compressed; records of format 2 have headers."""
+    count = 200 if tiny else noise.randrange(1, 30)
+    values = [b"v" if tiny else noise.randbytes(30).hex().encode() for _ in range(count)]
+    form, codec = noise.randrange(3), 1 if tiny else noise.randrange(4)
+    if form == 0:
+        return encode_set([(b"k", value) for value in values], codec)
+    if form == 1:
+        inner = timed([(b"k", value) for value in values])
+        return timed_wrapper(inner, codec, count - 1) if codec else inner
+    codec = 4 if codec == 3 and noise.randrange(2) else codec
+    return batch([(b"k", value, 0, [(b"h", b"x")]) for value in values], 0, codec)
 
 
 def served(wire: Wire, topic: str) -> list[tuple[int, bytes | None, bytes | None]]:
@@ -322,7 +340,10 @@ def test_converted_for_the_original_and_back(
         for each in json.loads(report_path.read_text())["log_dirs"][0]["partitions"]
         if each["topic"] in SET_TOPICS
     }
-    assert all(row["wrappers"] > 50 and row["bytes_after"] > 0 for row in rows.values())
+    later = rows["later"]
+    assert later["later"] > 50 and later["headers"] > 300 and later["timestamps"] > 600
+    assert all(row["wrappers"] > 5 and row["bytes_after"] > 0 for row in rows.values())
+    assert all(row["later"] == 0 for row in rows.values() if row is not later)
     assert not list((tmp_path / "data").glob("*/*.crc32c"))
     names = {path.name for path in (tmp_path / "data").glob("*/*") if path.is_file()}
     assert all(name.endswith((".log", ".index")) for name in names)

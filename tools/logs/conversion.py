@@ -1,10 +1,11 @@
-"""Segments whose wrappers hold the producer's offsets, rewritten as 0.8.2.2 would have them.
+"""Segments with entries that 0.8.2.2 cannot read, rewritten as 0.8.2.2 would have them.
 
 A wrapper whose inner offsets are not the true ones becomes one that has them, like what 0.8.2.2
 makes at append: null key, nesting flattened. No message changes its offset. A wrapper that would
 grow past the largest message allowed is split, for 0.8.2.2 takes a larger one for damage when it
 recovers a log, and its followers refuse it; a file that would reach 2 GiB goes on in another
-segment. Knows the files of one segment, which nobody else may have open.
+segment. Entries of later formats become messages of format 0 (``lowering``). Knows the files of one
+segment, which nobody else may have open.
 
 New files are written beside the segment as ``.converted``. When all of them are on disk, they are
 renamed to ``.swap``: a broker of either kind that finds such a file puts it in the segment's place,
@@ -43,8 +44,11 @@ from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
 from kafka08.message.wrappers import number, numbered_from
 from kafka08.runtime import SystemClock
+from tools.logs.lowering import Lowered, filler, lowered, lowered_offsets
 
 CONVERTED_SUFFIX = ".converted"
+# Files beside a segment that tell of later formats.
+LATER_SUFFIXES = (".timeindex", ".snapshot", ".txnindex")
 MAX_SEGMENT_BYTES = (1 << 31) - 1
 _STEP = 4 << 20
 _BUFFER = 1 << 20
@@ -59,6 +63,7 @@ class Limits(NamedTuple):
     max_index_bytes: int = 10 << 20
     max_segment_bytes: int = MAX_SEGMENT_BYTES
     gzip_level: int = 6
+    offsets_topic: bool = False
 
 
 class Done(NamedTuple):
@@ -66,7 +71,9 @@ class Done(NamedTuple):
 
     ``wrappers``: how many were rewritten, into ``made`` ones. ``oversized``: of these, how many
     hold one message and still are above the limit. ``bases``: of the segments there are now.
-    ``problems``: what was left as it is because it cannot be read.
+    ``problems``: what was left as it is because it cannot be read. ``later``: how many entries of
+    later formats or versions were rewritten; what they lost follows. ``fillers``: messages put in
+    the place of a lost last entry.
     """
 
     size_before: int
@@ -76,6 +83,12 @@ class Done(NamedTuple):
     made: int = 0
     oversized: int = 0
     problems: tuple[str, ...] = ()
+    later: int = 0
+    headers: int = 0
+    timestamps: int = 0
+    groups: int = 0
+    control: int = 0
+    fillers: int = 0
 
 
 class NotWalkableError(KafkaError):
@@ -90,7 +103,30 @@ def base_of(log_path: str) -> int:
     return int(os.path.basename(log_path)[: -len(LOG_SUFFIX)])
 
 
-# Wrappers
+# Entries
+
+
+class Right(NamedTuple):
+    """The replacement of an entry; ``low`` if it could not be read for its format or versions."""
+
+    entries: list[bytes]
+    low: Lowered | None = None
+
+
+def right_entries(entry: BytesLike, limits: Limits) -> Right | None:
+    """The entries of format 0 that replace an entry; None if it stays as it is. Raises KafkaError
+    when it fails its crc or cannot be inflated."""
+    if not has_right_crc(entry, 0, len(entry)):
+        raise InvalidMessageError("wrong crc")
+    low = lowered_offsets(entry) if limits.offsets_topic else lowered(entry)
+    if low is None:
+        wrappers = right_wrappers(entry, limits) if codec_of(entry) else None
+        return None if wrappers is None else Right(wrappers)
+    table = memoryview(low.table)
+    rows = list(iter_entries(table))
+    if low.codec and rows:
+        return Right(list(_wrap(table, rows[-1].offset, low.codec, limits)), low)
+    return Right([bytes(table[row.position : row.stop]) for row in rows], low)
 
 
 def right_wrappers(entry: BytesLike, limits: Limits) -> list[bytes] | None:
@@ -143,9 +179,10 @@ def _wrap(table: memoryview, last: int, codec: int, limits: Limits) -> Iterator[
 
 
 def convert_segment(
-    log_path: str, limits: Limits, *, dry_run: bool = False
+    log_path: str, limits: Limits, *, dry_run: bool = False, is_last: bool = False
 ) -> Generator[int, None, Done]:
-    """Convert the segment if there is need; yields numbers of bytes gone through.
+    """Convert the segment if there is need; yields numbers of bytes gone through. ``is_last``: it
+    is the log's newest, whose end must stay.
 
     A segment that cannot be walked to its end stays as it is. Raises OSError.
     """
@@ -157,7 +194,7 @@ def convert_segment(
             if told == size:
                 return untouched._replace(problems=tuple(problems))
             with _Writer(log_path, limits, dry_run) as writer:
-                done = yield from _rewrite(view, writer, limits, told)
+                done = yield from _rewrite(view, writer, limits, told, is_last)
         except NotWalkableError as error:
             discard(os.path.dirname(log_path))
             return untouched._replace(problems=(str(error),))
@@ -211,7 +248,7 @@ def _survey(view: memoryview, limits: Limits) -> Generator[int, None, tuple[int,
         if entry.position - told >= _STEP:
             yield entry.position - told
             told = entry.position
-        if entry.codec and _rewritten(view, entry, limits, problems) is not None:
+        if _rewritten(view, entry, limits, problems) is not None:
             yield entry.position - told
             return entry.position, problems
     yield len(view) - told
@@ -219,23 +256,31 @@ def _survey(view: memoryview, limits: Limits) -> Generator[int, None, tuple[int,
 
 
 def _rewrite(
-    view: memoryview, writer: _Writer, limits: Limits, told: int
+    view: memoryview, writer: _Writer, limits: Limits, told: int, is_last: bool
 ) -> Generator[int, None, Done]:
     problems: list[str] = []
-    wrappers = made = oversized = 0
+    wrappers = made = oversized = fillers = last = 0
+    lows: list[Lowered] = []
     for entry in walk(view):
         if entry.position - told >= _STEP:
             yield entry.position - told
             told = entry.position
-        right = _rewritten(view, entry, limits, problems) if entry.codec else None
+        last = entry.offset
+        right = _rewritten(view, entry, limits, problems)
         if right is None:
-            writer.add(view[entry.position : entry.stop])
+            writer.add(view[entry.position : entry.stop], last)
             continue
-        wrappers += 1
-        made += len(right)
-        oversized += sum(len(each) > limits.max_message_bytes for each in right)
-        for each in right:
-            writer.add(each)
+        if right.low is None:
+            wrappers += 1
+            made += len(right.entries)
+        else:
+            lows.append(right.low._replace(table=b""))
+        oversized += sum(len(each) > limits.max_message_bytes for each in right.entries)
+        for each in right.entries:
+            writer.add(each, OFFSET.unpack_from(each)[0])
+    if is_last and writer.last < last:
+        writer.add(filler(last, offsets_topic=limits.offsets_topic), last)
+        fillers = 1
     yield len(view) - told
     writer.finish()
     return Done(
@@ -246,14 +291,20 @@ def _rewrite(
         made,
         oversized,
         tuple(problems),
+        len(lows),
+        sum(low.headers for low in lows),
+        sum(low.timestamps for low in lows),
+        sum(low.groups for low in lows),
+        sum(low.control for low in lows),
+        fillers,
     )
 
 
-def _rewritten(
-    view: memoryview, entry: Entry, limits: Limits, problems: list[str]
-) -> list[bytes] | None:
+def _rewritten(view: memoryview, entry: Entry, limits: Limits, problems: list[str]) -> Right | None:
+    if not entry.codec and not entry.magic and not limits.offsets_topic:
+        return None
     try:
-        return right_wrappers(view[entry.position : entry.stop], limits)
+        return right_entries(view[entry.position : entry.stop], limits)
     except KafkaError as error:
         problems.append(f"position {entry.position}, offset {entry.offset}: {error}")
         return None
@@ -303,7 +354,13 @@ class _Writer:
         if self._file is not None:
             self._file.close()
 
-    def add(self, entry: BytesLike) -> None:
+    @property
+    def last(self) -> int:
+        """The last offset written."""
+        return self._index.last
+
+    def add(self, entry: BytesLike, last: int) -> None:
+        """Write an entry whose last offset is ``last``."""
         if self._position + len(entry) > self._limits.max_segment_bytes and self._position:
             self._end()
             self._begin(self._index.last + 1)
@@ -312,7 +369,7 @@ class _Writer:
             self._file.write(entry)
         self._position += len(entry)
         self.total += len(entry)
-        self._index.last = OFFSET.unpack_from(entry)[0]
+        self._index.last = last
 
     def finish(self) -> None:
         self._end()
@@ -351,6 +408,9 @@ def commit(log_path: str) -> None:
     directory = os.path.dirname(log_path)
     integrity.remove(log_path)
     remove_rebuilt(log_path)
+    for suffix in LATER_SUFFIXES:
+        with suppress(FileNotFoundError):
+            os.unlink(log_path.removesuffix(LOG_SUFFIX) + suffix)
     bases = _converted(directory)
     _rename_to_swap(directory, bases)
     for base in bases:

@@ -1,7 +1,8 @@
 """kafka-log-convert: makes the data directories of a stopped broker fit for an original one.
 
 Ours stores compressed sets as producers sent them; 0.8.2.2 would serve the offsets inside as they
-are, and cut the log at them when it recovers. This tool rewrites such sets (conversion.py),
+are, and cut the log at them when it recovers. It cannot read message formats 1 and 2, nor groups
+and offsets as later releases store them. This tool rewrites all of these (conversion.py),
 checks the indexes, and removes the files that only ours knows. Offsets and names stay, also for
 ours, which may open the directories again. It may be interrupted, and run again at any time.
 """
@@ -20,7 +21,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from kafka08.common import TopicPartition
+from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.config import BrokerConfig
 from kafka08.log import integrity
 from kafka08.log.checkpoint import OffsetCheckpoint
@@ -49,11 +50,17 @@ class Converted(NamedTuple):
         """The numbers of the report."""
         return {
             "segments": len(self.segments),
-            "converted": sum(done.wrappers > 0 for done in self.segments),
+            "converted": sum(done.wrappers + done.later > 0 for done in self.segments),
             "added": sum(len(done.bases) - 1 for done in self.segments),
             "wrappers": sum(done.wrappers for done in self.segments),
             "made": sum(done.made for done in self.segments),
             "oversized": sum(done.oversized for done in self.segments),
+            "later": sum(done.later for done in self.segments),
+            "headers": sum(done.headers for done in self.segments),
+            "timestamps": sum(done.timestamps for done in self.segments),
+            "groups": sum(done.groups for done in self.segments),
+            "control": sum(done.control for done in self.segments),
+            "fillers": sum(done.fillers for done in self.segments),
             "bytes-before": sum(done.size_before for done in self.segments),
             "bytes-after": sum(done.size_after for done in self.segments),
             "indexes": self.indexes_rebuilt,
@@ -78,10 +85,13 @@ _SIDE_SUFFIXES = (
     f"{integrity.SEAL_SUFFIX}.tmp",
     REBUILT_SUFFIX,
     REBUILT_INDEX_SUFFIX,
+    *conversion.LATER_SUFFIXES,
+    "leader-epoch-checkpoint",
 )
 
 PARSER = OptionParser(
-    "Rewrite compressed sets of a stopped broker's logs for a broker of release 0.8.2.2.",
+    "Rewrite compressed sets and later message formats of a stopped broker's logs for a broker of "
+    "release 0.8.2.2.",
     log_dirs.OPTIONS,
     f"""
 --max-message-bytes <Integer: size>  No set may become larger: the least max.message.bytes of the
@@ -207,12 +217,16 @@ def convert_partition(
         os.path.join(path, name) for name in os.listdir(path) if name.endswith(_SIDE_SUFFIXES)
     ]
     done, problems, indexes = [], [], 0
-    for log in log_dirs.segment_paths(path):
+    limits = limits._replace(offsets_topic=tp.topic == OFFSETS_TOPIC)
+    logs = log_dirs.segment_paths(path)
+    for log in logs:
         try:
             indexes += _ensure_index(log, limits, dry_run)
         except NotWalkableError:
             pass  # told below, when the segment is walked
-        found = yield from conversion.convert_segment(log, limits, dry_run=dry_run)
+        found = yield from conversion.convert_segment(
+            log, limits, dry_run=dry_run, is_last=log == logs[-1]
+        )
         done.append(found)
         problems += [f"{os.path.basename(log)}: {problem}" for problem in found.problems]
     if not dry_run:

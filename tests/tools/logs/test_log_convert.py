@@ -9,16 +9,26 @@ from typing import Any
 
 import pytest
 
-from kafka08.common import TopicPartition
+from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError
 from kafka08.log import integrity
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.directory import LogDirectory
 from kafka08.log.manager import LogManager
-from kafka08.message.sets import encode_set
+from kafka08.message.sets import encode_set, iter_messages
+from kafka08.server.coordinator.records import (
+    Committed,
+    GroupPartition,
+    GroupRecord,
+    encode_group,
+    encode_group_key,
+    encode_key,
+    encode_value,
+)
 from tests.fakes.runtime import FakeClock
 from tests.log.support import everything, values
+from tests.message.batches import batch, simple
 from tools.logs import log_convert
 from tools.options import UsageError
 
@@ -208,6 +218,37 @@ def test_the_cleaner_s_points_become_bases(data: Path) -> None:
     checkpoint.write({PLAIN: bases[1] + 1, WRAPPED: 0, gone: 5})
     assert main(["--log-dirs", str(data)]) == 0
     assert checkpoint.read() == {PLAIN: bases[1], WRAPPED: 0, gone: 5}
+
+
+def test_later_formats_and_groups(data: Path, tmp_path: Path, capsys: Any) -> None:
+    manager = open_logs(data)
+    offsets = TopicPartition(OFFSETS_TOPIC, 3)
+    log = manager.create_log(offsets, manager.default_config)
+    commit = (encode_key(GroupPartition("g", "t", 0)), encode_value(Committed(5, "", 1)))
+    group = (encode_group_key("g"), encode_group(GroupRecord("consumer", 1, None, None, [])))
+    for record in (commit, group, commit, group):
+        log.append(memoryview(bytearray(encode_set([record]))))
+    manager.logs[PLAIN].append(memoryview(bytearray(batch(simple(b"a", b"b"), codec=4))))
+    end = manager.logs[PLAIN].log_end_offset
+    manager.close()
+    for name in ("leader-epoch-checkpoint", f"{0:020d}.timeindex"):
+        (data / "plain-1" / name).touch()
+    report = tmp_path / "report.json"
+    assert main(["--log-dirs", str(data), "--report", str(report)]) == 0
+    rows = {
+        each["topic"]: each for each in json.loads(report.read_text())["log_dirs"][0]["partitions"]
+    }
+    lost = ("later", "headers", "timestamps", "groups", "fillers")
+    assert [rows["plain"][name] for name in lost] == [1, 2, 2, 0, 0]
+    assert [rows[OFFSETS_TOPIC][name] for name in lost] == [2, 0, 0, 2, 1]
+    assert sorted({path.suffix for path in (data / "plain-1").iterdir()}) == [".index", ".log"]
+    manager = open_logs(data)
+    assert manager.logs[PLAIN].log_end_offset == end
+    assert manager.logs[PLAIN].later_formats.until(manager.logs[PLAIN].segments) == 0
+    stored = manager.logs[offsets].read(0, 1 << 20).read()
+    found = [message[:3] for message in iter_messages(stored)]
+    assert found[:2] == [(0, *commit), (2, *commit)] and found[2][0] == 3
+    manager.close()
 
 
 def test_refusals(tmp_path: Path) -> None:
