@@ -187,6 +187,16 @@ class InvalidTimestampError(KafkaError):
     text = "The timestamp of a message is further from now than the topic allows"
 
 
+class FencedLeaderEpochError(KafkaError):
+    code = 74
+    text = "The client knows an older leader epoch"
+
+
+class UnknownLeaderEpochError(KafkaError):
+    code = 75
+    text = "The client knows a newer leader epoch than this broker"
+
+
 class UnsupportedCompressionTypeError(KafkaError):
     code = 76
     text = "This version of the request does not know the compression"

@@ -18,12 +18,14 @@ from typing import NamedTuple
 from kafka08.cluster.replica import UNKNOWN_OFFSET, RemoteReplica
 from kafka08.common import TopicPartition
 from kafka08.errors import (
+    FencedLeaderEpochError,
     NotEnoughReplicasAfterAppendError,
     NotEnoughReplicasError,
     NotLeaderForPartitionError,
     OffsetOutOfRangeError,
     ReplicaNotAvailableError,
     UnknownError,
+    UnknownLeaderEpochError,
     UnknownTopicOrPartitionError,
 )
 from kafka08.log.log import Log, LogAppendInfo
@@ -193,6 +195,15 @@ class Partition:
         log.tail_readers.read_at(offset, log.log_end_offset)
         until = max(self.high_watermark, log.log_start_offset)
         return log.read(offset, max_bytes, until, for_consumer=not modern)
+
+    def check_epoch(self, epoch: int) -> None:
+        """Compare the leader epoch that a client knows; NO_EPOCH if it knows none.
+
+        Raises FencedLeaderEpochError, UnknownLeaderEpochError.
+        """
+        if epoch != NO_EPOCH and epoch != self.leader_epoch:
+            error = FencedLeaderEpochError if epoch < self.leader_epoch else UnknownLeaderEpochError
+            raise error(f"{self.topic_partition} has leader epoch {self.leader_epoch}, not {epoch}")
 
     def leader_log(self) -> Log:
         """The local log, if this broker leads. Raises NotLeaderForPartitionError."""

@@ -33,12 +33,14 @@ from kafka08.log import integrity, numbering, recovery
 from kafka08.log.directory import parse_log_name, sync_directory
 from kafka08.log.disk import SyncError
 from kafka08.log.later_formats import LaterFormats
+from kafka08.log.leader_epochs import LeaderEpochs
 from kafka08.log.numbering import Numbered, moved
 from kafka08.log.segment import FileSlice, LogSegment
 from kafka08.log.segment_files import SegmentFiles
 from kafka08.log.tail_readers import TailReaders
 from kafka08.message import sets
 from kafka08.message.compression import LZ4
+from kafka08.message.entry import BATCH
 from kafka08.message.sets import Opened
 from kafka08.message.timed_sets import ANY_TIME
 from kafka08.message.wrappers import Rebuilt
@@ -124,6 +126,8 @@ class Log:
         self.log_end_offset = loaded.log_end_offset
         self.recovery_point = loaded.recovery_point
         self.later_formats = LaterFormats(not self.size)
+        known = None if clean_shutdown else self.recovery_point
+        self.epochs = LeaderEpochs(self.directory, loaded.segments, self.log_end_offset, known)
         self.tail_readers = TailReaders(self.log_end_offset)
         # Periods with appends: when the last one began, the log's end at that time, and the end
         # when the period before it began.
@@ -247,6 +251,8 @@ class Log:
         active = self.files.active
         position = active.size
         interval, timed = config.index_interval_bytes, info.magic > 0
+        if info.magic == BATCH:
+            self.epochs.appended(data)
         try:
             made_file = active.append(leo, data, interval, right=right, modern=modern, timed=timed)
         except OSError:
@@ -435,6 +441,7 @@ class Log:
                 for file in segment.open_for_sync()
             ]
         try:
+            self.epochs.write(self.log_start_offset)
             for file in files:
                 os.fsync(file.fd)
             if changes != self._synced_changes:
@@ -520,6 +527,7 @@ class Log:
 
     def _note_truncation(self, offset: int) -> None:
         self._truncations += 1
+        self.epochs.truncate_to(offset)
         self.tail_readers.cut_at(offset)
         if self._lowest_truncation is None or offset < self._lowest_truncation:
             self._lowest_truncation = offset

@@ -46,6 +46,7 @@ from kafka08.server.apis.groups import (
     OffsetCommitApi,
     OffsetFetchApi,
 )
+from kafka08.server.apis.leader_epochs import OffsetForLeaderEpochApi
 from kafka08.server.apis.log_dirs import DescribeLogDirsApi
 from kafka08.server.apis.metadata import MetadataApi
 from kafka08.server.apis.offsets import OffsetsApi
@@ -320,6 +321,7 @@ class KafkaServer:
         handlers.append(DescribeGroupsApi(zk, members))
         handlers.append(IncrementalAlterConfigsApi(zk))
         handlers.append(ElectLeadersApi(zk, cache, self._runtime))
+        handlers.append(OffsetForLeaderEpochApi(self._runtime, replicas))
         handlers.append(DescribeLogDirsApi(log_manager))
         handlers.append(ApiVersionsApi(served_by(APIS, last_versions(handlers)), originals))
         return Dispatcher(self._runtime, handlers, APIS)

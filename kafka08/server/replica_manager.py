@@ -309,14 +309,16 @@ class ReplicaManager:
             self._originals = originals
             self._kept_out.clear()
             for partition in self.partitions.values():
-                self.limit_format(partition)
+                self.set_rules(partition)
 
-    def limit_format(self, partition: Partition) -> None:
-        """Have the log of a partition take what its replicas can hold."""
+    def set_rules(self, partition: Partition) -> None:
+        """Have the log of a partition take what its replicas can hold, with its leader epoch."""
         if partition.log is not None:
             most = BATCH if self._originals.isdisjoint(partition.replicas) else 0
-            if most != partition.log.rules.max_format:
-                partition.log.rules = partition.log.rules._replace(max_format=most)
+            epoch = partition.leader_epoch
+            rules = partition.log.rules._replace(max_format=most, leader_epoch=epoch)
+            if rules != partition.log.rules:
+                partition.log.rules = rules
 
     def on_full_disks(self) -> set[TopicPartition]:
         """The partitions in full data directories that have other replicas."""

@@ -198,7 +198,7 @@ class Roles:
         self._fetchers.remove_fetcher_for_partitions([partition.topic_partition])
         if partition.make_leader(state, self._clock.monotonic()):
             self._replicas.unblock_delayed_requests(partition.topic_partition)
-        self._replicas.limit_format(partition)
+        self._replicas.set_rules(partition)
         if not was_leader:
             self._offsets.leadership_changed(partition, True)
         state_change_logger.debug("Broker %d leads %s", self._broker_id, partition.topic_partition)

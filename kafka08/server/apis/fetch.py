@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection
 
+from kafka08.cluster.partition import NO_EPOCH
 from kafka08.common import TopicPartition
 from kafka08.errors import NO_ERROR
 from kafka08.message.entry import BATCH
@@ -156,6 +157,8 @@ class _Fetch:
         something to send: others count nothing, as it would ask for them without a pause."""
         replicas, replica_id = self._replicas, self._request.replica_id
         offset = asked.offset
+        if asked.current_leader_epoch != NO_EPOCH:
+            replicas.partition(key).check_epoch(asked.current_leader_epoch)
         while True:
             size = self._size(key, asked)
             modern = self.target > 0

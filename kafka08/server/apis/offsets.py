@@ -6,15 +6,16 @@ any local replica. 0.8.2.2 leaves some failures unanswered; here they answer -1.
 
 Versions from 1 on answer with one offset: of the first message whose timestamp is at least the
 time. If there is none, offset and timestamp are -1; if no message has a timestamp, code 43. The
-latest offset for a consumer is the high watermark. While a new leader may still have one that is
+latest offset for a consumer is the high watermark. Versions from 4 on compare the leader epoch that
+the client knows, and name that of the offset. While a new leader may still have one that is
 too low, the code is 78, before version 5 it is 5. Times below -2 are of later versions: code 35.
-Left out: leader epochs.
 """
 
 from __future__ import annotations
 
 import logging
 
+from kafka08.cluster.partition import NO_EPOCH
 from kafka08.common import EARLIEST_TIME, LATER_FORMATS_TIME, LATEST_TIME, TopicPartition
 from kafka08.errors import (
     NO_ERROR,
@@ -102,7 +103,10 @@ class OffsetsApi:
         if asked.time < EARLIEST_TIME:
             return OffsetsPartitionResponse(asked.partition, LaterCode.UNSUPPORTED_VERSION)
         try:
+            if asked.current_leader_epoch != NO_EPOCH:
+                self._replicas.partition(key).check_epoch(asked.current_leader_epoch)
             found = self._by_time.find(key, asked.time, replica_id)
+            epoch = self._replicas.partition(key).any_log().epochs.epoch_at(found.offset)
         except UnsupportedForMessageFormatError as error:
             code = error.code
         except BehindLeadershipError:
@@ -112,7 +116,11 @@ class OffsetsApi:
             code = failures.add(key, error)
         else:
             return OffsetsPartitionResponse(
-                asked.partition, NO_ERROR, timestamp=found.timestamp, offset=found.offset
+                asked.partition,
+                NO_ERROR,
+                timestamp=found.timestamp,
+                offset=found.offset,
+                leader_epoch=epoch,
             )
         return OffsetsPartitionResponse(asked.partition, code)
 

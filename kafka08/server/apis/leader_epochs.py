@@ -1,0 +1,74 @@
+"""API 23, OffsetForLeaderEpoch of later releases: where leader epochs end in the log.
+
+A client that has read up to an offset of an epoch learns whether the log was cut below it. Only
+logs with batches know epochs; others answer -1.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from kafka08.common import TopicPartition
+from kafka08.errors import NO_ERROR
+from kafka08.protocol.later_schemas import (
+    EpochPartition,
+    EpochPartitionResponse,
+    EpochTopicResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
+from kafka08.protocol.schemas import RequestHeader
+from kafka08.runtime import Runtime
+from kafka08.server.apis.failures import Failures
+from kafka08.server.long_work import partitions_of
+from kafka08.server.replica_manager import ReplicaManager
+
+logger = logging.getLogger("kafka.server.KafkaApis")
+
+
+class OffsetForLeaderEpochApi:
+    key = 23
+    last_version = 3
+
+    def __init__(self, runtime: Runtime, replicas: ReplicaManager) -> None:
+        self._runtime = runtime
+        self._replicas = replicas
+
+    def handle(
+        self, header: RequestHeader, request: OffsetForLeaderEpochRequest
+    ) -> OffsetForLeaderEpochResponse:
+        topics: dict[str, list[EpochPartitionResponse]] = {}
+        failures = Failures()
+        for topic, asked in partitions_of(self._runtime, request):
+            answer = self._answer(TopicPartition(topic, asked.partition), asked, failures)
+            topics.setdefault(topic, []).append(answer)
+        if failures:
+            failures.tell(logger, f"Epochs asked for by client {header.client_id}")
+        return OffsetForLeaderEpochResponse([EpochTopicResponse(*item) for item in topics.items()])
+
+    def failure(
+        self, header: RequestHeader, request: OffsetForLeaderEpochRequest, code: int
+    ) -> OffsetForLeaderEpochResponse:
+        return OffsetForLeaderEpochResponse(
+            [
+                EpochTopicResponse(
+                    topic.topic,
+                    [EpochPartitionResponse(code, each.partition, -1) for each in topic.partitions],
+                )
+                for topic in request.topics
+            ]
+        )
+
+    def _answer(
+        self, key: TopicPartition, asked: EpochPartition, failures: Failures
+    ) -> EpochPartitionResponse:
+        try:
+            partition = self._replicas.partition(key)
+            partition.check_epoch(asked.current_leader_epoch)
+            log = partition.leader_log()
+            if asked.leader_epoch > partition.leader_epoch:
+                return EpochPartitionResponse(NO_ERROR, asked.partition, -1)
+            epoch, end = log.epochs.end_of(asked.leader_epoch, log.log_end_offset)
+        except Exception as error:
+            return EpochPartitionResponse(failures.add(key, error), asked.partition, -1)
+        return EpochPartitionResponse(NO_ERROR, asked.partition, end, epoch)
