@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -18,7 +19,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     compiler.write_text("#!/bin/sh\n")
     compiler.chmod(0o755)
     (tmp_path / "Python.h").touch()
-    monkeypatch.setenv("CC", f"'{compiler}' -O2")
+    monkeypatch.setenv("CC", f"{shlex.quote(str(compiler))} -O2")
     monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(tmp_path))
     monkeypatch.setattr(compiled, "build", lambda: tmp_path)
     return tmp_path

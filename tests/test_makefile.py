@@ -57,3 +57,23 @@ def test_a_machine_without_java_gets_one(tmp_path: Path) -> None:
 def test_an_environment_without_pip_is_completed(tmp_path: Path) -> None:
     """Debian leaves one behind where its package python3-venv is missing."""
     assert "test -x .venv/bin/pip || python3 -m venv .venv\n" in dry_run("quickstart", tmp_path)
+
+
+def test_the_callers_settings_of_python_are_hidden(tmp_path: Path) -> None:
+    """They may be meant for another Python, which the caller uses."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    theirs = dict.fromkeys(("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP"), "/theirs")
+    command = ["make", "--eval", "show:; @env", "show"]
+    seen = subprocess.check_output(command, cwd=tmp_path, env=os.environ | theirs, text=True)
+    assert "PATH=" in seen
+    assert "/theirs" not in seen
+
+
+def test_pip_says_nothing_about_how_packages_are_built(tmp_path: Path) -> None:
+    """pyspark comes as source, and pip warns of its older ways to build that."""
+    lines = [
+        line for line in dry_run("integration", tmp_path).splitlines() if "pip install" in line
+    ]
+    assert lines
+    for line in lines:
+        assert {"--quiet", "--use-pep517", "--disable-pip-version-check"} <= set(line.split())

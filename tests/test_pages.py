@@ -30,6 +30,37 @@ def test_nothing_is_installed_that_no_index_has() -> None:
     assert wrong == []
 
 
+def test_the_readme_installs_into_the_environment_of_the_checkout() -> None:
+    commands = re.findall(r"\S*pip install", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert {command.lstrip("`") for command in commands} == {".venv/bin/pip install"}
+
+
+@pytest.mark.parametrize(
+    ("page", "texts"),
+    [
+        ("docs/operator.md", ["includes the newest segment"]),
+        ("docs/settings.md", ["after which it is deleted, the newest one too"]),
+        ("config/server.properties", ["The newest segment goes too"]),
+        ("docs/compatibility.md", ["TLS", "ACLs", "REST", "Metrics of brokers", "A console"]),
+        *[
+            (
+                page,
+                [
+                    "auto.leader.rebalance.enable=false",
+                    "log.cleaner.enable=false",
+                    "`zookeeper.session.timeout.ms` plus 1.5 s",
+                ],
+            )
+            for page in ("docs/handover.md", "docs/migrating.md")
+        ],
+    ],
+)
+def test_what_users_lose_data_by_is_said(page: str, texts: list[str]) -> None:
+    """What retention removes, what is missing, and how originals in the cluster lose messages."""
+    found = " ".join((ROOT / page).read_text(encoding="utf-8").replace("\n# ", " ").split())
+    assert [text for text in texts if text not in found] == []
+
+
 def test_the_list_of_files_is_what_the_modules_say() -> None:
     made = runpy.run_path(str(ROOT / "docs" / "make_files.py"))
     page = (ROOT / "docs" / "files.md").read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -23,7 +24,9 @@ def script(tmp_path: Path, text: str) -> str:
 
 def test_without_pyarrow(tmp_path: Path) -> None:
     python = script(tmp_path, "echo No module named pyarrow >&2; exit 1")
-    with pytest.raises(ConfigError, match=rf"{python}, .* pyarrow: No module named pyarrow"):
+    with pytest.raises(
+        ConfigError, match=rf"{re.escape(python)}, .* pyarrow: No module named pyarrow"
+    ):
         check_python(python)
 
 
