@@ -38,6 +38,7 @@ __all__ = ["BROKER_KEYS", "BrokerConfig", "LogConfig", "log_overrides"]
 _MINUTE_MS = 60 * 1000
 _HOUR_MS = 60 * _MINUTE_MS
 _COMPRESSED_SETS = ("verbatim", "normalised")
+_CREATE_TIME, _LOG_APPEND_TIME = _TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
 _DELETE, _COMPACT = "delete", "compact"
 
 # A topic without a setting of its own follows the broker's.
@@ -60,6 +61,11 @@ BROKER_KEYS = {
     "min.insync.replicas": "min.insync.replicas",
     "compressed.sets": "log.compressed.sets",
     "message.format.version": "log.message.format.version",
+    "message.timestamp.type": "log.message.timestamp.type",
+    "message.timestamp.difference.max.ms": "log.message.timestamp.difference.max.ms",
+    "message.timestamp.before.max.ms": "log.message.timestamp.before.max.ms",
+    "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
+    "message.downconversion.enable": "log.message.downconversion.enable",
 }
 
 
@@ -389,6 +395,41 @@ class BrokerConfig(Settings):
         "any before 0.10.0) is format 0, `0.10.0` to `0.10.2` is format 1, and from `0.11.0` on it "
         "is format 2. Messages of later formats are converted when they are produced, and refused "
         "if they have headers. Set it to `0.8.2` if the data is to go back to 0.8.2.2.",
+    )
+    log_message_timestamp_type: str = setting(
+        "log.message.timestamp.type",
+        _CREATE_TIME,
+        choices=_TIMESTAMP_TYPES,
+        doc="Not in 0.8.2.2. `CreateTime` stores the timestamps of producers, `LogAppendTime` the "
+        "time at which the leader appends a message. Messages of format 0 have neither.",
+    )
+    log_message_timestamp_difference_max_ms: int = setting(
+        "log.message.timestamp.difference.max.ms",
+        LONG_MAX,
+        LONG,
+        low=0,
+        doc="Not in 0.8.2.2. Messages whose `CreateTime` is further from the broker's clock than "
+        "this are refused (error 32).",
+    )
+    log_message_timestamp_before_max_ms: int = setting(
+        "log.message.timestamp.before.max.ms",
+        LONG_MAX,
+        LONG,
+        low=0,
+        doc="Not in 0.8.2.2. As `log.message.timestamp.difference.max.ms`, for the past alone.",
+    )
+    log_message_timestamp_after_max_ms: int = setting(
+        "log.message.timestamp.after.max.ms",
+        LONG_MAX,
+        LONG,
+        low=0,
+        doc="Not in 0.8.2.2. As `log.message.timestamp.difference.max.ms`, for the future alone.",
+    )
+    log_message_downconversion_enable: bool = setting(
+        "log.message.downconversion.enable",
+        True,
+        doc="Not in 0.8.2.2. Convert messages of formats 1 and 2 for consumers that do not read "
+        "them, such as those of 0.8. If false they get error 35, and those of 0.8 error 17.",
     )
     log_rebuilt_sets_bytes: int = setting(
         "log.rebuilt.sets.bytes",
@@ -769,8 +810,8 @@ class LogConfig(Settings):
         "retention.ms",
         604800000,
         LONG,
-        doc="Time since the last write to a segment after which it is deleted, the newest one too; "
-        "negative: never.",
+        doc="Age at which a segment is deleted, the newest one too: the time since its newest "
+        "message, or without timestamps since its last write. Negative: never.",
     )
     max_message_bytes: int = setting(
         "max.message.bytes",
@@ -826,11 +867,57 @@ class LogConfig(Settings):
         RELEASE,
         doc="Not in 0.8.2.2; see `log.message.format.version`.",
     )
+    message_timestamp_type: str = setting(
+        "message.timestamp.type",
+        _CREATE_TIME,
+        choices=_TIMESTAMP_TYPES,
+        doc="Not in 0.8.2.2; see `log.message.timestamp.type`.",
+    )
+    message_timestamp_difference_max_ms: int = setting(
+        "message.timestamp.difference.max.ms",
+        LONG_MAX,
+        LONG,
+        low=0,
+        doc="Not in 0.8.2.2; see `log.message.timestamp.difference.max.ms`.",
+    )
+    message_timestamp_before_max_ms: int = setting(
+        "message.timestamp.before.max.ms",
+        LONG_MAX,
+        LONG,
+        low=0,
+        doc="Not in 0.8.2.2; see `log.message.timestamp.before.max.ms`.",
+    )
+    message_timestamp_after_max_ms: int = setting(
+        "message.timestamp.after.max.ms",
+        LONG_MAX,
+        LONG,
+        low=0,
+        doc="Not in 0.8.2.2; see `log.message.timestamp.after.max.ms`.",
+    )
+    message_downconversion_enable: bool = setting(
+        "message.downconversion.enable",
+        True,
+        BOOLEAN._replace(parse=_topic_boolean),
+        doc="Not in 0.8.2.2; see `log.message.downconversion.enable`.",
+    )
 
     @property
     def message_format(self) -> int:
         """The newest message format to store: 0, 1 or 2."""
         return message_format(self.message_format_version)
+
+    @property
+    def stamps(self) -> bool:
+        """Whether messages get the time at which they are appended."""
+        return self.message_timestamp_type == _LOG_APPEND_TIME
+
+    @property
+    def timestamp_limits(self) -> tuple[int, int] | None:
+        """How far timestamps may lie in the past and in the future (ms); None without a limit."""
+        most = self.message_timestamp_difference_max_ms
+        before = min(self.message_timestamp_before_max_ms, most)
+        after = min(self.message_timestamp_after_max_ms, most)
+        return None if before == after == LONG_MAX else (before, after)
 
     @property
     def compact(self) -> bool:

@@ -232,6 +232,19 @@ def test_other_releases_have_no_message_format_here(version: str) -> None:
         LogConfig.validate({"message.format.version": version})
 
 
+def test_limits_of_timestamps() -> None:
+    assert LogConfig().timestamp_limits is None
+    for key, limits in (
+        ("difference", (5, 5)),
+        ("before", (5, LONG_MAX)),
+        ("after", (LONG_MAX, 5)),
+    ):
+        config = LogConfig().override({f"message.timestamp.{key}.max.ms": "5"})
+        assert config.timestamp_limits == limits
+        assert not config.stamps
+    assert LogConfig().override({"message.timestamp.type": "LogAppendTime"}).stamps
+
+
 def test_override() -> None:
     config = LogConfig().override(
         {
@@ -265,6 +278,9 @@ def test_override() -> None:
             "Valid values are at least 1",
         ),
         ({"compressed.sets": "x"}, ConfigError, "compressed.sets has value x"),
+        ({"message.timestamp.type": "now"}, ConfigError, "message.timestamp.type has value now"),
+        ({"message.timestamp.before.max.ms": "-1"}, ConfigError, "message.timestamp.before.max.ms"),
+        ({"message.downconversion.enable": "no"}, NumberFormatError, 'For input string: "no"'),
     ],
 )
 def test_validate_refuses(properties: dict[str, str], error: type[ConfigError], text: str) -> None:

@@ -433,7 +433,8 @@ class LogCleaner:
 
 
 def _source(segment: LogSegment, following: int) -> Source:
-    return Source(segment.base_offset, following, segment.size, segment.index.entries * 8)
+    time = segment.largest_timestamp if segment.newest.timestamp >= 0 else -1
+    return Source(segment.base_offset, following, segment.size, segment.index.entries * 8, time)
 
 
 def _record_stats(thread: int, name: str, first: int, end: int, stats: Stats) -> None:

@@ -54,12 +54,17 @@ _STRETCH = 256 * 1024  # bytes of messages processed at a time
 
 
 class Source(NamedTuple):
-    """A sealed segment: its base offset, the base of the next one, sizes of its files."""
+    """A sealed segment: its base offset, the base of the next one, sizes of its files.
+
+    ``newest_ms``: the time of its newest message; -1 without timestamps, and then its file's time
+    stands for it.
+    """
 
     base_offset: int
     next_base_offset: int
     size: int
     index_size: int
+    newest_ms: int = -1
 
 
 class Job(NamedTuple):
@@ -208,11 +213,11 @@ def build_offset_map(job: Job, key_map: KeyMap, reader: Reader, say: Say) -> int
 
 
 def delete_horizon_ms(job: Job) -> int:
-    """Tombstones in segments last modified up to this time are removed (ms; 0 in a first pass)."""
+    """Tombstones in segments that are not newer than this are removed (ms; 0 in a first pass)."""
     clean = [s for s in job.sources if s.base_offset < job.horizon_offset]
     if not clean:
         return 0
-    return _modified_ms(job.path(clean[-1].base_offset)) - job.delete_retention_ms
+    return _modified_ms(job, clean[-1]) - job.delete_retention_ms
 
 
 def group_segments(job: Job, end_offset: int) -> list[list[Source]]:
@@ -254,7 +259,7 @@ def _clean_group(
     try:
         for source in group:
             path = job.path(source.base_offset)
-            modified = _modified_ms(path)
+            modified = _modified_ms(job, source)
             retain = modified > horizon_ms
             say(
                 f"Cleaning segment {source.base_offset} in log {job.name} (last modified "
@@ -477,8 +482,10 @@ def _time_index_path(path: str) -> str:
     return path[: -len(".log")] + ".timeindex"
 
 
-def _modified_ms(path: str) -> int:
-    return os.stat(path).st_mtime_ns // 1_000_000
+def _modified_ms(job: Job, source: Source) -> int:
+    if source.newest_ms >= 0:
+        return source.newest_ms
+    return os.stat(job.path(source.base_offset)).st_mtime_ns // 1_000_000
 
 
 def _date(millis: int) -> str:

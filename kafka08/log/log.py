@@ -21,7 +21,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, NoReturn, Protocol
 
-from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition
+from kafka08.common import TopicPartition
 from kafka08.config import LogConfig
 from kafka08.errors import (
     KafkaError,
@@ -38,9 +38,12 @@ from kafka08.log.numbering import Numbered, moved
 from kafka08.log.segment import FileSlice, LogSegment
 from kafka08.log.segment_files import SegmentFiles
 from kafka08.log.tail_readers import TailReaders
+from kafka08.log.time_index import NO_TIME, MessageTime
 from kafka08.message import sets
+from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.compression import LZ4
-from kafka08.message.entry import BATCH
+from kafka08.message.entry import BATCH, MAGIC_AT
+from kafka08.message.scan import newest_time
 from kafka08.message.sets import Opened
 from kafka08.message.timed_sets import ANY_TIME
 from kafka08.message.wrappers import Rebuilt
@@ -72,6 +75,7 @@ class LogAppendInfo(NamedTuple):
     ``rolled``: the caller should soon call ``flush(up_to=first_offset)`` on another thread.
     ``flush_due``: flush.messages is reached and the caller asked to flush by itself.
     ``rebuilt``: wrappers rebuilt at append while consumers are near (see ``tail_readers``).
+    ``append_time``: the timestamp (ms) that all messages got; -1 if they have their own or none.
     """
 
     first_offset: int
@@ -82,6 +86,7 @@ class LogAppendInfo(NamedTuple):
     rolled: bool = False
     flush_due: bool = False
     rebuilt: RebuiltSet | None = None
+    append_time: int = NO_TIMESTAMP
 
 
 NOTHING_APPENDED = LogAppendInfo(-1, -1, 0, 0, 0)
@@ -190,14 +195,17 @@ class Log:
         See ``numbering.number``; a set for which no consumers are near has nothing rebuilt.
         """
         rebuild = rebuild and self.tail_readers.are_near
+        config, rules = self.config, self.rules
+        if len(buffer) > MAGIC_AT and buffer[MAGIC_AT]:
+            rules = numbering.timed_rules(rules, config, self._clock.millis())
         return numbering.number(
             self.topic_partition,
-            self.config,
+            config,
             buffer,
             base,
             opened=opened,
             rebuild=rebuild,
-            rules=self.rules,
+            rules=rules,
         )
 
     def append(
@@ -247,14 +255,17 @@ class Log:
                 f"segment size of {config.segment_bytes}."
             )
         now = self._clock.millis()
-        rolled = self._maybe_roll(len(data), info.last_offset, now)
+        newest = MessageTime(*newest_time(data, 0, len(data))) if info.magic else NO_TIME
+        rolled = self._maybe_roll(len(data), info.last_offset, now, newest.timestamp)
         active = self.files.active
         position = active.size
-        interval, timed = config.index_interval_bytes, info.magic > 0
+        interval = config.index_interval_bytes
         if info.magic == BATCH:
             self.epochs.appended(data)
         try:
-            made_file = active.append(leo, data, interval, right=right, modern=modern, timed=timed)
+            made_file = active.append(
+                leo, data, interval, right=right, modern=modern, newest=newest
+            )
         except OSError:
             with self._lock:  # the part of the set that was written has been cut again
                 self._first_cut = min(active.base_offset, self._first_cut)
@@ -272,7 +283,10 @@ class Log:
             flush_due = False
         rebuilt = self._rebuilt(wrappers, position) if wrappers else None
         first, last, count = info.first_offset, info.last_offset, info.count
-        return LogAppendInfo(first, last, count, len(data), info.codec, rolled, flush_due, rebuilt)
+        append_time = newest.timestamp if info.magic and config.stamps else NO_TIMESTAMP
+        return LogAppendInfo(
+            first, last, count, len(data), info.codec, rolled, flush_due, rebuilt, append_time
+        )
 
     def _rebuilt(self, wrappers: list[Rebuilt], position: int) -> RebuiltSet:
         self.tail_readers.prepared(sum([len(wrapper.data) for wrapper in wrappers]))
@@ -290,13 +304,17 @@ class Log:
         self._fresh_from = self._fresh_next if is_next else leo
         self._fresh_next, self._fresh_at = leo, now
 
-    def _maybe_roll(self, set_bytes: int, last_offset: int, now: int) -> bool:
+    def _maybe_roll(self, set_bytes: int, last_offset: int, now: int, newest: int) -> bool:
+        """``newest``: the largest timestamp of the set to append, -1 without one."""
         active, config = self.files.active, self.config
         if not active.size and active.base_offset == self.log_end_offset:
             return False
+        age = now - active.created
+        if newest >= 0 and active.first_timestamp >= 0:
+            age = newest - active.first_timestamp
         must = (
             active.size > config.segment_bytes - set_bytes
-            or now - active.created > config.segment_ms - active.jitter_ms
+            or age > config.segment_ms - active.jitter_ms
             or active.index.is_full
             or not active.fits(last_offset)
         )
@@ -391,31 +409,6 @@ class Log:
         if self._is_deleted or not self.log_start_offset <= offset < self.log_end_offset:
             return None
         return self.files.list[self.files.index_of(offset)]
-
-    def offsets_before(
-        self, time_ms: int, max_num: int, *, high_watermark: int | None = None
-    ) -> list[int]:
-        """Segment bases (and the log's end) last written at or before ``time_ms``, descending.
-
-        ``time_ms`` -1 asks for the log's end, -2 for its start. With a ``high_watermark``, as
-        for consumers, offsets above it are replaced by it, once (KafkaApis.fetchOffsetsBefore).
-        """
-        known = list(self.files.bases)
-        if self.files.active.size:
-            known.append(self.log_end_offset)
-        if time_ms == LATEST_TIME:
-            count = len(known)
-        elif time_ms == EARLIEST_TIME:
-            count = 1
-        else:
-            times = [segment.last_modified_ms for segment in self.files.list]
-            times.append(self._clock.millis())
-            ends = (i + 1 for i, at in enumerate(times[: len(known)]) if at <= time_ms)
-            count = max(ends, default=0)
-        offsets = known[:count][::-1][: max(max_num, 0)]
-        if high_watermark is not None and offsets and offsets[0] > high_watermark:
-            offsets = [high_watermark, *(o for o in offsets if o <= high_watermark)]
-        return sorted(offsets, reverse=True)
 
     # Flush
 
@@ -544,7 +537,7 @@ class Log:
         now, config = self._clock.millis(), self.config
         deleted = self._delete_while(
             # with a negative age 0.8.2.2 deletes everything; users who set -1 want to keep it
-            lambda segment: 0 <= config.retention_ms < now - segment.last_modified_ms
+            lambda segment: 0 <= config.retention_ms < now - segment.largest_timestamp
         )
         excess = self.size - config.retention_bytes
         if config.retention_bytes < 0 or excess < 0:

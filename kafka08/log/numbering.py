@@ -96,6 +96,16 @@ def _in_format(
     return Numbered(base, found, stored, movable, None, last_stored)
 
 
+def timed_rules(rules: Rules, config: LogConfig, now: int) -> Rules:
+    """The rules with what the topic demands of timestamps at the time ``now`` (ms)."""
+    if config.stamps:
+        return rules._replace(append_time=now)
+    if config.timestamp_limits is None:
+        return rules
+    before, after = config.timestamp_limits
+    return rules._replace(oldest=now - before, newest=now + after)
+
+
 def moved(numbered: Numbered, base: int) -> Numbered:
     """The set, renumbered from ``base``. Raises KafkaError if it is not movable."""
     if numbered.base == base:

@@ -33,9 +33,9 @@ from kafka08.log.segment import (
     remove_rebuilt,
 )
 from kafka08.log.time_index import ENTRY as TIME_ENTRY
-from kafka08.message.batch import NO_TIMESTAMP, RECORDS_AT
+from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.entry import PAUSED
-from kafka08.message.scan import FileWalk, newest_time
+from kafka08.message.scan import FileWalk
 
 CLEANED_SUFFIX = ".cleaned"
 SWAP_SUFFIX = ".swap"
@@ -53,8 +53,6 @@ _OUR_SUFFIXES = (
 )
 
 _INDEX_SWAPS = (INDEX_SUFFIX + SWAP_SUFFIX, TIME_INDEX_SUFFIX + SWAP_SUFFIX)
-# So many bytes of an entry tell its timestamp, whatever its format.
-_TIME_BYTES = RECORDS_AT
 
 logger = logging.getLogger("kafka.log.Log")
 
@@ -105,6 +103,8 @@ def load(directory: str, config: LogConfig, recovery_point: int, clean: bool, no
         recover(active, config.index_interval_bytes, config.segment_index_bytes)
         leo, _ = active.next_offset()
     active.load_newest()
+    for segment in segments:
+        _look_for_untimed(segment)
     active.index.preallocate(config.segment_index_bytes)
     return Loaded(segments, leo, leo if clean else min(recovery_point, leo), dropped)
 
@@ -398,12 +398,18 @@ def _ensure_time_index(
     if problem is None and not segment.time_index.entries:
         if is_active and not segment.index.entries:
             return
-        start = os.pread(segment.file.fd, _TIME_BYTES, segment.index.last_position)
-        if newest_time(start, 0, len(start))[0] >= 0:
+        if segment.timestamp_at(segment.index.last_position) >= 0:
             problem = "it is missing"
     if problem is not None:
         logger.warning("Rebuilding the time index of %s: %s.", segment.path, problem)
         recover(segment, config.index_interval_bytes, config.segment_index_bytes)
+
+
+def _look_for_untimed(segment: LogSegment) -> None:
+    """See at its start and its end whether a segment with timestamps also has messages without."""
+    if segment.newest.timestamp >= 0:
+        end = segment.index.last_position
+        segment.has_untimed = segment.first_timestamp < 0 or segment.is_untimed_from(end)
 
 
 def _unlink_if_there(path: str) -> None:

@@ -14,9 +14,10 @@ import os
 from kafka08.errors import KafkaError
 from kafka08.log import integrity
 from kafka08.log.index import MAX_RELATIVE_OFFSET, OffsetIndex
-from kafka08.log.time_index import MessageTime, TimeIndex
+from kafka08.log.time_index import NO_TIME, MessageTime, TimeIndex
+from kafka08.message.batch import RECORDS_AT
 from kafka08.message.entry import ABOVE, LOG_OVERHEAD, MIN_MESSAGE_SIZE, OFFSET_AND_SIZE, SHORT
-from kafka08.message.scan import FileWalk, newest_time, walk
+from kafka08.message.scan import FileWalk, iter_entries, newest_time, walk
 
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
@@ -111,17 +112,19 @@ class LogSegment:
     ``created`` (ms) and ``jitter_ms`` drive rolling by time: as in 0.8.2.2 the age counts from
     when this process opened the segment. ``size`` is bytes of whole, valid entries. ``rebuilt``:
     the same entries as consumers must get them, from the first one to the last one that was made
-    (kafka08.log.rebuilt). ``newest``: the largest timestamp of all messages, as far as it is known
-    (``load_newest``).
+    (kafka08.log.rebuilt). ``newest``: the largest timestamp of all messages (``load_newest``).
+    ``has_untimed``: there are messages without one, as far as it is known.
     """
 
     __slots__ = (
         "_file",
+        "_first_timestamp",
         "_last_set_at",
         "_last_set_from",
         "base_offset",
         "bytes_since_index_entry",
         "created",
+        "has_untimed",
         "index",
         "jitter_ms",
         "newest",
@@ -145,6 +148,8 @@ class LogSegment:
         self.index = OffsetIndex(stem + suffixes[1], base_offset)
         self.time_index = TimeIndex(stem + suffixes[2], base_offset)
         self.newest = self.time_index.last
+        self.has_untimed = False
+        self._first_timestamp: int | None = None
         self.rebuilt: LogSegment | None = None
         self.created = created
         self.jitter_ms = jitter_ms
@@ -175,22 +180,21 @@ class LogSegment:
         *,
         right: bool = False,
         modern: bool = False,
-        timed: bool = False,
+        newest: MessageTime = NO_TIME,
     ) -> bool:
         """Write a checked set whose first message has ``first_offset``, and maybe index it.
 
         An index entry for the set is added if more than ``index_interval_bytes`` were appended
         since the last one. It is written after the set, so that on a full disk the index is
         sparser but valid. ``right``: consumers may be sent the set as it is; ``modern``: those that
-        read all formats may be; ``timed``: it is of format 1 or 2. Returns whether a file was made.
+        read all formats may be; ``newest``: its largest timestamp. Returns whether a file was made.
         Raises OSError if the write fails; then no part of the set is left.
         """
         position = self.size
         self._write(data, position)
-        newest = self.newest
-        if timed:
-            found = MessageTime(*newest_time(data, 0, len(data)))
-            newest = found if found.timestamp > newest.timestamp else newest
+        has_untimed = self.has_untimed or newest.timestamp < 0
+        if newest.timestamp <= self.newest.timestamp:
+            newest = self.newest
         made_file = False
         if self.bytes_since_index_entry > index_interval_bytes and not self.index.is_full:
             try:
@@ -201,7 +205,7 @@ class LogSegment:
                 self.time_index.truncate_to(first_offset)
                 raise
             self.bytes_since_index_entry = 0
-        self.newest = newest
+        self.newest, self.has_untimed = newest, has_untimed
         self.size = position + len(data)
         file = self.file
         if right and file.sendable_until == position:
@@ -336,9 +340,40 @@ class LogSegment:
         self.time_index.close()
         return made_file
 
+    def timestamp_at(self, position: int) -> int:
+        """The timestamp of the entry at this position; -1 without one. Raises OSError."""
+        start = os.pread(self.file.fd, RECORDS_AT, position)
+        timestamp: int = newest_time(start, 0, len(start))[0]
+        return timestamp
+
+    def is_untimed_from(self, position: int) -> bool:
+        """Whether an entry that is near and not before this position has no timestamp. Raises
+        OSError."""
+        data = os.pread(self.file.fd, min(_LONG_READ, self.size - position), position)
+        data = data[: walk(data, 0, len(data), wrappers=True).stop]
+        times = [newest_time(data, each.position, each.stop)[0] for each in iter_entries(data)]
+        return min(times, default=self.timestamp_at(position)) < 0
+
+    @property
+    def first_timestamp(self) -> int:
+        """The timestamp of the first entry; -1 without one. Raises OSError."""
+        if self._first_timestamp is None and self.size:
+            self._first_timestamp = self.timestamp_at(0)
+        return -1 if self._first_timestamp is None else self._first_timestamp
+
+    @property
+    def largest_timestamp(self) -> int:
+        """The time of the newest message, ms since the epoch; retention uses it. Messages without
+        a timestamp are as old as the last change of the file (LogSegment.largestTimestamp)."""
+        if self.newest.timestamp < 0:
+            return self.last_modified_ms
+        if self.has_untimed:
+            return max(self.newest.timestamp, self.last_modified_ms)
+        return self.newest.timestamp
+
     @property
     def last_modified_ms(self) -> int:
-        """Time of the file's last change, ms since the epoch; retention uses it."""
+        """Time of the file's last change, ms since the epoch."""
         return os.stat(self.path).st_mtime_ns // 1_000_000
 
     def open_for_sync(self) -> list[SegmentFile]:
@@ -386,6 +421,7 @@ class LogSegment:
         file.renew()
         self.size = position
         self._last_set_from = -1
+        self._first_timestamp = None
 
     def rename_deleted(self) -> list[str]:
         """Give all files the suffix .deleted and close them; returns the new paths."""

@@ -137,7 +137,8 @@ class SegmentFiles:
         stem = self._stem(bases)
         with self.lock:
             renamed = []
-            for segment in self.list[number : number + len(bases)]:
+            group = self.list[number : number + len(bases)]
+            for segment in group:
                 renamed += segment.rename_deleted()
             if os.path.exists(stem + TIME_INDEX_SUFFIX + SWAP_SUFFIX):
                 _rename(stem + TIME_INDEX_SUFFIX, SWAP_SUFFIX)
@@ -145,6 +146,7 @@ class SegmentFiles:
             for suffix in (LOG_SUFFIX, INDEX_SUFFIX):
                 _rename(stem + suffix, SWAP_SUFFIX)
             cleaned = LogSegment(self._directory, bases[0], now)
+            cleaned.has_untimed = any(segment.has_untimed for segment in group)
             self.list[number : number + len(bases)] = [cleaned]
             self.bases[number : number + len(bases)] = [bases[0]]
             self.changes += 1

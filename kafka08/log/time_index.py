@@ -33,6 +33,9 @@ class MessageTime(NamedTuple):
     offset: int
 
 
+NO_TIME = MessageTime(NO_TIMESTAMP, -1)
+
+
 class TimeIndex:
     """The index file at ``path`` for a segment that begins at ``base_offset``.
 

@@ -21,7 +21,7 @@ from kafka08.message.batch import RECORDS_AT, Batch, header_of
 from kafka08.message.compression import MAX_INFLATED, InflatesTooFarError
 from kafka08.message.entry import BATCH, LOG_OVERHEAD, MAGIC_AT, SIZE, SIZE_AT, magic_of
 from kafka08.message.leaves import leaves
-from kafka08.message.scan import walk
+from kafka08.message.scan import FileWalk, walk
 from kafka08.message.wrappers import Rebuilt, absolute_slice, whole_bytes
 from kafka08.protocol.schemas import Sized
 from kafka08.runtime import Lock, Runtime
@@ -98,6 +98,16 @@ class ConsumerView:
         except KafkaError:
             return offset  # the client finds the same damage and reports it
         return offset if newest >= offset else batch.last_offset + 1
+
+    def holds_later(self, stored: Sized, target: int) -> bool:
+        """Whether an entry of ``stored`` has a higher format than ``target``. Raises OSError."""
+        if not isinstance(stored, FileSlice) or stored.end <= _until(stored.file, target):
+            return False
+        header = _header(stored)
+        if len(header) > MAGIC_AT and target < magic_of(header) <= BATCH:
+            return True  # also if not even one entry is whole
+        fd, start = stored.file.fd, stored.position
+        return FileWalk(fd, start, stored.end, headers_only=True).step().magic > target
 
     def _rebuilt_slice(self, stored: FileSlice, max_bytes: int, target: int) -> Sized:
         ready = self._ready(stored, max_bytes, target)

@@ -35,6 +35,7 @@ from kafka08.log import manager as manager_module
 from kafka08.log.compaction import Job
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
+from kafka08.log.offsets_before import offsets_before
 from kafka08.log.throttler import Throttler
 from kafka08.message.compression import compress
 from kafka08.message.entry import encode_entry
@@ -738,10 +739,11 @@ class Driver:
         at = self.clock.now_ms - self.rng.choice((0, 0, 500, 5000, 1_000_000))
         count = max((i for i, (_, time) in enumerate(known, 1) if time <= at), default=0)
         best = [offset for offset, _ in known[:count]][::-1]
-        assert log.offsets_before(at, 100) == best
-        assert log.offsets_before(at, 2) == best[:2]
-        assert log.offsets_before(-1, 1) == [known[-1][0]]
-        assert log.offsets_before(-2, 1) == [expected.start]
+        now = self.clock.now_ms
+        assert offsets_before(log, at, 100, now=now) == best
+        assert offsets_before(log, at, 2, now=now) == best[:2]
+        assert offsets_before(log, -1, 1, now=now) == [known[-1][0]]
+        assert offsets_before(log, -2, 1, now=now) == [expected.start]
 
 
 WEIGHTS = {

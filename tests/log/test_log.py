@@ -44,7 +44,7 @@ def bases(log: Log) -> list[int]:
 def test_append_reports_and_stores(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     data = encode_set(values("a", "b"))
-    assert log.append(writable(data)) == (0, 1, 2, len(data), 0, False, False, None)
+    assert log.append(writable(data)) == (0, 1, 2, len(data), 0, False, False, None, -1)
     info = append(log, "c", "d", "e", codec=1)
     assert (info.first_offset, info.last_offset, info.count, info.codec) == (2, 4, 3, 1)
     stored = segment_paths(log.directory)[0].read_bytes()
@@ -314,31 +314,6 @@ def test_read_skips_to_the_next_segment_over_a_gap(tmp_path: Path) -> None:
     for offset in (0, 1, 20, 50):
         assert [m.offset for m in iter_messages(log.read(offset, 100).read())] == [50]
     assert len(log.read(0, 100, 50)) == 0
-
-
-def test_offsets_before(tmp_path: Path) -> None:
-    clock = FakeClock()
-    log = open_log(tmp_path, clock, segment_bytes=100)
-    for _ in range(5):
-        append(log, "x" * 24)
-    start = clock.now_ms
-    for number, path in enumerate(segment_paths(log.directory)):
-        os.utime(path, ns=(0, (start + 1000 * number) * 1_000_000))
-    clock.now_ms += 10_000
-    assert log.offsets_before(-1, 1) == [5]
-    assert log.offsets_before(-1, 10) == [5, 4, 2, 0]
-    assert log.offsets_before(-2, 10) == [0]
-    assert log.offsets_before(start - 1, 10) == []
-    assert log.offsets_before(start, 10) == [0]
-    assert log.offsets_before(start + 1999, 10) == [2, 0]
-    assert log.offsets_before(start + 2000, 2) == [4, 2]
-    assert log.offsets_before(clock.now_ms, 1) == [5]
-    assert log.offsets_before(-1, 10, high_watermark=3) == [3, 2, 0]
-    assert log.offsets_before(-1, 10, high_watermark=5) == [5, 4, 2, 0]
-    assert log.offsets_before(-1, 0) == []
-    log.roll()
-    assert log.offsets_before(-1, 1) == [5]
-    assert log.offsets_before(-1, 10) == [5, 4, 2, 0]
 
 
 # Truncate

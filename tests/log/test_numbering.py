@@ -9,10 +9,11 @@ import pytest
 from kafka08.common import TopicPartition
 from kafka08.config import LogConfig
 from kafka08.errors import InvalidMessageError, KafkaError, MessageSizeTooLargeError
-from kafka08.log.numbering import Numbered, moved, number
+from kafka08.log.numbering import Numbered, moved, number, timed_rules
 from kafka08.message.batch import header_of
 from kafka08.message.compression import MAX_INFLATED
 from kafka08.message.sets import Opened, encode_set, iter_messages
+from kafka08.message.timed_sets import Rules
 from kafka08.message.wrappers import has_absolute_offsets
 from tests.message.batches import batch, simple
 from tests.message.sets import plain
@@ -127,3 +128,14 @@ def test_converted_sets_stay_where_wrappers_need_true_offsets() -> None:
         compressed_sets="normalised",
     )
     assert not found.movable and has_absolute_offsets(bytes(found.data))
+
+
+def test_rules_for_timestamps() -> None:
+    rules = Rules(leader_epoch=7)
+    assert timed_rules(rules, LogConfig(), 5000) is rules
+    stamping = LogConfig(message_timestamp_type="LogAppendTime")
+    assert timed_rules(rules, stamping, 5000) == rules._replace(append_time=5000)
+    limited = LogConfig(
+        message_timestamp_difference_max_ms=2000, message_timestamp_after_max_ms=100
+    )
+    assert timed_rules(rules, limited, 5000) == rules._replace(oldest=3000, newest=5100)

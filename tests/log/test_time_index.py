@@ -10,6 +10,7 @@ import pytest
 from kafka08.log.log import Log
 from kafka08.log.time_index import ENTRY, MessageTime, TimeIndex, offset_below
 from kafka08.message.entry import encode_entry
+from kafka08.message.sets import iter_messages
 from tests.fakes.runtime import FakeClock
 from tests.log.cleaning import clean_once, cleaner_of, compacted_log
 from tests.log.support import append, crash_copy, fill, open_log, writable
@@ -310,3 +311,110 @@ def test_a_crash_at_each_rename_of_a_swap(tmp_path, monkeypatch, steps):
         assert found.segments[-1].newest == (84, 6)
         found.flush()
         found.close()
+
+
+# Retention, rolling and compaction
+
+YEAR_MS = 365 * 24 * 3600 * 1000
+HOUR_MS = 3600 * 1000
+
+
+def test_retention_by_the_newest_message(tmp_path):
+    clock = FakeClock()
+    now = clock.millis()
+    log = open_log(tmp_path, clock, retention_ms=HOUR_MS, segment_ms=2 * YEAR_MS)
+    for times in ([now - YEAR_MS, now - HOUR_MS - 1], [now - YEAR_MS, now], [now - YEAR_MS]):
+        add(log, *times)
+        log.roll()
+    # the second one keeps those behind it
+    assert log.delete_old_segments() == 1
+    assert log.log_start_offset == 2
+    clock.now_ms += HOUR_MS + 1
+    assert log.delete_old_segments() == 2
+    assert log.log_start_offset == log.log_end_offset == 5
+
+
+def test_a_message_of_the_future_is_kept(tmp_path):
+    clock = FakeClock()
+    log = open_log(tmp_path, clock, retention_ms=HOUR_MS)
+    add(log, clock.millis() + YEAR_MS)
+    log.roll()
+    clock.now_ms += YEAR_MS
+    assert log.delete_old_segments() == 0
+    clock.now_ms += HOUR_MS + 1
+    assert log.delete_old_segments() == 1
+
+
+@pytest.mark.parametrize("restart", [None, False, True])
+def test_messages_of_format_0_are_as_old_as_their_file(tmp_path, restart):
+    """Also beside messages that say that they are old."""
+    clock = FakeClock()
+    now = clock.millis()
+    log = open_log(tmp_path, clock, retention_ms=HOUR_MS)
+    add(log, now - YEAR_MS)
+    append(log, "format 0")
+    log.roll()
+    append(log, "format 0")
+    log.roll()
+    if restart is not None:
+        log.flush()
+        log.close()
+        log = open_log(tmp_path, clock, config=log.config, clean_shutdown=restart)
+    for segment in log.segments:
+        os.utime(segment.path, (clock.now - 3600, clock.now - 3600))
+    assert log.delete_old_segments() == 0
+    clock.now_ms += 1
+    assert log.delete_old_segments() == 2
+
+
+def test_rolling_by_the_times_of_messages(tmp_path):
+    clock = FakeClock()
+    log = open_log(tmp_path, clock, segment_ms=HOUR_MS)
+    add(log, 1000, 500)
+    clock.now_ms += 2 * HOUR_MS
+    add(log, 1000 + HOUR_MS)
+    assert [segment.base_offset for segment in log.segments] == [0]
+    add(log, 1001 + HOUR_MS)
+    assert [segment.base_offset for segment in log.segments] == [0, 3]
+    log.close()
+    log = open_log(tmp_path, clock, config=log.config, clean_shutdown=True)
+    add(log, 1001 + 2 * HOUR_MS)
+    add(log, 7, 1002 + 2 * HOUR_MS)
+    assert [segment.base_offset for segment in log.segments] == [0, 3, 6]
+    # without a timestamp the age counts from when the segment was opened
+    clock.now_ms += HOUR_MS
+    append(log, "a")
+    assert len(log.segments) == 3
+    clock.now_ms += 1
+    append(log, "a")
+    assert [segment.base_offset for segment in log.segments] == [0, 3, 6, 8]
+
+
+def test_a_cut_segment_has_another_first_message(tmp_path):
+    log = open_log(tmp_path, segment_ms=HOUR_MS)
+    add(log, 1000, 2000)
+    log.truncate_to(0)
+    add(log, HOUR_MS, 1001 + HOUR_MS)
+    assert len(log.segments) == 1
+    assert log.segments[0].first_timestamp == HOUR_MS
+
+
+@pytest.mark.parametrize(("clean_ms", "left"), [(1999, [b"a", b"b", b"c"]), (2000, [b"b", b"c"])])
+def test_the_age_of_tombstones(tmp_path, clean_ms, left):
+    """It is that of the newest message of their segment, compared with the last clean one."""
+    clock = FakeClock()
+    log = compacted_log(tmp_path, clock, segment_bytes=100, delete_retention_ms=HOUR_MS)
+    cleaner = cleaner_of(log, clock)
+
+    def put(key: bytes, value: bytes | None, time: int) -> None:
+        log.append(writable(encode_entry(key, value, timestamp=time)))
+        log.roll()
+
+    put(b"a", VALUE, 1000)
+    put(b"a", None, 2000)
+    put(b"b", VALUE, clean_ms + HOUR_MS)
+    assert clean_once(cleaner)
+    put(b"c", VALUE, 2001 + HOUR_MS)
+    assert clean_once(cleaner)
+    data = b"".join(Path(segment.path).read_bytes() for segment in log.segments)
+    assert [message.key for message in iter_messages(data)] == left

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
+from typing import Any
 
 from kafka08.cluster.partition import NO_EPOCH
 from kafka08.common import TopicPartition
-from kafka08.errors import NO_ERROR
+from kafka08.errors import NO_ERROR, InvalidTopicError, LaterCode
 from kafka08.message.entry import BATCH
 from kafka08.protocol.schemas import (
     FetchPartition,
@@ -61,6 +62,9 @@ class FetchApi:
             for key, answer in in_turns(self._runtime, fetch.answers.items()):
                 if len(answer.message_set):
                     asked = fetch.wanted[key]
+                    if not self._may_send(key, answer.message_set, fetch.target):
+                        fetch.answers[key] = _failed(asked, _refusal(header.api_version))
+                        continue
                     data = self._view.bytes_to_send(
                         answer.message_set,
                         asked.max_bytes,
@@ -69,6 +73,14 @@ class FetchApi:
                     )
                     fetch.answers[key] = answer._replace(message_set=data)
         return self._response(fetch.answers)
+
+    def _may_send(self, key: TopicPartition, data: Any, target: int) -> bool:
+        """Whether the topic allows to convert what is to be sent, or that is not needed."""
+        partition = self._replicas.partitions.get(key)
+        if target == BATCH or partition is None or partition.log is None:
+            return True
+        converts = partition.log.config.message_downconversion_enable
+        return converts or not self._view.holds_later(data, target)
 
     def failure(self, header: RequestHeader, request: FetchRequest, code: int) -> FetchResponse:
         wanted = _wanted(self._runtime, request)
@@ -196,6 +208,13 @@ def _wanted(runtime: Runtime, request: FetchRequest) -> dict[TopicPartition, Fet
         for topic in request.topics
         for partition in topic.partitions
     }
+
+
+def _refusal(version: int) -> int:
+    """The code for messages that are not converted; 0.8 clients do not know the later one."""
+    if version < _FORMAT_1_SINCE:
+        return InvalidTopicError.code
+    return LaterCode.UNSUPPORTED_VERSION
 
 
 def _failed(asked: FetchPartition, code: int) -> FetchPartitionResponse:

@@ -26,6 +26,7 @@ from kafka08.errors import (
     UnknownTopicOrPartitionError,
     UnsupportedForMessageFormatError,
 )
+from kafka08.log.offsets_before import offsets_before
 from kafka08.protocol.schemas import (
     CONSUMER_REPLICA_ID,
     DEBUG_REPLICA_ID,
@@ -141,15 +142,17 @@ class OffsetsApi:
     def _offsets(self, key: TopicPartition, asked: OffsetsPartition, replica_id: int) -> list[int]:
         if asked.max_num_offsets < 0:
             raise UnknownError(f"{asked.max_num_offsets} offsets asked for")
+        now = self._runtime.clock.millis()
         if replica_id == DEBUG_REPLICA_ID:
             try:
                 log = self._replicas.partition(key).any_log()
             except UnknownTopicOrPartitionError:
                 raise ReplicaNotAvailableError() from None
-            return log.offsets_before(asked.time, asked.max_num_offsets)
+            return offsets_before(log, asked.time, asked.max_num_offsets, now=now)
         partition = self._replicas.partition(key)
         try:
-            offsets = partition.leader_log().offsets_before(asked.time, asked.max_num_offsets)
+            log = partition.leader_log()
+            offsets = offsets_before(log, asked.time, asked.max_num_offsets, now=now)
         except OSError as error:
             raise self._replicas.disk_error(partition, error) from error
         if replica_id != CONSUMER_REPLICA_ID:

@@ -16,9 +16,11 @@ from kafka08.errors import (
     NO_ERROR,
     InvalidMessageError,
     InvalidRecordError,
+    InvalidTimestampError,
     InvalidTopicError,
     UnsupportedForMessageFormatError,
 )
+from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.sets import require_batch
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.schemas import (
@@ -41,8 +43,13 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 
 # Makes a NamedTuple in half the time of its constructor: this is what each produce passes.
 _new = tuple.__new__
-_ONE_BATCH_SINCE, _ZSTD_SINCE = 3, 7  # versions
-_NEWER = (InvalidRecordError, UnsupportedForMessageFormatError)  # unknown to older clients
+_TIMES_SINCE, _ONE_BATCH_SINCE, _ZSTD_SINCE = 2, 3, 7  # versions
+# Errors that older clients do not know, and since which version they are told.
+_NEWER = (
+    (InvalidRecordError, _ONE_BATCH_SINCE),
+    (UnsupportedForMessageFormatError, _ONE_BATCH_SINCE),
+    (InvalidTimestampError, _TIMES_SINCE),
+)
 _NOT_IN_VERSION_0 = ProducePartitionResponse(0, 0, 0)[3:]
 
 
@@ -115,7 +122,7 @@ class ProduceApi:
         failures: Failures,
     ) -> ProducePartitionResponse:
         """Append one set; where its end is to be acknowledged goes into ``required``."""
-        code, base_offset = NO_ERROR, -1
+        code, base_offset, append_time = NO_ERROR, -1, NO_TIMESTAMP
         try:
             if key.topic == OFFSETS_TOPIC:
                 raise InvalidTopicError(f"Cannot append to internal topic {key.topic}")
@@ -123,21 +130,22 @@ class ProduceApi:
                 require_batch(data, zstd=version >= _ZSTD_SINCE)
             appended = self._appends.append(key, data, acks, room)
             if appended.count:
-                base_offset = appended.first_offset
+                base_offset, append_time = appended.first_offset, appended.append_time
                 if acks != 1:
                     required[key] = appended.last_offset + 1
             if appended.rebuilt is not None:
                 self._view.remember(appended.rebuilt)
         except Exception as error:
             code = failures.add(key, error)
-            if isinstance(error, _NEWER) and version < _ONE_BATCH_SINCE:
+            if any(isinstance(error, each) and version < since for each, since in _NEWER):
                 code = InvalidMessageError.code
         answer = _new(
             ProducePartitionResponse, (key.partition, code, base_offset, *_NOT_IN_VERSION_0)
         )
         if version and code == NO_ERROR:
             log = self._replicas.partition(key).log
-            answer = answer._replace(log_start_offset=-1 if log is None else log.log_start_offset)
+            start = -1 if log is None else log.log_start_offset
+            answer = answer._replace(log_append_time=append_time, log_start_offset=start)
         return answer
 
     def _response(self, answers: dict[TopicPartition, ProducePartitionResponse]) -> ProduceResponse:

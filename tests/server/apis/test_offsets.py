@@ -96,12 +96,12 @@ def test_the_last_of_repeated_partitions_counts(segments: Rig) -> None:
 @pytest.mark.interpreted
 def test_an_error_of_ours_is_answered(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """0.8.2.2 leaves the client waiting."""
-    partition = rig.lead()
+    rig.lead()
 
     def broken(*args: Any) -> None:
         raise OSError("as told")
 
-    monkeypatch.setattr(partition.log, "offsets_before", broken)
+    monkeypatch.setattr("kafka08.server.apis.offsets.offsets_before", broken)
     assert ask(rig, LATEST) == (-1, [])
     monkeypatch.setattr("kafka08.server.apis.offsets.OffsetsApi._answer", broken)
     assert ask(rig, LATEST) == (-1, [])
