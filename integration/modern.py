@@ -44,21 +44,30 @@ def missing() -> str:
 
 
 class ModernBroker(Process):
-    """Broker and controller in one process, on loopback."""
+    """Broker and controller in one process, on loopback; with a ``zookeeper`` to connect to a
+    cluster in ZooKeeper mode."""
 
-    def __init__(self, directory_: Path) -> None:
+    def __init__(self, directory_: Path, zookeeper: str | None = None) -> None:
         self.port, controller = free_port(), free_port()
+        self.log_dir = directory_ / "data"
+        self._has_zookeeper = zookeeper is not None
         directory_.mkdir(parents=True, exist_ok=True)
         config = directory_ / "server.properties"
         log4j = directory_ / "log4j.properties"
         log4j.write_text(LOG4J)
-        values = {
+        cluster: dict[str, object] = {
             "process.roles": "broker,controller",
             "node.id": 1,
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
             "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}",
             "controller.listener.names": "CONTROLLER",
-            "log.dirs": directory_ / "data",
+        }
+        if zookeeper is not None:
+            listeners = f"PLAINTEXT://127.0.0.1:{self.port}"
+            cluster = {"broker.id": 0, "zookeeper.connect": zookeeper, "listeners": listeners}
+        values = {
+            **cluster,
+            "log.dirs": self.log_dir,
             "num.partitions": 3,
             "offsets.topic.num.partitions": 1,
             "offsets.topic.replication.factor": 1,
@@ -77,9 +86,10 @@ class ModernBroker(Process):
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> ModernBroker:
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        command = [*self._java, "kafka.tools.StorageTool", "format", "-t", cluster]
-        subprocess.run([*command, "-c", str(self._config)], check=True, capture_output=True)
+        if not self._has_zookeeper:
+            cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+            command = [*self._java, "kafka.tools.StorageTool", "format", "-t", cluster]
+            subprocess.run([*command, "-c", str(self._config)], check=True, capture_output=True)
         self.spawn()
         wait_until("a later release", 60, self._answers)
         return self

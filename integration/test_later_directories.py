@@ -1,0 +1,125 @@
+"""A data directory and a ZooKeeper that Kafka 3.9.1 in ZooKeeper mode has left, taken over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from integration import modern
+from integration.harness import KINDS, Broker, Process, Tools, ZooKeeper
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+PER_CODEC = 40
+HEADERS = [("h", b"1"), ("h", None)]
+TOPIC, GROUP = "taken", "readers"
+
+
+def fill(address: str) -> list[tuple[int, bytes]]:
+    """(offset, value) of everything in the topic, data of an aborted transaction included."""
+    from confluent_kafka import Consumer, Producer, TopicPartition
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    admin = AdminClient({"bootstrap.servers": address})
+    admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(30)
+    values = []
+    for codec in CODECS:
+        producer = Producer({"bootstrap.servers": address, "compression.type": codec})
+        for number in range(PER_CODEC):
+            values.append(b"%s-%d" % (codec.encode(), number))
+            producer.produce(TOPIC, values[-1], b"k", 0, timestamp=1000 + number, headers=HEADERS)
+        assert producer.flush(30) == 0
+    found = list(enumerate(values))
+    offset = len(values)
+    producer = Producer({"bootstrap.servers": address, "transactional.id": "t"})
+    producer.init_transactions(30)
+    for value, end in ((b"committed", True), (b"aborted", False), (b"last", True)):
+        producer.begin_transaction()
+        producer.produce(TOPIC, value, b"k", 0)
+        producer.flush(30)
+        (producer.commit_transaction if end else producer.abort_transaction)(30)
+        found.append((offset, value))
+        offset += 2  # the marker takes one
+    consumer = Consumer({"bootstrap.servers": address, "group.id": GROUP})
+    consumer.commit(offsets=[TopicPartition(TOPIC, 0, 7)], asynchronous=False)
+    consumer.close()
+    return found
+
+
+def read(address: str, count: int) -> list[tuple[int, bytes, int, list[tuple[str, bytes]]]]:
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": "others",
+            "isolation.level": "read_uncommitted",
+            "enable.auto.commit": False,
+        }
+    )
+    consumer.assign([TopicPartition(TOPIC, 0, 0)])
+    found = []
+    while len(found) < count:
+        message = consumer.poll(30)
+        assert message is not None and message.error() is None
+        found.append(
+            (message.offset(), message.value(), message.timestamp()[1], message.headers() or [])
+        )
+    consumer.close()
+    return found
+
+
+@pytest.mark.original
+def test_ours_takes_over_from_3_9(
+    zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    if modern.missing():
+        pytest.skip(modern.missing())
+    chroot = f"{zookeeper.connect}/taken-over"
+    theirs = modern.ModernBroker(tmp_path / "theirs", chroot)
+    launch(theirs)
+    theirs.start()
+    written = fill(theirs.address)
+    assert theirs.stop() == 143
+    props = {"api.versions.enable": "true", "offsets.topic.num.partitions": 1}
+    ours = Broker("ours", tmp_path / "ours", chroot, log_dir=theirs.log_dir, props=props)
+    launch(ours)
+    for again in (False, True):
+        ours.start()
+        ours.wait_for_leader(TOPIC)
+        ours.wait_for_leader("__consumer_offsets")
+        found = read(ours.address, len(written))
+        assert [message[:2] for message in found] == written
+        assert [message[2] for message in found[:PER_CODEC]] == list(range(1000, 1000 + PER_CODEC))
+        assert all(message[3] == HEADERS for message in found[: len(CODECS) * PER_CODEC])
+        assert committed(ours.address) == 7
+        for kind in KINDS:
+            assert shell(Tools(kind, tmp_path / f"{kind}-{again}"), ours.address) == written
+        if again:
+            assert ours.stop() == 143
+        else:
+            ours.kill()
+    assert " ERROR " not in ours.log
+
+
+def shell(tools: Tools, address: str) -> list[tuple[int, bytes]]:
+    """The same as a consumer of 0.8 prints it."""
+    args = ["--broker-list", address, "--topic", TOPIC, "--partition", "0", "--print-offsets"]
+    done = tools.run("kafka.tools.SimpleConsumerShell", *args, "--no-wait-at-logend")
+    assert done.code == 0, done.err
+    lines = done.raw.splitlines()
+    following = [line for line in lines if line.startswith(b"next offset = ")]
+    values = [lines[lines.index(line) + 1] for line in following]
+    return [
+        (int(line.split()[-1]) - 1, value) for line, value in zip(following, values, strict=True)
+    ]
+
+
+def committed(address: str) -> int:
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer({"bootstrap.servers": address, "group.id": GROUP})
+    [found] = consumer.committed([TopicPartition(TOPIC, 0)], timeout=30)
+    consumer.close()
+    return int(found.offset)
