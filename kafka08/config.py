@@ -453,6 +453,13 @@ class BrokerConfig(Settings):
         doc="Answer ApiVersions and serve later versions of APIs, as clients of Kafka 0.10 and "
         "later expect. Not in 0.8.2.2.",
     )
+    producer_id_expiration_ms: int = setting(
+        "producer.id.expiration.ms",
+        86400000,
+        low=1,
+        doc="Not in 0.8.2.2. Time after which an idempotent producer that sends nothing is "
+        "forgotten. If it then sends a batch again that was stored, the batch is stored twice.",
+    )
     auto_create_topics_enable: bool = setting(
         "auto.create.topics.enable",
         True,

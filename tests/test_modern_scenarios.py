@@ -310,35 +310,42 @@ SCENARIOS = {
     # Idempotence
     43: Scenario(
         "every 7th produce answer is dropped: exactly 10,000 messages",
-        (),
-        "InitProducerId is not served",
+        server("idempotent_producers", "a_repeated_set_is_answered_with_its_offset"),
+        "with real clients",
     ),
     44: Scenario(
         "the same with kill -9 of the leader: exactly 10,000, in order",
-        (),
-        "InitProducerId is not served",
+        server("idempotent_producers", "a_new_leader_knows_what_it_copied"),
+        "with real brokers",
     ),
     45: Scenario(
         "a batch is sent again after a restart: success with its old offset",
-        log("producer_state", "after_a_snapshot_the_last_batch_is_known"),
-        "brokers do not keep producer states yet",
+        (
+            *log("producer_state", "after_a_snapshot_the_last_batch_is_known"),
+            *log("producers", "after_a_crash_the_log_is_read"),
+            *server("idempotent_producers", "the_last_set_comes_again_after_a_restart"),
+        ),
     ),
     46: Scenario(
         "the table of sequences: the codes of Kafka 3.9.1",
-        log(
-            "producer_state",
-            "an_unknown_producer_may_begin_anywhere",
-            "the_next_sequence_wraps_to_0",
-            "the_last_five_batches_are_recognised",
-            "gaps_and_overlaps_are_errors",
-            "epochs",
+        (
+            *log(
+                "producer_state",
+                "an_unknown_producer_may_begin_anywhere",
+                "the_next_sequence_wraps_to_0",
+                "the_last_five_batches_are_recognised",
+                "gaps_and_overlaps_are_errors",
+                "epochs",
+            ),
+            *server("idempotent_producers", "the_answers_are_those_of_kafka_3_9"),
         ),
-        "brokers do not keep producer states yet",
     ),
     47: Scenario(
         "200,000 producer ids, a day passes: memory is back",
-        log("producer_state", "producers_are_forgotten_by_the_time_of_their_last_batch"),
-        "brokers do not keep producer states yet",
+        (
+            *log("producer_state", "producers_are_forgotten_when_they_are_silent"),
+            *server("idempotent_producers", "silent_producers_are_forgotten_after_a_day"),
+        ),
     ),
     48: Scenario(
         "Java initTransactions(): fails within 1 s, no retries",

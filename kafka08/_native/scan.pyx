@@ -15,7 +15,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_SET_ITEM
-from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport INT32_MAX, INT64_MAX, int16_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
 from kafka08.message.entry import (
@@ -67,6 +67,10 @@ cdef enum:
     LAST_DELTA_AT = 23
     LAST_OFFSET_BYTES = 27
     MAX_TIMESTAMP_AT = 35
+    PRODUCER_AT = 43
+    PRODUCER_EPOCH_AT = 51
+    SEQUENCE_AT = 53
+    RECORDS_AT = 61
     MIN_BATCH_SIZE = 49
 
 cdef int at_end = END
@@ -270,6 +274,36 @@ def newest_time(buffer, int64_t position, int64_t stop):
         position += LOG_OVERHEAD + (size if size > 0 else 0)
     PyBuffer_Release(&view)
     return newest, found
+
+
+def producer_batches(buffer, int64_t position, int64_t stop):
+    cdef Py_buffer view
+    cdef const uint8_t *at
+    cdef int64_t producer_id
+    cdef int32_t size
+    cdef list found = []
+    PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+    try:
+        if position < 0 or stop > view.len:
+            raise IndexError(f"{position} to {stop} of {view.len} bytes")
+        while stop - position > MAGIC_AT:
+            at = <const uint8_t *>view.buf + position
+            if at[MAGIC_AT] == BATCH and stop - position >= RECORDS_AT:
+                producer_id = int64_at(at + PRODUCER_AT)
+                if producer_id > -1:
+                    found.append((
+                        producer_id,
+                        <int16_t>((at[PRODUCER_EPOCH_AT] << 8) | at[PRODUCER_EPOCH_AT + 1]),
+                        int32_at(at + SEQUENCE_AT),
+                        int64_at(at),
+                        int32_at(at + LAST_DELTA_AT),
+                        int64_at(at + MAX_TIMESTAMP_AT),
+                    ))
+            size = int32_at(at + SIZE_AT)
+            position += LOG_OVERHEAD + (size if size > 0 else 0)
+    finally:
+        PyBuffer_Release(&view)
+    return found
 
 
 def fields(buffer, int64_t position, int64_t stop, number=None):

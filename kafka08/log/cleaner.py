@@ -400,6 +400,7 @@ class LogCleaner:
             index_interval_bytes=log.config.index_interval_bytes,
             max_message_bytes=log.config.max_message_bytes,
             delete_retention_ms=log.config.delete_retention_ms,
+            producer_ends=log.producers.states.last_offsets,
             rate=config.log_cleaner_io_max_bytes_per_second,
             throttle_fd=self._throttle.fd,
         )

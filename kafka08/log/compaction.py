@@ -73,6 +73,7 @@ class Job(NamedTuple):
     ``sources``: its sealed segments that may be cleaned, from the log's start. All messages below
     ``first_dirty_offset`` have been in a map before. The age of tombstones is that of the last
     segment that begins below ``horizon_offset``, which is the same in the first pass.
+    ``producer_ends``: the last offset of the last batch of each idempotent producer.
     ``max_entries`` bounds the map. ``throttle_fd`` is shared by Throttlers (-1: no limit).
     """
 
@@ -87,6 +88,7 @@ class Job(NamedTuple):
     index_interval_bytes: int
     max_message_bytes: int
     delete_retention_ms: int
+    producer_ends: Sequence[int] = ()
     rate: float = float("inf")
     throttle_fd: int = -1
 
@@ -292,6 +294,7 @@ class Writer:
         self._throttler = throttler
         self._base_offset = base_offset
         self._key_map = key_map
+        self._producer_ends = frozenset(job.producer_ends)
         self._path = job.path(base_offset) + CLEANED_SUFFIX
         self._index_path = _index_path(job.path(base_offset)) + CLEANED_SUFFIX
         self._time_index_path = _time_index_path(job.path(base_offset)) + CLEANED_SUFFIX
@@ -399,7 +402,8 @@ class Writer:
         and the offset of their first message, or one below it that no earlier entry has."""
         magic = magic_of(data, position)
         if magic in (TIMED, BATCH):
-            instead = self._limited(retained(data[position:stop], self._goes), stop - position)
+            entry = data[position:stop]
+            instead = self._limited(retained(entry, self._goes, self._producer_ends), len(entry))
             first = OFFSET.unpack_from(data, position)[0] if magic == BATCH else self._last + 1
             return instead, first
         found = wrapper_leaves(data, position, stop)

@@ -32,9 +32,12 @@ from kafka08.errors import (
 from kafka08.log import integrity, numbering, recovery
 from kafka08.log.directory import parse_log_name, sync_directory
 from kafka08.log.disk import SyncError
+from kafka08.log.freshness import FRESH_MS, Freshness
 from kafka08.log.later_formats import LaterFormats
 from kafka08.log.leader_epochs import LeaderEpochs
 from kafka08.log.numbering import Numbered, moved
+from kafka08.log.producer_state import ProducerBatch
+from kafka08.log.producers import Producers
 from kafka08.log.segment import FileSlice, LogSegment
 from kafka08.log.segment_files import SegmentFiles
 from kafka08.log.tail_readers import TailReaders
@@ -43,13 +46,10 @@ from kafka08.message import sets
 from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.compression import LZ4
 from kafka08.message.entry import BATCH, MAGIC_AT
-from kafka08.message.scan import newest_time
+from kafka08.message.scan import ProducerRow, newest_time, producer_batches
 from kafka08.message.sets import Opened
 from kafka08.message.timed_sets import ANY_TIME
 from kafka08.message.wrappers import Rebuilt
-
-# Data appended within the last two or three such periods is assumed to be in the page cache.
-FRESH_MS = 1000
 
 logger = logging.getLogger("kafka.log.Log")
 
@@ -70,10 +70,10 @@ class RebuiltSet(NamedTuple):
 
 
 class LogAppendInfo(NamedTuple):
-    """The result of an append. If ``count`` is 0 nothing was written, and the offsets are -1.
+    """The result of an append. If ``count`` is 0 nothing was written, and the offsets are -1. If
+    only ``valid_bytes`` is 0, these messages of an idempotent producer were stored before.
 
     ``rolled``: the caller should soon call ``flush(up_to=first_offset)`` on another thread.
-    ``flush_due``: flush.messages is reached and the caller asked to flush by itself.
     ``rebuilt``: wrappers rebuilt at append while consumers are near (see ``tail_readers``).
     ``append_time``: the timestamp (ms) that all messages got; -1 if they have their own or none.
     """
@@ -84,7 +84,6 @@ class LogAppendInfo(NamedTuple):
     valid_bytes: int
     codec: int
     rolled: bool = False
-    flush_due: bool = False
     rebuilt: RebuiltSet | None = None
     append_time: int = NO_TIMESTAMP
 
@@ -133,11 +132,10 @@ class Log:
         self.later_formats = LaterFormats(not self.size)
         known = None if clean_shutdown else self.recovery_point
         self.epochs = LeaderEpochs(self.directory, loaded.segments, self.log_end_offset, known)
+        self.producers = Producers(self.directory)
+        self.producers.load(loaded.segments, self.recovery_point, now, clean=clean_shutdown)
         self.tail_readers = TailReaders(self.log_end_offset)
-        # Periods with appends: when the last one began, the log's end at that time, and the end
-        # when the period before it began.
-        self._fresh_at = now
-        self._fresh_next = self._fresh_from = self.log_end_offset
+        self._fresh = Freshness(self.log_end_offset, now)
         # Base of the first segment that was cut since the last flush: its old end may come back
         # until it is synced. An earlier process may have cut the segment that held the recovery
         # point then, which is the one that holds it now, or the one before.
@@ -213,26 +211,25 @@ class Log:
         buffer: memoryview,
         *,
         assign_offsets: bool = True,
-        defer_flush: bool = False,
         opened: Opened | None = None,
         numbered: Numbered | None = None,
     ) -> LogAppendInfo:
         """Append a message set: all of it or, after an error, none.
 
         A leader (``assign_offsets``) writes offsets from the log's end into ``buffer``. A follower
-        keeps the set's offsets, which must rise. A partial last entry is left out. With
-        ``defer_flush`` the caller handles flush.messages; otherwise this call syncs when it is due.
+        keeps the set's offsets, which must rise. A partial last entry is left out.
         ``opened`` is passed to ``number``. A set that was ``numbered`` before is moved to the log's
         end; one that is not movable must have been numbered from it.
 
         Raises MessageSizeTooLargeError, InvalidMessageError (also for a produced message without
         a key in a compacted topic), MessageSetSizeTooLargeError, UnknownError (undecodable
         wrapper), KafkaError (a follower's offsets are below the log's end), OSError (disk) and
-        SyncError, after which the set may or may not be in the log.
+        SyncError, after which the set may or may not be in the log; and as ``Producers.check``.
         """
         config = self.config
         leo = self.log_end_offset
         wrappers: list[Rebuilt] | None = None
+        batches: Sequence[ProducerRow] = ()
         if assign_offsets:
             if numbered is None:
                 numbered = self.number(buffer, leo, opened=opened)
@@ -240,12 +237,18 @@ class Log:
             # whether consumers may be sent what is stored
             right = not info.codec or config.compressed_sets == "normalised"
             modern = info.magic > 0 or (right and info.codec != LZ4)
+            if info.entries and buffer[MAGIC_AT] == BATCH:
+                batches, stored = self.producers.check(buffer, info.first_offset)
+                if stored is not None:
+                    return self._stored_before(stored)
         else:
             info = sets.check_follower_set(buffer, config.max_message_bytes)
             data = buffer[: info.valid_bytes]
             right = modern = not info.codec
             if info.entries and info.first_offset < leo:
                 self._out_of_order(info.first_offset, leo)
+            if info.magic == BATCH:
+                batches = producer_batches(data, 0, len(data))
         if not info.entries or not data:
             return NOTHING_APPENDED
         right = right and not info.magic
@@ -275,18 +278,24 @@ class Log:
         self.log_end_offset = info.last_offset + 1
         if info.magic:
             self.later_formats.end = self.log_end_offset
-        if not 0 <= now - self._fresh_at < FRESH_MS:
-            self._begin_period(leo, now)
-        flush_due = self.log_end_offset - self.recovery_point >= config.flush_messages
-        if flush_due and not defer_flush:
+        if batches:
+            self.producers.record(batches, now)
+        if not 0 <= now - self._fresh.began < FRESH_MS:
+            self._fresh.begin_period(leo, now)
+        if self.log_end_offset - self.recovery_point >= config.flush_messages:
             self.flush()
-            flush_due = False
         rebuilt = self._rebuilt(wrappers, position) if wrappers else None
         first, last, count = info.first_offset, info.last_offset, info.count
-        append_time = newest.timestamp if info.magic and config.stamps else NO_TIMESTAMP
-        return LogAppendInfo(
-            first, last, count, len(data), info.codec, rolled, flush_due, rebuilt, append_time
-        )
+        time = newest.timestamp if info.magic and config.stamps else NO_TIMESTAMP
+        return LogAppendInfo(first, last, count, len(data), info.codec, rolled, rebuilt, time)
+
+    def _stored_before(self, batch: ProducerBatch) -> LogAppendInfo:
+        """The answer to a batch that came again, which is what the first one should have got."""
+        if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
+            self.flush()
+        first, last, count = batch.base_offset, batch.last_offset, batch.last_delta + 1
+        time = batch.timestamp if self.config.stamps else NO_TIMESTAMP
+        return LogAppendInfo(first, last, count, 0, 0, append_time=time)
 
     def _rebuilt(self, wrappers: list[Rebuilt], position: int) -> RebuiltSet:
         self.tail_readers.prepared(sum([len(wrapper.data) for wrapper in wrappers]))
@@ -298,11 +307,6 @@ class Log:
             f"Out of order offsets found in a set for {self.topic_partition}: it begins at "
             f"{first_offset}, the log ends at {leo}"
         )
-
-    def _begin_period(self, leo: int, now: int) -> None:
-        is_next = 0 <= now - self._fresh_at < 2 * FRESH_MS
-        self._fresh_from = self._fresh_next if is_next else leo
-        self._fresh_next, self._fresh_at = leo, now
 
     def _maybe_roll(self, set_bytes: int, last_offset: int, now: int, newest: int) -> bool:
         """``newest``: the largest timestamp of the set to append, -1 without one."""
@@ -331,6 +335,7 @@ class Log:
         if old.complete_time_index():
             self._file_made()
         self.files.make_way(base)
+        self.producers.snapshot(base)
         segment = self._new_segment(base)
         with self._lock:
             self.files.add(segment)
@@ -399,10 +404,7 @@ class Log:
 
     def is_fresh(self, offset: int) -> bool:
         """Whether all data from ``offset`` on was appended recently."""
-        if offset >= self.log_end_offset:
-            return True
-        age = self._clock.millis() - self._fresh_at
-        return offset >= self._fresh_from and 0 <= age < 2 * FRESH_MS
+        return offset >= self.log_end_offset or self._fresh.holds(offset, self._clock.millis())
 
     def segment_of(self, offset: int) -> LogSegment | None:
         """The segment to search for ``offset``; None if it is out of the log's range."""
@@ -433,6 +435,7 @@ class Log:
                 if segment.base_offset < up_to
                 for file in segment.open_for_sync()
             ]
+            files += self.producers.open_for_sync(unsynced, up_to)
         try:
             self.epochs.write(self.log_start_offset)
             for file in files:
@@ -505,6 +508,8 @@ class Log:
             self._first_cut = min(active.base_offset, self._first_cut)
             self.log_end_offset = offset
             self.recovery_point = min(offset, self.recovery_point)
+            self.files.changes += 1  # snapshots may go
+            self.producers.truncate_to(offset, self.files.list, self._clock.millis())
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop everything; the log is empty and begins at ``offset``."""
@@ -517,6 +522,7 @@ class Log:
             self.files.add(self._new_segment(offset))
             self.log_end_offset = offset
             self.recovery_point = min(offset, self.recovery_point)
+            self.producers.clear()
 
     def _note_truncation(self, offset: int) -> None:
         self._truncations += 1
@@ -563,6 +569,7 @@ class Log:
         with self._lock:
             # The recovery point stays: unsynced deletions can be undone by a power cut.
             self.files.drop(deletable, self._deletion_time())
+            self.producers.remove_below(self.log_start_offset)
         return len(deletable)
 
     def delete_files(self, paths: Sequence[str]) -> None:
@@ -574,7 +581,8 @@ class Log:
 
     def close(self) -> None:
         """Trim indexes and close the files; the caller has flushed. Scheduled deletions are
-        dropped: the next start removes the files."""
+        dropped: the next start removes the files. Raises OSError."""
+        self.producers.close(self.log_end_offset)
         for segment in self.files.list:
             segment.close()
 

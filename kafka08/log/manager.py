@@ -380,6 +380,12 @@ class LogManager:
         subject = [log for log in list(self.logs.values()) if not log.config.compact]
         return _each(subject, lambda log: log.delete_old_segments())
 
+    def expire_producers(self) -> None:
+        """Forget idempotent producers that were not heard of for producer.id.expiration.ms."""
+        before = self._clock.millis() - self._broker_config.producer_id_expiration_ms
+        for log in self.logs.values():
+            log.producers.states.expire(before)
+
     def delete_due_files(self) -> list[DiskFailure]:
         """Remove the files of segments deleted file.delete.delay.ms ago."""
         now = self._clock.millis()

@@ -4,18 +4,26 @@ Mirrors kafka.log.ProducerStateManager of later releases without transactions. A
 its batches; the log keeps the last ones of each producer, so that a batch that is sent again is
 recognised and not stored twice. The state is rebuilt from snapshots and from the batch headers in
 the log behind them.
+
+Producers that were not heard of for long are forgotten, by the broker's clock: a producer may send
+old timestamps, and must not be forgotten for that while it sends. Only after a restart the times of
+its batches are all that is known. The original always goes by those.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from kafka08.errors import InvalidProducerEpochError, KafkaError, OutOfOrderSequenceError
+from kafka08.errors import (
+    InvalidProducerEpochError,
+    InvalidRecordError,
+    KafkaError,
+    OutOfOrderSequenceError,
+)
 from kafka08.message.crc import crc32c
 
-NO_PRODUCER = -1
 # Clients send at most five requests at once; each may come again.
 _KEPT_BATCHES = 5
 _SEQUENCES = 1 << 31
@@ -55,41 +63,52 @@ class ProducerBatch(NamedTuple):
         return self.base_offset + self.last_delta
 
 
+class _Known(NamedTuple):
+    """The last batches of a producer, oldest first and of one epoch, and when it was last heard of
+    (ms)."""
+
+    heard_ms: int
+    batches: tuple[ProducerBatch, ...]
+
+
 class ProducerStates:
-    """The last batches of each producer, oldest first; all of a producer have one epoch."""
+    """The last batches of each producer."""
 
     def __init__(self) -> None:
-        self._batches: dict[int, tuple[ProducerBatch, ...]] = {}
+        self._known: dict[int, _Known] = {}
 
     def __len__(self) -> int:
-        return len(self._batches)
+        return len(self._known)
 
-    def check(self, batches: Iterable[ProducerBatch]) -> ProducerBatch | None:
-        """Whether a producer's set may be appended; changes nothing.
+    def check(self, batch: ProducerBatch) -> ProducerBatch | None:
+        """Whether a producer's batch may be appended; changes nothing.
 
-        The stored batch if the set is one that was stored already. Raises OutOfOrderSequenceError
-        or InvalidProducerEpochError. Base offsets do not matter.
+        The stored batch if it is one that was stored already. Raises OutOfOrderSequenceError,
+        InvalidProducerEpochError, or InvalidRecordError for one without epoch or sequence. Its base
+        offset does not matter.
         """
-        ahead: dict[int, tuple[ProducerBatch, ...]] = {}
-        for batch in batches:
-            if batch.producer_id == NO_PRODUCER:
-                continue
-            known = ahead.get(batch.producer_id) or self._batches.get(batch.producer_id, ())
-            stored = _stored(known, batch)
-            if stored is not None:
-                return stored
-            _check_next(known, batch)
-            ahead[batch.producer_id] = (batch,)
-        return None
+        if batch.epoch < 0 or batch.first_sequence < 0:
+            raise InvalidRecordError(
+                f"A batch of producer {batch.producer_id} has epoch {batch.epoch} and "
+                f"sequence {batch.first_sequence}"
+            )
+        known = self._known.get(batch.producer_id)
+        if known is None:
+            return None
+        stored = _stored(known.batches, batch)
+        if stored is None:
+            _check_next(known.batches[-1], batch)
+        return stored
 
-    def update(self, batch: ProducerBatch) -> None:
+    def update(self, batch: ProducerBatch, heard_ms: int) -> None:
         """A batch is in the log now: appended, replicated, or found there at the start."""
-        if batch.producer_id == NO_PRODUCER:
-            return
-        known = self._batches.get(batch.producer_id, ())
-        if known and known[-1].epoch != batch.epoch:
-            known = ()
-        self._batches[batch.producer_id] = (*known[1 - _KEPT_BATCHES :], batch)
+        known = self._known.get(batch.producer_id)
+        batches: tuple[ProducerBatch, ...] = () if known is None else known.batches
+        if batches and batches[-1].epoch != batch.epoch:
+            batches = ()
+        if not batches or batch.first_sequence >= 0:
+            batches = (*batches[1 - _KEPT_BATCHES :], batch)
+        self._known[batch.producer_id] = _Known(heard_ms, batches)
 
     def truncate(self, end: int) -> bool:
         """Forget batches that end at offset ``end`` or beyond.
@@ -98,26 +117,22 @@ class ProducerStates:
         log: then the state must be rebuilt.
         """
         whole = True
-        for producer_id, batches in list(self._batches.items()):
+        for producer_id, (heard_ms, batches) in list(self._known.items()):
             if batches[-1].last_offset < end:
                 continue
             left = tuple(batch for batch in batches if batch.last_offset < end)
             if left:
-                self._batches[producer_id] = left
+                self._known[producer_id] = _Known(heard_ms, left)
             else:
-                del self._batches[producer_id]
+                del self._known[producer_id]
                 whole = False
         return whole
 
     def expire(self, before_ms: int) -> int:
-        """Forget producers whose last batch has an older timestamp; returns how many."""
-        old = [
-            producer_id
-            for producer_id, batches in self._batches.items()
-            if batches[-1].timestamp < before_ms
-        ]
+        """Forget producers that were last heard of before that time; returns how many."""
+        old = [producer_id for producer_id, known in self._known.items() if known[0] < before_ms]
         for producer_id in old:
-            del self._batches[producer_id]
+            del self._known[producer_id]
         return len(old)
 
     # Snapshots
@@ -135,14 +150,15 @@ class ProducerStates:
                 -1,
                 -1,
             )
-            for last in (batches[-1] for batches in self._batches.values())
+            for last in (known.batches[-1] for known in self._known.values())
         )
-        rest = len(self._batches).to_bytes(4, "big") + entries
-        return _HEAD.pack(_VERSION, crc32c(rest), len(self._batches)) + entries
+        rest = len(self._known).to_bytes(4, "big") + entries
+        return _HEAD.pack(_VERSION, crc32c(rest), len(self._known)) + entries
 
     @classmethod
-    def restore(cls, data: bytes) -> ProducerStates:
-        """The state of a snapshot. Raises CorruptSnapshotError."""
+    def restore(cls, data: bytes, now: int) -> ProducerStates:
+        """The state of a snapshot: producers were heard of at the times of their batches, and
+        ``now`` (ms) at the latest. Raises CorruptSnapshotError."""
         if len(data) < _HEAD.size:
             raise CorruptSnapshotError(f"a snapshot of {len(data)} bytes")
         version, crc, count = _HEAD.unpack_from(data)
@@ -154,15 +170,19 @@ class ProducerStates:
         for entry in _ENTRY.iter_unpack(data[_HEAD.size :]):
             producer_id, epoch, last_sequence, last_offset, delta, timestamp, _, _ = entry
             first = (last_sequence - delta) % _SEQUENCES if last_sequence >= 0 else -1
-            states.update(
-                ProducerBatch(producer_id, epoch, first, last_offset - delta, delta, timestamp)
-            )
+            batch = ProducerBatch(producer_id, epoch, first, last_offset - delta, delta, timestamp)
+            states.update(batch, min(timestamp, now))
         return states
+
+    @property
+    def last_offsets(self) -> list[int]:
+        """Those of the last batch of each producer."""
+        return [known.batches[-1].last_offset for known in self._known.values()]
 
     @property
     def last_batches(self) -> Mapping[int, tuple[ProducerBatch, ...]]:
         """By producer id, oldest first."""
-        return self._batches
+        return {producer_id: known.batches for producer_id, known in self._known.items()}
 
 
 def _stored(known: tuple[ProducerBatch, ...], batch: ProducerBatch) -> ProducerBatch | None:
@@ -177,10 +197,8 @@ def _stored(known: tuple[ProducerBatch, ...], batch: ProducerBatch) -> ProducerB
     return None
 
 
-def _check_next(known: tuple[ProducerBatch, ...], batch: ProducerBatch) -> None:
-    if not known:
-        return
-    last = known[-1]
+def _check_next(last: ProducerBatch, batch: ProducerBatch) -> None:
+    """Whether a batch may follow the last one of its producer."""
     producer = f"Producer {batch.producer_id}"
     if batch.epoch < last.epoch:
         raise InvalidProducerEpochError(f"{producer} has epoch {last.epoch}, not {batch.epoch}")

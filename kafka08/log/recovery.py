@@ -39,6 +39,7 @@ from kafka08.message.scan import FileWalk
 
 CLEANED_SUFFIX = ".cleaned"
 SWAP_SUFFIX = ".swap"
+SNAPSHOT_SUFFIX = ".snapshot"
 _OUR_SUFFIXES = (
     LOG_SUFFIX,
     INDEX_SUFFIX,
@@ -50,6 +51,7 @@ _OUR_SUFFIXES = (
     REBUILT_INDEX_SUFFIX,
     CLEANED_SUFFIX,
     SWAP_SUFFIX,
+    SNAPSHOT_SUFFIX,
 )
 
 _INDEX_SWAPS = (INDEX_SUFFIX + SWAP_SUFFIX, TIME_INDEX_SUFFIX + SWAP_SUFFIX)
@@ -144,7 +146,7 @@ def recover(
         up_to=base + MAX_RELATIVE_OFFSET,
         times=True,
     )
-    position, last = 0, base - 1
+    position, last, magic = 0, base - 1, 0
     is_due = False  # whether to index the entry at position, if it is valid
     while True:
         newest = walk.newest
@@ -153,10 +155,12 @@ def recover(
             entries += ENTRY.pack(last + 1 - base, position)
             noted = note(newest)
         last = walked.last if walked.count else last
+        magic = max(walked.magic, magic)
         position = walked.stop
         is_due = walked.ended == PAUSED
         if not is_due:
             break
+    segment.magic_found = magic
     cut = segment.size - position
     if cut:
         logger.warning(

@@ -113,7 +113,8 @@ class LogSegment:
     when this process opened the segment. ``size`` is bytes of whole, valid entries. ``rebuilt``:
     the same entries as consumers must get them, from the first one to the last one that was made
     (kafka08.log.rebuilt). ``newest``: the largest timestamp of all messages (``load_newest``).
-    ``has_untimed``: there are messages without one, as far as it is known.
+    ``has_untimed``: there are messages without one, as far as it is known. ``magic_found``: the
+    highest format among the entries that the start checked; -1 if it did not check them all.
     """
 
     __slots__ = (
@@ -127,6 +128,7 @@ class LogSegment:
         "has_untimed",
         "index",
         "jitter_ms",
+        "magic_found",
         "newest",
         "path",
         "rebuilt",
@@ -154,6 +156,7 @@ class LogSegment:
         self.created = created
         self.jitter_ms = jitter_ms
         self.bytes_since_index_entry = 0
+        self.magic_found = -1
         self._file: SegmentFile | None = None
         # The position of the last set appended, which waiting readers fetch next.
         self._last_set_from, self._last_set_at = -1, 0

@@ -6,10 +6,10 @@ offset, last offset delta and producer, an entry its codec. Does not know which 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from kafka08.message import records
-from kafka08.message.batch import LOG_APPEND_TIME, NO_PRODUCER, encode_batch, header_of
+from kafka08.message.batch import LOG_APPEND_TIME, encode_batch, header_of
 from kafka08.message.compression import NONE, compress
 from kafka08.message.entry import (
     ATTRIBUTES_AT,
@@ -30,41 +30,45 @@ from kafka08.message.scan import iter_entries, newest_time
 Goes = Callable[[bytes, int, bool], bool]
 
 
-def retained(entry: BytesLike, goes: Goes) -> bytes | None:
+def retained(entry: BytesLike, goes: Goes, producer_ends: Container[int] = ()) -> bytes | None:
     """The whole entry of format 1 or 2 without the messages that go: empty if none is left, None
     if all stay.
 
-    A control batch stays, and so does a batch of an idempotent producer without its records: they
-    tell what that producer has sent. Raises as ``leaves`` does.
+    A control batch stays. A batch that ends at one of ``producer_ends`` stays without its records:
+    it tells what an idempotent producer has sent last. Raises as ``leaves`` does.
     """
     if magic_of(entry) == BATCH:
-        return _batch(entry, goes)
+        return _batch(entry, goes, producer_ends)
     if codec_of(entry) == NONE:
         offset, _ = offset_and_stop(entry, 0)
         return b"" if _message_goes(entry, offset, goes) else None
     return _wrapper(entry, goes)
 
 
-def _batch(entry: BytesLike, goes: Goes) -> bytes | None:
+def _batch(entry: BytesLike, goes: Goes, producer_ends: Container[int]) -> bytes | None:
     header = header_of(entry)
-    if header.is_control or not header.count:
+    if header.is_control:
         return None
-    data = memoryview(inflated_records(entry, 0, len(entry)))
-    parts = []
-    numbers = iter(records.rows(data, 0, len(data)))
-    rows = zip(*[numbers] * records.ROW, strict=True)
-    for delta, _, start, end, key, key_end, _, value_end in rows:
-        offset = header.base_offset + delta
-        if key_end < 0 or not goes(bytes(data[key:key_end]), offset, value_end < 0):
-            parts.append(data[start:end])
+    parts = _records_left(entry, header.base_offset, goes) if header.count else []
+    if not parts and (header.producer_id < 0 or header.last_offset not in producer_ends):
+        return b""
     if len(parts) == header.count:
         return None
-    if not parts and header.producer_id == NO_PRODUCER:
-        return b""
     kept = b"".join(parts)
     if header.codec:
         kept = compress(header.codec, kept, magic=BATCH)
     return encode_batch(header._replace(count=len(parts)), kept)
+
+
+def _records_left(entry: BytesLike, base: int, goes: Goes) -> list[memoryview]:
+    data = memoryview(inflated_records(entry, 0, len(entry)))
+    numbers = iter(records.rows(data, 0, len(data)))
+    rows = zip(*[numbers] * records.ROW, strict=True)
+    return [
+        data[start:end]
+        for delta, _, start, end, key, key_end, _, value_end in rows
+        if key_end < 0 or not goes(bytes(data[key:key_end]), base + delta, value_end < 0)
+    ]
 
 
 def _wrapper(entry: BytesLike, goes: Goes) -> bytes | None:

@@ -2,8 +2,9 @@
 
 ``walk`` passes over a stretch of entries of any format, makes the requested checks, may number the
 entries, and returns where and why it stopped. ``fields``, ``columns`` and ``messages`` read the
-contents of a stretch of plain messages of format 0, ``newest_time`` timestamps. ``iter_entries``
-yields top-level entries one at a time. ``FileWalk`` walks over a file.
+contents of a stretch of plain messages of format 0, ``newest_time`` timestamps and
+``producer_batches`` the producers of batches. ``iter_entries`` yields top-level entries one at a
+time. ``FileWalk`` walks over a file, ``stretches`` reads one piece by piece.
 
 The functions over stretches have a compiled twin, ``kafka08._native.scan``, which replaces
 them if it was built. It does not create a Python object per entry. Does not know codecs.
@@ -16,7 +17,8 @@ from array import array
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from operator import itemgetter
-from typing import Any
+from struct import Struct
+from typing import Any, TypeAlias
 
 from kafka08.errors import InvalidMessageError, MessageSizeTooLargeError, UnknownError
 from kafka08.message.batch import (
@@ -24,7 +26,10 @@ from kafka08.message.batch import (
     LAST_DELTA_AT,
     MAX_TIMESTAMP_AT,
     MIN_BATCH_SIZE,
+    NO_PRODUCER,
     NO_TIMESTAMP,
+    PRODUCER_AT,
+    RECORDS_AT,
 )
 from kafka08.message.crc import crc32, crc32c
 from kafka08.message.entry import (
@@ -69,11 +74,17 @@ from kafka08.message.entry import (
     offset_and_stop,
 )
 
+_PRODUCER = Struct(">qhi")  # id, epoch, sequence of the first record
+
 ANY_SIZE = (1 << 31) - 1
 _LARGEST = (1 << 63) - 1
 FIELDS = 5  # numbers that ``fields`` gives for each entry
 
 CHUNK = 1 << 20  # bytes of a file read at once
+
+# The producer's id and epoch, the sequence of the first record, base offset, last offset delta and
+# largest timestamp of a batch.
+ProducerRow: TypeAlias = tuple[int, int, int, int, int, int]
 
 
 def walk(
@@ -190,20 +201,44 @@ def newest_time(buffer: BytesLike, position: int, stop: int) -> tuple[int, int]:
     if position < 0 or stop > len(view):
         raise IndexError(f"{position} to {stop} of {len(view)} bytes")
     newest = found = NO_TIMESTAMP
-    while stop - position > MAGIC_AT:
-        offset, size = OFFSET_AND_SIZE.unpack_from(view, position)
-        magic = view[position + MAGIC_AT]
+    for start in _starts(view, position, stop):
+        magic = view[start + MAGIC_AT]
         if magic in (BATCH, TIMED):
             at = MAX_TIMESTAMP_AT if magic == BATCH else TIMESTAMP_AT
-            if position + at + 8 > stop:
+            if start + at + 8 > stop:
                 break
-            time = OFFSET.unpack_from(view, position + at)[0]
+            time = OFFSET.unpack_from(view, start + at)[0]
             if time > newest:
-                newest, found = time, offset
-                if magic == BATCH:
-                    found += SIZE.unpack_from(view, position + LAST_DELTA_AT)[0]
-        position += LOG_OVERHEAD + max(size, 0)
+                newest, found = time, offset_and_stop(view, start)[0]
     return newest, found
+
+
+def _starts(view: memoryview, position: int, stop: int) -> Iterator[int]:
+    """Where the entries of a stretch begin, without any check."""
+    while stop - position > MAGIC_AT:
+        yield position
+        size = SIZE.unpack_from(view, position + SIZE_AT)[0]
+        position += LOG_OVERHEAD + max(size, 0)
+
+
+def producer_batches(buffer: BytesLike, position: int, stop: int) -> list[ProducerRow]:
+    """The batches of idempotent producers among the entries that begin before ``stop``.
+
+    Of an entry that ends after ``stop`` the header must be in the buffer; it is the last one read.
+    """
+    view = memoryview(buffer)
+    if position < 0 or stop > len(view):
+        raise IndexError(f"{position} to {stop} of {len(view)} bytes")
+    found = []
+    for start in _starts(view, position, stop):
+        if view[start + MAGIC_AT] == BATCH and stop - start >= RECORDS_AT:
+            producer_id, epoch, sequence = _PRODUCER.unpack_from(view, start + PRODUCER_AT)
+            if producer_id > NO_PRODUCER:
+                offset = OFFSET.unpack_from(view, start)[0]
+                delta = SIZE.unpack_from(view, start + LAST_DELTA_AT)[0]
+                time = OFFSET.unpack_from(view, start + MAX_TIMESTAMP_AT)[0]
+                found.append((producer_id, epoch, sequence, offset, delta, time))
+    return found
 
 
 def fields(buffer: BytesLike, position: int, stop: int, number: int | None = None) -> array[int]:
@@ -285,6 +320,7 @@ def messages(
 
 
 plain_walk, plain_newest_time = walk, newest_time
+plain_producer_batches = producer_batches
 plain_fields, plain_columns, plain_messages = fields, columns, messages
 try:
     native: Any = import_module("kafka08._native.scan")
@@ -292,6 +328,7 @@ except ImportError:
     native = None
 else:
     walk, newest_time = native.walk, native.newest_time
+    producer_batches = native.producer_batches
     fields, columns, messages = native.fields, native.columns, native.messages
 
 
@@ -365,6 +402,24 @@ def wrong_crc(buffer: BytesLike, position: int) -> InvalidMessageError:
     """The error of an entry that fails its crc."""
     stored = crc_of(buffer, position)
     return InvalidMessageError(f"Message at position {position} is corrupt (stored crc = {stored})")
+
+
+def stretches(fd: int, position: int, end: int) -> Iterator[tuple[bytes, int]]:
+    """The entries of a file from ``position`` to ``end`` in pieces: (bytes, where they stop).
+
+    Of an entry larger than a chunk only the first chunk is read; the piece stops with it. Ends at
+    an entry that is not whole or has an impossible size. Raises OSError.
+    """
+    while position < end:
+        data = os.pread(fd, min(CHUNK, end - position), position)
+        walked = walk(data, 0, len(data), wrappers=True)
+        size = walked.stop
+        if not walked.count and len(data) > LAST_OFFSET_BYTES:
+            size = walk(data, 0, LAST_OFFSET_BYTES, reach=end - position).stop
+        if not size:
+            return
+        yield data, min(size, len(data))
+        position += size
 
 
 class FileWalk:

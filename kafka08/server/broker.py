@@ -51,6 +51,7 @@ from kafka08.server.apis.log_dirs import DescribeLogDirsApi
 from kafka08.server.apis.metadata import MetadataApi
 from kafka08.server.apis.offsets import OffsetsApi
 from kafka08.server.apis.produce import ProduceApi
+from kafka08.server.apis.producer_ids import InitProducerIdApi
 from kafka08.server.apis.replicas import (
     ControlledShutdownApi,
     LeaderAndIsrApi,
@@ -75,6 +76,7 @@ from kafka08.server.log_maintenance import LogMaintenance
 from kafka08.server.offset_manager import OffsetManager
 from kafka08.server.originals import FORMATS, Originals
 from kafka08.server.partition_retries import PartitionRetries
+from kafka08.server.producer_ids import ProducerIds
 from kafka08.server.rebuild import ConsumerView
 from kafka08.server.rebuild_tasks import RebuildTasks
 from kafka08.server.replica_manager import ReplicaManager
@@ -323,6 +325,7 @@ class KafkaServer:
         handlers.append(ElectLeadersApi(zk, cache, self._runtime))
         handlers.append(OffsetForLeaderEpochApi(self._runtime, replicas))
         handlers.append(DescribeLogDirsApi(log_manager))
+        handlers.append(InitProducerIdApi(ProducerIds(self._runtime, zk, config.broker_id)))
         handlers.append(ApiVersionsApi(served_by(APIS, last_versions(handlers)), originals))
         return Dispatcher(self._runtime, handlers, APIS)
 

@@ -19,6 +19,7 @@ from kafka08.server.effects import Effects
 INITIAL_DELAY_MS = 30_000
 DELETE_CHECK_MS = 10_000
 SCRUB_PAUSE_S = 60
+EXPIRE_PRODUCERS_MS = 600_000
 
 
 class LogMaintenance:
@@ -69,6 +70,12 @@ class LogMaintenance:
             DELETE_CHECK_MS,
             lambda: report(blocking(manager.delete_due_files)),
             delay_ms=DELETE_CHECK_MS,
+        )
+        scheduler.every(
+            "producer-id-expiration",
+            EXPIRE_PRODUCERS_MS,
+            manager.expire_producers,
+            delay_ms=EXPIRE_PRODUCERS_MS,
         )
         self._flusher.start()
         if config.log_scrub_interval_ms:

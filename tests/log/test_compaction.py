@@ -390,7 +390,7 @@ def test_reads_and_writes_are_paid_for(tmp_path):
 
 
 def test_a_job_survives_the_way_to_the_child():
-    sent = job(Path("/d/t-0"), [Source(0, 5, 10, 8)], rate=float("inf"), throttle_fd=7)
+    sent = job(Path("/d/t-0"), [Source(0, 5, 10, 8)], producer_ends=[3], throttle_fd=7)
     assert compaction.decode_job(compaction.encode_job(sent)) == sent
 
 

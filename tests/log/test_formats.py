@@ -187,18 +187,20 @@ def test_compaction_takes_records_out_of_batches(tmp_path, codec):
     log.append(writable(batch(four, codec=codec)))
     log.append(writable(batch([(b"c", b"5", 0, [])], codec=codec)))
     log.append(writable(batch([(b"gone", b"5", 0, [])], codec=codec)))
-    log.append(writable(batch([(b"gone", b"6", 0, [])], codec=codec, producer_id=7)))
+    one = {"codec": codec, "producer_id": 7, "producer_epoch": 0}
+    log.append(writable(batch([(b"gone", b"6", 0, [])], base_sequence=0, **one)))
+    log.append(writable(batch([(b"gone", b"6", 0, [])], base_sequence=1, **one)))
     log.append(writable(batch([(b"gone", b"7", 0, [])], codec=codec)))
     before = stored(log)
-    data = cleaned(tmp_path, log)
+    data = cleaned(tmp_path, log, producer_ends=log.producers.states.last_offsets)
     assert [m[:3] for m in iter_messages(data)] == [
-        (1, b"b", b"2"), (2, b"a", b"3"), (4, b"c", b"5"), (7, b"gone", b"7"),
+        (1, b"b", b"2"), (2, b"a", b"3"), (4, b"c", b"5"), (8, b"gone", b"7"),
     ]  # fmt: skip
     first = header_of(data)
     was = header_of(before)
     assert first._replace(size=0, crc=0) == was._replace(size=0, crc=0, count=2)
     empty = [header_of(data, e.position) for e in iter_entries(data)][2]
-    assert (empty.base_offset, empty.count, empty.producer_id) == (6, 0, 7)
+    assert (empty.base_offset, empty.count, empty.producer_id) == (7, 0, 7)
     assert all(e.magic == 2 for e in iter_entries(data))
     # a recorded one of Kafka's own: base offset and last offset delta stay, offsets are gaps
     theirs = golden("fetch v4 of a compacted log with gaps")

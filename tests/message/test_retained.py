@@ -69,14 +69,16 @@ def test_a_batch_against_a_plain_reading(found: list[Record], gone: set[int]) ->
 
 
 def test_what_tells_of_a_producer_stays() -> None:
-    """Its batch stays without records, and then for good."""
+    """The last batch of a live one, without its records, for as long as it is that."""
     data = batch([(b"k", b"v", 0, [])], 5, producer_id=9, producer_epoch=1, base_sequence=3)
-    kept = retained(data, Asked(5))
+    kept = retained(data, Asked(5), [5])
     assert kept is not None and len(kept) == 61
     header = header_of(kept)
     assert (header.count, header.last_offset, header.producer_id) == (0, 5, 9)
-    assert retained(kept, Asked(5)) is None
-    assert retained(batch([(b"k", b"v", 0, [])], 5), Asked(5)) == b""
+    assert retained(kept, Asked(5), [5]) is None
+    for entry in (data, kept):
+        assert retained(entry, Asked(5), [4, 6]) == b""
+    assert retained(batch([(b"k", b"v", 0, [])], 5), Asked(5), [5]) == b""
 
 
 def test_control_batches_stay() -> None:

@@ -128,7 +128,9 @@ def batches(draw) -> bytes:
     deltas = draw(st.sampled_from([[0, 1], [1, 5], [0, 2**31 - 1]]))
     base = draw(st.sampled_from([0, 9, 2**62, 2**63 - 4]))
     attributes = draw(st.sampled_from([0, 0x20, 1]))
-    return batch(simple(b"a", b"b"), base, deltas=deltas, attributes=attributes)
+    producer = draw(st.sampled_from([-1, 0, 2**40]))
+    found = simple(b"a", b"b")
+    return batch(found, base, deltas=deltas, attributes=attributes, producer_id=producer)
 
 
 @st.composite
@@ -207,6 +209,16 @@ def test_machine_code_finds_the_same_times(data):
     assert scan.native.newest_time(data, 0, stop) == scan.plain_newest_time(data, 0, stop)
 
 
+@needs_native
+@given(data=damaged_sets())
+def test_machine_code_finds_the_same_producers(data):
+    stop = scan.walk(data, 0, len(data), wrappers=True).stop
+    expected = scan.plain_producer_batches(data, 0, stop)
+    assert scan.native.producer_batches(data, 0, stop) == expected
+    for cut in range(len(data)):  # no byte outside is read, whatever the sizes say
+        scan.native.producer_batches(data[:cut], 0, cut)
+
+
 @every_walk
 def test_batches_and_messages_with_timestamps(walk):
     two, three = batch(simple(b"a", b"b"), 7), batch(simple(b"c", b"d"), 20, deltas=[1, 5])
@@ -257,6 +269,42 @@ def test_the_newest_time_and_where(newest_time):
         (batch(simple(b"a"), 20, max_timestamp=-1), (-1, -1)),
     ):
         assert newest_time(data, 0, len(data)) == expected
+
+
+def produced(producer: int, base: int, *values: bytes) -> bytes:
+    fields = {"producer_id": producer, "producer_epoch": 300, "base_sequence": (1 << 31) - 1}
+    return batch(simple(*values), base, **fields)
+
+
+PRODUCED = ONE + produced(1, 3, b"a", b"b") + produced(-1, 5, b"c") + produced(1 << 62, 9, b"d")
+ROWS = [(1, 300, (1 << 31) - 1, 3, 1, 1001), (1 << 62, 300, (1 << 31) - 1, 9, 0, 1000)]
+
+
+@pytest.mark.parametrize("find", [scan.plain_producer_batches, scan.producer_batches])
+def test_the_batches_of_producers(find):
+    assert find(THREE + GZIP + batch(simple(b"a")), 0, len(THREE)) == []
+    assert find(PRODUCED, 0, len(PRODUCED)) == ROWS
+    assert find(PRODUCED, len(ONE), len(PRODUCED) - 1) == ROWS
+    long = produced(7, 0, b"x" * 100)[:61]
+    assert [row[0] for row in find(long, 0, 61)] == [7] and find(long[:60], 0, 60) == []
+    for position, stop in ((-1, 10), (0, len(long) + 1)):
+        with pytest.raises(IndexError):
+            find(long, position, stop)
+
+
+@pytest.mark.parametrize("chunk", [61, 100, 400, 1 << 20])
+def test_a_file_in_stretches(tmp_path, monkeypatch, chunk):
+    monkeypatch.setattr(scan, "CHUNK", chunk)
+    data = PRODUCED + produced(2, 10, b"x" * 300) + PRODUCED[:-1]
+    path = tmp_path / "log"
+    path.write_bytes(b"before" + data)
+    with path.open("rb") as file:
+        found = [
+            row
+            for piece, stop in scan.stretches(file.fileno(), 6, 6 + len(data))
+            for row in scan.producer_batches(piece, 0, stop)
+        ]
+    assert [row[0] for row in found] == [1, 1 << 62, 2, 1]
 
 
 @pytest.mark.parametrize("chunk", [27, 60, 100, 1 << 20])

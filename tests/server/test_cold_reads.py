@@ -17,7 +17,8 @@ import pytest
 from kafka08.common import TopicPartition
 from kafka08.log import residency
 from kafka08.log.disk import DiskFailure
-from kafka08.log.log import FRESH_MS, Log
+from kafka08.log.freshness import FRESH_MS
+from kafka08.log.log import Log
 from kafka08.log.residency import is_resident
 from kafka08.log.segment import FileSlice
 from kafka08.message.sets import iter_messages

@@ -34,6 +34,9 @@ class Manager:
     def checkpoint_recovery_points(self) -> list[DiskFailure]:
         return self._called("checkpoint_recovery_points")
 
+    def expire_producers(self) -> list[DiskFailure]:
+        return self._called("expire_producers")
+
     def delete_due_files(self) -> list[DiskFailure]:
         return self._called("delete_due_files")
 
@@ -93,6 +96,10 @@ def test_jobs_run_when_they_should(
     assert {each for each, _ in tasks.manager.calls} == {call}
     assert (call in tasks.runtime.pooled) is pooled
     assert [(path, str(error)) for path, error in tasks.errors] == [("/d", call)] * 2
+
+
+def test_silent_producers_are_looked_for_every_ten_minutes(tasks: Tasks) -> None:
+    assert tasks.run("producer-id-expiration", 2) == [600, 1200]
 
 
 class RolledLog:

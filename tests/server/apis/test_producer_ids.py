@@ -22,3 +22,12 @@ def test_transactions_are_not_served(tmp_path: Path) -> None:
     assert ask(rig, InitProducerIdRequest("mine", 60_000), 1) == (0, 42, -1, -1)
     assert "/latest_producer_id_block" not in rig.zookeeper.nodes
     rig.close()
+
+
+def test_without_zookeeper_clients_ask_again(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, later=True)
+    rig.zk.down = True
+    assert ask(rig, InitProducerIdRequest(None, 0), 1) == (0, 14, -1, -1)
+    rig.zk.down = False
+    assert ask(rig, InitProducerIdRequest(None, 0), 1).error == 0
+    rig.close()

@@ -1,0 +1,203 @@
+"""The idempotent producers of one log, and the snapshots of their states beside its segments.
+
+``<20 digits>.snapshot`` is the state that all batches below that offset lead to. It is written
+before a segment begins at that offset, and at a clean stop. The state at any other offset comes
+from the newest snapshot below it and the headers of the batches behind that. A log that such
+producers have never written to has no snapshots. Once it has one, each new segment gets one: a
+segment without one tells that there were no producers before it.
+
+Threads: as ``Log``, whose lock is held while snapshots are removed, and by ``open_for_sync``, which
+may run on any thread. Mirrors the files of kafka.log.ProducerStateManager.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from bisect import insort
+from collections.abc import Collection, Iterable, Sequence
+
+from kafka08.errors import InvalidRecordError, KafkaError
+from kafka08.log.directory import sync_directory
+from kafka08.log.producer_state import CorruptSnapshotError, ProducerBatch, ProducerStates
+from kafka08.log.recovery import SNAPSHOT_SUFFIX
+from kafka08.log.segment import LogSegment, SegmentFile
+from kafka08.message.entry import offset_and_stop
+from kafka08.message.scan import ProducerRow, producer_batches, stretches
+
+logger = logging.getLogger("kafka.log.ProducerStateManager")
+
+
+class Producers:
+    """``states`` of the log in ``directory``, and the offsets of its ``snapshots``, ascending."""
+
+    __slots__ = ("_directory", "snapshots", "states")
+
+    def __init__(self, directory: str) -> None:
+        self.states = ProducerStates()
+        self.snapshots: list[int] = []
+        self._directory = directory
+
+    def load(self, segments: Sequence[LogSegment], known: int, now: int, *, clean: bool) -> None:
+        """Find the state at the log's end. ``known`` is the recovery point, which is that end after
+        a ``clean`` stop; else the log may have lost what snapshots above it tell of.
+
+        Raises OSError.
+        """
+        self.snapshots = _found(self._directory)
+        if clean and not self.snapshots:
+            return
+        known = max(known, segments[0].base_offset)
+        self.remove_above(known)
+        plain = [s.base_offset for s in segments if s.magic_found in (0, 1)]
+        self._restore(segments, known, now, plain)
+        bases = {segment.base_offset for segment in segments}
+        self._remove([offset for offset in self.snapshots[:-1] if offset not in bases])
+        for segment in segments[:-1]:
+            segment.release()
+
+    def _restore(
+        self, segments: Sequence[LogSegment], known: int, now: int, plain: Collection[int] = ()
+    ) -> None:
+        """The state from the newest snapshot that can be read, and the batches behind it. There is
+        no snapshot above ``known``; those of segments are written again. ``plain``: the segments
+        that do not have batches."""
+        bases = [segment.base_offset for segment in segments if segment.base_offset <= known]
+        start = bases[0] if self.snapshots else bases[-1]
+        self.states = ProducerStates()
+        for offset in reversed(self.snapshots):
+            try:
+                with open(self._path(offset), "rb") as file:
+                    self.states = ProducerStates.restore(file.read(), now)
+            except CorruptSnapshotError as error:
+                logger.warning("Ignoring the snapshot %s: %s", self._path(offset), error)
+                self._remove([offset])
+            else:
+                start = max(offset, start)
+                break
+        missing = []
+        ends = [segment.base_offset for segment in segments[1:]]
+        for segment, end in zip(segments, [*ends, None], strict=True):
+            base = segment.base_offset
+            if base > start and base not in self.snapshots:
+                self.snapshot(base)
+                missing.append(base)
+            if base not in plain and (end is None or end > start):
+                self._read(segment, start, now)
+        self._sync(missing)
+
+    def _read(self, segment: LogSegment, start: int, now: int) -> None:
+        """Add the batches of a segment from offset ``start`` on."""
+        try:
+            position = segment.position_of(start)
+        except KafkaError as error:
+            logger.warning("Producers are not known from %d on: %s", start, error)
+            return
+        if position is None:
+            return
+        for data, stop in stretches(segment.file.fd, position, segment.size):
+            for batch in map(ProducerBatch._make, producer_batches(data, 0, stop)):
+                self.states.update(batch, min(batch.timestamp, now))
+
+    # Changes of the log
+
+    def check(
+        self, buffer: memoryview, first_offset: int
+    ) -> tuple[Sequence[ProducerRow], ProducerBatch | None]:
+        """The rows to ``record`` of a produced set of format 2, numbered from ``first_offset``, and
+        the batch that is stored already if the set came again.
+
+        Raises as ``ProducerStates.check`` does, and InvalidRecordError for a set that has a batch
+        of an idempotent producer and more.
+        """
+        rows = producer_batches(buffer, 0, len(buffer))
+        if not rows:
+            return (), None
+        if offset_and_stop(buffer, 0)[1] != len(buffer):
+            raise InvalidRecordError("A set of an idempotent producer has more than one batch")
+        # The buffer has another offset if the set was converted.
+        batch = ProducerBatch._make(rows[0])._replace(base_offset=first_offset)
+        return (batch,), self.states.check(batch)
+
+    def record(self, rows: Iterable[ProducerRow], now: int) -> None:
+        """These batches are in the log now."""
+        for row in rows:
+            self.states.update(ProducerBatch._make(row), now)
+
+    def truncate_to(self, end: int, segments: Sequence[LogSegment], now: int) -> None:
+        """The log has been cut, and ends at offset ``end``. Raises OSError."""
+        self.remove_above(end)
+        if not self.states.truncate(end):
+            self._restore(segments, end, now)
+
+    def clear(self) -> None:
+        """The log has been emptied. Raises OSError."""
+        self.states = ProducerStates()
+        self.remove_above(-1)
+
+    # Snapshots
+
+    def snapshot(self, end: int) -> None:
+        """Write the state at the log's end, if there ever was a producer. Raises OSError."""
+        if (not self.states and not self.snapshots) or end in self.snapshots:
+            return
+        path = self._path(end)
+        try:
+            with open(path, "wb") as file:
+                file.write(self.states.snapshot())
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+            raise
+        insort(self.snapshots, end)
+
+    def close(self, end: int) -> None:
+        """Write the state at a clean stop; it is on disk on return. Raises OSError."""
+        self.snapshot(end)
+        self._sync([end])
+
+    def _sync(self, offsets: Collection[int]) -> None:
+        """Have these snapshots on disk, if there are any. Raises OSError."""
+        found = [offset for offset in self.snapshots if offset in offsets]
+        for offset in found:
+            for file in self.open_for_sync(offset, offset):
+                os.fsync(file.fd)
+        if found:
+            sync_directory(self._directory)
+
+    def open_for_sync(self, first: int, last: int) -> list[SegmentFile]:
+        """The snapshots at offsets from ``first`` to ``last``, for fsync on any thread."""
+        found = []
+        for offset in self.snapshots:
+            if first <= offset <= last:
+                with contextlib.suppress(FileNotFoundError):
+                    found.append(SegmentFile.open(self._path(offset)))
+        return found
+
+    def remove_below(self, start: int) -> None:
+        """The log begins at offset ``start`` now."""
+        self._remove([offset for offset in self.snapshots if offset < start])
+
+    def remove_above(self, end: int) -> None:
+        """Snapshots above this offset are not those of the log any more."""
+        self._remove([offset for offset in self.snapshots if offset > end])
+
+    def _remove(self, offsets: Sequence[int]) -> None:
+        for offset in offsets:
+            self.snapshots.remove(offset)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._path(offset))
+
+    def _path(self, offset: int) -> str:
+        return os.path.join(self._directory, f"{offset:020d}{SNAPSHOT_SUFFIX}")
+
+
+def _found(directory: str) -> list[int]:
+    """The offsets of the snapshots in a directory, ascending."""
+    stems = [
+        name[: -len(SNAPSHOT_SUFFIX)]
+        for name in os.listdir(directory)
+        if name.endswith(SNAPSHOT_SUFFIX)
+    ]
+    return sorted(int(s) for s in stems if len(s) == 20 and s.isascii() and s.isdigit())
