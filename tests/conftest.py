@@ -7,7 +7,6 @@ property test has to be quick: neither the caller nor a busy machine decides a t
 import os
 import signal
 
-import pytest
 from hypothesis import settings
 
 from kafka08 import compiled
@@ -17,14 +16,5 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile("kafka08", deadline=None)
 settings.load_profile("kafka08")
 
-COMPILED = bool(os.environ.get("KAFKA08_TEST_COMPILED"))
-
-if COMPILED and not compiled.activate():
+if os.environ.get("KAFKA08_TEST_COMPILED") and not compiled.activate():
     raise RuntimeError("Nothing is compiled, or not from these sources: make setup")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if COMPILED:
-        for item in items:
-            if item.get_closest_marker("interpreted"):
-                item.add_marker(pytest.mark.skip(reason="needs the interpreted modules"))

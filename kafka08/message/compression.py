@@ -144,11 +144,7 @@ def compress(codec: int, data: BytesLike, *, level: int = 6, magic: int = 0) -> 
     if _MISSING:
         _check_installed(codec)
     if codec == GZIP:
-        if level <= SMALLER and fast_zlib is not zlib:
-            fast: bytes = fast_zlib.compress(data, level, _GZIP_WBITS)
-            return fast
-        deflate = zlib.compressobj(level, zlib.DEFLATED, _GZIP_WBITS)
-        return deflate.compress(data) + deflate.flush()
+        return _compress_gzip(data, level)
     if codec == SNAPPY:
         return _compress_snappy(data)
     if codec == LZ4:
@@ -180,6 +176,14 @@ def decompress(codec: int, data: BytesLike, max_bytes: int = MAX_INFLATED) -> by
 
 def _too_large(max_bytes: int) -> InflatesTooFarError:
     return InflatesTooFarError(f"A compressed message inflates past {max_bytes} bytes")
+
+
+def _compress_gzip(data: BytesLike, level: int) -> bytes:
+    if level <= SMALLER and fast_zlib is not zlib:
+        fast: bytes = fast_zlib.compress(data, level, _GZIP_WBITS)
+        return fast
+    deflate = zlib.compressobj(level, zlib.DEFLATED, _GZIP_WBITS)
+    return deflate.compress(data) + deflate.flush()
 
 
 def _decompress_gzip(data: BytesLike, max_bytes: int) -> bytes:

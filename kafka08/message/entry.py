@@ -216,6 +216,11 @@ def encode_entry(
             value or b"",
         )
     )
+    return with_header(offset, body)
+
+
+def with_header(offset: int, body: BytesLike) -> bytes:
+    """The entry of format 0 or 1 whose bytes from the magic on are ``body``."""
     return OFFSET_AND_SIZE.pack(offset, len(body) + 4) + _CRC.pack(crc32(body)) + body
 
 

@@ -19,23 +19,22 @@ from struct import Struct
 from typing import Any
 
 from kafka08.errors import InvalidRecordError
-from kafka08.message.crc import crc32
+from kafka08.message.batch import LOG_APPEND_TIME
 from kafka08.message.entry import (
     LOG_OVERHEAD,
     MIN_TIMED_SIZE,
-    OFFSET_AND_SIZE,
     SIZE,
     TIMED_KEY_LENGTH_AT,
     BytesLike,
     Headers,
     impossible_lengths,
+    with_header,
 )
+from kafka08.message.scan import iter_entries
 
 ROW = 8  # numbers that ``rows`` gives for each record
 _MIN_HEADER_BYTES = 2
 _INT32_BYTES, _INT64_BYTES = 5, 10
-_MESSAGE = Struct(">IBB")  # crc, magic, attributes
-_CRC = Struct(">I")
 _TIME = Struct(">q")
 
 # (offset delta, timestamp delta, start, end, key start, key end, value start, value end)
@@ -50,7 +49,7 @@ def check(data: BytesLike, position: int, stop: int, count: int) -> bool:
     """
     found = 0
     keyless = False
-    for delta, _, start, _, _, key_end, _, _ in _iter_rows(data, position, stop):
+    for delta, _, start, _, _, key_end, _, _ in _decoded(data, position, stop):
         if delta != found:
             raise wrong_delta(start, delta)
         found += 1
@@ -66,7 +65,7 @@ def rows(data: BytesLike, position: int, stop: int) -> array[int]:
     Raises InvalidRecordError.
     """
     found = array("q")
-    for row in _iter_rows(data, position, stop):
+    for row in _decoded(data, position, stop):
         found.extend(row)
     return found
 
@@ -98,7 +97,7 @@ def first_since(
     """(offset delta, timestamp) of the first record whose timestamp is at least ``time``, if there
     is one. ``base`` is the base timestamp. Raises InvalidRecordError.
     """
-    for delta, time_delta, *_ in _iter_rows(data, position, stop):
+    for delta, time_delta, *_ in _decoded(data, position, stop):
         timestamp = _wrapped(base + time_delta)
         if timestamp >= time:
             return delta, timestamp
@@ -114,18 +113,17 @@ def entries(
     records. Headers are left out. Without records the last offset is -1.
     Raises InvalidRecordError.
     """
-    parts: list[bytes | bytearray] = []
+    parts: list[bytes] = []
     last, count = -1, 0
     view = memoryview(data)
-    for delta, time_delta, _, _, key, key_end, value, value_end in _iter_rows(data, position, stop):
-        body = bytearray(_MESSAGE.pack(0, magic, 8 if stamped and magic else 0))
+    for delta, time_delta, _, _, key, key_end, value, value_end in _decoded(data, position, stop):
+        body = bytearray((magic, LOG_APPEND_TIME if stamped and magic else 0))
         if magic:
             body += _TIME.pack(time if stamped else _wrapped(time + time_delta))
         for start, end in ((key, key_end), (value, value_end)):
             body += SIZE.pack(end - start if end >= 0 else -1) + view[start : max(end, start)]
-        _CRC.pack_into(body, 0, crc32(memoryview(body)[4:]))
         last = _wrapped(base + delta)
-        parts += (OFFSET_AND_SIZE.pack(last, len(body)), body)
+        parts.append(with_header(last, body))
         count += 1
     return b"".join(parts), count, last
 
@@ -148,25 +146,20 @@ def untimed(data: BytesLike, position: int, stop: int, distance: int) -> bytes:
 
     Raises InvalidMessageError for impossible lengths.
     """
-    parts: list[bytes | bytearray | memoryview] = []
-    view = memoryview(data)
-    if position < 0 or stop > len(view):
-        raise IndexError(f"{position} to {stop} of {len(view)} bytes")
-    while position < stop:
-        if stop - position < LOG_OVERHEAD + MIN_TIMED_SIZE:
+    parts: list[bytes] = []
+    view = memoryview(data)[:stop]
+    for entry in iter_entries(view, position):
+        if entry.size_total < LOG_OVERHEAD + MIN_TIMED_SIZE:
             raise impossible_lengths(position)
-        offset, size = OFFSET_AND_SIZE.unpack_from(view, position)
-        end = position + LOG_OVERHEAD + size
-        if size < MIN_TIMED_SIZE or end > stop:
-            raise impossible_lengths(position)
-        body = bytearray(_MESSAGE.pack(0, 0, 0)) + view[position + TIMED_KEY_LENGTH_AT : end]
-        _CRC.pack_into(body, 0, crc32(memoryview(body)[4:]))
-        parts += (OFFSET_AND_SIZE.pack(_wrapped(offset + distance), len(body)), body)
-        position = end
+        position = entry.stop
+        body = bytes(2) + view[entry.position + TIMED_KEY_LENGTH_AT : position]
+        parts.append(with_header(_wrapped(entry.offset + distance), body))
+    if position < stop:
+        raise impossible_lengths(position)
     return b"".join(parts)
 
 
-def _iter_rows(data: BytesLike, position: int, stop: int) -> Iterator[Row]:
+def _decoded(data: BytesLike, position: int, stop: int) -> Iterator[Row]:
     view = memoryview(data)
     if position < 0 or stop > len(view):
         raise IndexError(f"{position} to {stop} of {len(view)} bytes")
@@ -253,3 +246,9 @@ except ImportError:
 else:
     check, rows, entries, untimed = native.check, native.rows, native.entries, native.untimed
     first_since = native.first_since
+
+
+def iter_rows(data: BytesLike) -> Iterator[tuple[int, ...]]:
+    """The rows of all of ``data`` one at a time. Raises InvalidRecordError."""
+    numbers = iter(rows(data, 0, len(data)))
+    return zip(*[numbers] * ROW, strict=True)

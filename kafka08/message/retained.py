@@ -62,11 +62,9 @@ def _batch(entry: BytesLike, goes: Goes, producer_ends: Container[int]) -> bytes
 
 def _records_left(entry: BytesLike, base: int, goes: Goes) -> list[memoryview]:
     data = memoryview(inflated_records(entry, 0, len(entry)))
-    numbers = iter(records.rows(data, 0, len(data)))
-    rows = zip(*[numbers] * records.ROW, strict=True)
     return [
         data[start:end]
-        for delta, _, start, end, key, key_end, _, value_end in rows
+        for delta, _, start, end, key, key_end, _, value_end in records.iter_rows(data)
         if key_end < 0 or not goes(bytes(data[key:key_end]), base + delta, value_end < 0)
     ]
 

@@ -70,7 +70,7 @@ from kafka08.message.entry import (
     codec_of,
     crc_of,
     has_right_crc,
-    impossible_lengths,
+    key_and_value,
     offset_and_stop,
 )
 
@@ -195,8 +195,11 @@ def walk(
 
 
 def newest_time(buffer: BytesLike, position: int, stop: int) -> tuple[int, int]:
-    """The largest timestamp in a stretch of whole entries, and the (last) offset of the first
-    entry that has it; both -1 if there is none. A wrapper counts with its own timestamp."""
+    """The largest timestamp in a stretch of entries, and the (last) offset of the first entry that
+    has it; both -1 if there is none. A wrapper counts with its own timestamp.
+
+    The last entry may be cut. It counts if its timestamp is there.
+    """
     view = memoryview(buffer)
     if position < 0 or stop > len(view):
         raise IndexError(f"{position} to {stop} of {len(view)} bytes")
@@ -249,24 +252,13 @@ def fields(buffer: BytesLike, position: int, stop: int, number: int | None = Non
     An entry begins ``KEY_AT`` before its key. Raises InvalidMessageError for impossible lengths.
     """
     rows = array("q")
-    view = memoryview(buffer)
-    while position < stop:
-        offset, size = OFFSET_AND_SIZE.unpack_from(view, position)
-        end = position + LOG_OVERHEAD + size
-        start = position + KEY_AT
-        length = SIZE.unpack_from(view, position + KEY_LENGTH_AT)[0]
-        value = start + max(length, 0) + SIZE.size
-        if value > end:
-            raise impossible_lengths(position)
-        key_end = start + length if length >= 0 else -1
-        length = SIZE.unpack_from(view, value - SIZE.size)[0]
-        if value + length > end:
-            raise impossible_lengths(position)
-        if number is not None:
-            offset = number
-            number += 1
-        rows.extend((offset, start, key_end, value, value + length if length >= 0 else -1))
-        position = end
+    view = memoryview(buffer)[:stop]
+    for count, entry in enumerate(iter_entries(view, position)):
+        key, value = key_and_value(view, entry.position, entry.stop)
+        start, end = key or (entry.position + KEY_AT, -1)
+        after = max(start, end) + SIZE.size
+        offset = entry.offset if number is None else number + count
+        rows.extend((offset, start, end, *(value or (after, -1))))
     return rows
 
 

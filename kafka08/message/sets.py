@@ -34,6 +34,7 @@ from kafka08.message.entry import (
     Appended,
     BytesLike,
     TimedMessage,
+    Walked,
     codec_of,
     encode_entry,
     magic_of,
@@ -111,53 +112,104 @@ def assign_offsets(
     if is_timed(view, stop):
         if count:
             raise InvalidRecordError("A set has messages of several formats")
-        room = max_inflated if opened is None else opened.room
-        timed, inflated = number_timed_set(view, base_offset, max_size, rules, max_inflated, room)
-        if opened is not None:
-            opened.room -= inflated
-        return timed
-    entry_count = count
-    first, offset, last_codec = walked.first, base_offset + walked.count, NONE
-    empty: list[tuple[int, int]] = []  # the wrappers to remove
-    emptied = 0
-    while walked.ended == WRAPPER:
-        position = walked.stop
+        return _number_timed(view, base_offset, max_size, rules, max_inflated, opened)
+    numbering = _Numbering(view, base_offset, opened, max_inflated, rebuilt)
+    while numbering.plain(walked):
+        stop = numbering.wrapper(walked.stop)
+        number = numbering.offset
+        walked = walk(view, stop, end, number=number, check_crc=True, max_size=max_size)
+    refuse(view, walked, max_size)
+    return numbering.appended(walked.stop)
+
+
+def _number_timed(
+    view: memoryview,
+    base_offset: int,
+    max_size: int,
+    rules: Rules,
+    max_inflated: int,
+    opened: Opened | None,
+) -> Appended:
+    room = max_inflated if opened is None else opened.room
+    found, inflated = number_timed_set(view, base_offset, max_size, rules, max_inflated, room)
+    if opened is not None:
+        opened.room -= inflated
+    return found
+
+
+class _Numbering:
+    """The pass over a set of format 0 that has wrappers. The next message gets ``offset``."""
+
+    def __init__(
+        self,
+        view: memoryview,
+        offset: int,
+        opened: Opened | None,
+        max_inflated: int,
+        rebuilt: list[Rebuilt] | None,
+    ) -> None:
+        self._view = view
+        self._opened = opened
+        self._max_inflated = max_inflated
+        self._rebuilt = rebuilt
+        self._count = 0  # messages
+        self._entries = 0
+        self._first = -1
+        self._codec = NONE
+        self._empty: list[tuple[int, int]] = []  # the wrappers to remove
+        self._empty_bytes = 0
+        self.offset = offset
+
+    def plain(self, walked: Walked) -> bool:
+        """Add the messages that a walk has numbered; whether a wrapper follows."""
+        if walked.count:
+            self._add(walked.first, walked.count, walked.count)
+        return walked.ended == WRAPPER
+
+    def wrapper(self, position: int) -> int:
+        """Number the wrapper at ``position``; returns where it ends. Raises as ``leaves`` does."""
+        view, opened = self._view, self._opened
         if is_timed(view, position):
             raise InvalidRecordError("A set has messages of several formats")
         _, stop = offset_and_stop(view, position)
-        last_codec = codec_of(view, position)
-        most = max_inflated if opened is None else min(max_inflated, opened.room)
-        found = leaves(view, position, stop, last_codec, max_inflated=most, check_crc=True)
+        self._codec = codec_of(view, position)
+        most = self._max_inflated if opened is None else min(self._max_inflated, opened.room)
+        found = leaves(view, position, stop, self._codec, max_inflated=most, check_crc=True)
         if opened is not None:
             opened.room -= found.inflated
-            if found.count:
-                opened.last_stored.append(found.last_stored)
-        if found.count:
-            if looks_true_with_gaps(found, offset + found.count - 1):
-                offset += 1
-            first = first if entry_count else offset
-            entry_count += 1
-            count += found.count
-            offset += found.count
-            OFFSET.pack_into(view, position, offset - 1)
-            if rebuilt is not None:
-                entry = view[position:stop]
-                right = is_right(found, offset - 1)
-                data = bytes(entry) if right else rebuilt_entry(entry, found, offset - 1)
-                rebuilt.append(Rebuilt(position - emptied, stop - position, data))
-        else:
-            empty.append((position, stop))
-            emptied += stop - position
-        walked = walk(view, stop, end, number=offset, check_crc=True, max_size=max_size)
-        first = walked.first if walked.count and not entry_count else first
-        entry_count += walked.count
-        count += walked.count
-        offset += walked.count
-    refuse(view, walked, max_size)
-    if not entry_count:
-        return NOTHING._replace(codec=last_codec)
-    valid_bytes = _close_gaps(view, empty, walked.stop)
-    return Appended(count, valid_bytes, first, offset - 1, entry_count, last_codec)
+        if not found.count:
+            self._empty.append((position, stop))
+            self._empty_bytes += stop - position
+            return stop
+        if opened is not None:
+            opened.last_stored.append(found.last_stored)
+        skipped = looks_true_with_gaps(found, self.offset + found.count - 1)
+        self._add(self.offset + skipped, found.count, 1)
+        OFFSET.pack_into(view, position, self.offset - 1)
+        if self._rebuilt is not None:
+            data = _for_consumers(view[position:stop], found, self.offset - 1)
+            self._rebuilt.append(Rebuilt(position - self._empty_bytes, stop - position, data))
+        return stop
+
+    def _add(self, first: int, count: int, entries: int) -> None:
+        if not self._entries:
+            self._first = first
+        self._entries += entries
+        self._count += count
+        self.offset = first + count
+
+    def appended(self, stop: int) -> Appended:
+        """The result of the pass up to ``stop``. Removes the wrappers without messages."""
+        if not self._entries:
+            return NOTHING._replace(codec=self._codec)
+        valid_bytes = _close_gaps(self._view, self._empty, stop)
+        return Appended(
+            self._count, valid_bytes, self._first, self.offset - 1, self._entries, self._codec
+        )
+
+
+def _for_consumers(entry: memoryview, found: Leaves, last: int) -> bytes:
+    return bytes(entry) if is_right(found, last) else rebuilt_entry(entry, found, last)
 
 
 def move_offsets(buffer: memoryview, distance: int, last_stored: Sequence[int]) -> int:

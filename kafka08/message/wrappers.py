@@ -96,7 +96,7 @@ def rebuilt_entry(
     codec: int | None = None,
 ) -> bytes:
     """The wrapper ``entry`` with leaves ``found``, rebuilt with true offsets up to ``last``, with
-    its own codec or another.
+    its own codec or another. The key stays; nesting is flattened.
 
     Raises InvalidMessageError for a wrapper without messages.
     """
@@ -120,23 +120,6 @@ def number(table: bytearray, first: int) -> int:
 def holds_wrappers(buffer: BytesLike) -> bool:
     """Whether any whole entry of a slice of the log is compressed or of a later format."""
     return walk(buffer, 0, len(buffer)).ended == WRAPPER
-
-
-def has_absolute_offsets(entry: BytesLike, *, max_inflated: int = MAX_INFLATED) -> bool:
-    """Whether a wrapper entry contains only plain messages with their true offsets.
-
-    Raises as ``leaves`` does, and InvalidMessageError if the entry fails its crc.
-    """
-    return is_right(_leaves_of(entry, max_inflated), OFFSET.unpack_from(entry)[0])
-
-
-def rebuild(entry: BytesLike, *, max_inflated: int = MAX_INFLATED) -> bytes:
-    """The wrapper with true offsets inside; same offset, codec and key; nesting is flattened.
-
-    Raises as ``leaves`` does, and InvalidMessageError for a wrapper that fails its crc or
-    has no messages.
-    """
-    return rebuilt_entry(entry, _leaves_of(entry, max_inflated), OFFSET.unpack_from(entry)[0])
 
 
 def same_messages(entry: BytesLike, other: BytesLike) -> bool:
@@ -185,49 +168,77 @@ def absolute_slice(
     if not holds_wrappers(data):
         return data
     view = memoryview(data)
+    rebuilding = _Rebuilding(known, max_inflated, room, level, target)
     parts: list[BytesLike] = []
-    found: list[Rebuilt] = []
     kept = done = grown = 0  # bytes of data in parts, bytes processed, bytes gained by rebuilding
     is_first = True  # nothing was rebuilt, except to nothing
     for entry in _whole_entries(data):
-        start, stop = entry.position, entry.stop
-        rebuilt: BytesLike | None = None
-        if _may_change(entry, target):
-            rebuilt = None if known is None else known(start)
-            if rebuilt is None:
-                most = max_inflated if room is None else min(max_inflated, room)
-                try:
-                    rebuilt, inflated = _rebuilt_or_none(view[start:stop], most, level, target)
-                except InflatesTooFarError:
-                    if most < max_inflated:
-                        if not start:
-                            raise
-                        parts.append(view[kept:start])
-                        kept = start
-                        break
-                    rebuilt, inflated = None, max_inflated
-                if room is not None:
-                    room = max(room - inflated, 0)
-                sent = data[start:stop] if rebuilt is None else bytes(rebuilt)
-                found.append(Rebuilt(start, stop - start, sent))
-        growth = len(rebuilt) - entry.size_total if rebuilt is not None else 0
-        if not is_first and stop + grown + growth > max_bytes:
-            parts.append(view[kept:start])
+        try:
+            rebuilt = rebuilding.sent(entry, view[entry.position : entry.stop])
+        except InflatesTooFarError:
+            if not done:
+                raise
+            break
+        growth = 0 if rebuilt is None else len(rebuilt) - entry.size_total
+        if not is_first and entry.stop + grown + growth > max_bytes:
             break
         if rebuilt is not None:
             is_first = is_first and not len(rebuilt)
-            parts += (view[kept:start], rebuilt)
+            parts += (view[kept : entry.position], rebuilt)
             grown += growth
-            kept = stop
-        done = stop
+            kept = entry.stop
+        done = entry.stop
     else:
-        has_tail = len(data) + grown <= max_bytes and done + grown > 0
-        parts.append(view[kept : len(data) if has_tail else done])
-    if not kept:
-        return data
+        if not kept:
+            return data
+        if len(data) + grown <= max_bytes and done + grown > 0:
+            done = len(data)  # the cut last entry stays
+    parts.append(view[kept:done])
     if made is not None:
-        made += found
+        made += rebuilding.made
     return b"".join(parts)
+
+
+class _Rebuilding:
+    """The wrappers of one slice as consumers get them, found with ``known`` or ``made``. Together
+    the made ones inflate to at most ``room`` bytes, if there is such a limit."""
+
+    def __init__(
+        self,
+        known: Callable[[int], BytesLike | None] | None,
+        max_inflated: int,
+        room: int | None,
+        level: int,
+        target: int,
+    ) -> None:
+        self._known = known
+        self._max_inflated = max_inflated
+        self._room = room
+        self._level = level
+        self._target = target
+        self.made: list[Rebuilt] = []
+
+    def sent(self, entry: Entry, stored: memoryview) -> BytesLike | None:
+        """The bytes for the ``stored`` ones, or None to send these. Raises InflatesTooFarError if
+        the room is too small."""
+        if not _may_change(entry, self._target):
+            return None
+        found = None if self._known is None else self._known(entry.position)
+        return self._make(entry, stored) if found is None else found
+
+    def _make(self, entry: Entry, stored: memoryview) -> bytes | None:
+        most = self._max_inflated if self._room is None else min(self._max_inflated, self._room)
+        try:
+            rebuilt, inflated = _rebuilt_or_none(stored, most, self._level, self._target)
+        except InflatesTooFarError:
+            if most < self._max_inflated:
+                raise
+            rebuilt, inflated = None, most
+        if self._room is not None:
+            self._room = max(self._room - inflated, 0)
+        sent = bytes(stored) if rebuilt is None else rebuilt
+        self.made.append(Rebuilt(entry.position, entry.size_total, sent))
+        return rebuilt
 
 
 def whole_bytes(data: bytes) -> int:
@@ -284,17 +295,24 @@ def _rebuilt_or_none(
         if target < magic_of(entry) <= BATCH:
             _check_crc(entry)
             return converted(entry, target, max_inflated)
-        found = _leaves_of(entry, max_inflated)
-        last = OFFSET.unpack_from(entry)[0]
-        # Not all clients of later versions read lz4 with the historical checksum.
-        codec = GZIP if target == BATCH and codec_of(entry) == LZ4 else None
-        if found.count and (codec or not is_right(found, last)):
-            return rebuilt_entry(entry, found, last, level, codec=codec), found.inflated
-        return None, found.inflated
+        return _rebuilt_wrapper(entry, max_inflated, level, target)
     except InflatesTooFarError:
         raise
     except KafkaError:
         return None, 0  # the client finds the same damage and reports it
+
+
+def _rebuilt_wrapper(
+    entry: memoryview, max_inflated: int, level: int, target: int
+) -> tuple[bytes | None, int]:
+    """As ``_rebuilt_or_none``, of a wrapper of format 0. Raises as ``leaves`` does."""
+    found = _leaves_of(entry, max_inflated)
+    last = OFFSET.unpack_from(entry)[0]
+    # Not all clients of later versions read lz4 with the historical checksum.
+    codec = GZIP if target == BATCH and codec_of(entry) == LZ4 else None
+    if found.count and (codec or not is_right(found, last)):
+        return rebuilt_entry(entry, found, last, level, codec=codec), found.inflated
+    return None, found.inflated
 
 
 def _leaves_of(entry: BytesLike, max_inflated: int) -> Leaves:

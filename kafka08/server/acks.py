@@ -33,7 +33,7 @@ def await_acks(
             )
             codes[key] = NO_ERROR
         except UnknownTopicOrPartitionError:
-            # Moved away meanwhile, stored all the same: 0.8.2.2's 3 says that there is nothing.
+            # The partition has moved away. 0.8.2.2 answers 3, as if the set were not stored.
             reached = True
             codes[key] = NotLeaderForPartitionError.code
         except KafkaError as error:
@@ -41,7 +41,7 @@ def await_acks(
             codes[key] = error.code
         return reached
 
-    # With an isr of one all is there already and nothing need be watched.
+    # With an isr of one every set is acknowledged already: no watch is needed.
     waiting = {key for key in required if not settle(key)}
     if waiting:
         with replicas.produce_purgatory.watch(waiting, timeout_ms) as watch:

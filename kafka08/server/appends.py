@@ -24,7 +24,7 @@ from kafka08.server.replica_manager import ReplicaManager
 # The sets of one request may inflate to this size, or to so many times the request's bytes.
 REQUEST_BYTES = 128 << 20
 REQUEST_RATIO = 16
-# Moving more entries than that takes a while too: then the set is numbered again elsewhere.
+# To move more entries than this also takes long; such a set is numbered again on another thread.
 _MOVED_ENTRIES = 20_000
 _TRIES = 8
 
@@ -62,7 +62,7 @@ class Appends:
         """
         if len(data) <= LOOP_STORED_BYTES:
             try:
-                # Nothing is left of few requests: the room is added up for those alone.
+                # While nothing was inflated all room is left, which need not be added up then.
                 at_once = min(room.left, LOOP_BYTES) if room.inflated else LOOP_BYTES
                 opened = Opened(at_once)
                 appended = self._replicas.append_messages(key, data, acks, opened)
@@ -74,7 +74,7 @@ class Appends:
         lock, users = self._locks.setdefault(key, (self._runtime.lock(), []))
         users.append(None)
         try:
-            with lock:  # long sets would overtake each other without an end
+            with lock:  # otherwise long sets could overtake each other without end
                 return self._append_long(key, data, acks, room)
         finally:
             users.pop()

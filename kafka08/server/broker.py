@@ -1,4 +1,4 @@
-"""Builds, starts and stops everything a broker is (kafka.Kafka, kafka.server.KafkaServer).
+"""Builds, starts and stops all parts of a broker (kafka.Kafka, kafka.server.KafkaServer).
 
 The only module that knows all the others. Start and stop follow the original's order: the
 registration in ZooKeeper, which tells the cluster that we serve, comes last and goes last.
@@ -198,7 +198,7 @@ class KafkaServer:
         self._started("waiting requests", replicas.close)
         members.start()
         self._started("the timers of groups", members.stop)
-        # From here on watches and nodes depend on the session; what ends it must be noticed.
+        # From here on watches and nodes depend on the session: its end must be noticed.
         healthcheck = self._healthcheck(
             zk, me, replicas, roles, retries, controller, topic_configs, log_dirs, originals
         )
@@ -220,7 +220,7 @@ class KafkaServer:
         self._stops.append((name, stop))
 
     def _patiently(self, act: Callable[[], T]) -> T:
-        """``act()``, once ZooKeeper is there for it: the original waits without limit."""
+        """Call ``act()`` until ZooKeeper can be reached. The original waits without limit too."""
         while True:
             try:
                 return act()
@@ -498,7 +498,8 @@ def _serve(config: BrokerConfig) -> int:
 
 
 def _raise_file_limit() -> None:
-    """As many descriptors as the system lets us have: connections and segments need them."""
+    """Raise the limit of descriptors as far as the system allows: connections and segments need
+    them."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

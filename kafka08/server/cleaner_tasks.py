@@ -1,7 +1,7 @@
 """The cleaner's threads: each cleans the dirtiest log there is, or waits for one.
 
-Mirrors kafka.log.LogCleaner.CleanerThread. All decisions are kafka08.log.cleaner's; here is only
-where it waits.
+Mirrors kafka.log.LogCleaner.CleanerThread. All decisions are made by kafka08.log.cleaner; this
+module only does its waiting.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class CleanerTasks:
             if end.value is not None:
                 self._disk_failed([end.value])
         finally:
-            # not when it happens to be collected
+            # not left to the garbage collector
             steps.close()
 
     def _grant(self, number: int, wish: Wish) -> None:

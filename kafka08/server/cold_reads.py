@@ -17,7 +17,8 @@ from kafka08.runtime import Runtime
 def read_in(
     runtime: Runtime, log: Log, offset: int, max_bytes: int, *, for_consumer: bool = False
 ) -> None:
-    """Wait, on another thread, until ``log.read`` of that need not. Raises OSError.
+    """Read the bytes on another thread, so that ``log.read`` does not wait for the disk. Raises
+    OSError.
 
     A log that is cut, compacted or deleted meanwhile is left as it is: its reader will see.
     """
@@ -46,7 +47,7 @@ def _read_from(log: Log, offset: int, for_consumer: bool) -> LogSegment | None:
 
 
 def stat_files(runtime: Runtime, log: Log) -> None:
-    """Have the kernel know the files' times."""
+    """Read the files' times on another thread, so that the kernel has them cached."""
     runtime.blocking(_stat_all, [segment.path for segment in log.segments])
 
 

@@ -23,8 +23,8 @@ def controlled_shutdown(
 ) -> bool:
     """Ask the controller to move our leaderships; True once none is left.
 
-    Tries controlled.shutdown.max.retries times; ``wait(seconds)`` passes the time between
-    tries. Without ZooKeeper there is nobody to ask, and no try is made.
+    Tries controlled.shutdown.max.retries times; ``wait(seconds)`` passes the time between tries.
+    Without ZooKeeper the controller cannot be found, and no try is made.
     """
     logger.info("[Kafka Server %d], Starting controlled shutdown", config.broker_id)
     for attempt in range(config.controlled_shutdown_max_retries):

@@ -59,8 +59,8 @@ class Dispatcher:
 
     def handle(self, frame: memoryview, address: str) -> list[Any] | None:
         """Serve one request of the client at ``address``."""
-        # A long list takes a while to decode and its answer to encode. A produce is mostly long
-        # for its messages, which are not looked at here.
+        # A long list takes long to decode, and its answer to encode. A produce request is mostly
+        # long because of its messages, which are not decoded here.
         size = len(frame)
         if size > MANY_BYTES and (size > MANY_PRODUCE_BYTES or bytes(frame[:2]) != _PRODUCE):
             return self._handle_long(frame, address)
@@ -100,7 +100,7 @@ class Dispatcher:
         except ConnectionClosed:
             raise
         except Exception as error:
-            # Any peer can provoke our own errors at will: those are worth a line, no traceback.
+            # Any peer can provoke these errors at will, so they get a line without a traceback.
             logger.error(
                 "[KafkaApi] error when handling request %s: %s",
                 header, error, exc_info=not isinstance(error, KafkaError),

@@ -14,14 +14,14 @@ from kafka08.runtime import Runtime
 
 
 class Rolled(NamedTuple):
-    """A log has begun a new segment: what lies before ``up_to`` is to reach the disk."""
+    """A log has begun a new segment: the entries below ``up_to`` must be flushed."""
 
     log: Log
     up_to: int
 
 
 class Effects:
-    """Two queues. ``stop_*`` makes the next take from one of them return None."""
+    """Two queues. After ``stop_*`` the next take from that queue returns None."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._rolled = runtime.queue()

@@ -1,4 +1,4 @@
-"""Whether ZooKeeper knows the epochs that a peer names: anybody can claim to be the controller.
+"""Compares epochs in requests with ZooKeeper: any peer can claim to be the controller.
 
 0.8.2.2 believes every controller epoch above its own, and refuses the real controller from then
 on. Here an epoch above the known one is compared with /controller_epoch first: one read for the
@@ -38,7 +38,7 @@ class EpochCheck:
         self._zk = zk
         self._replicas = replicas
         self._roles = roles
-        self._lock = runtime.lock()  # strangers get one question at a time through to ZooKeeper
+        self._lock = runtime.lock()  # unknown peers cause one read from ZooKeeper at a time
 
     def check_controller(self, epoch: int) -> None:
         """Refuse a controller epoch that is not in ZooKeeper."""
@@ -58,7 +58,7 @@ class EpochCheck:
     def _controller_epoch(self, claimed: int) -> int:
         stored = election.read_epoch(self._zk)
         if stored is None or stored.epoch < claimed:
-            # Our server may be behind the one that took the new controller's epoch.
+            # Our ZooKeeper server may be behind the one that accepted the new controller's epoch.
             self._zk.sync(znodes.CONTROLLER_EPOCH)
             stored = election.read_epoch(self._zk)
         return 0 if stored is None else stored.epoch

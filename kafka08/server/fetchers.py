@@ -1,4 +1,4 @@
-"""Followers' side of replication: one loop per leader (and num.replica.fetchers) that copies.
+"""The followers' side of replication: fetch loops, num.replica.fetchers for each leader.
 
 Mirrors kafka.server.ReplicaFetcherThread with three differences, all invisible to peers:
 
@@ -61,7 +61,7 @@ class _Position:
         self.retry_at = 0.0
 
     def is_on(self, directories: Collection[str]) -> bool:
-        """Whether the log is in one of these data directories, mostly none."""
+        """Whether the log is in one of these data directories, of which there are mostly none."""
         log = self.partition.log
         if not directories or log is None:
             return False
@@ -69,7 +69,8 @@ class _Position:
 
 
 class ReplicaFetcher:
-    """Copies the partitions given to it from one leader, but nothing into full directories."""
+    """Copies the partitions given to it from one leader. Partitions in full directories are
+    skipped."""
 
     def __init__(
         self,
@@ -157,7 +158,7 @@ class ReplicaFetcher:
         """Have another thread read the bytes that will be compared with the answer."""
         log = position.partition.log
         if log is not None:
-            with contextlib.suppress(OSError):  # who reads it will tell
+            with contextlib.suppress(OSError):  # the read that follows reports the error
                 size = self._config.replica_fetch_max_bytes
                 cold_reads.read_in(self._runtime, log, position.offset, size)
 
@@ -202,7 +203,8 @@ class ReplicaFetcher:
     def _pause_after(self, error: Exception) -> float:
         """Seconds. A replica that cannot write must leave the isr, or producers with acks -1
         wait for it; the leader keeps it while it fetches, and looks once per lag time."""
-        if isinstance(error, OSError) and not is_full(error):  # full disks are left alone anyway
+        # Partitions on full disks are skipped anyway.
+        if isinstance(error, OSError) and not is_full(error):
             return _LAGS_WITHOUT_ROOM * self._config.replica_lag_time_max_ms / 1000
         return _BACKOFF_SECONDS
 
@@ -223,13 +225,14 @@ class ReplicaFetcher:
         position.offset = log.log_end_offset
 
     def _verify(self, position: _Position, data: memoryview) -> None:
-        """Compare the local tail with the leader's bytes; cut it where they part."""
+        """Compare the local tail with the leader's bytes, and cut it at the first difference."""
         log = position.partition.any_log()
-        if not len(data):  # that is the leader's log end: what we have beyond was never committed
+        if not len(data):  # this is the leader's log end: our entries above it were never committed
             logger.info("Truncating %s to the leader's end %d", log.directory, position.offset)
             self._truncate(position, position.offset)
             return
-        # As much as a fetch may bring, for an entry of ours may be longer than all the leader has.
+        # As much as a fetch may return: one of our entries may be longer than all that the leader
+        # has.
         size = max(len(data), self._config.replica_fetch_max_bytes)
         local = log.read(position.offset, size).read()
         compacted = log.config.cleanup_policy != "delete"
@@ -249,7 +252,7 @@ class ReplicaFetcher:
         position.verifying = position.offset < log.log_end_offset
 
     def _truncate(self, position: _Position, offset: int) -> None:
-        """Cut the log, and the high watermark with it: a leader to be must not know too much."""
+        """Cut the log and lower the high watermark: this replica may become leader."""
         log = position.partition.any_log()
         log.truncate_to(offset)
         position.offset, position.verifying = log.log_end_offset, False
@@ -257,16 +260,17 @@ class ReplicaFetcher:
         self._checkpoint()
 
     def _checkpoint(self) -> None:
-        """The log has been cut: a crash must not trust what is written there later."""
+        """Write the recovery point of a log that was cut: recovery after a crash must check what is
+        appended there later."""
         self._disk_failed(self._log_manager.checkpoint_recovery_points())
 
     def _handle_offset_out_of_range(self, key: TopicPartition, position: _Position) -> None:
-        """The leader has no such offset (ReplicaFetcherThread.handleOffsetOutOfRange)."""
+        """Act on code 1 from the leader (ReplicaFetcherThread.handleOffsetOutOfRange)."""
         partition = position.partition
         log = partition.any_log()
         latest = self._leader_offset(key, LATEST_TIME)
         if not self._is_current(key, position):
-            return  # we may lead it by now
+            return  # this broker may have become its leader
         if latest < position.offset:
             if not log.config.unclean_leader_election_enable:
                 self._positions.pop(key, None)
@@ -376,7 +380,7 @@ class FetcherManager:
         self._leaving = True
 
     def stop(self) -> None:
-        """End every fetcher and start none any more."""
+        """End every fetcher; no new ones are started."""
         self._leaving = True
         fetchers, self._fetchers = self._fetchers, {}
         for fetcher in fetchers.values():

@@ -85,7 +85,7 @@ class KafkaHealthcheck:
                     act()
                     break
                 except Exception as error:
-                    # Whatever it is: a broker that gave up here would live on unregistered.
+                    # Any error is retried: otherwise the broker would run without being registered.
                     known = isinstance(error, KafkaError)
                     logger.warning(
                         "Renewing the session's nodes failed: %s", error, exc_info=not known

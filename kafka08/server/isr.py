@@ -73,37 +73,25 @@ class IsrMaintenance:
             return
         if partition is None:
             return
-        self._maybe_shrink_isr_of(partition)
-        self._maybe_expand_isr_of(partition)
+        self._change("Shrinking", partition, partition.shrunk_isr(*self._lag_limits()))
+        self._change("Expanding", partition, partition.expanded_isr(*self._lag_limits()))
         if not self._effects.has_isr_changes:
             self._changes.announce()
-
-    def _maybe_shrink_isr_of(self, partition: Partition) -> None:
-        shrunk = partition.shrunk_isr(*self._lag_limits())
-        if shrunk:
-            logger.info(
-                "Partition %s on broker %d: Shrinking ISR for partition %s from %s to %s",
-                partition.topic_partition, self._broker_id, partition.topic_partition,
-                ",".join(map(str, partition.isr)), ",".join(map(str, shrunk)),
-            )  # fmt: skip
-            self._change(partition, shrunk)
-
-    def _maybe_expand_isr_of(self, partition: Partition) -> None:
-        grown = partition.expanded_isr(*self._lag_limits())
-        if grown:
-            logger.info(
-                "Partition %s on broker %d: Expanding ISR for partition %s from %s to %s",
-                partition.topic_partition, self._broker_id, partition.topic_partition,
-                ",".join(map(str, partition.isr)), ",".join(map(str, grown)),
-            )  # fmt: skip
-            self._change(partition, grown)
 
     def _lag_limits(self) -> tuple[float, float, int]:
         """Now, and how far behind that or the log's end an isr member may be."""
         return self._runtime.clock.monotonic(), self._max_lag_seconds, self._max_lag_messages
 
-    def _change(self, partition: Partition, isr: tuple[int, ...]) -> None:
-        """Write the change; stay with it until its fate is known or the role has changed."""
+    def _change(self, doing: str, partition: Partition, isr: tuple[int, ...] | None) -> None:
+        """Write the change, if there is one, and try again until its outcome is known or the role
+        has changed."""
+        if not isr:
+            return
+        logger.info(
+            "Partition %s on broker %d: %s ISR for partition %s from %s to %s",
+            partition.topic_partition, self._broker_id, doing, partition.topic_partition,
+            ",".join(map(str, partition.isr)), ",".join(map(str, isr)),
+        )  # fmt: skip
         change = partition.propose_isr(isr)
         while partition.pending_isr is change and not self._loop.stopping.is_set():
             try:
@@ -115,7 +103,7 @@ class IsrMaintenance:
                 self._loop.stopping.wait(_WAKE_SECONDS)
                 continue
             except znodes.MalformedNodeError as error:
-                # Somebody wrote the node by hand; the controller alone can mend it.
+                # The node was written by hand; only the controller can repair it.
                 logger.error("Isr of %s not changed: %s", partition.topic_partition, error)
                 moved = partition.abandon_isr(change)
             if moved:

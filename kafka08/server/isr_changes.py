@@ -31,12 +31,12 @@ class IsrChanges:
         self._untold: set[TopicPartition] = set()
 
     def add(self, partition: TopicPartition) -> bool:
-        """The isr of ``partition`` has been written; whether it is time to announce."""
+        """Add ``partition``, whose isr was written; returns whether it is time to announce."""
         self._untold.add(partition)
         return len(self._untold) >= MOST
 
     def announce(self) -> None:
-        """Write what was added. After trouble with ZooKeeper it is due again."""
+        """Write the added partitions. If ZooKeeper fails, they stay and are due again."""
         if not self._untold:
             return
         try:
@@ -51,7 +51,7 @@ class IsrChanges:
         """Add to a node that nobody has read; False if it has been."""
         listed = self._listed | self._untold
         if len(listed) > MOST:
-            # Nobody reads. To forget the older ones is what 0.8.2.2 does with all of them.
+            # No controller reads the nodes. The older changes are dropped; 0.8.2.2 announces none.
             listed = set(self._untold)
         try:
             self._zk.set(path, znodes.encode_partitions(sorted(listed)))

@@ -1,4 +1,4 @@
-"""I/O errors below data directories: a failed one is used no more, a shortage is remembered.
+"""I/O errors below data directories: failed directories go out of use, shortages are remembered.
 
 0.8.2.2 halts the whole broker (KafkaStorageException). Here the other directories stay in use,
 and ``log_dirs`` tells the cluster. The broker halts when no directory is left. A failed
@@ -21,12 +21,13 @@ logger = logging.getLogger("kafka.log.LogManager")
 
 # A disk that was full counts as such until it has this much room.
 ROOM_BYTES = 16 << 20
-# A disk is full for so long at least. Other shortages are over when none was met for this long.
+# A disk counts as full for at least this long. Other shortages are over after this long without a
+# new one.
 QUIET_SECONDS = 10.0
 
 
 class _Shortage:
-    """Errors of one kind in one directory, from the first one to the end of their cause."""
+    """A shortage in one directory, from its first error until it is over."""
 
     __slots__ = ("count", "error", "last", "since")
 
@@ -98,7 +99,7 @@ class LogDirFailures:
         return bool(self._shortages)
 
     def end_shortages(self) -> None:
-        """Forget those that are over; may wait for a disk to say how much room it has."""
+        """Forget shortages that are over; may wait for a disk to report its free space."""
         for key, shortage in list(self._shortages.items()):
             if self._is_over(key[0], shortage):
                 del self._shortages[key]

@@ -28,7 +28,8 @@ logger = logging.getLogger("kafka.log.LogManager")
 
 # How long a controller may take to move leaderships, once told.
 HANDOVER_SECONDS = 15.0
-# How often a controller is asked again to have others lead what cannot be written here.
+# How often the controller is asked again to move the leaderships of partitions that cannot be
+# written here.
 ASK_AGAIN_SECONDS = 10.0
 _LOOK_SECONDS = 1.0
 
@@ -37,7 +38,8 @@ StoredState = Callable[[TopicPartition], tuple[int, tuple[int, ...]] | None]
 
 
 class LogDirs:
-    """One task that tells ZooKeeper what has failed, and checks that a controller acts on it."""
+    """The task that writes failed directories to ZooKeeper, and checks that a controller acts on
+    them."""
 
     def __init__(
         self,
@@ -69,7 +71,8 @@ class LogDirs:
         self._loop.stop()
 
     def publish(self) -> None:
-        """Name what is offline or cannot be written, for as long as this session lasts."""
+        """Write the node that names partitions that are offline or cannot be written; it ends with
+        the session."""
         offline, full = self._untold()
         path = znodes.offline_replicas_path(self._replicas.broker_id)
         if offline or full or any(self._told):
@@ -116,7 +119,7 @@ class LogDirs:
                     if not self._could_be_led_elsewhere(key):
                         lost.discard(key)
             except ZkError as error:
-                # Without ZooKeeper nobody can act; our session is at stake as well.
+                # Without ZooKeeper no controller can act, and our own session may end.
                 logger.warning("Cannot see who leads: %s", error)
                 deadline = clock.monotonic() + HANDOVER_SECONDS
             if lost and clock.monotonic() >= deadline:

@@ -1,4 +1,4 @@
-"""When the log manager's work is done: flushes, checkpoints, retention, deletion.
+"""Timers for the log manager's work: flushes, checkpoints, retention, deletion.
 
 The log layer has no timers and no tasks of its own. Work that may run on any thread runs on the
 runtime's pool, so that an fsync does not block requests.

@@ -1,4 +1,4 @@
-"""Work whose length a client chooses, kept away from the event loop.
+"""Keeps work whose length depends on a client's input away from the event loop.
 
 One thread runs the loop, so what takes more than a few milliseconds makes everybody wait. How
 long a compressed set takes shows only when it is opened. It is tried with little room first:
@@ -36,7 +36,7 @@ MANY_BYTES = 64 << 10
 MANY_PRODUCE_BYTES = 1 << 20
 
 _TURN_SECONDS = 0.005
-# Greenlets that wait for a socket are only looked at when there is a moment without work.
+# The hub polls sockets only while no greenlet is ready to run.
 _PAUSE_SECONDS = 0.001
 
 
@@ -74,7 +74,7 @@ class LongWork:
 
 
 class _Collector:
-    """Keeps the garbage collector, which stops everybody, from going through long lists."""
+    """Keeps the garbage collector, which stops all threads, from traversing long lists."""
 
     def __init__(self) -> None:
         self._users = 0
@@ -92,7 +92,7 @@ class _Collector:
 
     @contextmanager
     def at_rest(self) -> Iterator[None]:
-        """For work on another thread that makes a long list and waits for nobody."""
+        """A context for work on another thread that creates many objects and does not wait."""
         self._resting += 1
         gc.disable()
         try:

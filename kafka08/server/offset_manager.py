@@ -99,7 +99,7 @@ class OffsetManager:
     # Requests
 
     def check_coordinator(self, group: str) -> int:
-        """0 when this broker can answer for ``group``, else 16 or 14."""
+        """0 if this broker coordinates ``group`` and has loaded its offsets, else 16 or 14."""
         key = self.partition_for(group)
         partition = self._replicas.partitions.get(key)
         if partition is None or not partition.is_leader:
@@ -160,7 +160,7 @@ class OffsetManager:
         return code
 
     def store_groups_if(self, all_can_read: bool) -> None:
-        """Begin or cease to store groups."""
+        """Switch the storing of groups on or off."""
         if all_can_read != self.stores_groups:
             logger.info("Groups are %s", "stored" if all_can_read else "not stored any more")
         self.stores_groups = all_can_read
@@ -198,7 +198,7 @@ class OffsetManager:
         return await_acks(self._replicas, required, acks, timeout_ms)[key], base
 
     def _append_late(self, key: TopicPartition, records: Sequence[_Record]) -> None:
-        """Append what nobody waits for."""
+        """Append records for which no request waits; errors are logged."""
         try:
             self._append(key, records, 1)
         except Exception as error:
@@ -234,7 +234,7 @@ class OffsetManager:
     # Leadership
 
     def leadership_changed(self, partition: Partition, leads: bool) -> None:
-        """Leadership came or went: load a partition of the offsets topic, or forget its groups."""
+        """Load a partition of the offsets topic whose leadership began, or forget its groups."""
         if partition.topic_partition.topic != OFFSETS_TOPIC:
             return
         number = partition.topic_partition.partition
@@ -261,8 +261,8 @@ class OffsetManager:
                 del self._loading[number]
 
     def _has_read_log(self, partition: Partition, number: int, epoch: int) -> bool:
-        """False when it has to be done again: half of the offsets are worse than none, since
-        consumers without one begin somewhere else."""
+        """Load a partition; False if that must be repeated. Partly loaded offsets are not used: a
+        consumer without one would begin somewhere else."""
         try:
             if self._loading.get(number) == epoch:
                 self._read_log(partition, number, epoch)
@@ -294,7 +294,7 @@ class OffsetManager:
                 self._load_record(log, message, groups)
                 offset = message.offset + 1
             if offset == before:
-                if len(data) < max_bytes:  # nothing but a gap is left below the high watermark
+                if len(data) < max_bytes:  # only a gap is left below the high watermark
                     break
                 max_bytes *= 2  # an entry larger than the piece
         if not self._stopping.is_set():
@@ -318,7 +318,7 @@ class OffsetManager:
             else:
                 groups[entry] = decode_group(value)
         except ProtocolError as error:
-            # 0.8.2.2 gives the whole partition up at such a record.
+            # 0.8.2.2 stops loading the partition at such a record.
             logger.warning(
                 "Skipping record at offset %d of the offsets topic: %s", log_offset, error
             )
@@ -364,7 +364,7 @@ class OffsetManager:
         return group is None or (not group.members and group.since_ms < oldest)
 
     def stop(self) -> None:
-        """Let loads end."""
+        """Stop loading."""
         self._stopping.set()
         for task in list(self._loads.values()):
             task.join()

@@ -1,4 +1,4 @@
-"""The cluster as later clients see it: its id, and whether original brokers are in it.
+"""Facts about the cluster for later clients: its id, and whether it has brokers of 0.8.2.2.
 
 A kafka08 broker with ``api.versions.enable`` writes the message formats that it knows into its
 registration (``formats``). 0.8.2.2 reads only host and port there, and writes no such field. One
@@ -69,7 +69,8 @@ class Originals:
         return self._live is None or not all(map(_is_modern, self._live.values()))
 
     def administrator(self) -> int:
-        """The broker that administrative clients are sent to: the lowest id that serves them."""
+        """The broker named as controller in Metadata, for administrative clients: the lowest id
+        that serves their requests."""
         live = self._live or {}
         modern = [number for number, formats in live.items() if _is_modern(formats)]
         return min(modern, default=self._broker_id)

@@ -1,4 +1,4 @@
-"""Partitions that the controller gave us and we could not take: it is not asked again, so we try.
+"""Retries role changes that failed: the controller does not send them again.
 
 A log needs room on a disk and a few descriptors. Controllers ignore errors in the answer to a
 LeaderAndIsr; without these tries a topic created while the disk was full would be dead until
@@ -37,7 +37,7 @@ class PartitionRetries:
         return len(self._requests)
 
     def answered(self, request: LeaderAndIsrRequest, response: LeaderAndIsrResponse) -> None:
-        """Keep what failed, forget what did not."""
+        """Keep the partitions that failed, and forget the others."""
         errors = {TopicPartition(*each[:2]): each.error for each in response.partitions}
         for state in request.partitions:
             key = TopicPartition(state.topic, state.partition)
@@ -47,7 +47,7 @@ class PartitionRetries:
                 self._requests[key] = request._replace(partitions=[state])
 
     def forget(self, keys: Iterable[TopicPartition]) -> None:
-        """The controller has taken these back."""
+        """Forget partitions that the controller has taken away from this broker."""
         for key in keys:
             self._requests.pop(key, None)
 
@@ -56,13 +56,13 @@ class PartitionRetries:
         self._requests.clear()
 
     def retry(self) -> None:
-        """Do again what failed, as if the controller had asked again."""
+        """Repeat the role changes that failed, as if the controller had sent them again."""
         for key, request in list(self._requests.items()):
             if self._requests.get(key) is request and not self._replicas.fenced:
                 try:
                     self._try(key, request)
                 except StaleControllerEpochError:
-                    self.forget([key])  # the newer controller asks for itself
+                    self.forget([key])  # a newer controller sends its own requests
                 except ZkError as error:
                     logger.warning("%s has to wait for its topic's settings: %s", key, error)
 

@@ -30,7 +30,8 @@ class ProducerIds:
         self._next = self._end = 0
 
     def take(self) -> int:
-        """An id that nobody in the cluster has. Raises ZkError, MalformedNodeError, KafkaError."""
+        """An id that was not given to any producer in the cluster. Raises ZkError,
+        MalformedNodeError, KafkaError."""
         with self._lock:
             if self._next == self._end:
                 self._next = self._claim()
@@ -39,7 +40,7 @@ class ProducerIds:
             return self._next - 1
 
     def _claim(self) -> int:
-        """The first id of a block that is ours from now on."""
+        """Claim a block of ids; returns its first."""
         while True:
             found = self._zk.get_if_exists(PATH)
             start = 0 if found is None else _block_end(found[0]) + 1

@@ -92,7 +92,7 @@ class Watch:
         self._event.set()
 
     def wake(self) -> None:
-        """Look again whether waiting is of use."""
+        """End the wait so that the request looks at its state again."""
         self._event.set()
 
 
@@ -112,7 +112,7 @@ class Purgatory:
 
     def notify(self, key: TopicPartition) -> None:
         """``key`` moved: wake every request that waits for it."""
-        if not self._by_key:  # mostly: the key need not be hashed
+        if not self._by_key:  # the common case; saves hashing the key
             return
         watches = self._by_key.get(key)
         if watches:
@@ -120,7 +120,7 @@ class Purgatory:
                 watch.notify(key)
 
     def close(self) -> None:
-        """Let every waiting request answer with what it has."""
+        """End all waits: each request answers with what it has."""
         self._watches.closed = True
         for watches in list(self._by_key.values()):
             for watch in watches:

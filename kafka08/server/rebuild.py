@@ -1,4 +1,5 @@
-"""The bytes that a consumer is sent for a slice of the log: the slice itself where it is right.
+"""The bytes that a consumer gets for a slice of the log: the slice itself if it can be sent as it
+is.
 
 Stored wrappers hold the producer's bytes, whose inner offsets mostly are not the true ones; for
 consumers such wrappers are rebuilt. A bounded cache spares them the wait: wrappers are put there
@@ -43,7 +44,7 @@ class ConsumerView:
         self.long_work = LongWork(runtime)
         self._runtime = runtime
         self._cache = RebuildCache(cache_bytes)
-        # who makes what begins there: a lock and how many hold it or wait for it
+        # by what is being rebuilt: a lock, and how many hold it or wait for it
         self._making: dict[tuple[int, int], tuple[Lock, list[None]]] = {}
 
     def remember(self, made: RebuiltSet) -> None:
@@ -126,7 +127,7 @@ class ConsumerView:
         lock, users = self._making.setdefault(place, (self._runtime.lock(), []))
         users.append(None)
         try:
-            with lock:  # of those that want the same only the first one makes it
+            with lock:  # only the first of several requests for the same bytes rebuilds them
                 ready = self._ready(stored, max_bytes, target)
                 return self._make(stored, max_bytes, target) if ready is None else ready
         finally:

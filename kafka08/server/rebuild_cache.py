@@ -1,4 +1,4 @@
-"""Rebuilt wrappers, kept where ``sendfile`` can take them: in files that are memory only.
+"""Rebuilt wrappers in memory files, from which ``sendfile`` can send them.
 
 Wrappers that lie one after the other in a log lie so in such a file too: a fetch of known ones is
 one slice of it, looked for by bisection and sent as a slice of the log would be. Knows neither
@@ -17,7 +17,8 @@ from collections import deque
 from kafka08.log.segment import FileSlice, SegmentFile
 from kafka08.message.entry import BytesLike
 
-# A file this large is followed by another; the oldest is what goes when there is no more room.
+# A new file begins when the last one has this size. The oldest file is dropped when memory is
+# needed.
 STRIP_BYTES = 4 << 20
 # A file and a wrapper each count for so many bytes beside their own, which bounds their number.
 STRIP_OVERHEAD = 64 << 10

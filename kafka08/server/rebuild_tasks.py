@@ -77,7 +77,7 @@ class RebuildTasks:
         self._loop.stop()
 
     def work(self) -> None:
-        """Do what there is to do, or wait."""
+        """Rebuild what the plan asks for, or wait."""
         plan = self._runtime.blocking(self._planner.plan, list(self._logs.values()))
         for log, segment, rebuilt in plan.found:
             if self._has(log, segment) and segment.rebuilt is None:
@@ -144,7 +144,7 @@ class RebuildTasks:
             self._planner.give_up(segment)
 
     def _failed(self, given_up: list[Wanted], error: Exception) -> None:
-        """Give segments up, unless there may be room another time."""
+        """Give up on segments, unless the failure was a shortage that may end."""
         full = isinstance(error, OSError) and error.errno in _SHORTAGES
         for log, segment, _, _ in given_up:
             logger.warning("Cannot rebuild messages of %s for consumers: %s", segment.path, error)

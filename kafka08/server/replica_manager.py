@@ -129,8 +129,8 @@ class ReplicaManager:
         opened: Opened | None = None,
         numbered: Numbered | None = None,
     ) -> LogAppendInfo:
-        """Append a producer's message set as leader and wake who waits for it. ``opened`` and
-        ``numbered`` are for Log.append."""
+        """Append a producer's message set as leader, and wake the requests that wait for it.
+        ``opened`` and ``numbered`` are for Log.append."""
         partition = self.writable(topic_partition, acks)
         try:
             appended, hw_moved = partition.append_messages_to_leader(buffer, acks, opened, numbered)
@@ -227,7 +227,8 @@ class ReplicaManager:
         *,
         for_consumer: bool = False,
     ) -> None:
-        """Have another thread read what is not in the page cache of what a read would touch."""
+        """Have another thread read the bytes that a read would touch and that are not in the page
+        cache."""
         try:
             cold_reads.read_in(self._runtime, log, offset, max_bytes, for_consumer=for_consumer)
         except OSError as error:
@@ -243,8 +244,7 @@ class ReplicaManager:
                 raise self.disk_error(partition, error) from error
 
     def disk_error(self, partition: Partition, error: OSError) -> KafkaError:
-        """Report what was met in its files; what to answer, which clients take as a reason to
-        look for the leader."""
+        """Report an I/O error in the partition's files; returns the error to answer."""
         log = partition.log
         if log is not None:
             self.disk_failed([DiskFailure(os.path.dirname(log.directory), error)])
@@ -255,7 +255,8 @@ class ReplicaManager:
         return UnknownError(f"I/O error in {partition.topic_partition}: {error}")
 
     def disk_failed(self, failures: Iterable[DiskFailure]) -> None:
-        """Act on I/O errors below data directories: what is lost is not used from here on."""
+        """Act on I/O errors below data directories. Partitions in failed ones are out of use on
+        return."""
         for key in self._failures.report(failures):
             partition = self.partitions.get(key)
             if partition is not None:
@@ -277,7 +278,7 @@ class ReplicaManager:
             self._effects.isr_may_change(partition)
 
     def unblock_delayed_requests(self, topic_partition: TopicPartition) -> None:
-        """Wake everyone a higher high watermark may release."""
+        """Wake all requests that may wait for a higher high watermark."""
         self.fetch_purgatory.notify(topic_partition)
         self.produce_purgatory.notify(topic_partition)
         self.follower_purgatory.notify(topic_partition)

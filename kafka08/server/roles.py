@@ -106,7 +106,7 @@ class Roles:
         )
 
     def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-        """Lead and follow as told. The answer leaves out partitions without a replica here."""
+        """Carry out a LeaderAndIsr. The answer leaves out partitions without a replica here."""
         configs = self._missing_configs(request)  # may wait; nothing below does
         self.check_controller(request.controller_epoch)
         brokers = {broker.node_id: Broker(*broker[:3]) for broker in request.leaders}
@@ -188,7 +188,7 @@ class Roles:
 
     def _create_log(self, key: TopicPartition, config: LogConfig) -> Log:
         if self._log_manager.lost_at_start:
-            # It may lie in the lost directory, which can be back tomorrow.
+            # Its log may lie in the lost directory, which may be back after a restart.
             self._log_manager.offline.add(key)
             raise KafkaError(f"{key} may lie in a data directory that has failed")
         return self._log_manager.create_log(key, config)
@@ -219,7 +219,8 @@ class Roles:
         state_change_logger.debug("Broker %d follows %d for %s", self._broker_id, state.leader, key)
 
     def stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
-        """Stop following; delete the log too when told. Unknown partitions count as done."""
+        """Stop following, and delete the log if the request says so. Unknown partitions count as
+        done."""
         self.check_controller(request.controller_epoch)
         keys = [TopicPartition(*partition) for partition in request.partitions]
         self._fetchers.remove_fetcher_for_partitions(keys)
@@ -277,7 +278,7 @@ class Roles:
 
 
 def _is_legal(state: PartitionState) -> bool:
-    """Whether a directory may be named after the partition; any peer can send anything."""
+    """Whether a directory may be named after the partition; a peer can send any name."""
     try:
         validate_topic(state.topic)
     except InvalidTopicError:

@@ -61,7 +61,7 @@ class TopicConfigManager:
         self._loop.stop()
 
     def session_expired(self) -> None:
-        """Watches are gone: look again, and arm them."""
+        """The session's watches are gone: read the notifications again, which arms new ones."""
         self._queue.put(_CHANGED)
 
     def log_config(self, topic: str) -> LogConfig:
@@ -85,7 +85,7 @@ class TopicConfigManager:
             try:
                 self._apply_changes()
             except ZkError as error:
-                # No watch may be armed now, so nobody else would have us look again.
+                # The watch may not be armed now, so nothing else would trigger the next read.
                 logger.warning("Topic configs not read: %s", error)
                 self._queue.put(_CHANGED)
                 self._loop.stopping.wait(_RETRY_SECONDS)
@@ -117,7 +117,7 @@ class TopicConfigManager:
             )  # fmt: skip
 
     def _purge(self, path: str) -> None:
-        """Remove a notification that every broker has had time to see."""
+        """Remove a notification after every broker has had time to see it."""
         stat = self._zk.exists(path)
         if stat is not None and self._clock.millis() - stat.ctime > NOTIFICATION_EXPIRY_MS:
             self._zk.delete_if_exists(path)

@@ -1,4 +1,4 @@
-"""Topics that come into being when somebody first asks for them."""
+"""Creates topics when a client first asks for them (auto.create.topics.enable)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ class TopicCreator:
         except TopicExistsError:
             return
         except AdminOperationError:
-            # It need not be possible now: too few brokers may live (0.8.2.2 answers -1 even then).
+            # The creation may fail, for instance if too few brokers are live (0.8.2.2 answers -1
+            # then too).
             if admin.topic_exists(self._zk, topic):
                 return
             raise

@@ -1,4 +1,4 @@
-"""Committed offsets in ZooKeeper: what version 0 of OffsetCommit and OffsetFetch is about."""
+"""Committed offsets in ZooKeeper, for version 0 of OffsetCommit and OffsetFetch."""
 
 from __future__ import annotations
 

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
+from types import ModuleType
 from typing import Any
 
+import pytest
+
+from kafka08.client.cluster import ClusterClient
 from kafka08.common import Broker, TopicPartition
+from kafka08.consumer.simple import SimpleConsumer
 from kafka08.message.entry import BATCH, AnyMessage, magic_of
 from kafka08.message.sets import assign_offsets, encode_set, iter_messages
 from kafka08.protocol import schemas
@@ -167,6 +173,17 @@ class FakeCluster:
                 entries.append(schemas.OffsetFetchPartitionResponse(partition, offset, "", 0))
             topics.append(schemas.OffsetFetchTopicResponse(topic.topic, entries))
         return schemas.OffsetFetchResponse(topics)
+
+
+def connect(monkeypatch: pytest.MonkeyPatch, module: ModuleType, cluster: FakeCluster) -> None:
+    """Have the clients that a tool's module creates talk to the cluster."""
+    monkeypatch.setattr(module, "ClusterClient", partial(ClusterClient, channel=cluster.channel))
+
+    def consumer(host: str, port: int, **options: Any) -> SimpleConsumer:
+        return SimpleConsumer(host, port, channel=cluster.channel(host, port), **options)
+
+    if hasattr(module, "SimpleConsumer"):
+        monkeypatch.setattr(module, "SimpleConsumer", consumer)
 
 
 class Channel:

@@ -151,7 +151,8 @@ class FakeRuntime:
 
     ``while_waiting``: calls that happen, one for each wait, while something waits for an event.
     ``slept``: every time that passed, in seconds; ``on_sleep`` is called with each. ``pooled``: the
-    names of the functions that ran as blocking calls.
+    names of the functions that ran as blocking calls. ``open_socket`` is given a host and a port;
+    without it every connection is refused.
     ``may_sleep`` False: plain sleeps fail, for code that must react to events only.
     """
 
@@ -162,6 +163,7 @@ class FakeRuntime:
         self.slept: list[float] = []
         self.on_sleep: Callable[[float], Any] | None = None
         self.pooled: list[str] = []
+        self.open_socket: Callable[[str, int], Any] | None = None
         self.may_sleep = True
 
     def spawn(self, name: str, function: Callable[..., Any], *args: Any) -> Task:
@@ -211,7 +213,9 @@ class FakeRuntime:
         return Queue(self, maxsize)
 
     def connect(self, host: str, port: int, timeout: float) -> Any:
-        raise ConnectionRefusedError(f"{host}:{port}")
+        if self.open_socket is None:
+            raise ConnectionRefusedError(f"{host}:{port}")
+        return self.open_socket(host, port)
 
     def blocking(self, function: Callable[..., Any], *args: Any) -> Any:
         self.pooled.append(getattr(function, "__name__", ""))

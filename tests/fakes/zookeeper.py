@@ -99,6 +99,19 @@ class FakeZooKeeper:
             watches = self._child_watches if children else self._data_watches
             watches.setdefault(path, set()).add(watch)
 
+    @property
+    def watched(self) -> int:
+        """How many watches wait."""
+        both = (self._data_watches, self._child_watches)
+        return sum(len(watches) for each in both for watches in each.values())
+
+    def drop_watches(self) -> None:
+        """Tell all watches of the end of the connection, as kazoo does."""
+        dropped = [*self._data_watches.values(), *self._child_watches.values()]
+        self._data_watches, self._child_watches = {}, {}
+        for watch in set().union(*dropped):
+            watch(SimpleNamespace(type="NONE", path=""))
+
     def sequenced(self, path: str) -> str:
         """The path with the next sequence number of its parent."""
         parent = path.rpartition("/")[0]
@@ -237,6 +250,12 @@ class Session:
     def expire(self) -> None:
         self.lose_session()
         self.renew_session()
+
+    def lose_connection(self, then: SessionState) -> None:
+        """Watches end with a connection; here those of all sessions do."""
+        self.tell(SessionState.SUSPENDED)
+        self.server.drop_watches()
+        self.tell(then)
 
     def reconnect(self) -> None:
         self.tell(SessionState.SUSPENDED, SessionState.CONNECTED)

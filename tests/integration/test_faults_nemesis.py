@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from gevent.event import AsyncResult
 
 from integration.faults import nemesis as module
 from integration.faults.history import History, load
 from integration.faults.nemesis import Nemesis
 from integration.faults.plan import Fault, draw
+from tests.fakes.runtime import FakeClock
 
 
 class FakeProcess:
+    """A process and, of a broker, its disk."""
+
     def __init__(self, number: int) -> None:
         self.id = number
         self.alive = True
         self.paused = False
         self.pid = number
+        self.full = False
 
     def kill(self) -> None:
         self.alive = self.paused = False
@@ -40,51 +46,6 @@ class FakeProcess:
     def exit_code(self, timeout: float) -> int:
         return 1
 
-
-class FakeHosts:
-    def __init__(self) -> None:
-        self.cut: set[tuple[int, str]] = set()
-
-    def heal(self) -> None:
-        self.cut.clear()
-
-
-class Answer:
-    def get(self, timeout: float) -> tuple[bytes, None]:
-        return b'{"brokerid":2,"leader":3}', None
-
-
-class FakeZooKeeper:
-    def get_async(self, path: str) -> Answer:
-        return Answer()
-
-    def create_async(self, path: str, data: bytes, makepath: bool) -> Answer:
-        return Answer()
-
-    def delete_async(self, path: str) -> Answer:
-        return Answer()
-
-
-class FakeCluster:
-    def __init__(self) -> None:
-        self.brokers = {number: FakeProcess(number) for number in range(1, 6)}
-        self.zookeepers = [FakeProcess(0)]
-        self.zk = FakeZooKeeper()
-        self.hosts = FakeHosts()
-        self.disks = {number: FakeDisk() for number in self.brokers}
-
-    def cut(self, broker_id: int, what: str) -> None:
-        self.hosts.cut.add((broker_id, what))
-
-    def troubled(self) -> int:
-        bad = {b.id for b in self.brokers.values() if not b.alive or b.paused}
-        full = {broker_id for broker_id, disk in self.disks.items() if disk.full}
-        return len(bad | full | {broker_id for broker_id, _ in self.hosts.cut})
-
-
-class FakeDisk:
-    full = False
-
     def fill(self) -> None:
         assert not self.full
         self.full = True
@@ -93,22 +54,37 @@ class FakeDisk:
         self.full = False
 
 
-class FakeTime:
+class FakeCluster:
+    """Processes that only know whether they run. ZooKeeper answers every read with the same."""
+
     def __init__(self) -> None:
-        self.now = 0.0
+        self.brokers = {number: FakeProcess(number) for number in range(1, 6)}
+        self.disks = self.brokers
+        self.zookeepers = [FakeProcess(0)]
+        self.zk = SimpleNamespace(get_async=answered, create_async=answered, delete_async=answered)
+        self.cuts: set[tuple[int, str]] = set()
+        self.hosts = SimpleNamespace(heal=self.cuts.clear)
 
-    def monotonic(self) -> float:
-        return self.now
+    def cut(self, broker_id: int, what: str) -> None:
+        self.cuts.add((broker_id, what))
 
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
+    def troubled(self) -> int:
+        bad = {b.id for b in self.brokers.values() if not b.alive or b.paused or b.full}
+        return len(bad | {broker_id for broker_id, _ in self.cuts})
 
 
-@pytest.fixture
-def time(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
-    fake = FakeTime()
+def answered(path: str, *args: object, **options: object) -> AsyncResult:
+    result = AsyncResult()
+    result.set((b'{"brokerid":2,"leader":3}', None))
+    return result
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    clock = FakeClock()
+    fake = SimpleNamespace(monotonic=clock.monotonic, sleep=clock.advance)
     monkeypatch.setattr(module, "time", fake)
-    return fake
+    return clock
 
 
 @pytest.fixture
@@ -123,9 +99,7 @@ def made(cluster: Any, directory: Path) -> tuple[Nemesis, History]:
     return Nemesis(cluster, "t", history, cluster.disks), history
 
 
-def test_limits_hold_and_everything_is_taken_back(
-    cluster: FakeCluster, time: FakeTime, tmp_path: Path
-) -> None:
+def test_limits_hold_and_everything_is_taken_back(cluster: FakeCluster, tmp_path: Path) -> None:
     nemesis, history = made(cluster, tmp_path)
     seen = set()
     for fault, _ in zip(draw(7, 5, 4, cuts=True, disks=True), range(500), strict=False):
@@ -143,9 +117,7 @@ def test_limits_hold_and_everything_is_taken_back(
     assert sum(event["e"] == "fault" for event in load(history.path)) == 500
 
 
-def test_a_broker_that_ends_by_itself_is_a_finding(
-    cluster: FakeCluster, time: FakeTime, tmp_path: Path
-) -> None:
+def test_a_broker_that_ends_by_itself_is_a_finding(cluster: FakeCluster, tmp_path: Path) -> None:
     nemesis, history = made(cluster, tmp_path)
     cluster.brokers[4].alive = False
     nemesis.carry_out(Fault("pause", "1", 1.0, False, 0.5, 0, ()))
@@ -155,15 +127,13 @@ def test_a_broker_that_ends_by_itself_is_a_finding(
     history.close()
 
 
-def test_mending_one_cut_leaves_the_other(
-    cluster: FakeCluster, time: FakeTime, tmp_path: Path
-) -> None:
+def test_mending_one_cut_leaves_the_other(cluster: FakeCluster, tmp_path: Path) -> None:
     nemesis, history = made(cluster, tmp_path)
     nemesis.carry_out(Fault("cut-peers", "1", 1.0, True, 0.0, 0, ()))
     nemesis.carry_out(Fault("cut-everything", "2", 9.0, True, 0.0, 0, ()))
     nemesis.carry_out(Fault("pause", "3", 1.0, True, 0.0, 0, ()))
-    assert cluster.hosts.cut == {(2, "everything")}
+    assert cluster.cuts == {(2, "everything")}
     assert nemesis.impaired == {2, 3}
     nemesis.heal()
-    assert not cluster.hosts.cut
+    assert not cluster.cuts
     history.close()

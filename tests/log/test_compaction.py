@@ -20,7 +20,6 @@ from kafka08.message.compression import compress
 from kafka08.message.entry import encode_entry
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import encode_set, iter_messages
-from kafka08.message.wrappers import has_absolute_offsets
 from tests.fakes.runtime import FakeClock
 from tests.log.cleaning import (
     Found,
@@ -34,6 +33,7 @@ from tests.log.cleaning import (
     survivors,
 )
 from tests.log.support import open_log, writable
+from tests.message.sets import has_absolute_offsets
 
 NO_LIMIT = Throttler(float("inf"), -1)
 

@@ -14,9 +14,8 @@ from kafka08.message.batch import header_of
 from kafka08.message.compression import MAX_INFLATED
 from kafka08.message.sets import Opened, encode_set, iter_messages
 from kafka08.message.timed_sets import Rules
-from kafka08.message.wrappers import has_absolute_offsets
 from tests.message.batches import batch, simple
-from tests.message.sets import plain
+from tests.message.sets import has_absolute_offsets, plain
 
 BARE = [(b"a", b"1", 0, []), (b"b", b"2", 0, []), (b"c", b"3", 0, [])]
 

@@ -17,10 +17,10 @@ from kafka08.log.rebuilt import open_rebuilt, stored_until
 from kafka08.log.segment import LogSegment, rebuilt_paths
 from kafka08.message.compression import GZIP, decompress
 from kafka08.message.scan import iter_entries
-from kafka08.message.wrappers import has_absolute_offsets
 from tests.log.rebuilding import CODECS, old_log, produce, stretch_of
 from tests.log.support import writable
 from tests.message.batches import batch, simple, timed, timed_wrapper
+from tests.message.sets import has_absolute_offsets
 
 
 @pytest.fixture

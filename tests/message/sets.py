@@ -8,7 +8,9 @@ from zlib import crc32
 from hypothesis import strategies as st
 
 from kafka08.message.compression import compress
-from kafka08.message.entry import encode_entry
+from kafka08.message.entry import codec_of, encode_entry, offset_and_stop
+from kafka08.message.leaves import Leaves, leaves
+from kafka08.message.wrappers import is_right, rebuilt_entry
 
 CODECS = (1, 2, 3)
 LIMIT = 1_000_012
@@ -51,6 +53,20 @@ def plain(messages: list[tuple], first: int = 0) -> bytes:
 
 def wrapper(inner: bytes, codec: int, offset: int = 0, key: bytes | None = None) -> bytes:
     return encode_entry(key, compress(codec, inner), offset, codec)
+
+
+def has_absolute_offsets(entry: bytes) -> bool:
+    """Whether a wrapper holds only plain messages with their true offsets."""
+    return is_right(_leaves(entry), offset_and_stop(entry, 0)[0])
+
+
+def rebuild(entry: bytes) -> bytes:
+    """The wrapper with true offsets inside."""
+    return rebuilt_entry(entry, _leaves(entry), offset_and_stop(entry, 0)[0])
+
+
+def _leaves(entry: bytes) -> Leaves:
+    return leaves(entry, 0, len(entry), codec_of(entry))
 
 
 def cut(data: bytes) -> list[tuple[int, bytes]]:

@@ -12,10 +12,10 @@ from kafka08.message.convert import converted_set, count_headers, refuse_headers
 from kafka08.message.entry import encode_entry, key_and_value
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import assign_offsets, iter_messages
-from kafka08.message.wrappers import absolute_slice, has_absolute_offsets
+from kafka08.message.wrappers import absolute_slice
 from tests.message.batches import GOLDEN, batch, golden, simple, timed, timed_wrapper
 from tests.message.batches import records as any_records
-from tests.message.sets import LIMIT, plain, wrapper
+from tests.message.sets import LIMIT, has_absolute_offsets, plain, wrapper
 
 BARE = [(b"k", b"a", 0, []), (None, None, 5, [])]
 

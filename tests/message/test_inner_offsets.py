@@ -9,16 +9,10 @@ from hypothesis import strategies as st
 from kafka08.log.log import Log
 from kafka08.message.entry import encode_entry
 from kafka08.message.sets import assign_offsets, iter_messages
-from kafka08.message.wrappers import (
-    has_absolute_offsets,
-    leaves,
-    looks_true_with_gaps,
-    numbered_from,
-    rebuild,
-)
+from kafka08.message.wrappers import leaves, looks_true_with_gaps, numbered_from
 from tests.fakes.runtime import FakeClock
 from tests.log.support import config
-from tests.message.sets import CODECS, LIMIT, wrapper
+from tests.message.sets import CODECS, LIMIT, has_absolute_offsets, rebuild, wrapper
 
 gaps = st.lists(st.integers(1, 4) | st.just(1), min_size=1, max_size=60)
 

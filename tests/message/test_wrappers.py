@@ -13,14 +13,17 @@ from kafka08.message.compression import CorruptCompressionError, decompress
 from kafka08.message.entry import encode_entry, key_and_value
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import assign_offsets, iter_messages
-from kafka08.message.wrappers import (
-    absolute_slice,
+from kafka08.message.wrappers import absolute_slice, holds_wrappers, normalise
+from tests.message.sets import (
+    CODECS,
+    LIMIT,
+    cut,
+    entries,
     has_absolute_offsets,
-    holds_wrappers,
-    normalise,
+    plain,
     rebuild,
+    wrapper,
 )
-from tests.message.sets import CODECS, LIMIT, cut, entries, plain, wrapper
 
 THREE = [(None, b"a"), (b"k", None), (None, b"ccc")]
 
@@ -188,9 +191,6 @@ def test_rot_is_never_given_a_new_crc(codec):
         rotten[position] ^= 4
         data = bytes(rotten)
         assert absolute_slice(data, max_bytes=10**6) is data
-        if data[17] & 7:
-            with pytest.raises(InvalidMessageError, match="fails its crc"):
-                rebuild(data)
 
 
 @settings(max_examples=80)

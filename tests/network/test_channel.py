@@ -31,7 +31,7 @@ from kafka08.protocol.schemas import (
     ProduceRequest,
     ProduceResponse,
 )
-from kafka08.runtime import ThreadRuntime
+from tests.fakes.runtime import FakeRuntime
 
 PATIENCE = 5.0
 _decode_later = RequestDecoder(APIS).decode
@@ -279,11 +279,9 @@ def test_closed_by_another_task_between_two_reads() -> None:
 
         def close(self) -> None: ...
 
-    class Runtime(ThreadRuntime):
-        def connect(self, host: str, port: int, timeout: float) -> Any:
-            return Socket()
-
-    channel = Channel("nowhere", 1, runtime=Runtime())
+    runtime = FakeRuntime()
+    runtime.open_socket = lambda host, port: Socket()
+    channel = Channel("nowhere", 1, runtime=runtime)
     with pytest.raises(ConnectionResetError):
         channel.call(MetadataRequest([]))
 
@@ -319,12 +317,13 @@ def test_aborted_while_it_connects() -> None:
         def close(self) -> None:
             closed.append(True)
 
-    class Runtime(ThreadRuntime):
-        def connect(self, host: str, port: int, timeout: float) -> Any:
-            channel.abort()
-            return Socket()
+    def open_socket(host: str, port: int) -> Socket:
+        channel.abort()
+        return Socket()
 
-    channel = Channel("nowhere", 1, runtime=Runtime())
+    runtime = FakeRuntime()
+    runtime.open_socket = open_socket
+    channel = Channel("nowhere", 1, runtime=runtime)
     with pytest.raises(ConnectionAbortedError):
         channel.call(MetadataRequest([]))
     assert closed == [True] and not channel.connected

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from types import SimpleNamespace
 from typing import Any
 
 import gevent
@@ -15,6 +16,7 @@ from kafka08.network import memory as memory_module
 from kafka08.network.memory import UNBOUNDED, EvictedError, RequestMemory
 from kafka08.network.server import Server
 from kafka08.protocol.framing import LARGEST_BUFFER
+from tests.fakes.runtime import FakeClock
 from tests.network.test_server import Client, Service, framed, until
 
 LARGE = 4 * LARGEST_BUFFER
@@ -32,21 +34,19 @@ class Holder:
 
 
 @pytest.fixture
-def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time; each look at it takes a moment."""
-    time = [1000.0]
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    """Each look at it takes a moment."""
+    clock = FakeClock()
 
-    class Clock:
-        @staticmethod
-        def monotonic() -> float:
-            time[0] += 0.01
-            return time[0]
+    def monotonic() -> float:
+        clock.advance(0.01)
+        return clock.now
 
-    monkeypatch.setattr(memory_module, "time", Clock)
-    return time
+    monkeypatch.setattr(memory_module, "time", SimpleNamespace(monotonic=monotonic))
+    return clock
 
 
-def test_room_is_given_and_taken_back(now: list[float]) -> None:
+def test_room_is_given_and_taken_back(clock: FakeClock) -> None:
     memory, one, other = RequestMemory(100), Holder(), Holder()
     memory.hold(one, 40)
     memory.hold(one, 60)
@@ -60,37 +60,37 @@ def test_room_is_given_and_taken_back(now: list[float]) -> None:
     assert memory.used == 0
 
 
-def test_a_single_request_always_has_room(now: list[float]) -> None:
+def test_a_single_request_always_has_room(clock: FakeClock) -> None:
     memory, one = RequestMemory(100), Holder()
     memory.hold(one, 90)
     memory.hold(one, 200)
     assert memory.used == 200
 
 
-def test_without_a_bound_nobody_waits(now: list[float]) -> None:
+def test_without_a_bound_nobody_waits(clock: FakeClock) -> None:
     memory = RequestMemory(UNBOUNDED)
     for _ in range(10):
         memory.hold(Holder(), 1 << 40)
 
 
-def test_who_has_held_the_most_for_the_longest_goes(now: list[float]) -> None:
+def test_who_has_held_the_most_for_the_longest_goes(clock: FakeClock) -> None:
     memory = RequestMemory(100)
     small, idle, late, serving = Holder("small"), Holder("idle"), Holder("late"), Holder("serving")
     memory.hold(serving, 30)
     serving.serving = True
     memory.hold(small, 10)
     memory.hold(idle, 30)
-    now[0] += 5
+    clock.advance(5)
     memory.hold(late, 30)
     memory.hold(Holder(), 20)
     assert [each.is_shut for each in (small, idle, late, serving)] == [False, True, False, False]
     assert memory.used == 90
 
 
-def test_who_asks_may_be_the_one_to_go(now: list[float]) -> None:
+def test_who_asks_may_be_the_one_to_go(clock: FakeClock) -> None:
     memory, idle, other = RequestMemory(100), Holder(), Holder()
     memory.hold(idle, 50)
-    now[0] += 60
+    clock.advance(60)
     memory.hold(other, 50)
     with pytest.raises(EvictedError):
         memory.hold(idle, 60)
@@ -98,17 +98,17 @@ def test_who_asks_may_be_the_one_to_go(now: list[float]) -> None:
     assert not other.is_shut
 
 
-def test_the_wait_for_room_is_not_held_against_a_connection(now: list[float]) -> None:
+def test_the_wait_for_room_is_not_held_against_a_connection(clock: FakeClock) -> None:
     memory, sender, idle = RequestMemory(100), Holder("sender"), Holder("idle")
     serving = Holder("serving")
     serving.serving = True
     memory.hold(idle, 20)
-    now[0] += 0.5
+    clock.advance(0.5)
     memory.hold(sender, 30)
     memory.hold(serving, 50)
     waiting = gevent.spawn(memory.hold, sender, 45)
     gevent.sleep(0)
-    now[0] += 60
+    clock.advance(60)
     memory.release(serving)
     waiting.join(5)
     assert waiting.successful()
@@ -117,7 +117,7 @@ def test_the_wait_for_room_is_not_held_against_a_connection(now: list[float]) ->
     assert not sender.is_shut
 
 
-def test_where_all_wait_one_of_them_goes(now: list[float]) -> None:
+def test_where_all_wait_one_of_them_goes(clock: FakeClock) -> None:
     memory, one, other = RequestMemory(100), Holder("one"), Holder("other")
     memory.hold(one, 60)
     memory.hold(other, 40)
@@ -127,7 +127,7 @@ def test_where_all_wait_one_of_them_goes(now: list[float]) -> None:
     assert one.is_shut != other.is_shut
 
 
-def test_young_requests_are_waited_for(now: list[float]) -> None:
+def test_young_requests_are_waited_for(clock: FakeClock) -> None:
     """A burst of large requests that do come in costs nobody the connection."""
     memory, one = RequestMemory(100), Holder()
     memory.hold(one, 90)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kafka08.common import Broker
-from kafka08.producer.connection import Connection, Outstanding
+from kafka08.producer.connection import Connection
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.protocol import requests, schemas
-from kafka08.runtime import ThreadRuntime
+from kafka08.protocol.framing import FrameDecoder
+from kafka08.runtime import Runtime, ThreadRuntime
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 
@@ -20,51 +23,59 @@ class NothingYet(BaseException):
     """A reader that would wait."""
 
 
-class FakeConnection:
-    """A connection of the Driver. ``broken``: raised by the next call."""
+class Wire:
+    """The producer's socket; a broker of the Driver answers as soon as it is read. ``broken`` and
+    ``refuse_write`` are raised by the next calls."""
 
     def __init__(self, driver: Driver, port: int) -> None:
         self._driver = driver
         self.port = port
-        self.outstanding: deque[Outstanding] = deque()
-        self.requests: deque[schemas.ProduceRequest] = deque()
         self.sent: list[schemas.ProduceRequest] = []
         self.broken: Exception | None = None
         self.refuse_write: Exception | None = None
         self.aborted = False
-        self._number = 0
+        self._asked: deque[tuple[int, schemas.ProduceRequest]] = deque()
+        self._answer = b""
 
-    def encode(self, request: Any, context: Any, *, answered: bool = True) -> bytes:
-        self._number += 1
-        if answered:
-            now = self._driver.runtime.clock.monotonic()
-            kind = schemas.ProduceResponse
-            self.outstanding.append(Outstanding(self._number, kind, context, now))
-        self.requests.append(request)
-        self.sent.append(request)
-        return b""
+    def setsockopt(self, level: int, option: int, value: int) -> None: ...
 
-    def write(self, data: bytes) -> None:
+    def sendall(self, data: bytes) -> None:
         if self.refuse_write is not None:
             raise self.refuse_write
-        if not self.outstanding:
-            self._driver.cluster.answer(self.port, self.requests.popleft())
+        for frame in frames_of(data):
+            header, request = requests.decode_request(frame)
+            self.sent.append(request)
+            if request.acks:
+                self._asked.append((header.correlation_id, request))
+            else:
+                self._driver.cluster.answer(self.port, request)
 
-    def receive(self) -> list[tuple[Any, Outstanding]]:
+    def recv_into(self, buffer: memoryview) -> int:
         if self.broken is not None:
             raise self.broken
-        if self._driver.silent or not self.requests:
-            raise NothingYet
-        request = self.requests.popleft()
-        return [(self._driver.cluster.answer(self.port, request), self.outstanding[0])]
+        if not self._answer:
+            if self._driver.silent or not self._asked:
+                raise NothingYet
+            number, request = self._asked.popleft()
+            answer = self._driver.cluster.answer(self.port, request)
+            self._answer = b"".join(requests.encode_response(number, answer))
+        count = min(len(buffer), len(self._answer))
+        buffer[:count], self._answer = self._answer[:count], self._answer[count:]
+        return count
 
-    def waiting_since(self) -> float | None:
-        return self.outstanding[0].sent if self.outstanding else None
-
-    def abort(self) -> None:
+    def shutdown(self, how: int) -> None:
         self.aborted = True
 
     def close(self) -> None: ...
+
+
+def frames_of(data: bytes) -> Iterator[memoryview]:
+    """The whole frames in ``data``, as decoders want them: writable."""
+    view = memoryview(bytearray(data))
+    while view:
+        (size,) = struct.unpack_from(">i", view)
+        yield view[4 : 4 + size]
+        view = view[4 + size :]
 
 
 class Driver:
@@ -75,21 +86,21 @@ class Driver:
         self.cluster = FakeCluster(Broker(n, f"b{n}", 9090 + n) for n in range(brokers))
         self.cluster.create("t", 2)
         self.cluster.create("one", 1)
-        self.connections: list[FakeConnection] = []
+        self.connections: list[Wire] = []
         self.silent = False
+        self.runtime.open_socket = self.connect
         self.runtime.on_sleep = lambda seconds: self.producer._metadata.refresh()
         self.producer = KafkaProducer(
             {"bootstrap.servers": "b0:9090"},
             runtime=self.runtime,
-            connect=self.connect,
             channel=self.cluster.channel,
             **settings,
         )
 
-    def connect(self, host: str, port: int, **options: Any) -> FakeConnection:
+    def connect(self, host: str, port: int) -> Wire:
         if port in self.cluster.down:
             raise ConnectionRefusedError(f"port {port}")
-        self.connections.append(FakeConnection(self, port))
+        self.connections.append(Wire(self, port))
         return self.connections[-1]
 
     @property
@@ -161,54 +172,27 @@ def threaded(cluster: FakeCluster, **settings: Any) -> tuple[KafkaProducer, Thre
 
 
 class ThreadedBroker:
-    """Connections whose readers wait; ``mute`` ones never hear anything."""
+    """Connections to threads that answer for the cluster; while ``mute``, nobody is answered."""
 
     def __init__(self, cluster: FakeCluster) -> None:
         self.cluster = cluster
         self.mute = False
         self.arrived = threading.Event()
 
-    def connect(self, host: str, port: int, **options: Any) -> Any:
-        broker = self
+    def connect(self, host: str, port: int, *, runtime: Runtime, **options: Any) -> Connection:
+        listening = socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self._serve, args=(listening, port), daemon=True).start()
+        host, listening_port = listening.getsockname()
+        return Connection(host, listening_port, runtime=runtime, **options)
 
-        class Socket:
-            def __init__(self) -> None:
-                self.data = bytearray()
-                self.there = threading.Condition()
-                self.closed = False
-
-            def setsockopt(self, *args: Any) -> None: ...
-
-            def sendall(self, data: bytes) -> None:
-                with self.there:
-                    if self.closed:
-                        raise BrokenPipeError
-                    broker.arrived.set()
-                    header, request = requests.decode_request(memoryview(bytearray(data[4:])))
-                    answer = broker.cluster.answer(port, request)
-                    if answer is not None and not broker.mute:
+    def _serve(self, listening: socket.socket, port: int) -> None:
+        with listening, listening.accept()[0] as sock:
+            decoder = FrameDecoder(1 << 20)
+            while count := sock.recv_into(decoder.get_buffer()):
+                for frame in decoder.received(count):
+                    header, request = requests.decode_request(frame)
+                    self.arrived.set()
+                    answer = self.cluster.answer(port, request)
+                    if answer is not None and not self.mute:
                         parts = requests.encode_response(header.correlation_id, answer)
-                        self.data += b"".join(parts)
-                        self.there.notify_all()
-
-            def recv_into(self, buffer: memoryview) -> int:
-                with self.there:
-                    while not self.data and not self.closed:
-                        self.there.wait()
-                    count = min(len(buffer), len(self.data))
-                    buffer[:count] = self.data[:count]
-                    del self.data[:count]
-                    return count
-
-            def shutdown(self, how: int) -> None:
-                with self.there:
-                    self.closed = True
-                    self.there.notify_all()
-
-            def close(self) -> None: ...
-
-        class Runtime(ThreadRuntime):
-            def connect(self, host: str, port: int, timeout: float) -> Any:
-                return Socket()
-
-        return Connection(host, port, **{**options, "runtime": Runtime()})
+                        sock.sendall(b"".join(parts))

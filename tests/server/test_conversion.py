@@ -8,9 +8,9 @@ import pytest
 
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
-from kafka08.message.wrappers import has_absolute_offsets
 from tests.log.support import writable
 from tests.message.batches import batch, encode_record, simple, timed, timed_wrapper, varint
+from tests.message.sets import has_absolute_offsets
 from tests.server.apis.test_fetch import wait
 from tests.server.support import ME, PEER, Rig, message_set
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -187,17 +188,15 @@ def test_other_groups_stay_when_one_partition_goes(led: Rig) -> None:
     assert led.offsets.fetch(KEY._replace(group=other)) is not None
 
 
-@pytest.mark.interpreted
 def test_a_broken_log_ends_the_load_and_the_refusals(
     led: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store(led, (encode_key(KEY), encode_value(committed(1, 5))))
-    log = led.replicas.partitions[TopicPartition(*OFFSETS)].any_log()
 
     def broken(*args: Any) -> None:
         raise OSError("as told")
 
-    monkeypatch.setattr(log, "read", broken)
+    monkeypatch.setattr(os, "pread", broken)
     reload(led)
     assert led.offsets.fetch(KEY) is None
 
@@ -226,7 +225,6 @@ def test_old_commits_leave_a_tombstone(led: Rig) -> None:
     assert len(records(led)) == 4
 
 
-@pytest.mark.interpreted
 def test_a_tombstone_that_cannot_be_written_is_not_the_end(
     led: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,7 +233,7 @@ def test_a_tombstone_that_cannot_be_written_is_not_the_end(
     def broken(*args: Any) -> None:
         raise OSError("as told")
 
-    monkeypatch.setattr(led.replicas, "append_messages", broken)
+    monkeypatch.setattr(os, "pwrite", broken)
     led.offsets.expire()
     assert led.offsets.fetch(KEY) is None
 

@@ -18,12 +18,12 @@ from kafka08.log.tail_readers import AHEAD_BYTES
 from kafka08.message.entry import encode_entry
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import encode_set, iter_messages, next_offset
-from kafka08.message.wrappers import absolute_slice, has_absolute_offsets, rebuild
+from kafka08.message.wrappers import absolute_slice
 from kafka08.runtime import ThreadRuntime
 from kafka08.server.rebuild import READY_BYTES, ConsumerView
 from kafka08.server.rebuild_cache import STRIP_OVERHEAD
 from tests.log.support import open_log, writable
-from tests.message.sets import CODECS, plain, wrapper
+from tests.message.sets import CODECS, has_absolute_offsets, plain, rebuild, wrapper
 from tests.server.support import ME, PEER, Rig
 
 T = ("t", 0)

@@ -14,10 +14,9 @@ from kafka08.log import rebuilding
 from kafka08.log.rebuilding import Stretch
 from kafka08.log.segment import rebuilt_paths
 from kafka08.message.scan import iter_entries
-from kafka08.message.wrappers import has_absolute_offsets
 from kafka08.server.rebuild_tasks import MOST_AT_ONCE, PAUSE_S, RebuildTasks, start_process
 from tests.log.rebuilding import KEY, InlineProcess, all_small
-from tests.message.sets import plain, wrapper
+from tests.message.sets import has_absolute_offsets, plain, wrapper
 from tests.server.support import ME, PEER, Rig
 
 T = ("t", 0)

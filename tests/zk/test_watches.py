@@ -2,76 +2,19 @@ from __future__ import annotations
 
 import queue
 import socket
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
+from tests.fakes.zookeeper import FakeZooKeeper, Session
 from tests.zk.test_client import expire
-from zk.client import SessionState, Stat, Watch, ZkClient
-from zk.errors import NoNodeError
+from zk.client import SessionState, ZkClient
 from zk.watches import WatchSet
 
 
-class Event(NamedTuple):
-    type: str
-    path: str = ""
-
-
-class FakeClient:
-    """Nodes in a dict; watches in sets, one-shot, as kazoo keeps them."""
-
-    def __init__(self) -> None:
-        self.nodes: dict[str, bytes] = {"/": b""}
-        self.watchers: dict[str, set[Watch]] = {}
-        self.listeners: list[Callable[[SessionState], None]] = []
-
-    def on_state(self, callback: Callable[[SessionState], None]) -> None:
-        self.listeners.append(callback)
-
-    def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, Stat]:
-        if path not in self.nodes:
-            raise NoNodeError(path=path)
-        self._arm("data", path, watch)
-        return self.nodes[path], Stat(0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0)
-
-    def exists(self, path: str, watch: Watch | None = None) -> Stat | None:
-        self._arm("data", path, watch)
-        return Stat(0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0) if path in self.nodes else None
-
-    def children(self, path: str, watch: Watch | None = None) -> list[str]:
-        if path not in self.nodes:
-            raise NoNodeError(path=path)
-        self._arm("children", path, watch)
-        return [node.rpartition("/")[2] for node in self.nodes if node.rpartition("/")[0] == path]
-
-    def _arm(self, kind: str, path: str, watch: Watch | None) -> None:
-        if watch is not None:
-            self.watchers.setdefault(f"{kind} {path}", set()).add(watch)
-
-    def fire(self, kind: str, path: str, type: str) -> None:
-        for watch in self.watchers.pop(f"{kind} {path}", set()):
-            watch(Event(type, path))
-
-    def armed(self) -> int:
-        return sum(map(len, self.watchers.values()))
-
-    def lose_connection(self, then: SessionState) -> None:
-        lost, self.watchers = self.watchers, {}
-        self.tell(SessionState.SUSPENDED)
-        for watchers in lost.values():
-            for watch in watchers:
-                watch(Event("NONE"))
-        self.tell(then)
-
-    def tell(self, state: SessionState) -> None:
-        for listener in self.listeners:
-            listener(state)
-
-
 @pytest.fixture
-def fake() -> FakeClient:
-    return FakeClient()
+def session() -> Session:
+    return Session(FakeZooKeeper())
 
 
 @pytest.fixture
@@ -80,77 +23,77 @@ def posted() -> list[Any]:
 
 
 @pytest.fixture
-def watches(fake: FakeClient, posted: list[Any]) -> WatchSet:
-    return WatchSet(fake, posted.append)
+def watches(session: Session, posted: list[Any]) -> WatchSet:
+    return WatchSet(session, posted.append)
 
 
 def test_a_watch_fires_once_and_is_armed_by_the_next_read(
-    fake: FakeClient, posted: list[Any], watches: WatchSet
+    session: Session, posted: list[Any], watches: WatchSet
 ) -> None:
-    fake.nodes["/a"] = b"1"
-    assert watches.data("/a", "changed") == (b"1", 7)
-    fake.fire("data", "/a", "CHANGED")
-    fake.fire("data", "/a", "CHANGED")
+    session.server.put("/a", b"1")
+    assert watches.data("/a", "changed") == (b"1", 0)
+    session.server.put("/a", b"2")
+    session.server.put("/a", b"3")
     assert posted == ["changed"]
-    watches.data("/a", "changed")
-    fake.fire("data", "/a", "CHANGED")
+    assert watches.data("/a", "changed") == (b"3", 2)
+    session.server.put("/a", b"4")
     assert posted == ["changed", "changed"]
 
 
-def test_reading_twice_arms_once(fake: FakeClient, posted: list[Any], watches: WatchSet) -> None:
-    fake.nodes["/a"] = b""
+def test_reading_twice_arms_once(session: Session, posted: list[Any], watches: WatchSet) -> None:
+    session.server.put("/a")
     for _ in range(5):
         assert watches.children("/a", "ids") == []
-    assert fake.armed() == 1
-    fake.fire("children", "/a", "CHILD")
+    assert session.server.watched == 1
+    session.server.put("/a/1")
     assert posted == ["ids"]
 
 
 def test_a_missing_node_is_watched_into_being(
-    fake: FakeClient, posted: list[Any], watches: WatchSet
+    session: Session, posted: list[Any], watches: WatchSet
 ) -> None:
     assert watches.data("/a", "data") is None
     assert watches.children("/a", "children") is None
-    fake.fire("data", "/a", "CREATED")
+    session.server.put("/a")
     assert sorted(posted) == ["children", "data"]
 
 
 def test_a_reconnection_posts_what_was_armed_once_each(
-    fake: FakeClient, posted: list[Any], watches: WatchSet
+    session: Session, posted: list[Any], watches: WatchSet
 ) -> None:
-    fake.nodes["/a"] = b""
+    session.server.put("/a")
     watches.data("/a", "x")
     watches.children("/a", "x")
     watches.data("/b", "y")
-    fake.lose_connection(then=SessionState.CONNECTED)
+    session.lose_connection(then=SessionState.CONNECTED)
     assert posted == ["x", "y"]
-    fake.lose_connection(then=SessionState.CONNECTED)
+    session.lose_connection(then=SessionState.CONNECTED)
     assert posted == ["x", "y"]
 
 
 def test_after_an_expiry_the_owner_arms_everything_again(
-    fake: FakeClient, posted: list[Any], watches: WatchSet
+    session: Session, posted: list[Any], watches: WatchSet
 ) -> None:
-    fake.nodes["/a"] = b""
+    session.server.put("/a")
     watches.data("/a", "x")
-    fake.lose_connection(then=SessionState.EXPIRED)
+    session.lose_connection(then=SessionState.EXPIRED)
     assert posted == []
     watches.data("/a", "x")
-    fake.fire("data", "/a", "CHANGED")
+    session.server.put("/a", b"new")
     assert posted == ["x"]
 
 
 def test_forgotten_watches_are_silent(
-    fake: FakeClient, posted: list[Any], watches: WatchSet
+    session: Session, posted: list[Any], watches: WatchSet
 ) -> None:
     for path in ("/a", "/b", "/c"):
-        fake.nodes[path] = b""
+        session.server.put(path)
         watches.data(path, path)
     watches.forget("/a")
-    fake.fire("data", "/a", "CHANGED")
-    fake.fire("data", "/b", "CHANGED")
+    session.server.put("/a", b"new")
+    session.server.put("/b", b"new")
     watches.clear()
-    fake.fire("data", "/c", "CHANGED")
+    session.server.put("/c", b"new")
     assert posted == ["/b"]
 
 

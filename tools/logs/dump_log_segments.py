@@ -297,10 +297,7 @@ def _record_lines(
     header: Batch, entry: bytes, decoders: tuple[Decoder, Decoder] | None
 ) -> Iterator[str]:
     data = inflated_records(entry, 0, len(entry))
-    numbers = iter(records.rows(data, 0, len(data)))
-    for delta, time, _, _, key, key_end, value, value_end in zip(
-        *[numbers] * records.ROW, strict=True
-    ):
+    for delta, time, _, _, key, key_end, value, value_end in records.iter_rows(data):
         at = header.max_timestamp if header.is_stamped else header.base_timestamp + time
         line = (
             f"| offset: {header.base_offset + delta} "

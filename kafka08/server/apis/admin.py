@@ -78,9 +78,10 @@ class Outcome(NamedTuple):
 
 
 def _outcome(name: str, act: Callable[..., object], *args: Any) -> Outcome:
-    """Call ``act(*args)`` and say how it went; not for what can be no topic's name.
+    """Call ``act(*args)`` and return its outcome.
 
-    Such names would be paths to other nodes: "t/partitions", "".
+    A name that no topic can have, such as "t/partitions" or "", is refused: it would be the path of
+    another node.
     """
 
     def checked() -> None:
@@ -273,58 +274,52 @@ class DescribeConfigsApi:
 
 
 class AlterConfigsApi:
+    """Replaces all overrides of a topic."""
+
     key = 33
     last_version = 1
+    _response: type[Any] = a.AlterConfigsResponse
 
     def __init__(self, zk: ZkClient) -> None:
         self._zk = zk
 
-    def handle(
-        self, header: RequestHeader, request: a.AlterConfigsRequest
-    ) -> a.AlterConfigsResponse:
-        return a.AlterConfigsResponse(
-            0, [self._alter(asked, request.validate_only) for asked in request.resources]
+    def handle(self, header: RequestHeader, request: Any) -> Any:
+        outcomes = [
+            _outcome(asked.resource_name, self._alter, asked, request.validate_only)
+            for asked in request.resources
+        ]
+        return self._answer(request, outcomes)
+
+    def failure(self, header: RequestHeader, request: Any, code: int) -> Any:
+        return self._answer(request, [Outcome(code)] * len(request.resources))
+
+    def _answer(self, request: Any, outcomes: Sequence[Outcome]) -> Any:
+        pairs = zip(request.resources, outcomes, strict=True)
+        return self._response(
+            0, [a.ResourceError(*outcome, asked[0], asked[1]) for asked, outcome in pairs]
         )
 
-    def _alter(self, asked: a.AlteredResource, validate_only: bool) -> a.ResourceError:
-        def act() -> None:
-            _refuse_other_resources(asked.resource_type)
-            config = {entry.name: entry.value for entry in asked.configs if entry.value is not None}
-            LogConfig.validate(config)
-            if not validate_only:
-                admin.change_topic_config(self._zk, asked.resource_name, config)
+    def _alter(self, asked: Any, validate_only: bool) -> None:
+        _refuse_other_resources(asked.resource_type)
+        config = self._altered(asked)
+        LogConfig.validate(config)
+        if not validate_only:
+            admin.change_topic_config(self._zk, asked.resource_name, config)
+        elif not admin.topic_exists(self._zk, asked.resource_name):
+            raise admin.UnknownTopicError(f'Topic "{asked.resource_name}" does not exist.')
 
-        outcome = _outcome(asked.resource_name, act)
-        return a.ResourceError(*outcome, asked.resource_type, asked.resource_name)
-
-    def failure(
-        self, header: RequestHeader, request: a.AlterConfigsRequest, code: int
-    ) -> a.AlterConfigsResponse:
-        return a.AlterConfigsResponse(
-            0, [a.ResourceError(code, None, asked[0], asked[1]) for asked in request.resources]
-        )
+    def _altered(self, asked: Any) -> dict[str, str]:
+        return {entry.name: entry.value for entry in asked.configs if entry.value is not None}
 
 
-class IncrementalAlterConfigsApi:
+class IncrementalAlterConfigsApi(AlterConfigsApi):
+    """Changes the named overrides of a topic."""
+
     key = 44
     last_version = 0
+    _response = a.IncrementalAlterConfigsResponse
 
-    def __init__(self, zk: ZkClient) -> None:
-        self._zk = zk
-
-    def handle(
-        self, header: RequestHeader, request: a.IncrementalAlterConfigsRequest
-    ) -> a.IncrementalAlterConfigsResponse:
-        return a.IncrementalAlterConfigsResponse(
-            0, [self._alter(asked, request.validate_only) for asked in request.resources]
-        )
-
-    def _alter(self, asked: a.ChangedResource, validate_only: bool) -> a.ResourceError:
-        outcome = _outcome(asked.resource_name, self._change, asked, validate_only)
-        return a.ResourceError(*outcome, asked.resource_type, asked.resource_name)
-
-    def _change(self, asked: a.ChangedResource, validate_only: bool) -> None:
-        _refuse_other_resources(asked.resource_type)
+    def _altered(self, asked: Any) -> dict[str, str]:
         config = dict(admin.fetch_topic_config(self._zk, asked.resource_name))
         for change in asked.configs:
             if change.operation == a.SET_CONFIG and change.value is not None:
@@ -333,18 +328,7 @@ class IncrementalAlterConfigsApi:
                 config.pop(change.name, None)
             else:
                 raise InvalidRequestError(f"{change.name} can only be set or deleted")
-        LogConfig.validate(config)
-        if not admin.topic_exists(self._zk, asked.resource_name):
-            raise admin.UnknownTopicError(f"Topic {asked.resource_name} does not exist")
-        if not validate_only:
-            admin.change_topic_config(self._zk, asked.resource_name, config)
-
-    def failure(
-        self, header: RequestHeader, request: a.IncrementalAlterConfigsRequest, code: int
-    ) -> a.IncrementalAlterConfigsResponse:
-        return a.IncrementalAlterConfigsResponse(
-            0, [a.ResourceError(code, None, asked[0], asked[1]) for asked in request.resources]
-        )
+        return config
 
 
 class CreatePartitionsApi:

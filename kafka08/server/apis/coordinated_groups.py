@@ -24,7 +24,7 @@ from zk.errors import ZkError
 
 
 def handlers(members: GroupRequests, zk: ZkClient, cache: MetadataCache) -> list[Any]:
-    """Of all APIs in this module."""
+    """The handlers of all APIs in this module."""
     return [
         JoinGroupApi(members),
         HeartbeatApi(members),

@@ -65,7 +65,7 @@ class ElectLeadersApi:
         return next(each for each in partitions if each.partition == key.partition)
 
     def _code(self, key: TopicPartition) -> int:
-        """0 for a partition whose preferred replica can lead and does not."""
+        """0 if the preferred replica of the partition can lead but does not, else the wire code."""
         state = self._state(key)
         if state is None or not state.replicas:
             return UnknownTopicOrPartitionError.code
@@ -77,7 +77,8 @@ class ElectLeadersApi:
         return NO_ERROR
 
     def _elect(self, codes: dict[TopicPartition, int], timeout_ms: int) -> None:
-        """Ask the controller, and give those that do not lead in time the code of a timeout."""
+        """Ask the controller. Partitions whose preferred replica does not lead in time get code
+        7."""
         clock = self._runtime.clock
         deadline = clock.monotonic() + timeout_ms / 1000
         waiting = [key for key, code in codes.items() if code == NO_ERROR]
@@ -91,7 +92,7 @@ class ElectLeadersApi:
         codes.update(dict.fromkeys(waiting, RequestTimedOutError.code))
 
     def _ask(self, partitions: Iterable[TopicPartition]) -> bool:
-        """False while another election is under way."""
+        """Write the request for the controller; False while another election is under way."""
         try:
             admin.start_preferred_election(self._zk, partitions)
         except NodeExistsError:

@@ -11,10 +11,10 @@ _SHOWN = 3
 
 
 class Failures:
-    """``add`` gives the wire code; ``tell`` logs a line, unless all are of a disk: those are spoken
-    of elsewhere, once."""
+    """``add`` returns the wire code. ``tell`` logs a line, unless all failures are disk errors,
+    which are logged elsewhere, once."""
 
-    # Each request makes one, which mostly stays empty: nothing is set up for it.
+    # Each request creates one, which mostly stays empty, so the dict is created later.
     _count: int = 0
     _is_news: bool = False
     _shown: tuple[str, ...] = ()

@@ -118,7 +118,7 @@ class _Fetch:
         self._replicas = replicas
         self._view = view
         self._request = request
-        # Waiting cannot add to a partition that failed or whose bytes end with an old segment.
+        # A partition that failed, or whose bytes end with an old segment, gains nothing by waiting.
         self._no_more = not self.wanted
 
     def is_complete(self) -> bool:
@@ -133,7 +133,7 @@ class _Fetch:
         is_follower = request.replica_id >= 0
         purgatory = replicas.follower_purgatory if is_follower else replicas.fetch_purgatory
         with purgatory.watch(self.wanted, request.max_wait_ms) as watch:
-            self.read(self.wanted)  # once more, now that no move can be missed
+            self.read(self.wanted)  # read again: from here on the watch sees every move
             while not self.is_complete():
                 moved = watch.wait()
                 if not moved:

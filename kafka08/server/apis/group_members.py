@@ -102,7 +102,7 @@ class DescribeGroupsApi:
         for consumer in self._zk.children_if_exists(base):
             found = self._zk.get_if_exists(f"{base}/{consumer}")
             if found is not None:
-                # An empty one would read as none.
+                # An empty string would be decoded as null.
                 registrations[consumer] = found[0] or b" "
         owned = self._owned(group)
         return [

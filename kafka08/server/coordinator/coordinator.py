@@ -61,7 +61,7 @@ class JoinRequest(NamedTuple):
 
 
 class MemberId(NamedTuple):
-    """How a member names itself in requests after its join."""
+    """The names by which a member identifies itself in requests after its join."""
 
     member_id: str
     instance_id: str | None = None
@@ -270,7 +270,8 @@ class GroupCoordinator:
         self.timers.cancel(TimerKey(group.id, member.id))
 
     def abandon_join(self, group_id: str, reply: Reply[JoinAnswer]) -> None:
-        """The sender of a parked join has gone. A member that was never told its id goes too."""
+        """The sender of a parked join has disconnected. A member that does not know its id yet is
+        removed."""
         group = self.groups.get(group_id)
         members = group.members.values() if group is not None else ()
         member = next((each for each in members if each.join is reply), None)
@@ -381,7 +382,7 @@ class GroupCoordinator:
         return Storing(group, group.generation, group.record(given), given)
 
     def abandon_sync(self, group_id: str, reply: Reply[SyncAnswer]) -> None:
-        """The sender of a parked sync has gone."""
+        """The sender of a parked sync has disconnected."""
         group = self.groups.get(group_id)
         if group is None:
             return
@@ -391,7 +392,7 @@ class GroupCoordinator:
                 self._reset_session(group, member)
 
     def stored(self, storing: Storing, code: int) -> None:
-        """A record has been stored, or could not be."""
+        """Continue after a record has been stored, or could not be stored."""
         group = storing.group
         is_current = group.generation == storing.generation
         if storing.reply is not None:
@@ -424,7 +425,7 @@ class GroupCoordinator:
         if code:
             member.answer_join(JoinAnswer(code))
         else:
-            # A leader that reads its former id as the leader's does not assign again.
+            # A leader that is answered with its former id does not assign again.
             member.answer_join(group.join_answer(member, leader))
             member.knows_id = True
         self._reset_session(group, member)
@@ -481,7 +482,7 @@ class GroupCoordinator:
         return code or (group, group.members[named.member_id])
 
     def _remove(self, group: Group, member: Member) -> None:
-        """A member has left, or has not been heard of: the others rebalance."""
+        """Remove a member that has left or timed out: the others rebalance."""
         self._drop(group, member)
         if group.state in (COMPLETING, STABLE):
             self._prepare_rebalance(group)
@@ -502,7 +503,7 @@ class GroupCoordinator:
         self._forget_unused(group)
 
     def _forget_unused(self, group: Group | None) -> None:
-        """A group that nobody has ever been a member of leaves nothing."""
+        """Remove a group that has never had a member: there is nothing to store or delete."""
         if (
             group is not None
             and group.state is EMPTY
@@ -564,7 +565,7 @@ class GroupCoordinator:
                 self._reset_session(group, member)
 
     def unload(self, partition: int) -> None:
-        """Another broker coordinates these groups now, or will."""
+        """Drop the groups of a partition whose leadership moves to another broker."""
         for group in [each for each in self.groups.values() if each.partition == partition]:
             self._unsaved.pop(group.id, None)
             self._end(group, _MOVED)

@@ -214,7 +214,7 @@ class Group:
 
     @property
     def all_joined(self) -> bool:
-        """Whether everybody that is expected has joined."""
+        """Whether all expected members have joined."""
         return not self.promised and all(m.join is not None for m in self.members.values())
 
     @property
@@ -222,7 +222,7 @@ class Group:
         return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
 
     def elect_joined_leader(self) -> bool:
-        """Have a leader among those that have joined. False if nobody has."""
+        """Choose a leader among the members that have joined; False if there are none."""
         current = self.members.get(self.leader or "")
         if current is not None and current.join is not None:
             return True
@@ -254,7 +254,7 @@ class Group:
         return votes.most_common(1)[0][0]
 
     def next_generation(self, now_ms: int) -> None:
-        """Preparing ends."""
+        """Begin the next generation: the wait for members is over."""
         self.generation = self.generation % 0x7FFFFFFF + 1
         self.delay_left_ms = None
         self.is_storing = False

@@ -39,7 +39,7 @@ Answer = TypeVar("Answer")
 
 _NOT_AVAILABLE = ConsumerCoordinatorNotAvailableError.code
 _LOADING = OffsetsLoadInProgressError.code
-# The codes of an append as a member is told them; all others are -1.
+# The wire codes for a member whose group's record could not be appended; all others become -1.
 _STORE_ERRORS = {
     NO_ERROR: NO_ERROR,
     UnknownTopicOrPartitionError.code: _NOT_AVAILABLE,
@@ -48,7 +48,7 @@ _STORE_ERRORS = {
     NotLeaderForPartitionError.code: NotCoordinatorForConsumerError.code,
     RequestTimedOutError.code: LaterCode.REBALANCE_IN_PROGRESS,
 }
-# Nobody sleeps for longer than this without looking again.
+# A waiting request looks again after this time at the latest.
 _LONGEST_WAIT = 60.0
 
 
@@ -154,7 +154,7 @@ class GroupRequests:
         self._settle()
 
     def _look_for_originals(self) -> None:
-        """Brokers of 0.8.2.2 cannot read groups."""
+        """Store groups only without brokers of 0.8.2.2, which cannot read them."""
         if self._originals is not None:
             self.offsets.store_groups_if(not self._originals.are_registered())
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from kafka08.common import TopicPartition
 from kafka08.message.entry import encode_entry
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
-from kafka08.message.wrappers import has_absolute_offsets
 from kafka08.protocol.schemas import (
     FetchPartition,
     FetchRequest,
@@ -19,7 +18,7 @@ from kafka08.protocol.schemas import (
     StopReplicaPartition,
     StopReplicaRequest,
 )
-from tests.message.sets import wrapper
+from tests.message.sets import has_absolute_offsets, wrapper
 from tests.server.support import ME, PEER, THIRD, Rig, message_set, texts
 
 T = ("t", 0)
@@ -315,17 +314,16 @@ def test_plain_entries_among_wrappers(rig: Rig) -> None:
 # Trouble
 
 
-@pytest.mark.interpreted
 def test_an_error_of_ours_is_minus_1(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.lead()
-    partition = rig.replicas.partitions[TopicPartition(*T)]
+    rig.append("a", "b", "c")
 
     def broken(*args: Any) -> None:
         raise OSError("as told")
 
-    monkeypatch.setattr(partition.log, "read", broken)
-    assert rig.fetch((*T, 0, LOTS)) == {T: (-1, -1, NOTHING)}
-    monkeypatch.setattr("kafka08.server.apis.fetch._Fetch.read", broken)
+    monkeypatch.setattr(os, "pread", broken)
+    assert rig.fetch((*T, 1, LOTS)) == {T: (-1, -1, NOTHING)}
+    monkeypatch.setattr(rig.clock, "monotonic", broken)
     assert rig.fetch((*T, 0, LOTS), ("u", 1, 0, 0)) == {
         T: (-1, -1, NOTHING),
         ("u", 1): (-1, -1, NOTHING),

@@ -93,7 +93,6 @@ def test_the_last_of_repeated_partitions_counts(segments: Rig) -> None:
     assert answer == ([("t", [(0, 0, [0])])],)
 
 
-@pytest.mark.interpreted
 def test_an_error_of_ours_is_answered(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """0.8.2.2 leaves the client waiting."""
     rig.lead()

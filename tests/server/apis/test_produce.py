@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -307,16 +308,16 @@ def test_while_zookeeper_is_away_the_whole_isr_still_acknowledges(rig: Rig) -> N
     assert leo(rig) == 2
 
 
-@pytest.mark.interpreted
 def test_an_error_of_ours_is_minus_1(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.lead()
 
     def broken(*args: Any) -> None:
         raise RuntimeError("as told")
 
-    monkeypatch.setattr(rig.replicas, "append_messages", broken)
-    assert rig.produce((*T, message_set("a"))) == {T: (-1, -1)}
-    monkeypatch.setattr("kafka08.server.apis.produce.await_acks", broken)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", broken)
+        assert rig.produce((*T, message_set("a"))) == {T: (-1, -1)}
+    monkeypatch.setattr(rig.clock, "monotonic", broken)
     assert rig.produce((*T, message_set("a")), ("u", 3, b""), acks=-1) == {
         T: (-1, -1),
         ("u", 3): (-1, -1),

@@ -86,7 +86,7 @@ def test_keys_are_hashed_as_byte_arrays(
 ) -> None:
     assert run(monkeypatch, b"key\tv\n", "--property", "parse.key=true") == 0
     assert cluster.values("t", 6) == [b"v"]
-    new = ("--new-producer", "--property", "parse.key=true")
+    new = ("--new-producer", "--request-required-acks", "1", "--property", "parse.key=true")
     assert run(monkeypatch, b"foobar\tw\n21\tx\n", *new) == 0
     assert cluster.values("t", 6) == [b"v", b"w"]
     assert cluster.values("t", 0) == [b"x"]

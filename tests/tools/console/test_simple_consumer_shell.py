@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import pytest
 
-from kafka08.client.cluster import ClusterClient
-from kafka08.consumer.simple import SimpleConsumer
 from kafka08.protocol import schemas
-from tests.fakes.cluster import FakeCluster
+from tests.fakes.cluster import FakeCluster, connect
 from tools.console import simple_consumer_shell
 from tools.console.simple_consumer_shell import main
 from tools.options import UsageError
@@ -20,18 +17,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     cluster.create("t", 1)
     cluster.append("t", 0, b"a", b"b", b"c", codec=1)
     cluster.append("t", 0, b"d")
-    monkeypatch.setattr(
-        simple_consumer_shell,
-        "ClusterClient",
-        functools.partial(ClusterClient, channel=cluster.channel),
-    )
-    monkeypatch.setattr(
-        simple_consumer_shell,
-        "SimpleConsumer",
-        lambda host, port, **options: SimpleConsumer(
-            host, port, channel=cluster.channel(host, port), **options
-        ),
-    )
+    connect(monkeypatch, simple_consumer_shell, cluster)
     return cluster
 
 

@@ -18,12 +18,12 @@ from kafka08.config import LogConfig
 from kafka08.log import integrity
 from kafka08.log.index import OffsetIndex
 from kafka08.log.log import Log
-from kafka08.message import wrappers
 from kafka08.message.entry import encode_entry
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import assign_offsets, encode_set, iter_messages
 from tests.fakes.runtime import FakeClock
 from tests.message.batches import batch, simple, timed, timed_wrapper
+from tests.message.sets import has_absolute_offsets
 from tools.logs import conversion
 from tools.logs.conversion import Done, Limits, NotWalkableError
 
@@ -82,7 +82,7 @@ def is_fit(data: bytes) -> bool:
     assert not any(entry.magic for entry in iter_entries(data))
     return all(
         not entry.codec
-        or wrappers.has_absolute_offsets(data[entry.position : entry.position + entry.size_total])
+        or has_absolute_offsets(data[entry.position : entry.position + entry.size_total])
         for entry in iter_entries(data)
     )
 
@@ -205,7 +205,7 @@ def test_nesting_is_flattened(tmp_path: Path) -> None:
 def test_lz4_frames_of_later_clients_are_replaced(tmp_path: Path) -> None:
     inner = encode_set(some(3))
     foreign = encode_entry(None, lz4.frame.compress(inner), 2, 3)
-    assert wrappers.has_absolute_offsets(foreign)
+    assert has_absolute_offsets(foreign)
     path = put(tmp_path, foreign)
     assert convert(path).wrappers == 1
     made = Path(path).read_bytes()

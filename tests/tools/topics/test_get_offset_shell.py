@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import pytest
 
-from kafka08.client.cluster import ClusterClient
 from kafka08.common import TopicPartition
-from kafka08.consumer.simple import SimpleConsumer
-from tests.fakes.cluster import FakeCluster
+from tests.fakes.cluster import FakeCluster, connect
 from tools.options import UsageError
 from tools.topics import get_offset_shell
 from tools.topics.get_offset_shell import main
@@ -19,18 +16,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     cluster = FakeCluster()
     cluster.create("t", 3)
     cluster.append("t", 0, b"a", b"b")
-    monkeypatch.setattr(
-        get_offset_shell,
-        "ClusterClient",
-        functools.partial(ClusterClient, channel=cluster.channel),
-    )
-    monkeypatch.setattr(
-        get_offset_shell,
-        "SimpleConsumer",
-        lambda host, port, **options: SimpleConsumer(
-            host, port, channel=cluster.channel(host, port), **options
-        ),
-    )
+    connect(monkeypatch, get_offset_shell, cluster)
     return cluster
 
 

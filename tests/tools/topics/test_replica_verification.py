@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from kafka08.client import requests
-from kafka08.common import TopicPartition
+from kafka08.common import Broker, TopicPartition
 from kafka08.errors import ConfigError, LeaderNotAvailableError
 from kafka08.message.sets import encode_set
 from kafka08.protocol import schemas
+from tests.fakes.cluster import FakeCluster, connect
 from tests.fakes.runtime import FakeClock
 from tools.options import UsageError
 from tools.topics import replica_verification
@@ -93,48 +94,33 @@ def test_fetching() -> None:
     assert fetch_copies(fail, [T0]) == {T0: Copy(-1, b"")}
 
 
-class FakeCluster:
-    """Metadata of t, two replicas, and brokers that hold ``sets``; the third round ends it."""
+def cluster_of(leader: int, sets: dict[int, bytes]) -> FakeCluster:
+    """Brokers that hold ``sets`` of partition 0 of t, on ports that are their ids. The second round
+    finds nothing new."""
+    brokers = {number: Broker(number, "h", number) for number in sets}
+    cluster = FakeCluster(brokers.values())
+    cluster.create("t", 1, leader)
 
-    def __init__(self, leader: int, sets: dict[int, bytes]) -> None:
-        self.leader = leader
-        self.sets = sets
-        self.fetches: list[Any] = []
+    def script(port: int, request: Any) -> Any:
+        if isinstance(request, schemas.MetadataRequest):
+            partition = schemas.PartitionMetadata(0, 0, leader, list(sets), list(sets))
+            topics = [schemas.TopicMetadata(0, name, [partition]) for name in ("t", "other")]
+            endpoints = [schemas.BrokerEndpoint(*broker) for broker in brokers.values()]
+            return schemas.MetadataResponse(endpoints, topics)
+        if isinstance(request, schemas.FetchRequest):
+            data = b"" if request.topics[0].partitions[0].offset else sets[port]
+            found = schemas.FetchPartitionResponse(0, 0, 9, memoryview(data))
+            return schemas.FetchResponse([schemas.FetchTopicResponse("t", [found])])
+        return None
 
-    def channel(self, host: str, port: int, **options: Any) -> FakeCluster:
-        connection = FakeCluster.__new__(FakeCluster)
-        connection.__dict__ = self.__dict__ | {"port": port}
-        return connection
-
-    def __enter__(self) -> FakeCluster:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None: ...
-
-    def refresh(self) -> schemas.MetadataResponse:
-        brokers = [schemas.BrokerEndpoint(number, "h", number) for number in self.sets]
-        partition = schemas.PartitionMetadata(0, 0, self.leader, list(self.sets), list(self.sets))
-        topics = [schemas.TopicMetadata(0, name, [partition]) for name in ("t", "other")]
-        return schemas.MetadataResponse(brokers, topics)
-
-    def call(self, request: schemas.OffsetsRequest) -> schemas.OffsetsResponse:
-        assert request == requests.offsets_request({T0: -2})
-        answer = schemas.OffsetsPartitionResponse(0, 0, [0])
-        return schemas.OffsetsResponse([schemas.OffsetsTopicResponse("t", [answer])])
-
-    def fetch(self, positions: dict[TopicPartition, int], size: int, **options: Any) -> Any:
-        assert options == {"max_wait_ms": 1000, "min_bytes": 1, "replica_id": -2}
-        self.fetches.append(positions)
-        data = self.sets[self.port]  # type: ignore[attr-defined]
-        at = positions[T0]
-        return {T0: schemas.FetchPartitionResponse(0, 0, 9, memoryview(data[at * len(data) :]))}
+    cluster.script = script
+    return cluster
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     def with_cluster(cluster: FakeCluster, *words: str) -> int:
-        monkeypatch.setattr(replica_verification, "ClusterClient", lambda *a, **k: cluster)
-        monkeypatch.setattr(replica_verification, "SimpleConsumer", cluster.channel)
+        connect(monkeypatch, replica_verification, cluster)
         return replica_verification.main(["--broker-list", "h:1", "--time", "-2", *words])
 
     return with_cluster
@@ -143,18 +129,21 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
 def test_from_the_command_line_to_the_mismatch(
     run: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cluster = FakeCluster(1, {1: messages("a"), 2: messages("a", base=4)})
+    cluster = cluster_of(1, {1: messages("a"), 2: messages("a", base=4)})
     assert run(cluster, "--topic-white-list", "t") == 1
     first, last = capsys.readouterr().out.splitlines()
     assert first.endswith(": verification process is started.")
     assert last.endswith(
         ": partition [t,0]: replica 1's offset 0 doesn't match replica 2's offset 4"
     )
-    assert cluster.fetches == [{T0: 0}] * 2
+    assert [fetch[:3] for fetch in cluster.sent(schemas.FetchRequest)] == [(-2, 1000, 1)] * 2
+    assert [offsets.topics for offsets in cluster.sent(schemas.OffsetsRequest)] == [
+        requests.offsets_request({T0: -2}).topics
+    ]
 
 
 def test_what_cannot_be_verified(run: Callable[..., int]) -> None:
-    cluster = FakeCluster(-1, {1: b""})
+    cluster = cluster_of(-1, {1: b""})
     with pytest.raises(LeaderNotAvailableError, match=r"No leader for partition \[t,0\]"):
         run(cluster, "--topic-white-list", "t")
     with pytest.raises(Exception, match="No replica of any such topic"):

@@ -1,0 +1,137 @@
+"""The controller's writes: fenced by its epoch, conditional, and repeatable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka08.common import TopicPartition
+from kafka08.controller.context import ControllerContext, LeaderAndIsr, PartitionAndReplica
+from kafka08.controller.store import WRITES, ControllerStore
+from kafka08.errors import StaleControllerEpochError
+from tests.fakes.runtime import FakeRuntime
+from tests.fakes.zookeeper import FakeZooKeeper, Session
+from zk import znodes
+from zk.errors import NoNodeError, ZkConnectionError
+from zk.registry import ensure_common_paths
+from zk.watches import WatchSet
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+FIRST = LeaderAndIsr(1, 0, (1, 2), 7, 0)
+EPOCH = 7
+
+
+class Case:
+    def __init__(self) -> None:
+        self.server = FakeZooKeeper()
+        self.session: Any = Session(self.server)
+        self.events: list[Any] = []
+        self.context = ControllerContext()
+        self.store = ControllerStore(
+            self.session, WatchSet(self.session, self.events.append), self.context, FakeRuntime()
+        )
+        ensure_common_paths(self.session)
+        self.server.put(znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(EPOCH))
+        self.context.epoch, self.context.epoch_zk_version = EPOCH, 0
+        self.assign({0: [1, 2], 1: [2, 1]})
+
+    def assign(self, replicas: dict[int, list[int]], topic: str = "t") -> None:
+        self.server.put(znodes.topic_path(topic), znodes.encode_topic(replicas))
+
+    def another_controller(self) -> None:
+        self.server.put(znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(EPOCH + 1))
+
+
+@pytest.fixture
+def case() -> Case:
+    return Case()
+
+
+def test_states_are_created_with_their_parents(case: Case) -> None:
+    created = case.store.create_states({T0: FIRST, T1: FIRST})
+    assert created == {T0: FIRST, T1: FIRST} == case.store.states([T0, T1])
+    other = FIRST._replace(leader=2)
+    assert case.store.create_states({T0: other, TopicPartition("none", 0): FIRST}) == {}
+    # As after a first try whose answer was lost.
+    assert case.store.create_states({T0: FIRST, T1: other}) == {T0: FIRST}
+    assert case.store.states([T0, T1]) == {T0: FIRST, T1: FIRST}
+
+
+def test_states_are_written_if_nobody_else_did(case: Case) -> None:
+    case.store.create_states({T0: FIRST, T1: FIRST})
+    mine = FIRST._replace(leader=2, leader_epoch=1, zk_version=1)
+    theirs = FIRST._replace(isr=(2,), leader_epoch=1, zk_version=1)
+    assert case.store.write_states({T1: theirs}) == ({T1: theirs}, {})
+    gone = TopicPartition("gone", 0)
+    assert case.store.write_states({T0: mine, T1: mine, gone: mine}) == ({T0: mine}, {T1: theirs})
+    assert case.store.write_states({T0: mine}) == ({T0: mine}, {})  # again, after a lost answer
+
+
+def test_many_states_go_in_several_transactions(case: Case) -> None:
+    many = {TopicPartition("t", number): FIRST for number in range(2 * WRITES + 1)}
+    assert case.store.create_states(many) == many
+    after = {tp: state._replace(zk_version=1) for tp, state in many.items()}
+    assert case.store.write_states(after) == (after, {})
+
+
+def test_a_replaced_controller_writes_nothing(case: Case) -> None:
+    case.store.create_states({T0: FIRST})
+    before = dict(case.server.nodes)
+    case.another_controller()
+    for write in (
+        lambda: case.store.create_states({T1: FIRST}),
+        lambda: case.store.write_states({T0: FIRST._replace(zk_version=1)}),
+        lambda: case.store.write_assignment(T0, [3]),
+        lambda: case.store.delete_topic("t"),
+    ):
+        with pytest.raises(StaleControllerEpochError):
+            write()
+    changed = {path for path, node in case.server.nodes.items() if before.get(path) != node}
+    assert changed <= {znodes.CONTROLLER_EPOCH, znodes.DELETE_REPLICAS}
+    assert before.keys() <= case.server.nodes.keys()
+
+
+def test_a_reassigned_replica_is_noted_until_it_is_deleted(case: Case) -> None:
+    assert case.store.write_assignment(T0, [2, 3]) == (1, 2)
+    left = PartitionAndReplica("t", 0, 1)
+    assert case.store.replicas_to_delete() == {left}
+    assert case.store.still_assigned([left, PartitionAndReplica("t", 0, 2)]) == {
+        left: False,
+        PartitionAndReplica("t", 0, 2): True,
+    }
+    assert case.store.write_assignment(T0, [1, 2]) == (2, 3)
+    assert case.store.replicas_to_delete() == {PartitionAndReplica("t", 0, 3)}
+    case.store.forget_replicas_to_delete([left, PartitionAndReplica("t", 0, 3)])
+    assert case.store.replicas_to_delete() == set()
+    with pytest.raises(NoNodeError):
+        case.store.write_assignment(TopicPartition("gone", 0), [1])
+
+
+def test_malformed_nodes_count_as_absent(case: Case, caplog: pytest.LogCaptureFixture) -> None:
+    case.store.create_states({T0: FIRST, T1: FIRST})
+    case.server.put(znodes.partition_state_path(*T0), b"{")
+    case.server.put(znodes.broker_path(4), b"not json")
+    case.server.put(znodes.broker_path(5), znodes.encode_broker(_registration(5)))
+    case.server.put(f"{znodes.DELETE_REPLICAS}/odd", b"")
+    assert case.store.states([T0, T1]) == {T1: FIRST}
+    assert list(case.store.brokers("event")) == [5]
+    assert case.store.replicas_to_delete() == set()
+    assert len(caplog.records) == 3
+
+
+def _registration(number: int) -> znodes.BrokerRegistration:
+    return znodes.BrokerRegistration(f"h{number}", 9092, -1, "1")
+
+
+def test_a_read_arms_its_watch(case: Case) -> None:
+    assert case.store.brokers("ids") == {}
+    case.server.put(znodes.broker_path(5), znodes.encode_broker(_registration(5)))
+    assert case.events == ["ids"]
+
+
+def test_trouble_with_zookeeper_is_not_hidden(case: Case) -> None:
+    case.session.down = True
+    for read in (lambda: case.store.brokers("x"), lambda: case.store.states([T0])):
+        with pytest.raises(ZkConnectionError):
+            read()

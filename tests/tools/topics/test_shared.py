@@ -1,0 +1,87 @@
+"""Both ways of kafka-topics share these: option values, and the lines of describe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka08.admin import AdminCommandFailedError, InvalidArgumentError
+from kafka08.errors import AdminOperationError, ConfigError
+from kafka08.settings import NumberFormatError
+from tools.options import Arguments
+from tools.topics import shared
+from tools.topics.shared import PartitionView
+from tools.topics.topics import PARSER
+
+VIEW = PartitionView("t", 0, 1, (1, 2), (1,), True, True)
+HEADER = "Topic:t\tPartitionCount:2\tReplicationFactor:2\tConfigs:retention.ms=5\n"
+LINE = "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1\n"
+OTHER = "\tTopic: t\tPartition: 1\tLeader: none\tReplicas: 2\tIsr: 2\n"
+
+
+def given(*words: str) -> Arguments:
+    return PARSER.parse_command(["--describe", "--zookeeper", "z:1", *words])
+
+
+def test_topics_by_name_or_regex() -> None:
+    topics = ["b", "a", "__consumer_offsets"]
+    assert shared.select(given(), topics) == ["__consumer_offsets", "a", "b"]
+    assert shared.select(given("--topic", "a,x"), topics) == ["a"]
+    assert shared.select(given("--exclude-internal"), topics) == ["a", "b"]
+
+
+def test_configs_are_checked() -> None:
+    args = given("--config", "retention.ms = 5", "--config", "cleanup.policy=compact")
+    assert shared.configs_to_add(args) == {"retention.ms": "5", "cleanup.policy": "compact"}
+    for bad in ("retention.ms", "retention.ms=", "a=b=c"):
+        with pytest.raises(InvalidArgumentError, match='format "key=val"'):
+            shared.configs_to_add(given("--config", bad))
+    for bad in ("no.such.setting=1", "retention.ms=soon"):
+        with pytest.raises((ConfigError, AdminOperationError)):
+            shared.configs_to_add(given("--config", bad))
+
+
+def test_only_known_configs_are_deleted() -> None:
+    assert shared.configs_to_delete(given("--delete-config", " retention.ms")) == ["retention.ms"]
+    with pytest.raises(InvalidArgumentError, match=r'Unknown configuration "retention"\.'):
+        shared.configs_to_delete(given("--delete-config", "retention"))
+
+
+def test_replica_assignments() -> None:
+    assert shared.parse_replica_assignment("0:1,1:2,") == {0: [0, 1], 1: [1, 2]}
+    with pytest.raises(AdminCommandFailedError, match=r"duplicate entries: 1$"):
+        shared.parse_replica_assignment("1:2:1")
+    with pytest.raises(AdminOperationError, match="Partition 1 has different replication factor"):
+        shared.parse_replica_assignment("0:1,1")
+    with pytest.raises(NumberFormatError):
+        shared.parse_replica_assignment("a")
+
+
+@pytest.mark.parametrize(
+    ("words", "config", "expected"),
+    [
+        ((), {"retention.ms": "5"}, HEADER + LINE + OTHER),
+        (("--topics-with-overrides",), {"retention.ms": "5"}, HEADER),
+        (("--topics-with-overrides",), {}, ""),
+        (("--under-replicated-partitions",), {}, LINE),
+        (("--unavailable-partitions",), {}, OTHER),
+    ],
+)
+def test_the_lines_of_describe(
+    words: tuple[str, ...], config: dict[str, str], expected: str, capsys: Any
+) -> None:
+    other = PartitionView("t", 1, "none", (2,), (2,), False, False)
+    shared.print_topic(given(*words), "t", [VIEW, other], config, 1)
+    assert capsys.readouterr().out == expected
+
+
+@pytest.mark.parametrize(("min_isr", "under", "at"), [(1, False, True), (2, True, False)])
+def test_partitions_by_the_size_of_their_isr(
+    min_isr: int, under: bool, at: bool, capsys: Any
+) -> None:
+    for word, is_shown in (("--under-min-isr-partitions", under), ("--at-min-isr-partitions", at)):
+        args = given(word)
+        assert shared.filters_partitions(args) and shared.needs_min_isr(args)
+        shared.print_topic(args, "t", [VIEW], {}, min_isr)
+        assert capsys.readouterr().out == (LINE if is_shown else "")
