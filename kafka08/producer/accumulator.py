@@ -151,8 +151,7 @@ class Accumulator:
         size: int,
         callback: Callback | None,
         now: Callable[[], float],
-        timestamp: int | None = None,
-        headers: bytes | None = None,
+        stamp: tuple[int, bytes | None] | None = None,
     ) -> tuple[RecordFuture, bool]:
         """Add a record; also tells whether to wake the leader's task: a batch began or is full."""
         self.used += size
@@ -170,8 +169,9 @@ class Accumulator:
             batch.keys.append(key)
         elif batch.keys is not None:
             batch.keys.append(None)
-        if timestamp is not None:
-            batch.stamp((timestamp,), None if headers is None else (headers,))
+        if stamp is not None:
+            time, headers = stamp
+            batch.stamp((time,), None if headers is None else (headers,))
         batch.size += size
         if callback is not None:
             batch.callbacks.append((index, callback))

@@ -244,11 +244,10 @@ class KafkaProducer:
             size += len(value)
         if key is not None:
             size += len(key)
-        packed = None
+        stamp = None
         if self._timed or timestamp is not None or headers is not None:
-            timestamp, packed = self._stamp(timestamp, headers)
-            if packed is not None:
-                size += len(packed)
+            stamp = self._stamp(timestamp, headers)
+            size += len(stamp[1] or b"")
         if size > self._max_record:
             return self._failed(topic, partition, self._too_large(size), callback)
         accumulator = self._accumulator
@@ -257,9 +256,7 @@ class KafkaProducer:
                 self._await_room(size)
             if self._refusal is not None:
                 raise self._refusal()
-            future, news = accumulator.append(
-                queue, key, value, size, callback, self._now, timestamp, packed
-            )
+            future, news = accumulator.append(queue, key, value, size, callback, self._now, stamp)
         if news:
             self._sender.wake(queue.leader)
         return future
