@@ -6,7 +6,6 @@ the broker had.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -76,13 +75,8 @@ def _defaults(config: BrokerConfig) -> Iterator[tuple[str, a.ConfigSynonym]]:
 
 
 def _source(config: BrokerConfig, attribute: str) -> int:
-    (field,) = (each for each in dataclasses.fields(config) if each.name == attribute)
-    described: Setting = field.metadata["setting"]
-    default = field.default
-    if described.derive is not None:
-        default = described.derive(config)
-    elif field.default_factory is not dataclasses.MISSING:
-        default = field.default_factory()
+    described = BrokerConfig.settings()[attribute]
+    default = described.derive(config) if described.derive else described.default
     is_default = getattr(config, attribute) == default
     return a.DEFAULT_CONFIG if is_default else a.STATIC_BROKER_CONFIG
 
