@@ -14,6 +14,7 @@ from kafka08.message.sets import encode_set, iter_messages
 from kafka08.protocol.schemas import ProducePartition, ProduceRequest, ProduceTopic
 from kafka08.server import appends
 from kafka08.server.long_work import LOOP_BYTES, SMALL_BYTES
+from tests.message.batches import batch
 from tests.message.sets import CODECS, plain
 from tests.server.support import ME, PEER, Rig, message_set
 
@@ -204,3 +205,35 @@ def test_many_partitions_are_gone_through_in_turns(
     assert len(pauses) > 100
     assert len(caplog.messages) == 1
     assert caplog.messages[0].endswith("and 997 more")
+
+
+@pytest.mark.parametrize("codec", [1, 2, 3, 4])
+@pytest.mark.parametrize("size", [2 * LOOP_BYTES, 2 * SMALL_BYTES])
+def test_long_batches_are_checked_elsewhere(rig: Rig, codec: int, size: int) -> None:
+    """Format 2: the batch is small, and its records are not."""
+    rig.lead()
+    elsewhere = Meanwhile(rig)
+    count = size // len(MESSAGE) + 1
+    assert rig.produce((*T, batch([(None, MESSAGE, 0, [])] * count, codec=codec))) == {T: (0, 0)}
+    assert elsewhere.calls == (1 if size < SMALL_BYTES else 2)
+
+
+@pytest.mark.parametrize("codec", [1, 4])
+def test_batches_of_a_request_inflate_only_so_far(rig: Rig, codec: int) -> None:
+    for number in range(6):
+        rig.lead(partition=number)
+    data = batch([(None, bytes(30 << 20), 0, [])], codec=codec)
+    answers = rig.produce(*(("t", number, data) for number in range(6)))
+    assert answers is not None
+    assert [answers["t", number][0] for number in range(6)] == [0, 0, 0, 0, 10, 10]
+
+
+@pytest.mark.parametrize("codec", [1, 4])
+def test_long_batches_are_converted_elsewhere(rig: Rig, codec: int) -> None:
+    """For consumers of 0.8, which fetch what later producers have sent."""
+    rig.lead()
+    records = [(None, MESSAGE, 0, [])] * (2 * LOOP_BYTES // len(MESSAGE))
+    assert rig.produce((*T, batch(records, codec=codec))) == {T: (0, 0)}
+    elsewhere = Meanwhile(rig)
+    assert len(values(rig)) == len(records)
+    assert elsewhere.calls > 0
