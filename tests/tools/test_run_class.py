@@ -43,6 +43,7 @@ def test_help(class_name: str, capsys: pytest.CaptureFixture[str]) -> None:
             "--producer.config",
         ],
         ["kafka.admin.TopicCommand", "--bootstrap-server", "h:1", "--list", "--command-config"],
+        ["kafka.admin.ConsumerGroupCommand", "--zookeeper", "h", "--list", "--command-config"],
         [
             "kafka.tools.MirrorMaker",
             "--producer.config",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Mapping
 
 from kafka08.errors import AdminOperationError, KafkaError
 from kafka08.settings import INT
@@ -77,8 +78,9 @@ def main(argv: list[str]) -> int:
             "--reset-offsets, --delete-offsets"
         )
     _check(args)
+    config = admin_command.command_config(args)
     try:
-        with _connect(args) as service:
+        with _connect(args, config) as service:
             return _run(service, args)
     except (BrokenPipeError, UsageError, OptionError):
         raise
@@ -88,8 +90,7 @@ def main(argv: list[str]) -> int:
         return admin_command.failure_status()
 
 
-def _connect(args: Arguments) -> GroupService:
-    config = admin_command.command_config(args)
+def _connect(args: Arguments, config: Mapping[str, str]) -> GroupService:
     over_the_wire = args.has("bootstrap-server")
     return GroupService(
         None if over_the_wire else args.value("zookeeper"),
