@@ -26,12 +26,14 @@ class Proxy:
     """Does to answers what ``mode`` says, on the way from ``target`` on loopback.
 
     ``intercept(request)`` is asked first: what it returns is the answer, and the broker never
-    sees the request; None lets it through.
+    sees the request; None lets it through. ``loses(frame)`` is asked when the broker has answered
+    a request: if it says so, the answer is lost, and the connection ends.
     """
 
     def __init__(self, target: int = 0) -> None:
         self.mode = "pass"
         self.intercept: Callable[[Any], Any] | None = None
+        self.loses: Callable[[bytes], bool] | None = None
         self.answers = 0
         self.target = target
         self._random = random.Random(7)
@@ -61,6 +63,8 @@ class Proxy:
                         continue
                     answer = _frame(server)
                 self.answers += 1
+                if self.loses is not None and self.loses(request):
+                    return
                 if not self._answer(client, answer):
                     return
 

@@ -54,6 +54,10 @@ def protocol(module: str, *names: str) -> tuple[str, ...]:
     return named(f"tests/protocol/test_{module}", *names)
 
 
+def idempotent(*names: str) -> tuple[str, ...]:
+    return named("integration/test_idempotent_producers", *names)
+
+
 def clients(*names: str) -> tuple[str, ...]:
     return named("integration/test_modern_clients", *names)
 
@@ -310,13 +314,18 @@ SCENARIOS = {
     # Idempotence
     43: Scenario(
         "every 7th produce answer is dropped: exactly 10,000 messages",
-        server("idempotent_producers", "a_repeated_set_is_answered_with_its_offset"),
-        "with real clients",
+        (
+            *server("idempotent_producers", "a_repeated_set_is_answered_with_its_offset"),
+            *idempotent("every_seventh_answer_is_lost"),
+        ),
     ),
     44: Scenario(
         "the same with kill -9 of the leader: exactly 10,000, in order",
-        server("idempotent_producers", "a_new_leader_knows_what_it_copied"),
-        "with real brokers",
+        (
+            *server("idempotent_producers", "a_new_leader_knows_what_it_copied"),
+            *idempotent("the_leader_is_killed"),
+        ),
+        "with Java, and with lost answers at the same time",
     ),
     45: Scenario(
         "a batch is sent again after a restart: success with its old offset",
@@ -324,6 +333,7 @@ SCENARIOS = {
             *log("producer_state", "after_a_snapshot_the_last_batch_is_known"),
             *log("producers", "after_a_crash_the_log_is_read"),
             *server("idempotent_producers", "the_last_set_comes_again_after_a_restart"),
+            *idempotent("the_last_batch_comes_again_after_a_restart"),
         ),
     ),
     46: Scenario(
