@@ -140,6 +140,7 @@ def test_readers_tolerate_what_the_original_tolerates() -> None:
         (znodes.decode_topic_config, b'{"version":2,"config":{}}'),
         (znodes.decode_config_change, b'""'),
         (znodes.decode_consumer, b'{"subscription":{"t":1}}'),
+        (znodes.decode_consumer, b'{"subscription":' + b"[" * 5000 + b"]" * 5000 + b"}"),
         (znodes.decode_consumer, b'{"subscription":{"t":"1"},"pattern":"static"}'),
         (znodes.decode_offset, b""),
         (znodes.decode_offset, b"9223372036854775808"),
