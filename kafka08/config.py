@@ -138,7 +138,8 @@ class BrokerConfig(Settings):
         derive=_queued_max_request_bytes,
         default_text="268435456, or twice `socket.request.max.bytes`",
         doc="Most bytes of memory for requests that are incomplete or being served. Requests that "
-        "fit a buffer of 256 KiB are not counted. At the limit sockets are not read. -1: no limit.",
+        "fit a buffer of 256 KiB are not counted: `max.connections.per.ip` limits those. At the "
+        "limit sockets are not read. -1: no limit.",
     )
 
     port: int = setting("port", 9092, doc="Port to listen on.")
