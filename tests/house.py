@@ -411,7 +411,7 @@ CRITERIA = [
     Criterion("broad excepts per 10,000 lines", 17, broad_excepts, per=10_000),
     Criterion("mentions of Any per 1,000 lines", 11, untyped, per=1000),
     Criterion("stand-ins of the unit tests", 10, fakes),
-    Criterion("modules without a like-named test", 31, untested),
+    Criterion("modules without a like-named test", 29, untested),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Which data of a log was appended a moment ago, and is therefore in the page cache.
+"""Tracks which data of a log was appended recently, and is therefore in the page cache.
 
 Time is divided into periods with appends: it is enough to know where the log ended when the last
 two of them began. Does not know files.
@@ -11,7 +11,7 @@ FRESH_MS = 1000
 
 
 class Freshness:
-    """Of a log that ends at offset ``end`` at the time ``now`` (ms); none of its data is fresh.
+    """The fresh data of a log that ends at offset ``end`` at the time ``now`` (ms): none at first.
 
     ``began``: when the last period with appends began. An append after that period begins another.
     """

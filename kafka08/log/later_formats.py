@@ -1,4 +1,4 @@
-"""Up to where a log holds entries that brokers of 0.8.2.2 cannot read, as leaders or followers.
+"""Finds the end of the entries in a log that brokers of 0.8.2.2 cannot read.
 
 These are entries of formats 1 and 2. The log is searched for them when somebody asks for the first
 time, from its newest segment on; from then on appends alone can add some.
@@ -13,7 +13,7 @@ from kafka08.log.segment import LogSegment
 from kafka08.message.entry import PAUSED
 from kafka08.message.scan import FileWalk
 
-# Bytes of entries that are told apart.
+# The end is found to within so many bytes of entries.
 _STEP = 1 << 20
 
 
@@ -37,7 +37,7 @@ class LaterFormats:
 
     @property
     def is_known(self) -> bool:
-        """Whether ``until`` answers at once."""
+        """Whether ``until`` answers without reading the log."""
         return self._found is not None
 
 

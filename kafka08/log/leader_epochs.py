@@ -31,8 +31,8 @@ logger = logging.getLogger("kafka.server.epoch.LeaderEpochFileCache")
 
 
 class LeaderEpochs:
-    """Of the log in ``directory``. ``recovery_point``: the file is true below it; None after a
-    clean stop. Raises OSError."""
+    """The leader epochs of the log in ``directory``. The file is valid below ``recovery_point``, or
+    as a whole after a clean stop (None). Raises OSError."""
 
     __slots__ = ("_entries", "_is_written", "_lock", "_path")
 
@@ -93,7 +93,7 @@ class LeaderEpochs:
                 self.assign(header.leader_epoch, header.base_offset)
 
     def truncate_to(self, offset: int) -> None:
-        """The log ends at ``offset`` now."""
+        """Drop the epochs that begin at or above ``offset``, where the log now ends."""
         if self._entries and self._entries[-1][1] >= offset:
             self._entries = [entry for entry in self._entries if entry[1] < offset]
             self._is_written = False

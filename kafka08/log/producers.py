@@ -41,7 +41,7 @@ class Producers:
 
     def load(self, segments: Sequence[LogSegment], known: int, now: int, *, clean: bool) -> None:
         """Find the state at the log's end. ``known`` is the recovery point, which is that end after
-        a ``clean`` stop; else the log may have lost what snapshots above it tell of.
+        a ``clean`` stop; otherwise the log may have lost batches that snapshots above it include.
 
         Raises OSError.
         """
@@ -121,18 +121,18 @@ class Producers:
         return (batch,), self.states.check(batch)
 
     def record(self, rows: Iterable[ProducerRow], now: int) -> None:
-        """These batches are in the log now."""
+        """Add these batches, which are in the log now."""
         for row in rows:
             self.states.update(ProducerBatch._make(row), now)
 
     def truncate_to(self, end: int, segments: Sequence[LogSegment], now: int) -> None:
-        """The log has been cut, and ends at offset ``end``. Raises OSError."""
+        """Go back to the state at ``end``, where the log was cut. Raises OSError."""
         self.remove_above(end)
         if not self.states.truncate(end):
             self._restore(segments, end, now)
 
     def clear(self) -> None:
-        """The log has been emptied. Raises OSError."""
+        """Forget all producers: the log was emptied. Raises OSError."""
         self.states = ProducerStates()
         self.remove_above(-1)
 
@@ -158,7 +158,7 @@ class Producers:
         self._sync([end])
 
     def _sync(self, offsets: Collection[int]) -> None:
-        """Have these snapshots on disk, if there are any. Raises OSError."""
+        """Sync these snapshots, if there are any. Raises OSError."""
         found = [offset for offset in self.snapshots if offset in offsets]
         for offset in found:
             for file in self.open_for_sync(offset, offset):
@@ -176,11 +176,11 @@ class Producers:
         return found
 
     def remove_below(self, start: int) -> None:
-        """The log begins at offset ``start`` now."""
+        """Remove the snapshots below ``start``, where the log now begins."""
         self._remove([offset for offset in self.snapshots if offset < start])
 
     def remove_above(self, end: int) -> None:
-        """Snapshots above this offset are not those of the log any more."""
+        """Remove the snapshots above this offset, which no longer match the log."""
         self._remove([offset for offset in self.snapshots if offset > end])
 
     def _remove(self, offsets: Sequence[int]) -> None:

@@ -1,9 +1,9 @@
 """Finds the first message of a segment with a timestamp at or after a time.
 
-The time index tells from where on to look, and entries are read from there. ``snapshot`` takes
-what is needed from a segment in use; everything else may run on any thread, and notices nothing of
-what happens to the segment meanwhile: the caller compares ``SegmentFiles.changes`` and
-``Log.truncations`` before and after. Does not know which segments to search.
+The time index tells from where on to look, and entries are read from there. ``snapshot`` takes what
+is needed from a segment in use; everything else may run on any thread, and does not see later
+changes of the segment: the caller compares ``SegmentFiles.changes`` and ``Log.truncations`` before
+and after. Does not know which segments to search.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def search(of: Snapshot, position: int | None, time: int, max_inflated: int) -> 
             continue
         want = offset_and_stop(data, 0)[1] if len(data) >= LAST_OFFSET_BYTES else 0
         if not len(data) < want <= of.size - position:
-            return Searched(None, of.size)  # it was cut meanwhile, or is damaged
+            return Searched(None, of.size)  # the segment was cut after the snapshot, or is damaged
     return Searched(None, position)
 
 

@@ -48,7 +48,7 @@ def first_since(
         found = _first_in(buffer, position, after, time, max_inflated)
         if found is not None:
             return found
-        position = after  # its header says more than is in it
+        position = after  # the header names a later timestamp than any record has
     return None
 
 

@@ -1,4 +1,4 @@
-"""The offset of a time in a partition, as clients of later releases ask for it.
+"""Finds the offset of a time in a partition, for clients of later releases.
 
 Earliest and latest are known without the disk. The search for a message runs on other threads,
 segment by segment and piece by piece. If files were cut, replaced or removed meanwhile, it begins

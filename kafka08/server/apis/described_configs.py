@@ -13,7 +13,7 @@ from kafka08.config import BROKER_KEYS, BrokerConfig, LogConfig
 from kafka08.protocol import admin_schemas as a
 from kafka08.settings import Setting
 
-# Of the kinds of settings.
+# The wire numbers of the kinds of settings.
 _TYPES = {"boolean": 1, "string": 2, "int": 3, "short": 4, "long": 5, "double": 6, "list": 7}
 _STRING = 2
 

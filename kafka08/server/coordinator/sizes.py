@@ -1,4 +1,4 @@
-"""How many bytes things take, by key, and all of them together. Pure; the oldest is known."""
+"""Sizes in bytes by key, their sum, and the oldest key. Pure."""
 
 from __future__ import annotations
 
