@@ -86,12 +86,12 @@ def test_nothing_is_changed_where_no_broker_serves(cluster: FakeCluster) -> None
 @pytest.mark.parametrize(
     ("code", "message", "error", "text"),
     [
-        (36, "Topic t exists", TopicExistsError, "Topic t exists"),
+        (36, "ignored", TopicExistsError, "Topic 't' already exists"),
         (LaterCode.INVALID_REQUEST, "told so", RemoteError, "told so"),
         (3, None, RemoteError, ": topic t"),
     ],
 )
-def test_a_refusal_has_the_text_of_the_broker(
+def test_what_a_refusal_says(
     cluster: FakeCluster, code: int, message: str | None, error: type[Exception], text: str
 ) -> None:
     created = a.CreateTopicsResponse([a.CreatedTopic("t", code, message)])
