@@ -274,7 +274,7 @@ class Log:
                 self._first_cut = min(active.base_offset, self._first_cut)
             raise
         if made_file:
-            self._file_made()
+            self._has_new_times(active)
         self.log_end_offset = info.last_offset + 1
         if info.magic:
             self.later_formats.end = self.log_end_offset
@@ -333,7 +333,7 @@ class Log:
         if old.base_offset == base and not old.size:
             return False
         if old.complete_time_index():
-            self._file_made()
+            self._has_new_times(old)  # all else of it may be synced already
         self.files.make_way(base)
         self.producers.snapshot(base)
         segment = self._new_segment(base)
@@ -343,10 +343,11 @@ class Log:
         logger.info("Rolled new log segment for '%s' at offset %d.", self.name, base)
         return True
 
-    def _file_made(self) -> None:
-        """A time index is new: its name is to be made durable."""
+    def _has_new_times(self, segment: LogSegment) -> None:
+        """The next flush is to make the time index durable, with its name."""
         with self._lock:
             self.files.changes += 1
+            self._first_cut = min(segment.base_offset, self._first_cut)
 
     def _new_segment(self, base_offset: int) -> LogSegment:
         segment = LogSegment(

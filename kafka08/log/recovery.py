@@ -176,6 +176,8 @@ def recover(
     note(walk.newest)
     _write_index(segment, entries)
     segment.time_index.replace(times)
+    if times:
+        sync_directory(os.path.dirname(segment.path))
     segment.newest = segment.time_index.last
     return cut
 
@@ -345,8 +347,14 @@ def _recover_cut(segment: LogSegment, config: LogConfig) -> None:
     """Include the segment before the recovery point: a truncation down to that point may have
     cut it, and may have reached the disk only in part."""
     _ensure_index(segment, config, thorough=True)
-    if segment.next_offset()[1] != segment.size:
+    end, position = segment.next_offset()
+    if position != segment.size:
         recover(segment, config.index_interval_bytes, config.segment_index_bytes)
+        return
+    # The last entry of the time index is written at the roll, when all else may be synced.
+    segment.time_index.truncate_to(end)
+    segment.load_newest()
+    segment.complete_time_index()
 
 
 def _drop_from(segments: list[LogSegment], number: int) -> list[str]:

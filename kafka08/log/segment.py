@@ -198,10 +198,10 @@ class LogSegment:
         has_untimed = self.has_untimed or newest.timestamp < 0
         if newest.timestamp <= self.newest.timestamp:
             newest = self.newest
-        made_file = False
+        had_file = self.time_index.exists
         if self.bytes_since_index_entry > index_interval_bytes and not self.index.is_full:
             try:
-                made_file = self.time_index.append(newest)
+                self.time_index.append(newest)
                 self.index.append(first_offset, position)
             except OSError:
                 os.ftruncate(self.file.fd, position)
@@ -217,7 +217,7 @@ class LogSegment:
             file.modern_until = self.size
         self.bytes_since_index_entry += len(data)
         self._last_set_from, self._last_set_at = first_offset, position
-        return made_file
+        return self.time_index.exists and not had_file
 
     def _write(self, data: memoryview, position: int) -> None:
         fd = self.file.fd
@@ -337,11 +337,11 @@ class LogSegment:
             self.newest = MessageTime(*tail.newest)
 
     def complete_time_index(self) -> bool:
-        """Note the largest timestamp, as the segment takes no more appends; true if that made a
-        file. Raises OSError."""
-        made_file = self.time_index.append(self.newest)
+        """Note the largest timestamp, as the segment takes no more appends; true if that was not
+        done before. Raises OSError."""
+        is_new = self.time_index.append(self.newest)
         self.time_index.close()
-        return made_file
+        return is_new
 
     def timestamp_at(self, position: int) -> int:
         """The timestamp of the entry at this position; -1 without one. Raises OSError."""
@@ -383,12 +383,13 @@ class LogSegment:
         """The files, for fsync on any thread while this segment is in use. Syncing the index
         file also writes the pages of its map."""
         files = [self.file]
-        for index in (self.index, self.time_index):
-            if index.entries:
-                try:
-                    files.append(SegmentFile.open(index.path))
-                except FileNotFoundError:
-                    pass  # it can be rebuilt, unlike the log
+        paths = [self.index.path] if self.index.entries else []
+        paths += [self.time_index.path] if self.time_index.exists else []
+        for path in paths:
+            try:
+                files.append(SegmentFile.open(path))
+            except FileNotFoundError:
+                pass  # it can be rebuilt, unlike the log
         return files
 
     # Cut, rename, close

@@ -40,38 +40,37 @@ class TimeIndex:
     """The index file at ``path`` for a segment that begins at ``base_offset``.
 
     ``last`` is the last entry; without entries its timestamp is -1. The file is opened when an
-    append needs it.
+    append needs it. ``exists``: there is one, perhaps without entries.
     """
 
-    __slots__ = ("_fd", "base_offset", "entries", "last", "path")
+    __slots__ = ("_fd", "base_offset", "entries", "exists", "last", "path")
 
     def __init__(self, path: str, base_offset: int) -> None:
         self.path = path
         self.base_offset = base_offset
         self._fd = -1
         try:
-            self.entries = os.stat(path).st_size // ENTRY_SIZE
+            self.entries, self.exists = os.stat(path).st_size // ENTRY_SIZE, True
         except FileNotFoundError:
-            self.entries = 0
+            self.entries, self.exists = 0, False
         self.last = self._last_entry()
 
     def __del__(self) -> None:
         self.close()
 
     def append(self, newest: MessageTime) -> bool:
-        """Add an entry if its timestamp is above the last one's; true if that made the file.
+        """Add an entry if its timestamp is above the last one's; true if it is.
 
         Raises OSError, and the index does not change.
         """
         if newest.timestamp <= self.last.timestamp:
             return False
-        makes_file = not self.entries
         entry = ENTRY.pack(newest.timestamp, newest.offset - self.base_offset)
         if os.pwrite(self._descriptor(), entry, self.entries * ENTRY_SIZE) != ENTRY_SIZE:
             raise OSError(f"short write to {self.path}")
         self.entries += 1
         self.last = newest
-        return makes_file
+        return True
 
     def truncate_to(self, offset: int) -> None:
         """Drop every entry at or above ``offset``. Raises OSError."""
@@ -83,14 +82,15 @@ class TimeIndex:
         self.last = self._last_entry()
 
     def replace(self, entries: bytes | bytearray) -> None:
-        """Replace the content of the file with ``entries`` (packed). Without any, the file is not
-        made. Raises OSError."""
-        if entries or os.path.exists(self.path):
+        """Replace the content of the file with ``entries`` (packed), and sync it. Without any, the
+        file is not made. Raises OSError."""
+        if entries or self.exists:
             fd = self._descriptor()
             os.ftruncate(fd, 0)
             written = 0
             while written < len(entries):
                 written += os.pwrite(fd, memoryview(entries)[written:], written)
+            os.fsync(fd)  # a later loss would not be seen if the segment is not recovered again
         self.close()
         self.entries = len(entries) // ENTRY_SIZE
         self.last = self._last_entry()
@@ -138,6 +138,7 @@ class TimeIndex:
     def _descriptor(self) -> int:
         if self._fd < 0:
             self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+            self.exists = True
         return self._fd
 
 

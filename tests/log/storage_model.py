@@ -36,9 +36,12 @@ from kafka08.log.compaction import Job
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from kafka08.log.offsets_before import offsets_before
+from kafka08.log.segment import LogSegment
 from kafka08.log.throttler import Throttler
+from kafka08.log.time_index import ENTRY as TIME_ENTRY
 from kafka08.message.compression import compress
 from kafka08.message.entry import encode_entry
+from kafka08.message.scan import iter_entries, newest_time
 from kafka08.message.sets import iter_messages
 from tests.fakes.runtime import FakeClock
 from tests.log.faulty_files import Crash, FaultyFiles
@@ -46,6 +49,7 @@ from tests.log.support import writable
 
 SEGMENT_BYTES = 600
 INDEX_ENTRIES = 4
+FIRST_TIME = 1_400_000_000_000
 PARTITIONS = [
     TopicPartition("plain", 0),
     TopicPartition("mixed", 0),
@@ -393,7 +397,9 @@ class Driver:
         return found
 
     def _check_reads(self, log: Log, segments: list[Stored], expected: Expected) -> None:
-        """Every offset leads to the first entry at or above it."""
+        """Every offset leads to the first entry at or above it, and times to the newest ones."""
+        for segment, found in zip(log.segments, segments, strict=True):
+            self._check_times(segment, found.data)
         bases = [s.base for s in segments]
         assert log.log_start_offset == bases[0]
         flat = [(offset, s.base, position) for s in segments for offset, position, _ in s.entries]
@@ -407,6 +413,26 @@ class Driver:
                 assert (slice_.base_offset, slice_.position) == flat[at][1:], (
                     f"{log.name}: reading at {offset}"
                 )
+
+    def _check_times(self, segment: LogSegment, data: bytes) -> None:
+        """The newest timestamp is known, and all entries of the time index are true."""
+        data = data[: segment.size]
+        assert segment.newest.timestamp == newest_time(data, 0, len(data))[0], segment.path
+        index = segment.time_index
+        assert index.problem(thorough=True) is None
+        if not index.entries:
+            return
+        with open(index.path, "rb") as file:
+            for time, relative in TIME_ENTRY.iter_unpack(file.read(index.entries * 12)):
+                upto = [e for e in iter_entries(data) if e.offset <= segment.base_offset + relative]
+                newest = newest_time(data, 0, upto[-1].stop if upto else 0)
+                assert newest == (time, segment.base_offset + relative), index.path
+
+    def times(self) -> None:
+        _, log, _ = self._pick()
+        for segment in log.segments:
+            with open(segment.path, "rb") as file:
+                self._check_times(segment, file.read())
 
     # Steps: writing
 
@@ -552,7 +578,7 @@ class Driver:
         if log.config.compact:
             return log.log_start_offset
         """By the rules of Kafka: time from the oldest on, then size while a whole one is over."""
-        known = [(s.base_offset, s.size, s.last_modified_ms) for s in log.segments]
+        known = [(s.base_offset, s.size, s.largest_timestamp) for s in log.segments]
         bases = [base for base, _, _ in known] + [log.log_end_offset]
         sizes = [size for _, size, _ in known]
         gone = 0
@@ -764,6 +790,7 @@ WEIGHTS = {
     "die": 2,
     "read": 8,
     "offsets_before": 2,
+    "times": 2,
 }
 
 
@@ -784,10 +811,13 @@ class SetMaker:
         """The bytes, and the units they become. ``numbered`` sets carry their offsets."""
         parts: list[bytes] = []
         units: list[Unit] = []
+        timed = not self.plain and self.rng.random() < 0.3
         for _ in range(self.rng.choice((1, 1, 2, 3))):
-            if self.plain or self.rng.random() < 0.5:
+            if self.plain or timed or self.rng.random() < 0.5:
                 key, value = self._pair()
-                parts.append(encode_entry(key, value, self.offset if numbered else 0))
+                time = FIRST_TIME + self.rng.randrange(10_000) if timed else None
+                offset = self.offset if numbered else 0
+                parts.append(encode_entry(key, value, offset, timestamp=time))
                 units.append(Unit(self.offset, ((self.offset, key, value),)))
                 self.offset += 1
             else:

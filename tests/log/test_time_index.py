@@ -60,7 +60,7 @@ def test_only_larger_timestamps_are_added(tmp_path):
     assert not os.path.exists(index.path)
     assert index.append(MessageTime(0, 100))
     assert not index.append(MessageTime(0, 101))
-    assert not index.append(MessageTime(7, 102))
+    assert index.append(MessageTime(7, 102))
     assert index.entries == 2
 
 
@@ -418,3 +418,40 @@ def test_the_age_of_tombstones(tmp_path, clean_ms, left):
     assert clean_once(cleaner)
     data = b"".join(Path(segment.path).read_bytes() for segment in log.segments)
     assert [message.key for message in iter_messages(data)] == left
+
+
+def test_the_entry_of_a_roll_is_synced_by_the_next_flush(tmp_path):
+    """Without anything else of the segment to sync."""
+    log = open_log(tmp_path)
+    add(log, 10)
+    log.flush()
+    log.roll()
+    synced = []
+    real = os.fsync
+
+    def fsync(fd: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{fd}"))
+        real(fd)
+
+    add(log, 20)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", fsync)
+        log.flush()
+    assert log.segments[0].time_index.path in synced
+    assert log.directory in synced
+
+
+def test_a_lost_entry_of_a_roll_is_found_again(tmp_path):
+    """After a power cut: all of the segment was on disk before it was rolled."""
+    log = open_log(tmp_path)
+    add(log, 10, 20, 30, 40)
+    log.flush()
+    point = log.recovery_point
+    log.roll()
+    path = Path(log.segments[0].time_index.path)
+    copy = crash_copy(log, tmp_path / "copy")
+    path = copy / path.name
+    path.write_bytes(path.read_bytes()[:-12])
+    again = open_log(tmp_path / "copy", recovery_point=point)
+    assert again.segments[0].newest == (40, 3)
+    assert entries(path)[-1] == (40, 3)
