@@ -73,6 +73,29 @@ def tools(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return Tools(request.param, tmp_path_factory.mktemp(f"tools-{request.param}"))
 
 
+@pytest.fixture(scope="session")
+def modern_broker(
+    zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Broker]:
+    """A shared broker of ours that serves later versions."""
+    props = {
+        "api.versions.enable": "true",
+        "delete.topic.enable": "true",
+        "group.initial.rebalance.delay.ms": 500,
+        "offsets.topic.num.partitions": 2,
+    }
+    directory = tmp_path_factory.mktemp("modern")
+    broker = Broker("ours", directory, f"{zookeeper.connect}/modern", props=props)
+    yield broker.start()
+    broker.kill()
+    assert " ERROR " not in broker.log
+
+
+@pytest.fixture(scope="session")
+def our_tools(tmp_path_factory: pytest.TempPathFactory) -> Tools:
+    return Tools("ours", tmp_path_factory.mktemp("our-tools"))
+
+
 @pytest.fixture
 def launch() -> Iterator[Callable[[Process], None]]:
     """Hand over a process that must not outlive the test."""
@@ -138,6 +161,16 @@ NOT_QUICK = (
     "test_full_disks::test_a_topic_made_*",
     "test_group_tools::test_every_scenario?*bootstrap-server-*",
     "test_mixed_groups::test_members_come_and_go*",
+    "test_modern_*::*aiokafka*",
+    "test_modern_*::*franz-go*",
+    "test_modern_*::*java-*",
+    "test_modern_*::*kafkajs*",
+    "test_modern_*::*sarama*",
+    "test_modern_*::*original*",
+    "test_modern_clients::test_it_administers_*",
+    "test_modern_groups::test_3*",
+    "test_modern_groups::test_48_*",
+    "test_modern_tools::*",
     "test_producer::test_kill_9_under_load_loses_nothing?False?",
     "test_producer_scenarios::test_39_*",
     "test_signals::test_a_consumer_ends_soon_*killed long ago*",

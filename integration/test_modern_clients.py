@@ -1,87 +1,123 @@
-"""The newest clients at a broker with api.versions.enable on, and those of 0.8 beside them."""
+"""Today's clients, unmodified, on topics that clients of 0.8.2.2 use as well, both ways."""
 
 from __future__ import annotations
 
-import subprocess
-import uuid
-import venv
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
-from integration import modern_client
-from integration.clients import Console, HighLevel, Record, Shell, text_records
-from integration.harness import Broker, Tools, ZooKeeper
+from integration.clients import Console, HighLevel, Shell, text_records
+from integration.harness import Broker, Tools
+from integration.later import programs
+from integration.later.programs import CLIENTS, FIRST_TIME, Message, records, sent
 
-CLIENTS = ("confluent-kafka", "kafka-python")
-CODECS_OF_08 = ("none", "gzip", "snappy")
-PACKAGES = (*CLIENTS, "python-snappy", "lz4", "zstandard")
-TIMEOUT_S = 180
+COUNT = 20
+QUICK = ("confluent-kafka", "kafka-python")
+GIVE_THE_END = ("kafkajs",)  # for times after all messages
+CODECS_OF_08 = ("none", "gzip", "snappy", "lz4")
 
-
-def unique(name: str) -> str:
-    return f"{name}-{uuid.uuid4().hex[:8]}"
-
-
-@pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """An interpreter that has the newest clients."""
-    directory = tmp_path_factory.mktemp("clients")
-    venv.create(directory, with_pip=True)
-    program = str(directory / "bin" / "python")
-    done = subprocess.run(
-        [program, "-m", "pip", "install", "-q", *PACKAGES], capture_output=True, text=True
-    )
-    if done.returncode:
-        pytest.skip(f"the clients cannot be installed: {done.stderr[-300:]}")
-    return program
+Written = Callable[[str], tuple[str, list[Message]]]
 
 
 @pytest.fixture(scope="module")
-def modern_broker(
-    zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Broker]:
-    props = {"api.versions.enable": "true", "offsets.topic.num.partitions": 2}
-    directory = tmp_path_factory.mktemp("modern")
-    broker = Broker("ours", directory, f"{zookeeper.connect}/{unique('modern')}", props=props)
-    yield broker.start()
-    broker.kill()
-    assert " ERROR " not in broker.log
+def written(modern_broker: Broker) -> Written:
+    """The topic that a client has written in each of its codecs, and its messages."""
+    topics: dict[str, tuple[str, list[Message]]] = {}
+
+    def write(client: str) -> tuple[str, list[Message]]:
+        if client not in topics:
+            topic, codecs = f"written-{client}", CLIENTS[client].codecs
+            modern_broker.create_topic(topic, 2)
+            found = programs.run(
+                client, "write", modern_broker.address, topic, ",".join(codecs), COUNT, "false"
+            )
+            messages = sent(codecs, COUNT)
+            assert [int(line) for line in found] == [each.offset for each in messages]
+            topics[client] = topic, messages
+        return topics[client]
+
+    return write
 
 
 @pytest.fixture(scope="module")
-def our_tools(tmp_path_factory: pytest.TempPathFactory) -> Tools:
-    return Tools("ours", tmp_path_factory.mktemp("tools"))
-
-
-def run(python: str, *args: object) -> str:
-    words = [python, str(Path(modern_client.__file__)), *map(str, args)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_S)
-    assert not done.returncode, done.stderr
-    return done.stdout
+def console_topics(modern_broker: Broker) -> dict[tuple[str, str], str]:
+    """Topics that console producers have written, by kind and codec."""
+    return {}
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_it_works_and_clients_of_0_8_read_the_same(
-    python: str, modern_broker: Broker, our_tools: Tools, client: str
+def test_clients_of_0_8_read_what_it_wrote(
+    client: str, modern_broker: Broker, written: Written, tools: Tools
 ) -> None:
-    topic = unique(client)
-    run(python, client, "work", modern_broker.address, topic)
-    expected = [Record(key, value) for key, value, _, _ in modern_client.written()]
-    expected.append(Record(b"key", b"last"))
-    HighLevel(our_tools).check(modern_broker, topic, expected)
-    Shell(our_tools).check(modern_broker, topic, expected)
+    skip_if_missing(client)
+    topic, messages = written(client)
+    HighLevel(tools).check(modern_broker, topic, records(messages))
+    Shell(tools).check(modern_broker, topic, records(messages))
 
 
-@pytest.mark.parametrize("codec", CODECS_OF_08)
-def test_they_read_what_the_console_producer_wrote(
-    python: str, modern_broker: Broker, our_tools: Tools, codec: str
+@pytest.mark.parametrize("client", CLIENTS)
+def test_it_reads_what_they_wrote(
+    client: str, modern_broker: Broker, written: Written, request: pytest.FixtureRequest
 ) -> None:
-    topic = unique(codec)
-    records = text_records()
-    Console(our_tools).write(modern_broker, topic, records, codec)
-    values = [(record.value or b"").decode() for record in records]
-    for client in CLIENTS:
-        args = (client, "read", modern_broker.address, topic, len(records))
-        assert run(python, *args).splitlines() == values
+    skip_if_missing(client)
+    writers = QUICK if request.config.getoption("--quick") else CLIENTS
+    args: list[object] = []
+    expected: list[str] = []
+    for writer in writers:
+        codecs = CLIENTS[writer].codecs
+        if programs.missing(writer) or not set(codecs) <= set(CLIENTS[client].codecs):
+            continue
+        topic, messages = written(writer)
+        args += [topic, len(messages)]
+        expected += [each.line(topic) for each in messages]
+    assert programs.run(client, "read", modern_broker.address, *args) == expected
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_it_reads_what_the_console_producer_wrote(
+    client: str,
+    modern_broker: Broker,
+    tools: Tools,
+    console_topics: dict[tuple[str, str], str],
+) -> None:
+    skip_if_missing(client)
+    args: list[object] = []
+    expected: list[str] = []
+    for codec in CODECS_OF_08:
+        if codec not in CLIENTS[client].codecs:
+            continue
+        topic = f"console-{tools.kind}-{codec}"
+        if (tools.kind, codec) not in console_topics:
+            modern_broker.create_topic(topic)
+            Console(tools).write(modern_broker, topic, text_records(), codec)
+            console_topics[tools.kind, codec] = topic
+        args += [topic, len(text_records())]
+        for offset, (key, value) in enumerate(text_records()):
+            assert key is not None and value is not None
+            expected.append(Message(offset, -1, key.decode(), value.decode(), "").line(topic))
+    assert programs.run(client, "read", modern_broker.address, *args) == expected
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_it_finds_offsets_by_time(client: str, modern_broker: Broker, written: Written) -> None:
+    """Each codec has the same times once more: the first message at or after a time counts."""
+    skip_if_missing(client)
+    topic, messages = written(client)
+    asked = (FIRST_TIME, FIRST_TIME + 5, FIRST_TIME + COUNT - 1, FIRST_TIME + COUNT)
+    found = programs.run(client, "times", modern_broker.address, topic, *asked)
+    nothing = len(messages) if client in GIVE_THE_END else -1
+    assert list(map(int, found)) == [0, len(messages), 0, 5, COUNT - 1, nothing]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_it_administers_topics(client: str, modern_broker: Broker) -> None:
+    skip_if_missing(client)
+    found = programs.run(client, "admin", modern_broker.address, f"admin-{client}")
+    changed = ["retention 123456", "partitions 3"]
+    assert [line.lower() for line in found] == ["listed true", *changed, "listed false"]
+
+
+def skip_if_missing(client: str) -> None:
+    reason = programs.missing(client)
+    if reason:
+        pytest.skip(reason)

@@ -62,31 +62,51 @@ def clients(*names: str) -> tuple[str, ...]:
     return named("integration/test_modern_clients", *names)
 
 
-WORK = clients("it_works_and_clients_of_0_8_read_the_same")
-READ = clients("they_read_what_the_console_producer_wrote")
+def groups(*names: str) -> tuple[str, ...]:
+    return named("integration/test_modern_groups", *names)
+
+
+def tools(*names: str) -> tuple[str, ...]:
+    return named("integration/test_modern_tools", *names)
+
+
+def bad_input(*names: str) -> tuple[str, ...]:
+    return named("tests/live/test_later_bad_input", *names)
+
+
+OLD_READERS = clients("clients_of_0_8_read_what_it_wrote")
+READERS = clients("it_reads_what_they_wrote")
+CONSOLE = clients("it_reads_what_the_console_producer_wrote")
+TIMES = clients("it_finds_offsets_by_time")
+ADMIN = clients("it_administers_topics")
+SHARE = groups("members_share_partitions_and_offsets")
 
 SCENARIOS = {
     # Connecting
     1: Scenario(
         "each client lists topics; with the setting off, key 18 closes as 0.8.2.2 does",
-        (*WORK, *READ, *api("versions", "it_is_unknown_when_the_setting_is_off")),
+        (*ADMIN, *api("versions", "it_is_unknown_when_the_setting_is_off")),
     ),
     2: Scenario(
         "ApiVersions 4 and 5: error 35 in the layout of version 0, and on with version 3",
-        api("versions", "later_versions_are_answered_in_version_0_with_ours"),
-        "Java and franz-go on the same connection",
+        (
+            *ADMIN,
+            *api("versions", "later_versions_are_answered_in_version_0_with_ours"),
+            *bad_input("any_version_of_api_versions_is_answered"),
+        ),
     ),
     3: Scenario(
         "ApiVersions 0, 2 and 3: each answer parses",
-        api("versions", "what_has_a_handler_is_listed"),
-        "aiokafka, kafkajs, sarama",
+        (*ADMIN, *api("versions", "what_has_a_handler_is_listed")),
     ),
     4: Scenario(
         "key 999, Produce 99: the connection closes, others live on",
-        protocol(
-            "requests", "unknown_keys_close_in_the_modern_table_too", "unknown_versions_close"
+        (
+            *protocol(
+                "requests", "unknown_keys_close_in_the_modern_table_too", "unknown_versions_close"
+            ),
+            *bad_input("unknown_keys_close", "unknown_versions_close"),
         ),
-        "at a broker process",
     ),
     5: Scenario(
         "0.8 clients beside modern ones: their frames are those of today",
@@ -98,18 +118,16 @@ SCENARIOS = {
     # Produce and read, both ways
     6: Scenario(
         "the console producer of 0.8.2.2 wrote all codecs: all clients read all of it",
-        (*READ, *message("convert", "format_0_for_later_clients")),
-        "lz4, and other clients than confluent-kafka and kafka-python",
+        (*CONSOLE, *message("convert", "format_0_for_later_clients")),
     ),
     7: Scenario(
         "Java wrote all codecs with headers: consumers of 0.8.2.2 read all, none twice",
-        (*WORK, *server("conversion", "batches_reach_consumers_of_0_8")),
-        "the consumers of 0.8.2.2 itself, and other clients",
+        (*OLD_READERS, *server("conversion", "batches_reach_consumers_of_0_8")),
     ),
     8: Scenario(
         "timestamps to the millisecond, headers in order, empty and null ones",
-        (*WORK, *message("timed_sets", "recorded_sets")),
-        "empty and null header values through clients",
+        (*READERS, *message("timed_sets", "recorded_sets")),
+        "null header values through clients",
     ),
     9: Scenario(
         "a batch is stored as it was sent, from byte 16 on",
@@ -132,7 +150,11 @@ SCENARIOS = {
         "a wrong crc32c is 2, nothing stored; count 4 with 3 records: 2 or 87",
         (
             *message("timed_sets", "recorded_refusals", "batches_that_are_refused"),
-            *server("format_versions", "what_each_version_of_produce_takes"),
+            *bad_input(
+                "a_bit_that_the_crc_covers",
+                "headers_that_do_not_agree_with_their_records",
+                "lengths_that_are_absurd",
+            ),
             *server("conversion", "refusals_that_0_8_clients_understand"),
         ),
     ),
@@ -180,8 +202,7 @@ SCENARIOS = {
     ),
     21: Scenario(
         "zstd batches: 0.8.2.2 gets the messages",
-        (*WORK, *message("convert", "codecs_stay_but_for_zstd")),
-        "with a consumer of 0.8.2.2",
+        (*OLD_READERS, *message("convert", "codecs_stay_but_for_zstd")),
     ),
     22: Scenario(
         "LogAppendTime, fetch 2: bit 3 and the broker's time",
@@ -190,8 +211,10 @@ SCENARIOS = {
     ),
     23: Scenario(
         "64 MiB inflate from a batch of 64 KiB: bounded memory, others are served",
-        server("conversion", "a_batch_that_inflates_too_far_is_refused"),
-        "at a broker process",
+        (
+            *server("conversion", "a_batch_that_inflates_too_far_is_refused"),
+            *bad_input("what_inflates_too_far", "what_inflates_far_is_read_in_bounded_memory"),
+        ),
     ),
     24: Scenario(
         "10 consumers of 0.8 on the tail: each batch is converted once",
@@ -201,23 +224,30 @@ SCENARIOS = {
     # Time
     25: Scenario(
         "timestamps 10, 20, 15, 30: 15 gives the offset of 20, 31 nothing",
-        (),
-        "ListOffsets 1 is not served",
+        (*TIMES, *server("offsets_by_time", "the_first_message_since_a_time")),
     ),
     26: Scenario(
         "format 0 alone by time: nothing, no exception; -1 and -2 are right",
-        (),
-        "ListOffsets 1 is not served",
+        (
+            *tools("kafka_get_offsets"),
+            *server(
+                "offsets_by_time", "a_topic_of_format_0_alone", "latest_and_earliest_read_no_file"
+            ),
+        ),
     ),
     27: Scenario(
         "a time inside a gzip batch: the record's offset",
-        (),
-        "ListOffsets 1 is not served",
+        (*TIMES, *server("offsets_by_time", "inside_a_compressed_batch")),
     ),
     28: Scenario(
         "the time index is deleted: it is made again; 0.8.2.2 keeps such files",
-        (),
-        "there is no time index",
+        log(
+            "time_index",
+            "a_missing_or_torn_file_is_made_again",
+            "nothing_is_written_for_format_0",
+            "a_restart",
+        ),
+        "a broker of 0.8.2.2 on such a directory",
     ),
     29: Scenario(
         "retention of back-dated records by their own time; format 0 by file time",
@@ -232,32 +262,34 @@ SCENARIOS = {
     # Groups
     31: Scenario(
         "Java and kafka-python in one group: one owner each; kill -9 one: reassigned in time",
-        (*WORK, *coordinator("a_silent_member_is_removed")),
-        "two kinds of clients in one group, one of them killed",
+        (
+            *groups("31_members_of_different_clients_of_which_one_is_killed"),
+            *coordinator("a_silent_member_is_removed"),
+        ),
     ),
     32: Scenario(
         "members close: the group is empty at once",
         (
+            *SHARE,
+            *groups("closing_empties_the_group_at_once"),
             *coordinator("a_group_is_empty_once_all_have_left"),
-            *api("coordinated_groups", "joins", "syncs_heartbeats_and_leaves"),
         ),
-        "sarama, kafkajs, franz-go",
     ),
     33: Scenario(
         "a static member restarts: no rebalance; a second process: the first is fenced",
         (
+            *groups("33_static_members"),
             *coordinator(
-                "a_static_member_comes_back_without_a_rebalance",
-                "two_processes_of_one_instance",
+                "a_static_member_comes_back_without_a_rebalance", "two_processes_of_one_instance"
             ),
-            *api("coordinated_groups", "static_members_on_the_wire"),
         ),
-        "with Java",
     ),
     34: Scenario(
         "cooperative-sticky: two generations, unaffected partitions never stop",
-        coordinator("the_leader_of_a_stable_group_asks_for_a_rebalance_by_joining"),
-        "with Java",
+        (
+            *groups("34_cooperative_members_keep_what_they_can"),
+            *coordinator("the_leader_of_a_stable_group_asks_for_a_rebalance_by_joining"),
+        ),
     ),
     35: Scenario(
         "a join of version 4 without id: 79 and an id, freed after the session timeout",
@@ -267,7 +299,10 @@ SCENARIOS = {
     ),
     36: Scenario(
         "a leader that never syncs: a rebalance after the timeout",
-        coordinator("a_leader_that_never_syncs_loses_its_place"),
+        (
+            *coordinator("a_leader_that_never_syncs_loses_its_place"),
+            *bad_input("a_leader_that_never_syncs"),
+        ),
     ),
     37: Scenario(
         "the coordinator is killed: no committed offset is lost, on within 10 s",
@@ -279,15 +314,18 @@ SCENARIOS = {
     ),
     38: Scenario(
         "metadata that is not of the consumer protocol: answered",
-        named("tests/server/coordinator/test_subscriptions", "one_that_cannot_be_understood"),
+        (
+            *named("tests/server/coordinator/test_subscriptions", "one_that_cannot_be_understood"),
+            *bad_input("metadata_that_is_not_of_consumers_is_answered"),
+        ),
     ),
     39: Scenario(
         "offsets of an 0.8 consumer are shown; beside a live member its commit is an error",
         (
+            *tools("39_offsets_of_a_consumer_of_0_8_are_shown"),
             *coordinator("a_commit_needs_a_member_if_there_is_one"),
             *api("coordinated_groups", "a_commit_of_0_8_counts_while_there_is_no_member"),
         ),
-        "with the tools of Kafka 4",
     ),
     40: Scenario(
         "offsets in ZooKeeper: a Java consumer starts at auto.offset.reset, the node stays",
@@ -302,6 +340,7 @@ SCENARIOS = {
     42: Scenario(
         "kafka-consumer-groups resets and deletes, and refuses for live groups",
         (
+            *tools("42_groups_are_reset_and_deleted"),
             *coordinator("only_empty_groups_are_deleted"),
             *api(
                 "coordinated_groups",
@@ -309,7 +348,6 @@ SCENARIOS = {
                 "offsets_of_subscribed_topics_are_kept",
             ),
         ),
-        "with the tools of Kafka 4",
     ),
     # Idempotence
     43: Scenario(
@@ -360,15 +398,17 @@ SCENARIOS = {
     48: Scenario(
         "Java initTransactions(): fails within 1 s, no retries",
         (
+            *groups("48_transactions_are_refused_at_once"),
             *api("coordinated_groups", "coordinators_are_for_groups_alone"),
             *api("producer_ids", "transactions_are_not_served"),
         ),
-        "with Java",
     ),
     # Admin
     49: Scenario(
         "each client's admin creates, describes, alters, grows, lists, deletes; tools work",
         (
+            *ADMIN,
+            *tools("kafka_topics", "kafka_configs", "kafka_cluster_and_leader_election"),
             *server(
                 "later_versions",
                 "topics_in_every_version",
@@ -377,7 +417,6 @@ SCENARIOS = {
             ),
             *api("elections", "the_preferred_replica_leads_again"),
         ),
-        "with the clients and tools",
     ),
     50: Scenario(
         "deleteTopicRecords: records are gone, or the error names the API",
@@ -397,13 +436,21 @@ SCENARIOS = {
     ),
     53: Scenario(
         "an original registers: its topics keep format 0, ApiVersions closes",
-        api("versions", "the_connection_closes_while_an_original_is_registered"),
-        "formats 1 and 2 are stored all the same",
+        (
+            *api("versions", "the_connection_closes_while_an_original_is_registered"),
+            *server(
+                "format_versions",
+                "a_partition_with_an_original_replica_stores_format_0",
+                "headers_are_refused_where_they_would_be_lost",
+                "only_partitions_with_a_replica_there_are_concerned",
+            ),
+        ),
+        "with a broker of 0.8.2.2 and Java",
     ),
     54: Scenario(
         "a reassignment of format 2 to an original is refused",
-        (),
-        "reassignments do not look at formats",
+        named("tests/controller/test_reassignment", "an_original_gets_no_log_that_it_cannot_read"),
+        "with a broker of 0.8.2.2",
     ),
     55: Scenario(
         "the conversion tool ran: 0.8.2.2 cuts nothing, lost headers are counted",
@@ -432,10 +479,9 @@ SCENARIOS = {
     58: Scenario(
         "mutated produce and join frames: no crash, all answered, memory level",
         (
+            *named("tests/live/test_fuzz_later", "damaged_requests_of_later_versions_harm_nobody"),
             *server("later_versions", "every_request_that_can_be_read_is_answered"),
-            *protocol("modern_golden", "requests", "responses"),
         ),
-        "at a broker process",
     ),
 }
 
@@ -461,5 +507,6 @@ def test_its_tests_exist(number: int) -> None:
 
 def test_tests_with_today_s_clients_are_in_the_table() -> None:
     listed = {test for scenario in SCENARIOS.values() for test in scenario.tests}
-    path = "integration/test_modern_clients.py"
-    assert {f"{path}::{name}" for name in names_in(path) if name.startswith("test_")} <= listed
+    for module in ("clients", "groups", "tools"):
+        path = f"integration/test_modern_{module}.py"
+        assert {f"{path}::{name}" for name in names_in(path) if name.startswith("test_")} <= listed

@@ -1,182 +1,387 @@
-"""Unmodified clients of today at work: `modern_client.py CLIENT ACTION ADDRESS TOPIC [COUNT]`.
+"""Python's clients at work: `python_client.py CLIENT ACTION ADDRESS ...`; see ``programs``.
 
-Runs in an environment with the newest clients, apart from this project's. The action `work` makes a
-topic with two partitions, writes to partition 0 and reads it back, `read` prints the values of
-partition 0. Fails with an assertion.
+Runs in an environment of its own with the newest clients, apart from this project.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import select
 import sys
-import time
+from collections.abc import Callable, Iterable
 from typing import Any
 
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 TIME = 1_600_000_000_000
 WAIT_S = 60
-COUNT = 20
+RETENTION = {"retention.ms": "123456"}
 
 
-def written() -> list[tuple[bytes, bytes, list[tuple[str, bytes]], int]]:
-    """(key, value, headers, timestamp) of each message that a client writes, before the last."""
-    return [
-        (b"key %d" % n, f"{codec} {n}".encode(), [("codec", codec.encode())], TIME + n)
-        for codec in CODECS
-        for n in range(COUNT)
-    ]
+def show(*words: object) -> None:
+    print(*words, flush=True)
+
+
+def to_write(codec: str, count: int) -> list[tuple[bytes, bytes, list[tuple[str, bytes]], int]]:
+    """(key, value, headers, timestamp) of each message."""
+    headers = [("codec", codec.encode()), ("empty", b"")]
+    return [(b"key %d" % n, f"{codec} {n}".encode(), headers, TIME + n) for n in range(count)]
+
+
+def text(data: bytes | None) -> str:
+    return "null" if data is None else data.decode()
+
+
+def show_record(
+    topic: str,
+    offset: int,
+    timestamp: int | None,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Iterable[tuple[str, bytes | None]] | None,
+) -> None:
+    shown = ",".join(f"{name}={text(value)}" for name, value in headers or ())
+    time = -1 if timestamp is None else timestamp
+    print(topic, offset, time, text(key), text(value), shown, sep="\t", flush=True)
+
+
+def over() -> bool:
+    """Whether standard input has ended."""
+    return bool(select.select([sys.stdin], [], [], 0)[0])
+
+
+def show_assigned(partitions: Iterable[int]) -> None:
+    show("assigned", ",".join(map(str, sorted(partitions))))
 
 
 class Confluent:
     """librdkafka as confluent-kafka has it."""
 
-    def __init__(self, address: str, topic: str) -> None:
+    def __init__(self, address: str) -> None:
         self.common = {"bootstrap.servers": address}
-        self.topic = topic
 
-    def create(self) -> None:
-        from confluent_kafka.admin import AdminClient, NewTopic
-
-        admin = AdminClient(self.common)  # gives up what it was asked when it is collected
-        admin.create_topics([NewTopic(self.topic, 2, 1)])[self.topic].result(WAIT_S)
-
-    def write(self, codec: str, messages: list[Any]) -> None:
+    def write(self, topic: str, codec: str, count: int, idempotent: bool) -> None:
         from confluent_kafka import Producer
 
-        failed: list[object] = []
-        producer = Producer({**self.common, "compression.type": codec, "linger.ms": 50})
-        for key, value, headers, timestamp in messages:
+        def delivered(error: object, message: Any) -> None:
+            assert error is None, error
+            show(message.offset())
+
+        config = {"compression.type": codec, "linger.ms": 50, "enable.idempotence": idempotent}
+        producer = Producer({**self.common, **config})
+        for key, value, headers, timestamp in to_write(codec, count):
             producer.produce(
-                self.topic,
+                topic,
                 value,
                 key,
                 partition=0,
                 headers=headers,
                 timestamp=timestamp,
-                on_delivery=lambda error, message: failed.append(error) if error else None,
+                on_delivery=delivered,
             )
-        assert not producer.flush(WAIT_S) and not failed, failed
+        assert not producer.flush(WAIT_S)
 
-    def consumer(self, group: str) -> Any:
+    def consumer(self, group: str, **config: object) -> Any:
         from confluent_kafka import Consumer
 
         values = {"group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False}
-        return Consumer({**self.common, **values})
+        return Consumer({**self.common, **values, **config})
 
-    def assign(self, consumer: Any) -> None:
+    def read(self, topic: str, count: int) -> None:
         from confluent_kafka import TopicPartition
 
-        consumer.assign([TopicPartition(self.topic, 0, 0)])
+        consumer = self.consumer("unused")
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        while count > 0:
+            for m in consumer.consume(100, 0.2):
+                assert m.error() is None, m.error()
+                time = m.timestamp()[1] if m.timestamp()[0] else -1
+                show_record(topic, m.offset(), time, m.key(), m.value(), m.headers())
+                count -= 1
+        consumer.close()
 
-    def subscribe(self, consumer: Any) -> None:
-        consumer.subscribe([self.topic])
+    def times(self, topic: str, *asked: str) -> None:
+        from confluent_kafka import TopicPartition
 
-    def poll(self, consumer: Any) -> list[Any]:
-        found = consumer.consume(1000, 0.2)
-        assert not [each.error() for each in found if each.error()]
-        return [(m.key(), m.value(), m.headers() or [], m.timestamp()[1]) for m in found]
+        consumer = self.consumer("unused")
+        for offset in consumer.get_watermark_offsets(TopicPartition(topic, 0), WAIT_S):
+            show(offset)
+        for time in asked:
+            wanted = [TopicPartition(topic, 0, int(time))]
+            show(consumer.offsets_for_times(wanted, WAIT_S)[0].offset)
+        consumer.close()
 
-    def commit(self, consumer: Any) -> None:
-        consumer.commit(asynchronous=False)
+    def member(self, group: str, topic: str, **config: str) -> None:
+        consumer = self.consumer(group, **{"session.timeout.ms": 6000, **config})
+        consumer.subscribe(
+            [topic],
+            on_assign=lambda _, found: show_assigned(each.partition for each in found),
+            on_revoke=lambda _, found: show("revoked", len(found)),
+        )
+        while not over():
+            found = consumer.consume(100, 0.1)
+            for message in found:
+                assert message.error() is None, message.error()
+                show("message", message.partition(), message.offset())
+            if found:
+                consumer.commit(asynchronous=False)
+        consumer.close()
+        show("closed")
+
+    def admin(self, topic: str) -> None:
+        from confluent_kafka.admin import (
+            AdminClient,
+            AlterConfigOpType,
+            ConfigEntry,
+            ConfigResource,
+            NewPartitions,
+            NewTopic,
+        )
+
+        def done(futures: dict[Any, Any]) -> Any:
+            return next(iter(futures.values())).result(WAIT_S)
+
+        admin = AdminClient(self.common)
+        done(admin.create_topics([NewTopic(topic, 2, 1)]))
+        show("listed", topic in admin.list_topics(timeout=WAIT_S).topics)
+        ((name, value),) = RETENTION.items()
+        entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
+        done(admin.incremental_alter_configs([resource]))
+        found = done(admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, topic)]))
+        show("retention", found[name].value)
+        done(admin.create_partitions([NewPartitions(topic, 3)]))
+        show("partitions", len(admin.list_topics(topic, WAIT_S).topics[topic].partitions))
+        done(admin.delete_topics([topic]))
+        show("listed", topic in admin.list_topics(timeout=WAIT_S).topics)
 
 
 class KafkaPython:
-    def __init__(self, address: str, topic: str) -> None:
+    def __init__(self, address: str) -> None:
         self.common = {"bootstrap_servers": address}
-        self.topic = topic
 
-    def create(self) -> None:
-        from kafka.admin import KafkaAdminClient, NewTopic
-
-        KafkaAdminClient(**self.common).create_topics([NewTopic(self.topic, 2, 1)])
-
-    def write(self, codec: str, messages: list[Any]) -> None:
+    def write(self, topic: str, codec: str, count: int, idempotent: bool) -> None:
         from kafka import KafkaProducer
 
         producer = KafkaProducer(
             **self.common,
-            enable_idempotence=False,
+            enable_idempotence=idempotent,
             compression_type=None if codec == "none" else codec,
             linger_ms=50,
         )
         sent = [
-            producer.send(self.topic, value, key, headers, 0, timestamp)
-            for key, value, headers, timestamp in messages
+            producer.send(topic, value, key, headers, 0, timestamp)
+            for key, value, headers, timestamp in to_write(codec, count)
         ]
         for each in sent:
-            each.get(WAIT_S)
+            show(each.get(WAIT_S).offset)
         producer.close()
 
-    def consumer(self, group: str) -> Any:
+    def consumer(self, group: str | None, **config: object) -> Any:
         from kafka import KafkaConsumer
 
         values = {"group_id": group, "auto_offset_reset": "earliest", "enable_auto_commit": False}
-        return KafkaConsumer(**self.common, **values)
+        return KafkaConsumer(**self.common, **values, **config)
 
-    def assign(self, consumer: Any) -> None:
+    def read(self, topic: str, count: int) -> None:
         from kafka import TopicPartition
 
-        consumer.assign([TopicPartition(self.topic, 0)])
+        consumer = self.consumer(None)
+        consumer.assign([TopicPartition(topic, 0)])
+        while count > 0:
+            for m in [each for part in consumer.poll(200).values() for each in part]:
+                show_record(topic, m.offset, m.timestamp, m.key, m.value, m.headers)
+                count -= 1
+        consumer.close()
 
-    def subscribe(self, consumer: Any) -> None:
-        consumer.subscribe([self.topic])
+    def times(self, topic: str, *asked: str) -> None:
+        from kafka import TopicPartition
 
-    def poll(self, consumer: Any) -> list[Any]:
-        found = [each for part in consumer.poll(200).values() for each in part]
-        return [(m.key, m.value, list(m.headers), m.timestamp) for m in found]
+        consumer, partition = self.consumer(None), TopicPartition(topic, 0)
+        show(consumer.beginning_offsets([partition])[partition])
+        show(consumer.end_offsets([partition])[partition])
+        for time in asked:
+            found = consumer.offsets_for_times({partition: int(time)})[partition]
+            show(-1 if found is None else found.offset)
+        consumer.close()
 
-    def commit(self, consumer: Any) -> None:
-        consumer.commit()
+    def member(self, group: str, topic: str, **config: str) -> None:
+        from kafka import ConsumerRebalanceListener
+
+        class Listener(ConsumerRebalanceListener):
+            def on_partitions_assigned(self, assigned: Any) -> None:
+                show_assigned(each.partition for each in assigned)
+
+            def on_partitions_revoked(self, revoked: Any) -> None:
+                show("revoked", len(revoked))
+
+        named = {name.replace(".", "_"): value for name, value in config.items()}
+        consumer = self.consumer(
+            group, session_timeout_ms=6000, heartbeat_interval_ms=1000, **named
+        )
+        consumer.subscribe([topic], listener=Listener())
+        while not over():
+            found = [each for part in consumer.poll(100).values() for each in part]
+            for message in found:
+                show("message", message.partition, message.offset)
+            if found:
+                consumer.commit()
+        consumer.close()
+        show("closed")
+
+    def admin(self, topic: str) -> None:
+        from kafka.admin import (
+            ConfigResource,
+            ConfigResourceType,
+            KafkaAdminClient,
+            NewPartitions,
+            NewTopic,
+        )
+
+        admin = KafkaAdminClient(**self.common)
+        admin.create_topics([NewTopic(topic, 2, 1)])
+        show("listed", topic in admin.list_topics())
+        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, RETENTION)])
+        found = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])
+        show("retention", found["topic"][topic]["retention.ms"]["value"])
+        admin.create_partitions({topic: NewPartitions(3)})
+        show("partitions", len(admin.describe_topics([topic])[0]["partitions"]))
+        admin.delete_topics([topic])
+        show("listed", topic in admin.list_topics())
 
 
-def read(client: Any, consumer: Any, count: int) -> list[Any]:
-    found: list[Any] = []
-    end = time.monotonic() + WAIT_S
-    while len(found) < count:
-        assert time.monotonic() < end, f"{len(found)} of {count} messages"
-        found += client.poll(consumer)
-    return found
+class AioKafka:
+    def __init__(self, address: str) -> None:
+        self.common = {"bootstrap_servers": address}
+
+    def write(self, topic: str, codec: str, count: int, idempotent: bool) -> None:
+        asyncio.run(self._write(topic, codec, count, idempotent))
+
+    async def _write(self, topic: str, codec: str, count: int, idempotent: bool) -> None:
+        from aiokafka import AIOKafkaProducer
+
+        producer = AIOKafkaProducer(
+            **self.common,
+            acks="all",
+            enable_idempotence=idempotent,
+            compression_type=None if codec == "none" else codec,
+            linger_ms=50,
+        )
+        async with producer:
+            sent = [
+                await producer.send(topic, value, key, 0, timestamp, headers)
+                for key, value, headers, timestamp in to_write(codec, count)
+            ]
+            for each in await asyncio.gather(*sent):
+                show(each.offset)
+
+    def consumer(self, group: str | None, **config: object) -> Any:
+        from aiokafka import AIOKafkaConsumer
+
+        values = {"group_id": group, "auto_offset_reset": "earliest", "enable_auto_commit": False}
+        return AIOKafkaConsumer(**self.common, **values, **config)
+
+    def read(self, topic: str, count: int) -> None:
+        asyncio.run(self._read(topic, count))
+
+    async def _read(self, topic: str, count: int) -> None:
+        from aiokafka import TopicPartition
+
+        async with self.consumer(None) as consumer:
+            consumer.assign([TopicPartition(topic, 0)])
+            while count > 0:
+                found = await consumer.getmany(timeout_ms=200)
+                for m in [each for part in found.values() for each in part]:
+                    show_record(topic, m.offset, m.timestamp, m.key, m.value, m.headers)
+                    count -= 1
+
+    def times(self, topic: str, *asked: str) -> None:
+        asyncio.run(self._times(topic, asked))
+
+    async def _times(self, topic: str, asked: Iterable[str]) -> None:
+        from aiokafka import TopicPartition
+
+        partition = TopicPartition(topic, 0)
+        async with self.consumer(None) as consumer:
+            show((await consumer.beginning_offsets([partition]))[partition])
+            show((await consumer.end_offsets([partition]))[partition])
+            for time in asked:
+                found = (await consumer.offsets_for_times({partition: int(time)}))[partition]
+                show(-1 if found is None else found.offset)
+
+    def member(self, group: str, topic: str, **config: str) -> None:
+        asyncio.run(self._member(group, topic, config))
+
+    async def _member(self, group: str, topic: str, config: dict[str, str]) -> None:
+        from aiokafka import ConsumerRebalanceListener
+
+        class Listener(ConsumerRebalanceListener):
+            def on_partitions_assigned(self, assigned: Any) -> None:
+                show_assigned(each.partition for each in assigned)
+
+            def on_partitions_revoked(self, revoked: Any) -> None:
+                show("revoked", len(revoked))
+
+        named = {name.replace(".", "_"): value for name, value in config.items()}
+        consumer = self.consumer(
+            group, session_timeout_ms=6000, heartbeat_interval_ms=1000, **named
+        )
+        consumer.subscribe([topic], listener=Listener())
+        async with consumer:
+            while not over():
+                parts = await consumer.getmany(timeout_ms=100)
+                found = [each for part in parts.values() for each in part]
+                for message in found:
+                    show("message", message.partition, message.offset)
+                if found:
+                    await consumer.commit()
+        show("closed")
+
+    def admin(self, topic: str) -> None:
+        asyncio.run(self._admin(topic))
+
+    async def _admin(self, topic: str) -> None:
+        from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
+        from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+
+        admin = AIOKafkaAdminClient(**self.common)
+        await admin.start()
+        with contextlib.suppress(asyncio.CancelledError):
+            await admin.create_topics([NewTopic(topic, 2, 1)])
+            show("listed", topic in await admin.list_topics())
+            resource = ConfigResource(ConfigResourceType.TOPIC, topic, RETENTION)
+            await admin.alter_configs([resource])
+            asked = [ConfigResource(ConfigResourceType.TOPIC, topic)]
+            (answer,) = await admin.describe_configs(asked)
+            entries = {entry[0]: entry[1] for entry in answer.resources[0][4]}
+            show("retention", entries["retention.ms"])
+            await admin.create_partitions({topic: NewPartitions(3)})
+            show("partitions", len((await admin.describe_topics([topic]))[0]["partitions"]))
+            await admin.delete_topics([topic])
+            show("listed", topic in await admin.list_topics())
+        await admin.close()
 
 
-def work(client: Any) -> None:
-    messages = written()
-    client.create()
-    for n, codec in enumerate(CODECS):
-        client.write(codec, messages[n * COUNT : (n + 1) * COUNT])
-    consumer = client.consumer(f"{client.topic}-assigned")
-    client.assign(consumer)
-    assert read(client, consumer, len(messages)) == messages
-    consumer.close()
-
-    group = f"{client.topic}-group"
-    first, second = client.consumer(group), client.consumer(group)
-    client.subscribe(first)
-    assert read(client, first, len(messages)) == messages
-    assert len(first.assignment()) == 2
-    client.commit(first)
-    client.subscribe(second)
-    end = time.monotonic() + WAIT_S
-    while [len(each.assignment()) for each in (first, second)] != [1, 1]:
-        assert time.monotonic() < end, "two members do not share two partitions"
-        assert not client.poll(first) and not client.poll(second)
-    first.close()
-    second.close()
-    client.write("none", [(b"key", b"last", [], TIME)])
-    third = client.consumer(group)
-    client.subscribe(third)
-    assert [value for _, value, _, _ in read(client, third, 1)] == [b"last"]
-    third.close()
+CLIENTS: dict[str, Callable[[str], Any]] = {
+    "confluent-kafka": Confluent,
+    "kafka-python": KafkaPython,
+    "aiokafka": AioKafka,
+}
 
 
-def main(name: str, action: str, address: str, topic: str, count: str = "0") -> None:
-    client = {"confluent-kafka": Confluent, "kafka-python": KafkaPython}[name](address, topic)
-    if action == "work":
-        work(client)
-        return
-    consumer = client.consumer(f"{topic}-reader")
-    client.assign(consumer)
-    for _, value, _, _ in read(client, consumer, int(count)):
-        print(value.decode())
-    consumer.close()
+def main(name: str, action: str, address: str, *args: str) -> None:
+    client = CLIENTS[name](address)
+    if action == "write":
+        topic, codecs, count, idempotent = args
+        for codec in codecs.split(","):
+            client.write(topic, codec, int(count), idempotent == "true")
+    elif action == "read":
+        for topic, count in zip(args[::2], args[1::2], strict=True):
+            client.read(topic, int(count))
+    elif action == "member":
+        group, topic, *config = args
+        client.member(group, topic, **dict(each.split("=", 1) for each in config))
+    else:
+        getattr(client, action)(*args)
 
 
 if __name__ == "__main__":

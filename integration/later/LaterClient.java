@@ -1,0 +1,203 @@
+// Java's client at work; programs.py describes the actions and what they print.
+
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.concurrent.Future;
+import java.util.stream.Collectors;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AlterConfigOp;
+import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.NewPartitions;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndTimestamp;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.internals.RecordHeader;
+
+public class LaterClient {
+    static final long TIME = 1_600_000_000_000L;
+    static final Duration POLL = Duration.ofMillis(100);
+    static final PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
+    static String address;
+
+    public static void main(String[] args) throws Exception {
+        address = args[1];
+        String[] rest = Arrays.copyOfRange(args, 2, args.length);
+        switch (args[0]) {
+            case "write" -> write(rest);
+            case "read" -> read(rest);
+            case "times" -> times(rest);
+            case "member" -> member(rest);
+            case "admin" -> admin(rest[0]);
+            case "transaction" -> transaction();
+            default -> throw new IllegalArgumentException(args[0]);
+        }
+    }
+
+    static Properties common(String kind) {
+        Properties found = new Properties();
+        String codec = "org.apache.kafka.common.serialization.ByteArray";
+        found.put("bootstrap.servers", address);
+        if (kind.equals("producer")) {
+            found.put("key.serializer", codec + "Serializer");
+            found.put("value.serializer", codec + "Serializer");
+        } else {
+            found.put("key.deserializer", codec + "Deserializer");
+            found.put("value.deserializer", codec + "Deserializer");
+            found.put("auto.offset.reset", "earliest");
+            found.put("enable.auto.commit", "false");
+        }
+        return found;
+    }
+
+    static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    static String text(byte[] data) {
+        return data == null ? "null" : new String(data, StandardCharsets.UTF_8);
+    }
+
+    static void write(String[] args) throws Exception {
+        for (String codec : args[1].split(",")) {
+            Properties config = common("producer");
+            config.put("compression.type", codec);
+            config.put("acks", "all");
+            config.put("linger.ms", "50");
+            config.put("enable.idempotence", args[3]);
+            try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(config)) {
+                List<Future<RecordMetadata>> sent = new ArrayList<>();
+                for (int n = 0; n < Integer.parseInt(args[2]); n++) {
+                    List<Header> headers = List.of(
+                        new RecordHeader("codec", bytes(codec)), new RecordHeader("empty", bytes("")));
+                    sent.add(producer.send(new ProducerRecord<>(
+                        args[0], 0, TIME + n, bytes("key " + n), bytes(codec + " " + n), headers)));
+                }
+                for (Future<RecordMetadata> each : sent) {
+                    out.println(each.get().offset());
+                }
+            }
+        }
+    }
+
+    static String shown(ConsumerRecord<byte[], byte[]> record) {
+        List<String> headers = new ArrayList<>();
+        for (Header header : record.headers()) {
+            headers.add(header.key() + "=" + text(header.value()));
+        }
+        return String.join("\t", record.topic(), "" + record.offset(), "" + record.timestamp(),
+            text(record.key()), text(record.value()), String.join(",", headers));
+    }
+
+    static void read(String[] args) {
+        try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(common("consumer"))) {
+            for (int at = 0; at < args.length; at += 2) {
+                TopicPartition partition = new TopicPartition(args[at], 0);
+                consumer.assign(List.of(partition));
+                consumer.seekToBeginning(List.of(partition));
+                int left = Integer.parseInt(args[at + 1]);
+                while (left > 0) {
+                    for (ConsumerRecord<byte[], byte[]> record : consumer.poll(POLL)) {
+                        out.println(shown(record));
+                        left--;
+                    }
+                }
+            }
+        }
+    }
+
+    static void times(String[] args) {
+        try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(common("consumer"))) {
+            TopicPartition partition = new TopicPartition(args[0], 0);
+            out.println(consumer.beginningOffsets(List.of(partition)).get(partition));
+            out.println(consumer.endOffsets(List.of(partition)).get(partition));
+            for (int at = 1; at < args.length; at++) {
+                Map<TopicPartition, Long> asked = Map.of(partition, Long.parseLong(args[at]));
+                OffsetAndTimestamp found = consumer.offsetsForTimes(asked).get(partition);
+                out.println(found == null ? -1 : found.offset());
+            }
+        }
+    }
+
+    static void member(String[] args) throws Exception {
+        Properties config = common("consumer");
+        config.put("group.id", args[0]);
+        config.put("session.timeout.ms", "6000");
+        config.put("heartbeat.interval.ms", "1000");
+        for (int at = 2; at < args.length; at++) {
+            String[] words = args[at].split("=", 2);
+            config.put(words[0], words[1]);
+        }
+        try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(config)) {
+            consumer.subscribe(List.of(args[1]), new ConsumerRebalanceListener() {
+                @Override
+                public void onPartitionsAssigned(Collection<TopicPartition> assigned) {
+                    out.println("assigned " + consumer.assignment().stream()
+                        .map(each -> "" + each.partition()).sorted().collect(Collectors.joining(",")));
+                }
+
+                @Override
+                public void onPartitionsRevoked(Collection<TopicPartition> revoked) {
+                    out.println("revoked " + revoked.size());
+                }
+            });
+            while (System.in.available() == 0) {
+                boolean any = false;
+                for (ConsumerRecord<byte[], byte[]> record : consumer.poll(POLL)) {
+                    out.println("message " + record.partition() + " " + record.offset());
+                    any = true;
+                }
+                if (any) {
+                    consumer.commitSync();
+                }
+            }
+        }
+        out.println("closed");
+    }
+
+    static void admin(String topic) throws Exception {
+        try (Admin admin = Admin.create(common("admin"))) {
+            ConfigResource resource = new ConfigResource(ConfigResource.Type.TOPIC, topic);
+            admin.createTopics(List.of(new NewTopic(topic, 2, (short) 1))).all().get();
+            out.println("listed " + admin.listTopics().names().get().contains(topic));
+            AlterConfigOp set = new AlterConfigOp(
+                new ConfigEntry("retention.ms", "123456"), AlterConfigOp.OpType.SET);
+            admin.incrementalAlterConfigs(Map.of(resource, List.of(set))).all().get();
+            out.println("retention " + admin.describeConfigs(List.of(resource)).all().get()
+                .get(resource).get("retention.ms").value());
+            admin.createPartitions(Map.of(topic, NewPartitions.increaseTo(3))).all().get();
+            out.println("partitions " + admin.describeTopics(List.of(topic)).allTopicNames().get()
+                .get(topic).partitions().size());
+            admin.describeCluster().clusterId().get();
+            admin.deleteTopics(List.of(topic)).all().get();
+            out.println("listed " + admin.listTopics().names().get().contains(topic));
+        }
+    }
+
+    static void transaction() {
+        Properties config = common("producer");
+        config.put("transactional.id", "later");
+        config.put("max.block.ms", "20000");
+        long begin = System.nanoTime();
+        try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(config)) {
+            producer.initTransactions();
+            out.println("begun");
+        } catch (Exception error) {
+            out.println((System.nanoTime() - begin) / 1_000_000 + " " + error);
+        }
+    }
+}

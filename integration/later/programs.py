@@ -1,0 +1,232 @@
+"""Clients of later releases as programs: what there is, how it is made, how it is called.
+
+The source of each program is beside this module, in the language of the client. A program is made
+once, into a directory below ~/.cache/kafka08 whose name has a digest of its sources. What it needs
+comes from the package registry of the language by name and version; Python's clients are the
+newest. Knows nothing of pytest or brokers.
+
+A program is called with ACTION ADDRESS and these arguments, and prints lines:
+
+- ``write TOPIC CODECS COUNT IDEMPOTENT``: for each codec, ``COUNT`` messages with acks all into
+  partition 0, as ``sent`` has them; prints their offsets.
+- ``read TOPIC COUNT ...``: partitions 0 from their beginning, messages as ``Message.line`` is.
+- ``times TOPIC TIME ...``: the first offset, the last, and those of times; -1 is none.
+- ``member GROUP TOPIC [NAME=VALUE ...]``: ``assigned P,P``, ``revoked``, ``message P OFFSET``;
+  commits after each poll, leaves and prints ``closed`` when its standard input ends.
+- ``admin TOPIC``: creates, lists, changes, grows and deletes a topic, and prints what it saw.
+- ``transaction``: Java alone; how long initTransactions took, and the error.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from integration import maven
+from integration.clients import Record
+
+HERE = Path(__file__).parent
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+JAVA = ("3.9.1", "4.3.0")
+PYTHON_CLIENTS = ("confluent-kafka", "kafka-python", "aiokafka")
+PYTHON_PACKAGES = (*PYTHON_CLIENTS, "python-snappy", "lz4", "zstandard", "cramjam")
+HEAP = ("-Xmx256M", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
+BUILD_TIMEOUT_S = 900
+RUN_TIMEOUT_S = 180
+FIRST_TIME = 1_600_000_000_000
+
+
+class MissingError(Exception):
+    """Why a program cannot be made here."""
+
+
+class Message(NamedTuple):
+    """What readers print. ``time`` in ms, -1 for none; ``headers`` as ``name=value,...``."""
+
+    offset: int
+    time: int
+    key: str
+    value: str
+    headers: str
+
+    def line(self, topic: str) -> str:
+        return "\t".join((topic, *map(str, self)))
+
+
+def sent(codecs: Iterable[str], count: int) -> list[Message]:
+    """What ``write`` leaves in an empty partition."""
+    return [
+        Message(at * count + n, FIRST_TIME + n, f"key {n}", f"{codec} {n}", f"codec={codec},empty=")
+        for at, codec in enumerate(codecs)
+        for n in range(count)
+    ]
+
+
+def records(messages: Iterable[Message]) -> list[Record]:
+    return [Record(each.key.encode(), each.value.encode()) for each in messages]
+
+
+class Client(NamedTuple):
+    name: str
+    make: Callable[[], list[str]]  # the command, without arguments
+    codecs: tuple[str, ...] = CODECS
+
+
+def _cache() -> Path:
+    default = Path.home() / ".cache" / "kafka08"
+    return Path(os.environ.get("KAFKA08_CACHE_DIR") or default)
+
+
+def _run(command: list[str], directory: Path) -> None:
+    done = subprocess.run(
+        command, cwd=directory, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False
+    )
+    if done.returncode:
+        raise MissingError(f"{' '.join(command[:3])}: {(done.stdout + done.stderr)[-500:]}")
+
+
+def _need(program: str) -> None:
+    if shutil.which(program) is None:
+        raise MissingError(f"no {program} on PATH")
+
+
+def _made(name: str, sources: list[Path], make: Callable[[Path], None], key: str = "") -> Path:
+    """The directory of a program: the sources, and what ``make`` adds to them."""
+    digest = hashlib.sha256(key.encode())
+    for source in sources:
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    target = _cache() / f"later-{name}-{digest.hexdigest()[:12]}"
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+            made = Path(scratch) / name
+            made.mkdir()
+            for source in sources:
+                shutil.copy(source, made)
+            make(made)
+            made.rename(target)
+    return target
+
+
+def _jars(artifact: str) -> Path:
+    _need("java")
+    target = _cache() / artifact.partition(":")[2].replace(":", "-")
+    if not target.exists() and (reason := maven.fetch(artifact, target)):
+        raise MissingError(reason)
+    return target
+
+
+def _java(version: str) -> list[str]:
+    jars = _jars(f"org.apache.kafka:kafka-clients:{version}")
+    _need("javac")
+
+    def compile_(directory: Path) -> None:
+        _run(["javac", "-cp", f"{jars}/*", "LaterClient.java"], directory)
+
+    made = _made("java", [HERE / "LaterClient.java"], compile_, version)
+    return ["java", *HEAP, "-cp", f"{made}:{jars}/*", "LaterClient"]
+
+
+def _go(name: str) -> list[str]:
+    _need("go")
+    sources = [HERE / name / file for file in ("main.go", "go.mod", "go.sum")]
+    made = _made(name, sources, lambda directory: _run(["go", "build", "-o", "program"], directory))
+    return [str(made / "program")]
+
+
+def _kafkajs() -> list[str]:
+    _need("node")
+    _need("npm")
+    sources = [HERE / "kafkajs" / file for file in ("client.js", "package.json")]
+    install = ["npm", "install", "--no-audit", "--no-fund", "--loglevel", "error"]
+    made = _made("kafkajs", sources, lambda directory: _run(install, directory))
+    return ["node", str(made / "client.js")]
+
+
+@functools.cache
+def _python_environment() -> str:
+    """An interpreter of its own, made for each run: its packages are the newest."""
+    directory = tempfile.TemporaryDirectory(prefix="kafka08-later-")
+    _environments.append(directory)
+    venv.create(directory.name, with_pip=True, symlinks=True)
+    program = str(Path(directory.name) / "bin" / "python")
+    _run([program, "-m", "pip", "install", "-q", *PYTHON_PACKAGES], HERE)
+    return program
+
+
+_environments: list[tempfile.TemporaryDirectory[str]] = []  # removed when the interpreter ends
+
+
+def _python(name: str) -> list[str]:
+    return [_python_environment(), str(HERE / "python_client.py"), name]
+
+
+CLIENTS = {
+    client.name: client
+    for client in (
+        *(Client(f"java-{version}", functools.partial(_java, version)) for version in JAVA),
+        *(Client(name, functools.partial(_python, name)) for name in PYTHON_CLIENTS),
+        Client("franz-go", lambda: _go("franz")),
+        Client("sarama", lambda: _go("sarama")),
+        Client("kafkajs", _kafkajs, ("none", "gzip", "snappy")),
+    )
+}
+
+
+@functools.cache
+def _command(name: str) -> list[str] | MissingError:
+    try:
+        return CLIENTS[name].make()
+    except MissingError as error:
+        return error
+    except subprocess.TimeoutExpired as error:
+        return MissingError(str(error))
+
+
+def missing(name: str) -> str:
+    """Why a client cannot run here; empty when it can. Makes its program."""
+    found = _command(name)
+    return f"{name}: {found}" if isinstance(found, MissingError) else ""
+
+
+def command(name: str, *args: object) -> list[str]:
+    """MissingError when the client cannot run here."""
+    found = _command(name)
+    if isinstance(found, MissingError):
+        raise found
+    return [*found, *map(str, args)]
+
+
+def run(name: str, *args: object, timeout: float = RUN_TIMEOUT_S, **env: str) -> list[str]:
+    """The lines that an action prints. AssertionError if it fails."""
+    done = subprocess.run(
+        command(name, *args),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **env},
+    )
+    assert done.returncode == 0, f"{name} {args}: {done.stderr[-3000:]}"
+    return done.stdout.splitlines()
+
+
+def tools_class_path(version: str = JAVA[-1]) -> str:
+    """For `java -cp`: the command line tools of a later release. MissingError without them."""
+    artifacts = (f"kafka-tools:{version}", f"kafka_2.13:{version}")
+    return os.pathsep.join(f"{_jars(f'org.apache.kafka:{each}')}/*" for each in artifacts)
+
+
+if __name__ == "__main__":
+    for each in CLIENTS:
+        print(missing(each) or each, file=sys.stderr)
