@@ -33,8 +33,8 @@ from kafka08.message.sets import encode_set, iter_messages
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol import group_schemas as g
 from kafka08.protocol import schemas as s
-from kafka08.protocol.registry import ORIGINAL_APIS
-from kafka08.protocol.requests import decode_request, decode_response, encode_request
+from kafka08.protocol.registry import ORIGINAL_APIS, Apis
+from kafka08.protocol.requests import RequestDecoder, decode_response, encode_request
 from kafka08.protocol.types import Struct
 from kafka08.runtime import SystemClock
 from tests.live.broker import BROKER_ID, LiveBroker
@@ -53,6 +53,7 @@ LAST_EPOCH = 2**31 - 1  # whatever controller epoch a damaged request brings, ou
 FUZZ, CHECK = "fuzz", "check"
 KEPT = {FUZZ, CHECK, "__consumer_offsets"}
 MEMORY_BOUND = 200 << 20
+LONGEST_SESSION_MS = 20  # of members of groups: nobody waits for longer
 
 
 class Sent(NamedTuple):
@@ -132,18 +133,6 @@ def own(closed_port: int) -> list[bytes]:
 # The expected result of a body
 
 
-def classify(body: bytes) -> Sent | None:
-    """None for a request that would wait, or reach beyond what this test may touch."""
-    try:
-        header, request = decode_request(bytearray(body))
-    except ProtocolError:
-        return Sent(body, 0, None, None)
-    if is_out_of_bounds(request):
-        return None
-    response = ORIGINAL_APIS[header.api_key].response
-    return Sent(body, header.correlation_id, request, Struct(response, header.api_version))
-
-
 WAITING = (
     a.CreateTopicsRequest, a.DeleteTopicsRequest, a.CreatePartitionsRequest
 )  # fmt: skip
@@ -154,6 +143,10 @@ def is_out_of_bounds(request: Any) -> bool:
         return request.max_wait_ms > 2
     if isinstance(request, s.ProduceRequest):
         return request.acks > 1 and request.timeout_ms > 2
+    if isinstance(request, g.JoinGroupRequest):
+        return request.rebalance_timeout_ms > LONGEST_SESSION_MS
+    if isinstance(request, a.ElectLeadersRequest):
+        return request.timeout_ms > 0
     if isinstance(request, s.ControlledShutdownRequest):
         return request.broker_id == BROKER_ID
     if isinstance(
@@ -169,7 +162,7 @@ def is_out_of_bounds(request: Any) -> bool:
         mine = {each.leader for each in request.partitions if BROKER_ID in each.replicas}
         return any(
             broker.node_id in mine - {BROKER_ID}
-            and (broker.host, broker.port) != ("127.0.0.1", CLOSED.getsockname()[1])
+            and (broker.host, broker.port) != ("127.0.0.1", closed_port())
             for broker in request.leaders
         )
     return False
@@ -178,15 +171,31 @@ def is_out_of_bounds(request: Any) -> bool:
 CLOSED = socket.socket()  # bound and never listening: connections to it are refused
 
 
-class Fuzz:
-    """The frames in order, connection by connection, and the good client in between."""
+def closed_port() -> int:
+    if CLOSED.getsockname()[1] == 0:
+        CLOSED.bind(("127.0.0.1", 0))
+    return int(CLOSED.getsockname()[1])
 
-    def __init__(self, broker: LiveBroker) -> None:
+
+class Fuzz:
+    """The frames in order, connection by connection, and the good client in between.
+
+    ``bases`` are bodies to damage; ``apis`` what the broker serves.
+    """
+
+    def __init__(
+        self,
+        broker: LiveBroker,
+        bases: list[bytes],
+        apis: Apis = ORIGINAL_APIS,
+        frames: int = FRAMES,
+    ) -> None:
         self.broker = broker
         self.random = Random(SEED)
-        CLOSED.bind(("127.0.0.1", 0))
-        own_bodies = own(CLOSED.getsockname()[1])
-        self.bases = own_bodies * 3 + golden()
+        self.bases = bases
+        self.apis = apis
+        self.frames = frames
+        self._decode = RequestDecoder(apis).decode
         self.sent = 0
         self.outcomes: Counter[str] = Counter()
         self.leader_epoch = 10
@@ -198,7 +207,7 @@ class Fuzz:
         self.check()
         under_way: deque[tuple[socket.socket, list[Sent], bool]] = deque()
         connections = 0
-        while self.sent < FRAMES:
+        while self.sent < self.frames:
             batch, lie = self.next_batch()
             under_way.append((self.open(batch, lie), batch, lie is not None))
             connections += 1
@@ -214,6 +223,17 @@ class Fuzz:
 
     # One connection
 
+    def classify(self, body: bytes) -> Sent | None:
+        """None for a request that would wait, or reach beyond what this test may touch."""
+        try:
+            header, request = self._decode(bytearray(body))
+        except ProtocolError:
+            return Sent(body, 0, None, None)
+        if is_out_of_bounds(request):
+            return None
+        response = self.apis[header.api_key].response
+        return Sent(body, header.correlation_id, request, Struct(response, header.api_version))
+
     def next_batch(self) -> tuple[list[Sent], bytes | None]:
         """Requests to be answered, at last one that may close; perhaps a frame that lies.
 
@@ -222,7 +242,7 @@ class Fuzz:
         batch: list[Sent] = []
         last: Sent | None = None
         while len(batch) < PER_CONNECTION:
-            found = classify(mutate(self.random, self.random.choice(self.bases)))
+            found = self.classify(mutate(self.random, self.random.choice(self.bases)))
             if found is None or not found.body:
                 continue
             if found.request is not None and not is_silent(found.request):
@@ -369,8 +389,14 @@ def test_damaged_requests_harm_nobody(broker: LiveBroker, tmp_path: Path) -> Non
     broker.create_topic(FUZZ, 2)
     broker.create_topic(CHECK)
     broker.create_offsets_topic()
+    fuzz = Fuzz(broker, own(closed_port()) * 3 + golden())
+    harm_nobody(fuzz, tmp_path, {api.response.__name__ for api in ORIGINAL_APIS.values()})
+
+
+def harm_nobody(fuzz: Fuzz, tmp_path: Path, answered: set[str]) -> None:
+    """Run it. ``answered``: the names of the answers that must have come."""
+    broker = fuzz.broker
     before = outside(tmp_path), set(os.listdir(tmp_path / "broker"))
-    fuzz = Fuzz(broker)
     fuzz.check()
     files, memory = broker.open_files(), broker.memory()
     began = time.monotonic()
@@ -380,7 +406,6 @@ def test_damaged_requests_harm_nobody(broker: LiveBroker, tmp_path: Path) -> Non
         f"seed {SEED}: {fuzz.sent} frames in {took:.1f} s, {(broker.memory() - memory) >> 20} MiB "
         f"more, {dict(fuzz.outcomes)}"
     )
-    answered = {api.response.__name__ for api in ORIGINAL_APIS.values()}
     assert set(fuzz.outcomes) == {*answered, "closed"}, SEED
     assert (outside(tmp_path), set(os.listdir(tmp_path / "broker"))) == before, SEED
     assert set(kinds(broker.open_files())) <= set(kinds(files)), SEED

@@ -40,7 +40,7 @@ from kafka08.server.coordinator.timers import Timers
 _NOT_AVAILABLE = ConsumerCoordinatorNotAvailableError.code
 _MOVED = NotCoordinatorForConsumerError.code
 # Ids that nobody has joined with yet take so much memory; then the oldest are forgotten.
-_PROMISED_BYTES = 64 << 20
+_PROMISED_BYTES = 32 << 20
 _OVERHEAD = 2048  # of a member, or of a group that has nothing but such an id
 
 

@@ -16,7 +16,7 @@ class Timers(Generic[Key]):
     heap may have ``useless`` entries of no use, and as many again as there are deadlines.
     """
 
-    def __init__(self, useless: int = 1000) -> None:
+    def __init__(self, useless: int = 100) -> None:
         self._useless = useless
         self._deadlines: dict[Key, float] = {}
         # The earliest heap entry of each key. Other entries of a key are skipped when they come up.

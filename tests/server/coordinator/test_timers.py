@@ -17,7 +17,7 @@ STEPS = st.lists(
 )
 
 
-@pytest.mark.parametrize("useless", [0, 1000])
+@pytest.mark.parametrize("useless", [0, 100])
 @given(steps=STEPS)
 def test_every_deadline_comes_up_once_and_in_time(
     useless: int, steps: list[tuple[str, int, int]]
@@ -60,5 +60,5 @@ def test_cancelled_deadlines_leave_nothing() -> None:
         timers.set(key, 1e9)
         timers.cancel(key)
         timers.set(-1, 1e9 - key)
-    assert len(timers._heap) < 1100 and len(timers._queued) < 1100
+    assert len(timers._heap) < 200 and len(timers._queued) < 200
     assert timers.take_due(1e9) == -1 and timers.take_due(1e9) is None
