@@ -77,7 +77,7 @@ def tools(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def modern_broker(
     zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Broker]:
-    """A shared broker of ours that serves later versions."""
+    """One of our brokers, shared, that serves later versions."""
     props = {
         "api.versions.enable": "true",
         "delete.topic.enable": "true",

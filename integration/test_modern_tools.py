@@ -1,4 +1,4 @@
-"""The command line tools of Kafka 4 at a broker of ours, on topics and groups of 0.8 as well."""
+"""The command line tools of Kafka 4 at one of our brokers, on topics and groups of 0.8 as well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients of later releases as programs: what there is, how it is made, how it is called.
+"""Clients of later releases as programs: their names, their builds, their actions.
 
 The source of each program is beside this module, in the language of the client. A program is made
 once, into a directory below ~/.cache/kafka08 whose name has a digest of its sources. What it needs
@@ -50,7 +50,7 @@ class MissingError(Exception):
 
 
 class Message(NamedTuple):
-    """What readers print. ``time`` in ms, -1 for none; ``headers`` as ``name=value,...``."""
+    """A message as readers print it. ``time`` in ms, -1 for none; ``headers`` as ``name=value,...``."""
 
     offset: int
     time: int
@@ -63,7 +63,7 @@ class Message(NamedTuple):
 
 
 def sent(codecs: Iterable[str], count: int) -> list[Message]:
-    """What ``write`` leaves in an empty partition."""
+    """The messages that ``write`` leaves in an empty partition."""
     return [
         Message(at * count + n, FIRST_TIME + n, f"key {n}", f"{codec} {n}", f"codec={codec},empty=")
         for at, codec in enumerate(codecs)

@@ -39,7 +39,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "modern-vectors.json"
 
 
 def served(broker: LiveBroker) -> Apis:
-    """What the broker says it serves."""
+    """The APIs and versions that the broker lists."""
     listed = broker.client.call(later.ApiVersionsRequest()).api_keys
     return served_by(APIS, {each.api_key: each.max_version for each in listed})
 

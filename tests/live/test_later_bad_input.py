@@ -27,7 +27,7 @@ from tests.message.batches import batch, encode_record, simple, varint
 MOST_BYTES = 4 << 20  # of a batch
 MIB = 1 << 20
 CORRUPT, INVALID, TOO_LARGE = 2, LaterCode.INVALID_RECORD, 10
-OPAQUE = [g.GroupProtocol("range", b"these are no topics")]
+OPAQUE = [g.GroupProtocol("range", b"not a list of topics")]
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def connect(broker: LiveBroker) -> socket.socket:
 
 
 def produce(broker: LiveBroker, data: bytes, version: int = 7) -> int:
-    """The code for a set. What is refused leaves nothing in the log."""
+    """The code for a set. A set that is refused leaves nothing in the log."""
     partition = ProducePartition(0, memoryview(data))
     request = ProduceRequest(1, 1000, [ProduceTopic("t", [partition])])
     before = broker.produce("t", b"before")
