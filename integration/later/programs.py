@@ -50,7 +50,7 @@ class MissingError(Exception):
 
 
 class Message(NamedTuple):
-    """A message as readers print it. ``time`` in ms, -1 for none; ``headers`` as ``name=value,...``."""
+    """A message as readers print it. ``time`` in ms, -1 for none; headers as ``name=value,...``."""
 
     offset: int
     time: int
