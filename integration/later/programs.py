@@ -1,9 +1,9 @@
 """Clients of later releases as programs: their names, their builds, their actions.
 
 The source of each program is beside this module, in the language of the client. A program is made
-once, into a directory below ~/.cache/kafka08 whose name has a digest of its sources. What it needs
-comes from the package registry of the language by name and version; Python's clients are the
-newest. Knows nothing of pytest or brokers.
+once, into a directory below ~/.cache/kafka08 whose name has a digest of its sources. Its
+dependencies come from the package registry of the language by name and version; Python's clients
+are the newest. Knows nothing of pytest or brokers.
 
 A program is called with ACTION ADDRESS and these arguments, and prints lines:
 
