@@ -23,7 +23,8 @@ from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.errors import ConsumerTimeoutError
 from kafka08.consumer.filters import TopicFilter
-from kafka08.consumer.stream import KafkaStream, Message
+from kafka08.consumer.stream import KafkaStream
+from kafka08.message.consumed import Message
 
 WAIT_S = 40
 SESSION_MS = 6000

@@ -77,3 +77,9 @@ def test_pip_says_nothing_about_how_packages_are_built(tmp_path: Path) -> None:
     assert lines
     for line in lines:
         assert {"--quiet", "--use-pep517", "--disable-pip-version-check"} <= set(line.split())
+
+
+@pytest.mark.parametrize("target", ["setup", "integration", "bench"])
+def test_bytecode_is_stored_before_a_broker_starts(target: str, tmp_path: Path) -> None:
+    """Where PYTHONDONTWRITEBYTECODE is set, each start would otherwise compile all modules."""
+    assert ".venv/bin/python -m compileall -q kafka08 zk tools\n" in dry_run(target, tmp_path)
