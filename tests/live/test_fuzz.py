@@ -365,6 +365,7 @@ def cut(data: bytes) -> list[memoryview]:
 def broker(tmp_path: Path) -> Iterator[LiveBroker]:
     broker = LiveBroker(
         tmp_path / "broker",
+        api_versions_enable="false",  # the frames are those of 0.8.2.2
         auto_create_topics_enable="false",
         message_max_bytes=100_000,
         socket_request_max_bytes=1 << 20,

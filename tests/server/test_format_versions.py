@@ -227,3 +227,19 @@ def test_the_controller_is_told_what_originals_cannot_read(rig: Rig) -> None:
     assert told() == (0, [0]), "nothing of it is left"
     rig.follow()
     assert told() == (6, [])
+
+
+@pytest.mark.parametrize("codec", [0, 1, 4])
+def test_idempotent_producers_keep_their_order_in_format_0(rig: Rig, codec: int) -> None:
+    rig.lead(replicas=[ME, PEER])
+    rig.replicas.hold_format_0(frozenset({PEER}))
+    first = batch(BARE, codec=codec, producer_id=5, producer_epoch=0, base_sequence=0)
+    second = batch(BARE, codec=codec, producer_id=5, producer_epoch=0, base_sequence=3)
+    assert produce(rig, 8, first) == (0, 0)
+    assert produce(rig, 8, second) == (0, 3)
+    for sent, base in ((first, 0), (second, 3)):
+        assert produce(rig, 8, sent) == (0, base), "it was stored before"
+    gap = batch(BARE, codec=codec, producer_id=5, producer_epoch=0, base_sequence=9)
+    assert produce(rig, 8, gap) == (45, -1)
+    assert len(list(iter_messages(stored(rig)))) == 6
+    assert {entry.magic for entry in iter_entries(stored(rig))} == {0}
