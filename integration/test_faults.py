@@ -30,6 +30,13 @@ def test_some_faults(faults: int, tmp_path: Path) -> None:
     assert outcome.verdict.acknowledged > 25 * faults
 
 
+def test_idempotent_producers_store_nothing_twice(tmp_path: Path) -> None:
+    options = Options(15, SEED, tmp_path, brokers=4, partitions=3, producers=2, idempotent=True)
+    outcome = Run(options, Loopback(), print).go()
+    assert outcome.sound, f"seed {SEED}\n{outcome.report()}"
+    assert not outcome.verdict.duplicated
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["process", "netns"])
 def test_three_hundred_faults(kind: str, tmp_path: Path) -> None:

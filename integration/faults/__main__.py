@@ -25,6 +25,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--hosts", choices=("process", "netns"), default="process")
     parser.add_argument("--brokers", type=int, default=5)
     parser.add_argument("--partitions", type=int, default=4)
+    parser.add_argument(
+        "--idempotent", action="store_true", help="producers of librdkafka: nothing comes twice"
+    )
     parser.add_argument("--broken", action="store_true", help="run the broken launcher")
     parser.add_argument("--keep", type=Path, help="keep history and data in this new directory")
     parser.add_argument("--check", type=Path, help="judge a history file, run nothing")
@@ -45,7 +48,13 @@ def main(argv: list[str]) -> int:
     say(f"seed {seed}, {args.faults} faults, in {directory}")
     hosts = places.Namespaces() if args.hosts == "netns" else places.Loopback()
     options = Options(
-        args.faults, seed, directory, args.brokers, args.partitions, broken=args.broken
+        args.faults,
+        seed,
+        directory,
+        args.brokers,
+        args.partitions,
+        broken=args.broken,
+        idempotent=args.idempotent,
     )
     try:
         outcome = Run(options, hosts, say).go()

@@ -57,6 +57,7 @@ class _Partition:
     def __init__(self, number: int) -> None:
         self.number = number
         self.acks: dict[Value, tuple[int, float]] = {}
+        self.stored: dict[Value, float] = {}  # acknowledged, at an offset that is not known
         self.tries: Counter[Value] = Counter()
         self.before: dict[Value, Value] = {}  # the last record of the set before its own
         self.seen: dict[int, tuple[Value | None, str]] = {}
@@ -90,6 +91,9 @@ class _Partition:
                     f"partition {self.number}: {value} acknowledged at {when} s as offset "
                     f"{offset}, there is {self.final.get(offset)}, {value} is {where}",
                 )
+        for value, when in self.stored.items():
+            if value not in copies:
+                findings.add("lost", f"partition {self.number}: {value} acknowledged at {when} s")
         for offset, (value, origin) in self.seen.items():
             judged = value is not None and self.acks.get(value, (-1,))[0] == offset
             if self.final.get(offset) != value and not judged:
@@ -143,6 +147,8 @@ def check(events: Iterable[Event], *, final: bool = True) -> Verdict:
             partition.attempt(event, 1)
         elif what == "refused":
             partition.attempt(event, -1)
+        elif what == "stored":
+            partition.stored[Value(event["w"], event["s"])] = event["t"]
         elif what == "final":
             partition.final.update(records_of(event))
         elif what in ("ack", "read"):
@@ -155,7 +161,7 @@ def check(events: Iterable[Event], *, final: bool = True) -> Verdict:
     if final:
         duplicated = sum(partition.judge(findings) for partition in partitions.values())
     return Verdict(
-        sum(len(partition.acks) for partition in partitions.values()),
+        sum(len(partition.acks) + len(partition.stored) for partition in partitions.values()),
         sum(len(partition.final) for partition in partitions.values()),
         duplicated,
         dict(findings.counts),

@@ -1,7 +1,8 @@
 """Everything producers and readers saw, as JSON lines, in the order in which they saw it.
 
-``send`` (a try begins), ``ack``, ``refused`` (certainly not stored), ``unknown`` (stored or
-not), ``read`` (by a consumer while it went on), ``final`` (the last read), ``fault``, ``note``.
+``send`` (a try begins), ``ack``, ``stored`` (acknowledged without an offset), ``refused``
+(certainly not stored), ``unknown`` (stored or not), ``read`` (by a consumer while it went on),
+``final`` (the last read), ``fault``, ``note``.
 Fields: ``t`` seconds since the start, ``p`` partition, ``w`` producer, ``s`` first sequence
 number, ``n`` how many, ``o`` first offset, ``v`` [producer, sequence] pairs (null: foreign
 bytes) at successive offsets. Knows no rule about them.

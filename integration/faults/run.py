@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from integration.cluster.cluster import Cluster, eventually
 from integration.cluster.disks import LoopDisk
 from integration.cluster.hosts import Hosts
 from integration.faults import checker, plan
 from integration.faults.history import History, load
+from integration.faults.idempotent import IdempotentProducer
 from integration.faults.load import Leaders, Producer, Reader, Task, read_to_end
 from integration.faults.nemesis import ZOOKEEPER, Nemesis
 from integration.faults.replicas import difference
@@ -43,9 +44,12 @@ PROPS = {
 }
 TOPIC_CONFIG = {"min.insync.replicas": 2}
 
+AnyProducer: TypeAlias = "Producer | IdempotentProducer"
+
 
 class Options(NamedTuple):
-    """``broken`` runs every broker by the launcher of integration.faults.broken."""
+    """``broken`` runs every broker by the launcher of integration.faults.broken. ``idempotent``:
+    the producers are those of librdkafka, and nothing may be stored twice."""
 
     faults: int
     seed: int
@@ -56,6 +60,7 @@ class Options(NamedTuple):
     pause_s: float = 0.08
     broken: bool = False
     stop_early: bool = False
+    idempotent: bool = False
 
 
 class Outcome(NamedTuple):
@@ -94,7 +99,9 @@ class Outcome(NamedTuple):
 class _Watchdog(threading.Thread):
     """Finds partitions without progress although at most one broker is in trouble."""
 
-    def __init__(self, producers: list[Producer], nemesis: Nemesis, history: History) -> None:
+    def __init__(
+        self, producers: Sequence[AnyProducer], nemesis: Nemesis, history: History
+    ) -> None:
         super().__init__(name="watchdog", daemon=True)
         self.stuck: list[str] = []
         self._producers = producers
@@ -142,21 +149,21 @@ class Run:
         self._hosts = hosts
         self._say = say
         self._readers: list[Reader] = []
-        self._producers: list[Producer] = []
+        self._producers: list[AnyProducer] = []
         self._stuck: list[str] = []
         self._disks: dict[int, LoopDisk] = {}
         options.directory.mkdir(parents=True, exist_ok=True)
         self.history = History(options.directory / "history.jsonl")
+        props = {**PROPS, "api.versions.enable": str(options.idempotent).lower()}
         self._cluster = Cluster(
-            hosts, options.directory, "ours", brokers=options.brokers, props=PROPS
+            hosts, options.directory, "ours", brokers=options.brokers, props=props
         )
         for broker in self._cluster.brokers.values():
             if options.broken:
                 module = [sys.executable, "-u", "-m", "integration.faults.broken"]
                 broker.command = [*broker.host.prefix, *module, str(broker.config)]
-        self._leaders = Leaders(
-            TOPIC, [(b.host.address, b.port) for b in self._cluster.brokers.values()]
-        )
+        self._bootstrap = [(b.host.address, b.port) for b in self._cluster.brokers.values()]
+        self._leaders = Leaders(TOPIC, self._bootstrap)
 
     def go(self) -> Outcome:
         begin = time.monotonic()
@@ -212,8 +219,7 @@ class Run:
         for partition in range(options.partitions):
             self._readers.append(Reader(TOPIC, partition, self._leaders, self.history))
             self._producers += [
-                Producer(number, TOPIC, partition, self._leaders, self.history, options.pause_s)
-                for number in range(options.producers)
+                self._producer(number, partition) for number in range(options.producers)
             ]
         for task in self._tasks:
             task.start()
@@ -225,6 +231,13 @@ class Run:
         watchdog.end()
         self._stuck += watchdog.stuck
         return nemesis
+
+    def _producer(self, number: int, partition: int) -> AnyProducer:
+        options = self._options
+        args = (number, TOPIC, partition, self._leaders, self.history, options.pause_s)
+        if options.idempotent:
+            return IdempotentProducer(*args, self._bootstrap)
+        return Producer(*args)
 
     def _carry_out(self, nemesis: Nemesis) -> None:
         options = self._options

@@ -130,10 +130,15 @@ class ProducerStates:
 
     def expire(self, before_ms: int) -> int:
         """Forget producers that were last heard of before that time; returns how many."""
-        old = [producer_id for producer_id, known in self._known.items() if known[0] < before_ms]
-        for producer_id in old:
-            del self._known[producer_id]
-        return len(old)
+        left = {
+            producer_id: known
+            for producer_id, known in self._known.items()
+            if known.heard_ms >= before_ms
+        }
+        forgotten = len(self._known) - len(left)
+        if forgotten:
+            self._known = left  # deletions alone would not give a dict's memory back
+        return forgotten
 
     # Snapshots
 

@@ -48,6 +48,18 @@ def test_a_set_twice_before_its_acknowledgement_is_in_order() -> None:
     assert check([*events, records("final", 0, 0, 1, 0, 1)]).sound
 
 
+def test_an_acknowledgement_without_an_offset_counts() -> None:
+    events = [send(0), send(0, 1, "stored")]
+    found = check([*events, records("final", 0, 0)])
+    assert found.sound and found.acknowledged == 1
+    assert check(events).counts == {"lost": 1}
+
+
+def test_a_record_that_was_sent_once_is_stored_once() -> None:
+    """The history has one try of each record that an idempotent producer sends."""
+    assert check([*TWO_SETS, records("final", 0, 0, 1, 2, 2)]).counts == {"foreign": 1}
+
+
 def test_unacknowledged_records_may_be_missing() -> None:
     assert check([*TWO_SETS, send(3), records("final", 0, 0, 1, 2)]).sound
 
