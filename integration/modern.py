@@ -15,7 +15,7 @@ from pathlib import Path
 
 from integration import maven
 from integration.harness import Process, free_port, properties
-from integration.wire import wait_until
+from integration.wire import Wire, wait_until
 
 VERSION = "3.9.1"
 ARTIFACT = f"org.apache.kafka:kafka_2.13:{VERSION}"
@@ -47,7 +47,12 @@ class ModernBroker(Process):
     """Broker and controller in one process, on loopback; with a ``zookeeper`` to connect to a
     cluster in ZooKeeper mode."""
 
-    def __init__(self, directory_: Path, zookeeper: str | None = None) -> None:
+    def __init__(
+        self,
+        directory_: Path,
+        zookeeper: str | None = None,
+        java: tuple[str, ...] = ("-Xmx512M", "-XX:TieredStopAtLevel=1"),
+    ) -> None:
         self.port, controller = free_port(), free_port()
         self.log_dir = directory_ / "data"
         self._has_zookeeper = zookeeper is not None
@@ -76,8 +81,13 @@ class ModernBroker(Process):
             "group.initial.rebalance.delay.ms": 0,
         }
         config.write_text(properties(values))
-        self._java = ["java", "-Xmx512M", "-XX:TieredStopAtLevel=1"]
-        self._java += [f"-Dlog4j.configuration=file:{log4j}", "-cp", f"{directory()}/*"]
+        self._java = [
+            "java",
+            *java,
+            f"-Dlog4j.configuration=file:{log4j}",
+            "-cp",
+            f"{directory()}/*",
+        ]
         self._config = config
         super().__init__("modern broker", [*self._java, "kafka.Kafka", str(config)], directory_)
 
@@ -93,6 +103,19 @@ class ModernBroker(Process):
         self.spawn()
         wait_until("a later release", 60, self._answers)
         return self
+
+    def create_topic(self, topic: str, partitions: int = 1) -> None:
+        """Returns once each partition has a leader."""
+        from confluent_kafka.admin import AdminClient, NewTopic
+
+        admin = AdminClient({"bootstrap.servers": self.address, "log_level": 0})
+        admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(60)
+
+        def led() -> bool:
+            with Wire(self.port) as wire:
+                return all(wire.offset(topic, number) == 0 for number in range(partitions))
+
+        wait_until(f"leaders of {topic}", 60, led)
 
     def _answers(self) -> bool:
         from confluent_kafka import KafkaException

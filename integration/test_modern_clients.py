@@ -99,6 +99,21 @@ def test_it_reads_what_the_console_producer_wrote(
 
 
 @pytest.mark.parametrize("client", CLIENTS)
+def test_it_is_idempotent_where_it_can_be(client: str, modern_broker: Broker) -> None:
+    """With ids of producers; all default settings of some clients ask for them."""
+    skip_if_missing(client)
+    topic, codecs = f"idempotent-{client}", CLIENTS[client].codecs[::2]
+    modern_broker.create_topic(topic)
+    found = programs.run(
+        client, "write", modern_broker.address, topic, ",".join(codecs), COUNT, "true"
+    )
+    messages = sent(codecs, COUNT)
+    assert [int(line) for line in found] == [each.offset for each in messages]
+    lines = programs.run(client, "read", modern_broker.address, topic, len(messages))
+    assert lines == [each.line(topic) for each in messages]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
 def test_it_finds_offsets_by_time(client: str, modern_broker: Broker, written: Written) -> None:
     """Each codec has the same times once more: the first message at or after a time counts."""
     skip_if_missing(client)

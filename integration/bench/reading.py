@@ -21,6 +21,7 @@ from integration.wire import Wire, fetch_frame
 
 REPLY_ROOM = 4096
 WAIT_MS = 100
+FILLER = -1  # later releases fill up what they have converted with an entry of this offset
 
 
 class Cycle:
@@ -42,6 +43,8 @@ class Cycle:
         while at + 12 <= end:
             each = self._batches[number]
             found, size = struct.unpack_from(">qi", data, at)
+            if found == FILLER:
+                break
             expected = offset if each.ends else offset - inside + each.records - 1
             if found != expected:
                 raise RuntimeError(f"offset {found} where {expected} was expected")
@@ -94,7 +97,7 @@ class Reader:
         self._topic = topic
         self._partition = partition
         self._max_bytes = max_bytes
-        self._cycle = Cycle(batches)
+        self._cycle = self._make_cycle(batches)
         self._follow = follow
         self._need = 0
         self._have = 0
@@ -102,9 +105,19 @@ class Reader:
 
     def ask(self) -> None:
         self._have = self._need = 0
-        self.connection.sendall(
-            fetch_frame(self._topic, self._partition, self.offset, self._max_bytes, WAIT_MS)
-        )
+        self.connection.sendall(self._frame())
+
+    def _make_cycle(self, batches: Sequence[Batch]) -> Cycle:
+        return Cycle(batches)
+
+    def _frame(self) -> bytes:
+        return fetch_frame(self._topic, self._partition, self.offset, self._max_bytes, WAIT_MS)
+
+    def _reply(self) -> tuple[int, int, int, int]:
+        """Error, high watermark, and where the set is in the buffer: its start, its size."""
+        start = 4 + 4 + 4 + 2 + len(self._topic) + 4
+        _, code, hw, size = struct.unpack_from(">ihqi", self._buffer, start)
+        return code, hw, start + 18, size
 
     def receive(self) -> bool:
         """Take what is there; whether the reply is whole (and then counted)."""
@@ -129,11 +142,9 @@ class Reader:
         self._buffer = bigger
 
     def _count(self) -> None:
-        start = 4 + 4 + 4 + 2 + len(self._topic) + 4
-        _, code, hw, size = struct.unpack_from(">ihqi", self._buffer, start)
+        code, hw, start, size = self._reply()
         if code:
             raise RuntimeError(f"the broker answered {code}")
-        start += 18
         after, payload = self._cycle.read(self.offset, self._buffer, start, start + size)
         if after == self.offset and not self._follow:
             raise RuntimeError(f"nothing whole in a reply of {size} bytes at {self.offset}")
@@ -153,6 +164,7 @@ def fetch(
     seconds: float,
     back: int | None = None,
     cpu: Callable[[], float] = no_meter,
+    reader: type[Reader] = Reader,
 ) -> Amount:
     """Fetch a preloaded topic for `seconds`, one request in flight per connection: all of it, or
     the last `back` offsets of each partition."""
@@ -163,9 +175,9 @@ def fetch(
         if back is not None:
             with Wire(port) as wire:
                 first = max(0, wire.offset(topic, partition) - back)
-        readers.append(Reader(port, topic, partition, max_bytes, batches, first=first))
+        readers.append(reader(port, topic, partition, max_bytes, batches, first=first))
     deadline = time.perf_counter() + seconds
-    return _pull(readers, lambda reader: time.perf_counter() < deadline, cpu)
+    return _pull(readers, lambda _: time.perf_counter() < deadline, cpu)
 
 
 def drain(

@@ -1,0 +1,270 @@
+"""Batches of format 2: ours and a broker of a later release in one run, round by round in turn.
+
+`python -m integration.bench.later [--quick] [--rounds N] [--only TEXT]`. Records are those of
+`make bench`, without and with headers. *fetched as format 0* is what a consumer of 0.8 sends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import itertools
+import random
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from integration import modern
+from integration.bench import load, reading
+from integration.bench.cells import CONNECTIONS, FETCH_BYTES, FULL, IN_FLIGHT, QUICK, Effort
+from integration.bench.load import Amount
+from integration.bench.reading import Cycle, Reader
+from integration.bench.records import (
+    AROUND_100,
+    FEWEST_SETS,
+    KIND_BYTES,
+    MOST_SETS,
+    Batch,
+    encode,
+    stream,
+)
+from integration.bench.table import Row, markdown
+from integration.harness import Broker, ZooKeeper, kill_everything
+from integration.later import frames
+from integration.modern import ModernBroker
+from integration.wire import Wire
+
+MB = 1e6
+PARTITIONS = 6
+SET_BYTES = 16384
+HEAP = ("-Xmx1G", "-Xms1G")
+KINDS = ["ours", modern.VERSION]
+START = "format 2 ~100 B x 16 KB"
+
+
+class Sets(NamedTuple):
+    """The same records as batches of format 2 and as sets of format 0."""
+
+    stored: tuple[Batch, ...]
+    converted: tuple[Batch, ...]
+
+
+@functools.cache
+def sets(headers: bool) -> Sets:
+    """Batches of at most ``SET_BYTES``."""
+    noise = random.Random(f"format 2 {headers}")
+    stored, converted = [], []
+    taken: list[frames.Record] = []
+    size = frames.RECORDS_AT
+    wanted = max(FEWEST_SETS, min(MOST_SETS, KIND_BYTES // SET_BYTES))
+    for key, value in stream(AROUND_100, False, noise):
+        named = (
+            [(b"trace", noise.randbytes(16)), (b"source", b"service-%d" % noise.randrange(20))]
+            if headers
+            else []
+        )
+        record = frames.Record(key, value, named, len(taken))
+        encoded = len(frames.encode_record(record, len(taken)))
+        if size + encoded > SET_BYTES:
+            whole = frames.batch(frames.encode_records(taken), len(taken))
+            pairs = [(each.key, each.value or b"") for each in taken]
+            payload = sum(len(pair[1]) for pair in pairs)
+            stored.append(Batch(whole, len(taken), payload, ()))
+            converted.append(encode(pairs))
+            if len(stored) == wanted:
+                break
+            taken, size = [], frames.RECORDS_AT
+        taken.append(record)
+        size += encoded
+    return Sets(tuple(stored), tuple(converted))
+
+
+class BatchCycle(Cycle):
+    """A partition of batches, whose offset is that of their first record."""
+
+    def read(self, offset: int, data: memoryview, at: int, end: int) -> tuple[int, int]:
+        payload = 0
+        number, inside = self._where(offset)
+        while at + frames.RECORDS_AT <= end:
+            each = self._batches[number]
+            stop = at + len(each.message_set)
+            found = int.from_bytes(data[at : at + 8], "big", signed=True)
+            if found != offset - inside:
+                raise RuntimeError(f"offset {found} where {offset - inside} was expected")
+            if stop > end:
+                break
+            at = stop
+            offset, payload = found + each.records, payload + each.payload
+            number, inside = (number + 1) % len(self._batches), 0
+        return offset, payload
+
+
+class BatchReader(Reader):
+    """Fetches version 4."""
+
+    def _make_cycle(self, batches: Sequence[Batch]) -> Cycle:
+        return BatchCycle(batches)
+
+    def _frame(self) -> bytes:
+        return frames.fetch_frame(
+            self._topic, self._partition, self.offset, self._max_bytes, reading.WAIT_MS
+        )
+
+    def _reply(self) -> tuple[int, int, int, int]:
+        found = frames.fetched(self._buffer, self._topic, 8)
+        return found.error, found.high_watermark, found.start, found.size
+
+
+Server = Broker | ModernBroker
+
+
+class Bench:
+    """The numbers of a cell gather in ``rows`` by its name."""
+
+    def __init__(self, effort: Effort) -> None:
+        self.rows: dict[str, Row] = {}
+        self._effort = effort
+        self._topics = itertools.count()
+        self._filled: dict[tuple[str, bool], str] = {}
+
+    def _note(self, kind: str, name: str, amount: Amount) -> None:
+        def note(name: str, unit: str, value: float, more: bool) -> None:
+            row = self.rows.setdefault(name, Row(name, unit, more, {}))
+            row.values.setdefault(kind, []).append(value)
+
+        note(name, "MB/s", amount.payload / MB / amount.seconds, True)
+        note(f"{name}: records", "k/s", amount.records / 1e3 / amount.seconds, True)
+        cpu = amount.broker_cpu_s
+        note(f"{name}: CPU per M records", "s", cpu / amount.records * 1e6, False)
+        note(f"{name}: CPU per GB", "s", cpu / amount.payload * 1e9, False)
+        busy = 100 * amount.generator_cpu_s / amount.seconds
+        note(f"{name}: generator busy", "%", busy, False)
+
+    def _topic(self, broker: Server) -> str:
+        topic = f"later{next(self._topics):04}"
+        broker.create_topic(topic, PARTITIONS)
+        return topic
+
+    def _send(self, broker: Server, topic: str, headers: bool, seconds: float) -> Amount:
+        each_batch = itertools.cycle(sets(headers).stored)
+        rings = []
+        for number in range(CONNECTIONS):
+            requests = []
+            for at in range(load.MOST_IN_RING // PARTITIONS * PARTITIONS):
+                one = next(each_batch)
+                data = frames.produce_frame(
+                    topic,
+                    one.message_set,
+                    partition=(number + at) % PARTITIONS,
+                    client_id=f"bench-client-{number}",
+                )
+                requests.append(load.Request(data, one.records, one.payload))
+            rings.append(load.Ring(requests))
+        amount = load.send_rings(
+            broker.port,
+            rings,
+            reply_size=frames.produce_reply_bytes(topic),
+            in_flight=IN_FLIGHT,
+            seconds=seconds,
+            max_bytes=self._effort.max_cell_bytes,
+            cpu=broker.cpu_seconds,
+        )
+        with Wire(broker.port) as wire:
+            stored = sum(wire.offset(topic, partition) for partition in range(PARTITIONS))
+        if stored != amount.records:
+            raise RuntimeError(f"{topic}: sent {amount.records} records, {stored} stored")
+        return amount
+
+    def warm(self, broker: Server) -> None:
+        self._send(broker, self._topic(broker), True, self._effort.warm_s)
+
+    def produce(self, kind: str, broker: Server, name: str, headers: bool) -> None:
+        amount = self._send(broker, self._topic(broker), headers, self._effort.cell_s)
+        self._note(kind, name, amount)
+
+    def fetch(
+        self, kind: str, broker: Server, name: str, headers: bool, max_bytes: int, old: bool
+    ) -> None:
+        """``old``: as a consumer of 0.8."""
+        if (kind, headers) not in self._filled:
+            topic = self._filled[kind, headers] = self._topic(broker)
+            load.preload(
+                broker.port, topic, PARTITIONS, sets(headers).stored, self._effort.preload_bytes
+            )
+        amount = reading.fetch(
+            broker.port,
+            self._filled[kind, headers],
+            PARTITIONS,
+            sets(headers).converted if old else sets(headers).stored,
+            max_bytes=max_bytes,
+            connections=CONNECTIONS,
+            seconds=self._effort.cell_s,
+            cpu=broker.cpu_seconds,
+            reader=Reader if old else BatchReader,
+        )
+        self._note(kind, name, amount)
+
+
+Cell = Callable[[str, Server], None]
+
+
+def cells(bench: Bench) -> dict[str, Cell]:
+    found: dict[str, Cell] = {}
+    for headers in (False, True):
+        start = START + (", with headers" if headers else "")
+        name = f"produce {start}, acks 1"
+        found[name] = functools.partial(bench.produce, name=name, headers=headers)
+        for shown, size in FETCH_BYTES.items():
+            for old in (False, True):
+                name = f"fetch {start}, {shown}" + (", as format 0" if old else "")
+                found[name] = functools.partial(
+                    bench.fetch, name=name, headers=headers, max_bytes=size, old=old
+                )
+    return found
+
+
+def run(effort: Effort, only: str, directory: Path) -> list[Row]:
+    bench = Bench(effort)
+    zookeeper = ZooKeeper(directory / "zookeeper").start()
+    ours = Broker(
+        "ours", directory / "ours", zookeeper.connect, props={"api.versions.enable": "true"}
+    )
+    brokers: dict[str, Server] = {"ours": ours.start()}
+    if not modern.missing():
+        brokers[modern.VERSION] = ModernBroker(directory / "modern", java=HEAP).start()
+    for broker in brokers.values():
+        bench.warm(broker)
+    for number in range(effort.rounds):
+        for name, cell in cells(bench).items():
+            if only not in name:
+                continue
+            print(f"round {number + 1}: {name}", file=sys.stderr, flush=True)
+            for kind, broker in list(brokers.items())[:: 1 if number % 2 == 0 else -1]:
+                cell(kind, broker)
+    return list(bench.rows.values())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m integration.bench.later", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one round of short cells")
+    parser.add_argument("--rounds", type=int, help="rounds per cell")
+    parser.add_argument("--only", default="", help="only cells whose name holds this")
+    options = parser.parse_args()
+    effort = QUICK if options.quick else FULL
+    if options.rounds:
+        effort = effort._replace(rounds=options.rounds)
+    if modern.missing():
+        print(f"{modern.VERSION} is not measured: {modern.missing()}\n")
+    with tempfile.TemporaryDirectory(prefix="kafka08-bench-") as directory:
+        try:
+            rows = run(effort, options.only, Path(directory))
+        finally:
+            kill_everything()
+    print(markdown(rows, KINDS[: 1 if modern.missing() else 2]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
