@@ -74,6 +74,11 @@ def bad_input(*names: str) -> tuple[str, ...]:
     return named("tests/live/test_later_bad_input", *names)
 
 
+def times(*names: str) -> tuple[str, ...]:
+    return named("integration/test_modern_times", *names)
+
+
+SINCE = times("the_first_message_since_a_time")
 OLD_READERS = clients("clients_of_0_8_read_what_it_wrote")
 READERS = clients("it_reads_what_they_wrote")
 CONSOLE = clients("it_reads_what_the_console_producer_wrote")
@@ -206,7 +211,10 @@ SCENARIOS = {
     ),
     22: Scenario(
         "LogAppendTime, fetch 2: bit 3 and the broker's time",
-        message("convert", "the_recorded_broker_s_time"),
+        (
+            *message("convert", "the_recorded_broker_s_time"),
+            *server("message_times", "log_append_time"),
+        ),
         "sarama as 0.10.0",
     ),
     23: Scenario(
@@ -224,12 +232,13 @@ SCENARIOS = {
     # Time
     25: Scenario(
         "timestamps 10, 20, 15, 30: 15 gives the offset of 20, 31 nothing",
-        (*TIMES, *server("offsets_by_time", "the_first_message_since_a_time")),
+        (*TIMES, *SINCE, *server("offsets_by_time", "the_first_message_since_a_time")),
     ),
     26: Scenario(
         "format 0 alone by time: nothing, no exception; -1 and -2 are right",
         (
             *tools("kafka_get_offsets"),
+            *times("a_topic_of_0_8_clients_has_no_times_and_no_time_index"),
             *server(
                 "offsets_by_time", "a_topic_of_format_0_alone", "latest_and_earliest_read_no_file"
             ),
@@ -237,27 +246,40 @@ SCENARIOS = {
     ),
     27: Scenario(
         "a time inside a gzip batch: the record's offset",
-        (*TIMES, *server("offsets_by_time", "inside_a_compressed_batch")),
+        (*TIMES, *SINCE, *server("offsets_by_time", "inside_a_compressed_batch")),
     ),
     28: Scenario(
         "the time index is deleted: it is made again; 0.8.2.2 keeps such files",
-        log(
-            "time_index",
-            "a_missing_or_torn_file_is_made_again",
-            "nothing_is_written_for_format_0",
-            "a_restart",
+        (
+            *SINCE,
+            *log(
+                "time_index",
+                "a_missing_or_torn_file_is_made_again",
+                "nothing_is_written_for_format_0",
+                "a_restart",
+            ),
         ),
         "a broker of 0.8.2.2 on such a directory",
     ),
     29: Scenario(
         "retention of back-dated records by their own time; format 0 by file time",
-        (),
-        "retention uses the time of files",
+        (
+            *times("old_messages_are_deleted_by_their_own_time"),
+            *log(
+                "time_index",
+                "retention_by_the_newest_message",
+                "messages_of_format_0_are_as_old_as_their_file",
+            ),
+        ),
     ),
     30: Scenario(
         "records older than message.timestamp.before.max.ms: 32",
-        message("timed_sets", "times_out_of_bounds"),
-        "the codes that clients see",
+        (
+            *times("old_messages_can_be_refused"),
+            *server("message_times", "timestamps_out_of_range_are_refused"),
+            *message("timed_sets", "times_out_of_bounds"),
+        ),
+        "sarama",
     ),
     # Groups
     31: Scenario(
