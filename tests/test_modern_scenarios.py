@@ -131,8 +131,16 @@ SCENARIOS = {
     ),
     8: Scenario(
         "timestamps to the millisecond, headers in order, empty and null ones",
-        (*READERS, *message("timed_sets", "recorded_sets")),
-        "null header values through clients",
+        (
+            *READERS,
+            *message("timed_sets", "recorded_sets"),
+            *message("timed_messages", "what_3_9_1_sent"),
+            *named(
+                "integration/test_timestamps_and_headers",
+                "every_consumer_of_ours_sees_what_the_producer_sent",
+            ),
+        ),
+        "null header values through the clients of others",
     ),
     9: Scenario(
         "a batch is stored as it was sent, from byte 16 on",
@@ -369,6 +377,12 @@ SCENARIOS = {
                 "groups_with_members_are_not_deleted",
                 "offsets_of_subscribed_topics_are_kept",
             ),
+            *named(
+                "tests/tools/groups/test_coordinated",
+                "a_group_with_coordinated_members_is_neither_reset_nor_deleted",
+                "a_group_without_members_is_deleted_by_its_coordinator",
+                "offsets_are_deleted_by_the_coordinator_if_it_can",
+            ),
         ),
     ),
     # Idempotence
@@ -438,6 +452,8 @@ SCENARIOS = {
                 "settings_change_one_by_one",
             ),
             *api("elections", "the_preferred_replica_leads_again"),
+            *api("admin", "settings_of_the_broker"),
+            *api("log_dirs", "every_replica_is_in_its_directory"),
         ),
     ),
     50: Scenario(
@@ -447,8 +463,7 @@ SCENARIOS = {
     ),
     51: Scenario(
         "Spark 4's own connector, batch and stream, both ways: all rows once",
-        (),
-        "the connector is measured, not tested",
+        named("integration/spark/test_later_messages", "sparks_own_connector"),
     ),
     # Replicas and mixed clusters
     52: Scenario(
