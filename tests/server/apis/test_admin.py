@@ -242,7 +242,8 @@ def test_altering_replaces_all_settings_and_tells_the_brokers(rig: AdminRig) -> 
 
 
 def test_what_cannot_be_altered(rig: AdminRig) -> None:
-    assert alter(rig, "no", flush_ms="1") == (3, 'Topic "no" does not exist.')
+    for check in (False, True):
+        assert alter(rig, "no", check, flush_ms="1") == (3, 'Topic "no" does not exist.')
     assert alter(rig, "no", flush_ms="x") == (LaterCode.INVALID_CONFIG, 'For input string: "x"')
     assert alter(rig, "1", kind=4) == (
         LaterCode.INVALID_REQUEST,
