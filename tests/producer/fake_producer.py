@@ -10,10 +10,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kafka08.common import Broker
+from kafka08.errors import NO_ERROR
 from kafka08.producer.connection import Connection
 from kafka08.producer.kafka_producer import KafkaProducer
-from kafka08.protocol import requests, schemas
+from kafka08.protocol import schemas
 from kafka08.protocol.framing import FrameDecoder
+from kafka08.protocol.later_schemas import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    ServedVersions,
+)
+from kafka08.protocol.registry import APIS
+from kafka08.protocol.requests import RequestDecoder, encode_response
 from kafka08.runtime import Runtime, ThreadRuntime
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
@@ -34,7 +42,7 @@ class Wire:
         self.broken: Exception | None = None
         self.refuse_write: Exception | None = None
         self.aborted = False
-        self._asked: deque[tuple[int, schemas.ProduceRequest]] = deque()
+        self._asked: deque[tuple[schemas.RequestHeader, schemas.ProduceRequest]] = deque()
         self._answer = b""
 
     def setsockopt(self, level: int, option: int, value: int) -> None: ...
@@ -43,10 +51,13 @@ class Wire:
         if self.refuse_write is not None:
             raise self.refuse_write
         for frame in frames_of(data):
-            header, request = requests.decode_request(frame)
+            header, request = decode_request(frame)
+            if isinstance(request, ApiVersionsRequest):
+                self._answer += framed(header, VERSIONS)
+                continue
             self.sent.append(request)
             if request.acks:
-                self._asked.append((header.correlation_id, request))
+                self._asked.append((header, request))
             else:
                 self._driver.cluster.answer(self.port, request)
 
@@ -56,9 +67,8 @@ class Wire:
         if not self._answer:
             if self._driver.silent or not self._asked:
                 raise NothingYet
-            number, request = self._asked.popleft()
-            answer = self._driver.cluster.answer(self.port, request)
-            self._answer = b"".join(requests.encode_response(number, answer))
+            header, request = self._asked.popleft()
+            self._answer = framed(header, self._driver.cluster.answer(self.port, request))
         count = min(len(buffer), len(self._answer))
         buffer[:count], self._answer = self._answer[:count], self._answer[count:]
         return count
@@ -67,6 +77,16 @@ class Wire:
         self.aborted = True
 
     def close(self) -> None: ...
+
+
+decode_request = RequestDecoder(APIS).decode
+VERSIONS = ApiVersionsResponse(
+    NO_ERROR, [ServedVersions(api.key, 0, api.last) for api in APIS.values()]
+)
+
+
+def framed(header: schemas.RequestHeader, answer: Any) -> bytes:
+    return b"".join(encode_response(header.correlation_id, answer, header.api_version))
 
 
 def frames_of(data: bytes) -> Iterator[memoryview]:
@@ -190,9 +210,8 @@ class ThreadedBroker:
             decoder = FrameDecoder(1 << 20)
             while count := sock.recv_into(decoder.get_buffer()):
                 for frame in decoder.received(count):
-                    header, request = requests.decode_request(frame)
+                    header, request = decode_request(frame)
                     self.arrived.set()
                     answer = self.cluster.answer(port, request)
                     if answer is not None and not self.mute:
-                        parts = requests.encode_response(header.correlation_id, answer)
-                        sock.sendall(b"".join(parts))
+                        sock.sendall(framed(header, answer))
