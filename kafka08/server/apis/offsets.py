@@ -2,7 +2,8 @@
 
 Version 0 answers with offsets of segments, by file time. Consumers (replica -1) see no offset above
 the high watermark: those are dropped and the high watermark stands in their place. Replica -2 asks
-any local replica. 0.8.2.2 leaves some failures unanswered; here they answer -1.
+any local replica; with the time -1008 it asks a leader up to where its log holds what brokers of
+0.8.2.2 cannot read (ADR 36). 0.8.2.2 leaves some failures unanswered; here they answer -1.
 
 Versions from 1 on answer with one offset: of the first message whose timestamp is at least the
 time. If there is none, offset and timestamp are -1; if no message has a timestamp, code 43. The
