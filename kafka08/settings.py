@@ -40,7 +40,7 @@ DOUBLE_MAX = 1.7976931348623157e308
 COMPRESSION_CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3}
 
 _log = logging.getLogger("kafka.utils.VerifiableProperties")
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")  # Python reads no more than some thousand digits
 _DOUBLE = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]?")
 _RELEASE = re.compile(r"(0\.(8\.[0-2]|9\.0|10\.[0-2]|11\.0)|[1-3]\.[0-9])(\.[0-9])*(-IV[0-9])?")
 _COMMA = re.compile(r"\s*,\s*")

@@ -270,6 +270,7 @@ def test_override() -> None:
         ({"segment.bytes": "x"}, NumberFormatError, 'For input string: "x"'),
         ({"segment.bytes": "4294967296"}, NumberFormatError, 'For input string: "4294967296"'),
         ({"file.delete.delay.ms": "4294967296"}, NumberFormatError, "For input"),
+        ({"segment.bytes": "9" * 5000}, NumberFormatError, "For input"),
         ({"unclean.leader.election.enable": "1"}, NumberFormatError, 'For input string: "1"'),
         (
             {"min.insync.replicas": "0"},
