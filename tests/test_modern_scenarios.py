@@ -391,6 +391,7 @@ SCENARIOS = {
         (
             *server("idempotent_producers", "a_repeated_set_is_answered_with_its_offset"),
             *idempotent("every_seventh_answer_is_lost"),
+            *clients("it_is_idempotent_where_it_can_be"),
         ),
     ),
     44: Scenario(
