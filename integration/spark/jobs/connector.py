@@ -35,7 +35,7 @@ def main(brokers: str, source: str, target: str, jars: str) -> None:
     spark.sparkContext.setLogLevel("ERROR")
     given = {"kafka.bootstrap.servers": brokers, "includeHeaders": "true"}
     read = {**given, "subscribe": source, "startingOffsets": "earliest"}
-    write = {**given, "topic": target, "kafka.enable.idempotence": "false"}
+    write = {**given, "topic": target}
 
     for row in spark.read.format("kafka").options(**read).load().collect():
         print(json.dumps(shown(row)), flush=True)
