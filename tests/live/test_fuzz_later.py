@@ -110,6 +110,7 @@ def requests() -> list[Any]:
         a.IncrementalAlterConfigsRequest([a.ChangedResource(2, "victim", [setting])], False),
         a.CreatePartitionsRequest([a.MorePartitions(FUZZ, 3, [])], 0, True),
         a.ElectLeadersRequest(None, 0),
+        a.DescribeLogDirsRequest(None),
     ]
 
 
