@@ -195,9 +195,7 @@ class Producers:
 
 def _found(directory: str) -> list[int]:
     """The offsets of the snapshots in a directory, ascending."""
-    stems = [
-        name[: -len(SNAPSHOT_SUFFIX)]
-        for name in os.listdir(directory)
-        if name.endswith(SNAPSHOT_SUFFIX)
-    ]
+    with os.scandir(directory) as entries:
+        names = [entry.name for entry in entries if entry.name.endswith(SNAPSHOT_SUFFIX)]
+    stems = [name[: -len(SNAPSHOT_SUFFIX)] for name in names]
     return sorted(int(s) for s in stems if len(s) == 20 and s.isascii() and s.isdigit())
