@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from kafka08.errors import InvalidMessageError, KafkaError
 from kafka08.log.child_process import print_event, received_job
+from kafka08.log.directory import CLEANED_SUFFIX
 from kafka08.log.key_map import KeyMap, refuse, with_true_offsets, wrapper_leaves
 from kafka08.log.throttler import Throttler
 from kafka08.log.time_index import ENTRY as TIME_ENTRY
@@ -43,7 +44,6 @@ from kafka08.message.entry import (
 from kafka08.message.retained import retained
 from kafka08.message.scan import newest_time, walk
 
-CLEANED_SUFFIX = ".cleaned"
 MAX_RELATIVE_OFFSET = (1 << 31) - 1
 MAX_SEGMENT_BYTES = (1 << 31) - 1
 NICENESS = 10

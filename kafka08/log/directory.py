@@ -21,6 +21,8 @@ CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 RECOVERY_POINT_CHECKPOINT_FILE = "recovery-point-offset-checkpoint"
 CLEANER_CHECKPOINT_FILE = "cleaner-offset-checkpoint"
 LOG_DIRS_FILE = ".kafka_log_dirs"
+# Of files that are not complete yet; a start removes them.
+CLEANED_SUFFIX = ".cleaned"
 
 logger = logging.getLogger("kafka.log.LogManager")
 

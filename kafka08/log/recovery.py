@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from kafka08.config import LogConfig
 from kafka08.log import integrity
-from kafka08.log.directory import put_aside, sync_directory
+from kafka08.log.directory import CLEANED_SUFFIX, put_aside, sync_directory
 from kafka08.log.index import ENTRY, ENTRY_SIZE, MAX_RELATIVE_OFFSET
 from kafka08.log.segment import (
     DELETED_SUFFIX,
@@ -37,7 +37,6 @@ from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.entry import PAUSED
 from kafka08.message.scan import FileWalk
 
-CLEANED_SUFFIX = ".cleaned"
 SWAP_SUFFIX = ".swap"
 SNAPSHOT_SUFFIX = ".snapshot"
 _OUR_SUFFIXES = (
@@ -174,12 +173,25 @@ def recover(
         segment.cut(position)
         os.fsync(fd)  # the segment may not be synced again, and the cut bytes must not come back
     note(walk.newest)
+    # First: a start that finds a valid index may not come here again.
+    _write_time_index(segment, times)
     _write_index(segment, entries)
-    segment.time_index.replace(times)
-    if times:
-        sync_directory(os.path.dirname(segment.path))
     segment.newest = segment.time_index.last
     return cut
+
+
+def _write_time_index(segment: LogSegment, entries: bytes | bytearray) -> None:
+    """Write the time index; on a full disk without entries, as a start must not need room."""
+    try:
+        segment.time_index.replace(entries)
+    except OSError as error:
+        if error.errno != errno.ENOSPC or not entries:
+            raise
+        logger.warning("No room for the time index of %s: leaving it empty", segment.path)
+        _write_time_index(segment, b"")
+        return
+    if entries:
+        sync_directory(os.path.dirname(segment.path))
 
 
 def _write_index(segment: LogSegment, entries: bytes | bytearray) -> None:

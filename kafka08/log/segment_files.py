@@ -17,7 +17,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from kafka08.errors import KafkaError
-from kafka08.log.recovery import CLEANED_SUFFIX, SWAP_SUFFIX
+from kafka08.log.directory import CLEANED_SUFFIX
+from kafka08.log.recovery import SWAP_SUFFIX
 from kafka08.log.segment import INDEX_SUFFIX, LOG_SUFFIX, SUFFIXES, TIME_INDEX_SUFFIX, LogSegment
 
 logger = logging.getLogger("kafka.log.Log")

@@ -18,6 +18,7 @@ from itertools import pairwise
 from struct import Struct
 from typing import NamedTuple
 
+from kafka08.log.directory import CLEANED_SUFFIX
 from kafka08.message.batch import NO_TIMESTAMP
 
 ENTRY = Struct(">qi")
@@ -82,16 +83,17 @@ class TimeIndex:
         self.last = self._last_entry()
 
     def replace(self, entries: bytes | bytearray) -> None:
-        """Replace the content of the file with ``entries`` (packed), and sync it. Without any, the
-        file is not made. Raises OSError."""
-        if entries or self.exists:
-            fd = self._descriptor()
-            os.ftruncate(fd, 0)
-            written = 0
-            while written < len(entries):
-                written += os.pwrite(fd, memoryview(entries)[written:], written)
-            os.fsync(fd)  # a later loss would not be seen if the segment is not recovered again
+        """Replace the content of the file with ``entries`` (packed), in one step: a crash leaves
+        the old content or the new. Without any entries, the file is not made. Raises OSError."""
         self.close()
+        if entries or os.path.exists(self.path):
+            unfinished = self.path + CLEANED_SUFFIX
+            with open(unfinished, "wb") as file:
+                file.write(entries)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(unfinished, self.path)
+            self.exists = True
         self.entries = len(entries) // ENTRY_SIZE
         self.last = self._last_entry()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from kafka08.message.entry import encode_entry
 from kafka08.message.sets import iter_messages
 from tests.fakes.runtime import FakeClock
 from tests.log.cleaning import clean_once, cleaner_of, compacted_log
+from tests.log.faulty_files import Crash, FaultyFiles
 from tests.log.support import append, crash_copy, fill, open_log, writable
 from tests.message.batches import batch
 
@@ -455,3 +457,23 @@ def test_a_lost_entry_of_a_roll_is_found_again(tmp_path):
     again = open_log(tmp_path / "copy", recovery_point=point)
     assert again.segments[0].newest == (40, 3)
     assert entries(path)[-1] == (40, 3)
+
+
+@pytest.mark.parametrize("ahead", range(1, 13))
+def test_a_crash_while_the_indexes_are_rebuilt(tmp_path, ahead):
+    """The next start knows the newest message, whatever the one before it had done."""
+    with FaultyFiles(str(tmp_path), lambda: 1_000_000, random.Random(1)) as files:
+        log = open_log(tmp_path)
+        add(log, 90, 20, 30, 40)
+        log.flush()
+        point = log.recovery_point
+        log.roll()
+        add(log, 50)
+        Path(log.segments[0].index.path).write_bytes(b"\xff" * 16)
+        files.crash_at = files.calls + ahead
+        with pytest.raises(Crash):
+            open_log(tmp_path, recovery_point=point)
+            raise Crash  # all was done before that call
+        files.revive(power_cut=False)
+        again = open_log(tmp_path, recovery_point=point)
+        assert again.segments[0].newest == (90, 0)
