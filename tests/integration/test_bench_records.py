@@ -11,10 +11,11 @@ import pytest
 
 from integration.bench import records, trace
 from integration.bench.records import AROUND_1K, AROUND_100, EQUAL_100, Batch, Sizes
-from kafka08.message.sets import Message, iter_messages
+from kafka08.message.entry import AnyMessage
+from kafka08.message.sets import iter_messages
 
 
-def messages(batch: Batch) -> list[Message]:
+def messages(batch: Batch) -> list[AnyMessage]:
     return list(iter_messages(batch.message_set))
 
 

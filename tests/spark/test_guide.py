@@ -21,6 +21,8 @@ VALUES = {
     "failOnDataLoss": "true",
     "kafka.bootstrap.servers": "one:9092",
     "kafka.client.id": "me",
+    "kafka.api.versions.request": "true",
+    "includeHeaders": "true",
 }
 
 
