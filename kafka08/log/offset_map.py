@@ -7,9 +7,9 @@ computed with a secret, so that clients cannot send keys that collide. Does not 
 from __future__ import annotations
 
 from hashlib import blake2b
-from importlib import import_module
 from typing import Any
 
+from kafka08._native import load
 from kafka08.message.entry import KEY_AT
 from kafka08.message.scan import iter_fields
 
@@ -88,10 +88,7 @@ class PlainOffsetMap:
         return stretches, kept
 
 
-try:
-    native: Any = import_module("kafka08._native.offset_map")
-except ImportError:
-    native = None
+native: Any = load("offset_map")
 OffsetMap: Any = native.OffsetMap if native else PlainOffsetMap
 # The cost of one key: 24 bytes for its slot, a fifth of the slots empty, and the old table while
 # the map grows.

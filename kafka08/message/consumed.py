@@ -7,9 +7,9 @@ those of ``kafka08._native.scan`` if it was built, which spares a consumer most 
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, NamedTuple
 
+from kafka08._native import load
 from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.entry import NO_TIMESTAMP_TYPE, BytesLike, Headers, TimedMessage
 from kafka08.message.scan import iter_fields
@@ -118,9 +118,6 @@ def timed(source: Source, message: TimedMessage) -> Message:
 
 
 PlainMessage, plain_consumed = Message, consumed
-try:
-    native: Any = import_module("kafka08._native.scan")
-except ImportError:
-    native = None
-else:
+native: Any = load("scan")
+if native is not None:
     Message, consumed = native.ConsumedMessage, native.consumed  # type: ignore[misc]

@@ -16,6 +16,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from kafka08._native import load
+
 
 def slow_crc32c(data: bytes | bytearray | memoryview, value: int = 0) -> int:
     """CRC-32C, byte by byte."""
@@ -39,10 +41,7 @@ def _row(crc: int) -> int:
 
 crc32: Callable[..., int] = zlib.crc32
 crc32c: Callable[..., int] = slow_crc32c
-try:
-    native: Any = import_module("kafka08._native.checksums")
-except ImportError:
-    native = None
+native: Any = load("checksums")
 if native is not None:
     crc32, crc32c = native.crc32, native.crc32c
 else:

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from importlib import import_module
 from struct import Struct
 from typing import Any
 
+from kafka08._native import load
 from kafka08.errors import InvalidRecordError
 from kafka08.message.batch import LOG_APPEND_TIME
 from kafka08.message.entry import (
@@ -239,11 +239,8 @@ def wrong_count(found: int, count: int) -> InvalidRecordError:
 
 plain_check, plain_rows, plain_entries, plain_untimed = check, rows, entries, untimed
 plain_first_since = first_since
-try:
-    native: Any = import_module("kafka08._native.records")
-except ImportError:
-    native = None
-else:
+native: Any = load("records")
+if native is not None:
     check, rows, entries, untimed = native.check, native.rows, native.entries, native.untimed
     first_since = native.first_since
 

@@ -15,11 +15,11 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from operator import itemgetter
 from struct import Struct
 from typing import Any, TypeAlias
 
+from kafka08._native import load
 from kafka08.errors import InvalidMessageError, MessageSizeTooLargeError, UnknownError
 from kafka08.message.batch import (
     BATCH_ATTRIBUTES_AT,
@@ -314,11 +314,8 @@ def messages(
 plain_walk, plain_newest_time = walk, newest_time
 plain_producer_batches = producer_batches
 plain_fields, plain_columns, plain_messages = fields, columns, messages
-try:
-    native: Any = import_module("kafka08._native.scan")
-except ImportError:
-    native = None
-else:
+native: Any = load("scan")
+if native is not None:
     walk, newest_time = native.walk, native.newest_time
     producer_batches = native.producer_batches
     fields, columns, messages = native.fields, native.columns, native.messages

@@ -8,10 +8,10 @@ batch. Does not know partitions or brokers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from importlib import import_module
 from itertools import repeat
 from typing import Any
 
+from kafka08._native import load
 from kafka08.message.batch import NO_PRODUCER, Batch
 from kafka08.message.batch import encode_batch as encode_record_batch
 from kafka08.message.compression import NONE, compress
@@ -42,11 +42,8 @@ def plain_entries(values: Fields, keys: Fields | None, numbered: bool) -> bytes:
 
 
 entries = plain_entries
-try:
-    native: Any = import_module("kafka08._native.encode")
-except ImportError:
-    native = None
-else:
+native: Any = load("encode")
+if native is not None:
     entries = native.entries
 
 
@@ -133,9 +130,6 @@ def _put_varint(out: bytearray, number: int) -> None:
 
 
 records = plain_records
-try:
-    native_records: Any = import_module("kafka08._native.batches")
-except ImportError:
-    native_records = None
-else:
+native_records: Any = load("batches")
+if native_records is not None:
     records = native_records.records

@@ -13,9 +13,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from typing import Any, TypeVar
 
+from kafka08._native import load
 from kafka08.errors import ProtocolError
 from kafka08.protocol.types import (
     COPY_BELOW,
@@ -97,10 +97,7 @@ def plain_encoder(layouts: tuple[Struct, ...]) -> Encoder:
     return encode
 
 
-try:
-    native: Any = import_module("kafka08._native.layout")
-except ImportError:
-    native = None
+native: Any = load("layout")
 _make_decoder = native.decoder if native else plain_decoder
 _make_encoder = native.encoder if native else plain_encoder
 
