@@ -23,18 +23,20 @@ from kafka08.log.residency import (
 )
 from kafka08.log.segment import FileSlice, LogSegment, SegmentFile
 from kafka08.message.sets import encode_set
+from tests import page_cache
 
 SIZE = 16 << 20
 
 
 @pytest.fixture
-def cold(tmp_path: Path) -> SegmentFile:
+def cold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SegmentFile:
     """A file on the disk and nowhere else."""
     path = tmp_path / "file"
     path.write_bytes(os.urandom(1 << 20) * 16)
     file = SegmentFile.open(str(path))
     os.fsync(file.fd)
     os.posix_fadvise(file.fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    page_cache.ask_exactly(monkeypatch)
     if is_resident(FileSlice(file, SIZE // 2, 1)):
         pytest.skip("this file system keeps everything in memory")
     return file

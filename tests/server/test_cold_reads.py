@@ -19,11 +19,11 @@ from kafka08.log import residency
 from kafka08.log.disk import DiskFailure
 from kafka08.log.freshness import FRESH_MS
 from kafka08.log.log import Log
-from kafka08.log.residency import is_resident
-from kafka08.log.segment import FileSlice
 from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import OffsetsPartition, OffsetsRequest, OffsetsTopic
 from kafka08.server.coordinator.records import Committed, GroupPartition
+from tests import page_cache
+from tests.page_cache import is_in_memory
 from tests.server.support import ME, PEER, Rig, by_key, message_set
 from tests.server.test_fetchers import Pair
 
@@ -38,19 +38,15 @@ class Watch:
         self.handed: list[str] = []
         self.meanwhile: list[Callable[[], Any]] = []
         self._in_pool = False
-        self._pread, self._preadv = os.pread, os.preadv
+        self._pread = os.pread
         monkeypatch.setattr(os, "pread", self._watched)
+        page_cache.ask_exactly(monkeypatch)
         monkeypatch.setattr(rig.runtime, "blocking", self._blocking)
 
     def _watched(self, fd: int, size: int, position: int) -> bytes:
-        if os.readlink(f"/proc/self/fd/{fd}").startswith("/memfd:"):
-            return self._pread(fd, size, position)
-        try:
-            there = self._preadv(fd, [bytearray(size)], position, os.RWF_NOWAIT)
-        except BlockingIOError:
-            there = 0
+        there = is_in_memory(fd, position, size)
         found = self._pread(fd, size, position)
-        if there < len(found) and not self._in_pool:
+        if not there and not self._in_pool:
             self.waited.append((position, size))
         return found
 
@@ -90,8 +86,8 @@ def chill(log: Log) -> None:
             os.fsync(fd)
             os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
             os.close(fd)
-    last = log.segments[-1]  # asking may make the kernel begin to read there
-    if is_resident(FileSlice(last.file, last.size - 1, 1)):
+    last = log.segments[-1]
+    if is_in_memory(last.file.fd, 0, last.size):
         pytest.skip("this file system keeps everything in memory")
 
 
