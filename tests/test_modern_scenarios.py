@@ -482,23 +482,34 @@ SCENARIOS = {
                 "headers_are_refused_where_they_would_be_lost",
                 "only_partitions_with_a_replica_there_are_concerned",
             ),
+            *named("integration/test_mixed_formats", "an_original_joins"),
         ),
-        "with a broker of 0.8.2.2 and Java",
+        "with Java",
     ),
     54: Scenario(
         "a reassignment of format 2 to an original is refused",
-        named("tests/controller/test_reassignment", "an_original_gets_no_log_that_it_cannot_read"),
-        "with a broker of 0.8.2.2",
+        (
+            *named(
+                "tests/controller/test_reassignment", "an_original_gets_no_log_that_it_cannot_read"
+            ),
+            *named("integration/test_mixed_formats", "an_original_joins"),
+        ),
     ),
     55: Scenario(
         "the conversion tool ran: 0.8.2.2 cuts nothing, lost headers are counted",
-        (),
-        "the tool does not convert formats 1 and 2",
+        (
+            *named("integration/test_exchange_storage", "converted_for_the_original_and_back"),
+            *named("tests/tools/logs/test_log_convert", "later_formats_and_groups"),
+            *named("tests/tools/logs/test_lowering", "batches", "messages_of_format_1"),
+        ),
     ),
     56: Scenario(
         "a data directory of 3.9.1: all clients read it",
-        stored_groups("records_of_other_versions_and_other_layouts_are_skipped"),
-        "with such a directory",
+        (
+            *stored_groups("records_of_other_versions_and_other_layouts_are_skipped"),
+            *named("integration/test_later_directories", "ours_takes_over_from_3_9"),
+        ),
+        "other clients than librdkafka and those of 0.8.2.2",
     ),
     57: Scenario(
         "compaction of mixed formats: last values per key, tombstones go in time",
