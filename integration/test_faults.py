@@ -30,6 +30,7 @@ def test_some_faults(faults: int, tmp_path: Path) -> None:
     assert outcome.verdict.acknowledged > 25 * faults
 
 
+@pytest.mark.slow
 def test_idempotent_producers_store_nothing_twice(tmp_path: Path) -> None:
     options = Options(15, SEED, tmp_path, brokers=4, partitions=3, producers=2, idempotent=True)
     outcome = Run(options, Loopback(), print).go()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 
 import pytest
@@ -26,7 +27,7 @@ def written(modern_broker: Broker) -> Written:
 
     def write(client: str) -> tuple[str, list[Message]]:
         if client not in topics:
-            topic, codecs = f"written-{client}", CLIENTS[client].codecs
+            topic, codecs = f"written-{client}-{uuid.uuid4().hex[:8]}", CLIENTS[client].codecs
             modern_broker.create_topic(topic, 2)
             found = programs.run(
                 client, "write", modern_broker.address, topic, ",".join(codecs), COUNT, "false"

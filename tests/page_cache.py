@@ -1,4 +1,4 @@
-"""What the page cache holds of a file, found without a read."""
+"""Tells which pages of a file are in the page cache, without a read."""
 
 from __future__ import annotations
 

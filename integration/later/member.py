@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from typing import IO
 
 from integration.later import programs
 
@@ -35,8 +36,9 @@ class Member:
             thread.start()
 
     @staticmethod
-    def _collect(stream: Iterable[str], lines: list[str]) -> None:
-        lines.extend(line.rstrip("\n") for line in stream)  # one by one, as they come
+    def _collect(stream: IO[str], lines: list[str]) -> None:
+        with stream:
+            lines.extend(line.rstrip("\n") for line in stream)  # one by one, as they come
 
     def words(self, first: str) -> list[list[str]]:
         """The lines that begin with a word, without it."""
@@ -73,6 +75,10 @@ class Member:
     def kill(self) -> None:
         self._child.kill()
         self._child.wait()
+        assert self._child.stdin is not None
+        self._child.stdin.close()
+        for thread in self._threads:
+            thread.join()
 
 
 def await_members(
