@@ -87,11 +87,12 @@ def test_it_reads_what_the_console_producer_wrote(
     for codec in CODECS_OF_08:
         if codec not in CLIENTS[client].codecs:
             continue
-        topic = f"console-{tools.kind}-{codec}"
         if (tools.kind, codec) not in console_topics:
+            topic = f"console-{tools.kind}-{codec}-{uuid.uuid4().hex[:8]}"
             modern_broker.create_topic(topic)
             Console(tools).write(modern_broker, topic, text_records(), codec)
             console_topics[tools.kind, codec] = topic
+        topic = console_topics[tools.kind, codec]
         args += [topic, len(text_records())]
         for offset, (key, value) in enumerate(text_records()):
             assert key is not None and value is not None
