@@ -9,23 +9,20 @@ alone. A broker that is away counts as what it was when it was last registered.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from kafka08.runtime import Loop, Runtime
+from kafka08.runtime import Runtime
+from kafka08.server.watched_children import WatchedChildren
 from zk import znodes
 from zk.client import ZkClient
 from zk.errors import ZkError
 from zk.registry import ensure_cluster_id, formats_by_broker
-from zk.watches import WatchSet
 from zk.znodes import MalformedNodeError
 
 logger = logging.getLogger("kafka.server.KafkaServer")
 
 # The highest message format that this broker stores, as it registers.
 FORMATS = 2
-
-_CHANGED, _STOP = "changed", "stop"
-_RETRY_SECONDS = 1.0
 
 
 class Originals:
@@ -46,23 +43,26 @@ class Originals:
         # None before the registrations were read for the first time.
         self._live: Mapping[int, int | None] | None = None
         self._known: dict[int, int | None] = {}
-        self._queue = runtime.queue()
-        self._watches = WatchSet(zk, self._queue.put)
-        self._loop = Loop(runtime, "original-brokers", self.step)
+        self.registrations = WatchedChildren(
+            runtime,
+            zk,
+            znodes.BROKER_IDS,
+            "original-brokers",
+            self._read,
+            logger,
+            "Cannot read the registrations of brokers",
+        )
 
     def start(self) -> None:
         """Read the registrations, and follow them."""
-        self._read()
-        self._loop.start()
+        self.registrations.start()
 
     def stop(self) -> None:
-        self._loop.stopping.set()
-        self._queue.put(_STOP)
-        self._loop.stop()
+        self.registrations.stop()
 
     def session_expired(self) -> None:
         """Watches are gone: read again."""
-        self._queue.put(_CHANGED)
+        self.registrations.read_again()
 
     def are_registered(self) -> bool:
         """Whether a live broker has not said that it knows format 2, or might not have."""
@@ -84,18 +84,7 @@ class Originals:
                 logger.warning("Cannot read the id of the cluster: %s", error)
         return self._cluster_id
 
-    def step(self) -> None:
-        if self._queue.get() == _CHANGED:
-            try:
-                self._read()
-            except ZkError as error:
-                # No watch may be armed now, so nobody else would have us look again.
-                logger.warning("Cannot read the registrations of brokers: %s", error)
-                self._queue.put(_CHANGED)
-                self._loop.stopping.wait(_RETRY_SECONDS)
-
-    def _read(self) -> None:
-        self._watches.children(znodes.BROKER_IDS, _CHANGED)
+    def _read(self, _: Sequence[str]) -> None:
         live = formats_by_broker(self._zk)
         before = _originals(self._known)
         self._known.update(live)

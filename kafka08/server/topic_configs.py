@@ -8,24 +8,22 @@ applied is applied, in order of number (0.8.2.2 sorts the first list only and ca
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from kafka08 import admin
 from kafka08.common import TopicPartition
 from kafka08.config import BrokerConfig, LogConfig
 from kafka08.errors import KafkaError
 from kafka08.log.log import Log
-from kafka08.runtime import Loop, Runtime
+from kafka08.runtime import Runtime
+from kafka08.server.watched_children import WatchedChildren
 from zk import znodes
 from zk.client import ZkClient
 from zk.errors import NoNodeError, SessionExpiredError, ZkError
-from zk.watches import WatchSet
 
 logger = logging.getLogger("kafka.server.TopicConfigManager")
 
 NOTIFICATION_EXPIRY_MS = 15 * 60 * 1000
-_CHANGED, _STOP = "changed", "stop"
-_RETRY_SECONDS = 1.0
 
 
 class TopicConfigManager:
@@ -46,23 +44,26 @@ class TopicConfigManager:
         self._zk = zk
         self._logs = logs
         self._applied = -1
-        self._queue = runtime.queue()
-        self._watches = WatchSet(zk, self._queue.put)
-        self._loop = Loop(runtime, "topic-configs", self.step)
+        self.changes = WatchedChildren(
+            runtime,
+            zk,
+            znodes.TOPIC_CONFIG_CHANGES,
+            "topic-configs",
+            self._apply_changes,
+            logger,
+            "Topic configs not read",
+        )
 
     def start(self) -> None:
         """Apply what is pending and follow what comes."""
-        self._apply_changes()
-        self._loop.start()
+        self.changes.start()
 
     def stop(self) -> None:
-        self._loop.stopping.set()
-        self._queue.put(_STOP)
-        self._loop.stop()
+        self.changes.stop()
 
     def session_expired(self) -> None:
         """The session's watches are gone: read the notifications again, which arms new ones."""
-        self._queue.put(_CHANGED)
+        self.changes.read_again()
 
     def log_config(self, topic: str) -> LogConfig:
         """The settings of a topic's logs; the defaults where its own make no sense.
@@ -80,18 +81,7 @@ class TopicConfigManager:
             logger.error("Ignoring the configuration of topic %s: %s", topic, error)
             return self._default
 
-    def step(self) -> None:
-        if self._queue.get() == _CHANGED:
-            try:
-                self._apply_changes()
-            except ZkError as error:
-                # The watch may not be armed now, so nothing else would trigger the next read.
-                logger.warning("Topic configs not read: %s", error)
-                self._queue.put(_CHANGED)
-                self._loop.stopping.wait(_RETRY_SECONDS)
-
-    def _apply_changes(self) -> None:
-        names = self._watches.children(znodes.TOPIC_CONFIG_CHANGES, _CHANGED) or []
+    def _apply_changes(self, names: Sequence[str]) -> None:
         for number, name in sorted(_numbered(names)):
             if number > self._applied:
                 self._apply(znodes.config_change_path(name))

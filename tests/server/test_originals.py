@@ -26,7 +26,7 @@ def test_the_stored_id_of_the_cluster_counts(rig: AdminRig) -> None:
 def test_administrators_are_not_sent_to_originals(rig: AdminRig) -> None:
     original = Broker(0, "host0", 9090)
     rig.register(original, None)
-    rig.cluster.step()
+    rig.cluster.registrations.step()
     assert rig.call(MetadataRequest([]), 1).controller_id == 1
 
 
@@ -44,15 +44,15 @@ def test_nothing_is_certain_before_the_registrations_were_read(rig: AdminRig) ->
 def test_registrations_are_read_again_when_a_broker_comes_or_goes(rig: AdminRig) -> None:
     assert not rig.cluster.are_registered()
     rig.register(Broker(7, "host7", 9097), None)
-    rig.cluster.step()
+    rig.cluster.registrations.step()
     assert rig.cluster.are_registered()
     assert rig.format_0[-1] == {7}
     rig.zk.delete(znodes.broker_path(7))
-    rig.cluster.step()
+    rig.cluster.registrations.step()
     assert not rig.cluster.are_registered()
     assert rig.format_0[-1] == {7}, "it may be back with the same replicas"
     rig.register(Broker(7, "host7", 9097), FORMATS)
-    rig.cluster.step()
+    rig.cluster.registrations.step()
     assert rig.format_0[-1] == frozenset()
 
 
@@ -60,7 +60,7 @@ def test_a_new_session_reads_again(rig: AdminRig) -> None:
     rig.zk.expire()
     rig.register(Broker(7, "host7", 9097), None)
     rig.cluster.session_expired()
-    rig.cluster.step()
+    rig.cluster.registrations.step()
     assert rig.cluster.are_registered()
 
 
@@ -72,7 +72,7 @@ def test_a_broker_of_an_older_format_is_an_original(rig: AdminRig) -> None:
     assert originals.administrator() == 1
     for number in (1, 2):
         rig.zk.delete(znodes.broker_path(number))
-    originals.step()
+    originals.registrations.step()
     assert originals.administrator() == 5, "there is no better one"
 
 
@@ -82,11 +82,11 @@ def test_what_was_read_last_counts_while_zookeeper_is_away(
     rig.register(Broker(7, "host7", 9097), None)
     rig.controller_works = False
     rig.zk.down = True
-    rig.cluster.step()
+    rig.cluster.registrations.step()
     assert not rig.cluster.are_registered()
     assert modern(rig).cluster_id() is None
     assert "Cannot read the registrations" in caplog.text
     assert "Cannot read the id of the cluster" in caplog.text
     rig.zk.down = False
-    rig.cluster.step()
+    rig.cluster.registrations.step()
     assert rig.cluster.are_registered(), "it is read again"

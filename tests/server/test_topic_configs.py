@@ -54,20 +54,20 @@ def test_changes_are_applied_as_they_come(followed: Followed) -> None:
     followed.configs.start()
     for number in (5, 6):
         followed.change("t", retention_ms=str(number))
-        followed.configs.step()
+        followed.configs.changes.step()
         assert followed.retention() == number
     followed.change("t")
-    followed.configs.step()
+    followed.configs.changes.step()
     assert followed.retention() == 604_800_000
 
 
 def test_each_notification_is_applied_once(followed: Followed) -> None:
     followed.configs.start()
     followed.change("t", retention_ms="5")
-    followed.configs.step()
+    followed.configs.changes.step()
     followed.store("t", znodes.encode_topic_config({"retention.ms": "6"}))  # untold
     followed.change("u", retention_ms="7")
-    followed.configs.step()
+    followed.configs.changes.step()
     assert (followed.retention("t"), followed.retention("u")) == (5, 7)
 
 
@@ -89,7 +89,7 @@ def test_settings_that_make_no_sense_stop_nothing(followed: Followed, bad: bytes
     followed.store("t", bad)
     followed.notify("t")
     followed.change("u", retention_ms="7")
-    followed.configs.step()
+    followed.configs.changes.step()
     assert followed.retention("u") == 7
     assert followed.retention("t") == 604_800_000
     assert followed.configs.log_config("t") == followed.configs.log_config("nobody")
@@ -114,11 +114,11 @@ def test_old_notifications_are_removed(followed: Followed) -> None:
     clock = followed.rig.clock
     clock.now = NOTIFICATION_EXPIRY_MS / 1000
     second = followed.change("t", retention_ms="6")
-    followed.configs.step()
+    followed.configs.changes.step()
     assert first in followed.rig.zookeeper.nodes
     clock.now += 0.001
     followed.configs.session_expired()
-    followed.configs.step()
+    followed.configs.changes.step()
     assert not {first, second} & set(followed.rig.zookeeper.nodes)
     assert zk.exists(znodes.TOPIC_CONFIG_CHANGES) is not None
 
@@ -128,10 +128,10 @@ def test_a_new_session_is_looked_through(followed: Followed) -> None:
     followed.rig.zookeeper._child_watches.clear()
     followed.change("t", retention_ms="5")
     followed.configs.session_expired()
-    followed.configs.step()
+    followed.configs.changes.step()
     assert followed.retention() == 5
     followed.change("t", retention_ms="6")  # and watched again
-    followed.configs.step()
+    followed.configs.changes.step()
     assert followed.retention() == 6
 
 
@@ -139,12 +139,13 @@ def test_what_an_outage_interrupted_is_taken_up_again(followed: Followed) -> Non
     followed.configs.start()
     followed.change("t", retention_ms="5")
     followed.rig.zk.down = True
-    followed.configs.step()
+    followed.configs.changes.step()
     followed.rig.zk.down = False
-    followed.configs.step()  # though nobody says that the connection is back: it was never lost
+    # though nobody says that the connection is back: it was never lost
+    followed.configs.changes.step()
     assert followed.retention() == 5
     followed.change("t", retention_ms="6")
-    followed.configs.step()
+    followed.configs.changes.step()
     assert followed.retention() == 6
 
 
@@ -164,4 +165,4 @@ def test_settings_that_cannot_be_read_are_not_taken_for_none(followed: Followed)
 def test_stopping(followed: Followed) -> None:
     followed.configs.start()
     followed.configs.stop()
-    followed.configs.step()  # the stop woke it, not a change
+    followed.configs.changes.step()  # the stop woke it, not a change

@@ -1,0 +1,65 @@
+"""Reads again whenever the children of a node in ZooKeeper change, on a task of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from logging import Logger
+
+from kafka08.runtime import Loop, Runtime
+from zk.client import ZkClient
+from zk.errors import ZkError
+from zk.watches import WatchSet
+
+_CHANGED, _STOP = "changed", "stop"
+_RETRY_SECONDS = 1.0
+
+
+class WatchedChildren:
+    """``read`` gets the names of the children of ``path`` (none if there is no such node) and may
+    raise ZkError; then it is called again a second later. ``warning``: what the log says then."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        zk: ZkClient,
+        path: str,
+        task: str,
+        read: Callable[[Sequence[str]], None],
+        logger: Logger,
+        warning: str,
+    ) -> None:
+        self._path = path
+        self._read = read
+        self._logger = logger
+        self._warning = warning
+        self._queue = runtime.queue()
+        self._watches = WatchSet(zk, self._queue.put)
+        self._loop = Loop(runtime, task, self.step)
+
+    def start(self) -> None:
+        """Read, and follow what comes. Raises ZkError."""
+        self._read_children()
+        self._loop.start()
+
+    def stop(self) -> None:
+        self._loop.stopping.set()
+        self._queue.put(_STOP)
+        self._loop.stop()
+
+    def read_again(self) -> None:
+        """For a new session, which does not have the watches of the one before."""
+        self._queue.put(_CHANGED)
+
+    def step(self) -> None:
+        """Wait for a change, and read then."""
+        if self._queue.get() == _CHANGED:
+            try:
+                self._read_children()
+            except ZkError as error:
+                # The watch may not be armed now, so nothing else would trigger the next read.
+                self._logger.warning("%s: %s", self._warning, error)
+                self._queue.put(_CHANGED)
+                self._loop.stopping.wait(_RETRY_SECONDS)
+
+    def _read_children(self) -> None:
+        self._read(self._watches.children(self._path, _CHANGED) or [])
