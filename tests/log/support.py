@@ -7,6 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kafka08.config import LogConfig
 from kafka08.log.log import Log
 from kafka08.message.sets import encode_set, iter_messages
@@ -70,3 +72,20 @@ def crash_copy(log: Log, to: Path | str) -> Path:
 
 def segment_paths(directory: Path | str, suffix: str = ".log") -> list[Path]:
     return sorted(Path(directory).glob("*" + suffix))
+
+
+def die_at_rename(monkeypatch: pytest.MonkeyPatch, steps: int) -> list[str]:
+    """After so many renames in the directory of a log the next one raises KeyboardInterrupt.
+    Returns the live list of the new names."""
+    done: list[str] = []
+    real = os.replace
+
+    def replace(old: str, new: str) -> None:
+        if Path(old).parent.name == "t-0":
+            if len(done) == steps:
+                raise KeyboardInterrupt
+            done.append(new)
+        real(old, new)
+
+    monkeypatch.setattr(os, "replace", replace)
+    return done

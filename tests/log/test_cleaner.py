@@ -37,7 +37,7 @@ from tests.log.cleaning import (
     put_keys,
 )
 from tests.log.dead_disk import Dead
-from tests.log.support import config, crash_copy, open_log
+from tests.log.support import config, crash_copy, die_at_rename, open_log
 
 CHECKPOINT = "cleaner-offset-checkpoint"
 
@@ -471,24 +471,13 @@ class TestSwapRecovery:
     @pytest.mark.parametrize("steps", range(14))
     def test_a_crash_at_each_rename(self, tmp_path: Path, monkeypatch: Any, steps: int) -> None:
         log, before = self.prepared(tmp_path)
-        done = 0
-        real = os.replace
-
-        def replace(old: str, new: str) -> None:
-            nonlocal done
-            if Path(old).parent.name == "t-0":
-                if done == steps:
-                    raise KeyboardInterrupt
-                done += 1
-            real(old, new)
-
-        monkeypatch.setattr(os, "replace", replace)
+        done = die_at_rename(monkeypatch, steps)
         try:
             clean_once(cleaner_of(log))
         except KeyboardInterrupt:
             assert steps < 10
         else:
-            assert done == 10 <= steps
+            assert len(done) == 10 <= steps
         copy = crash_copy(log, tmp_path / "copy")
         monkeypatch.undo()
         for _ in range(2):

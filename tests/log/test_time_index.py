@@ -15,7 +15,7 @@ from kafka08.message.sets import iter_messages
 from tests.fakes.runtime import FakeClock
 from tests.log.cleaning import clean_once, cleaner_of, compacted_log
 from tests.log.faulty_files import Crash, FaultyFiles
-from tests.log.support import append, crash_copy, fill, open_log, writable
+from tests.log.support import append, crash_copy, die_at_rename, fill, open_log, writable
 from tests.message.batches import batch
 
 VALUE = b"v" * 60
@@ -288,17 +288,7 @@ def test_a_crash_at_each_rename_of_a_swap(tmp_path, monkeypatch, steps):
     for number, key in enumerate([b"a", b"b", b"a", b"c", b"a", b"d", b"x"]):
         log.append(keyed((key, 90 - number)))
     log.config = log.config.override({"segment.bytes": "10000"})
-    done, real = 0, os.replace
-
-    def replace(old: str, new: str) -> None:
-        nonlocal done
-        if Path(old).parent.name == "t-0":
-            if done == steps:
-                raise KeyboardInterrupt
-            done += 1
-        real(old, new)
-
-    monkeypatch.setattr(os, "replace", replace)
+    die_at_rename(monkeypatch, steps)
     try:
         clean_once(cleaner_of(log))
     except KeyboardInterrupt:
