@@ -194,8 +194,8 @@ class Cells(NamedTuple):
 
 
 def encode_entry(
-    key: bytes | None,
-    value: bytes | None,
+    key: BytesLike | None,
+    value: BytesLike | None,
     offset: int = 0,
     codec: int = 0,
     *,
