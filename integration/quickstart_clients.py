@@ -2,8 +2,8 @@
 
 Both write a message and read both. The client of later releases is kcat, if it is installed, beside
 the console tools of this project with `api.versions.request`. Every command is echoed, what it
-prints is compared, and nothing is left running or lying about. Always uses copies of the
-configuration on free ports, because the broker gets a setting that the shipped one does not have.
+prints is compared, and nothing is left running or lying about. Uses copies of the configuration on
+free ports.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from integration.quickstart import (
 )
 
 TOPIC = "shared"
-SETTING = "api.versions.enable=true"
 OLD, NEW, KCAT = "from a client of 0.8", "from a client of today", "from kcat"
 
 
@@ -37,9 +36,6 @@ def steps(shell: Shell, setup: Setup) -> None:
     brokers = f"{setup.host}:{setup.server_port}"
     shell.background("bin/zookeeper-server-start.sh", setup.zookeeper_config)
     _await_zookeeper(setup)
-    print(f"$ echo {SETTING} >> {setup.server_config}")
-    with open(setup.server_config, "a") as config:
-        config.write(f"{SETTING}\n")
     broker = shell.background("bin/kafka-server-start.sh", setup.server_config)
     shell.wait_for(*broker, "started (kafka.server.KafkaServer)")
     create = ["bin/kafka-topics.sh", "--create", "--zookeeper", zookeeper, "--topic", TOPIC]

@@ -450,9 +450,9 @@ class BrokerConfig(Settings):
     )
     api_versions_enable: bool = setting(
         "api.versions.enable",
-        False,
-        doc="Answer ApiVersions and serve later versions of APIs, as clients of Kafka 0.10 and "
-        "later expect. Not in 0.8.2.2.",
+        True,
+        doc="Not in 0.8.2.2. Answer ApiVersions and serve later versions of APIs, as clients of "
+        "Kafka 0.10 and later expect, while no broker of 0.8.2.2 is registered.",
     )
     producer_id_expiration_ms: int = setting(
         "producer.id.expiration.ms",

@@ -83,7 +83,7 @@ def read_epoch(client: ZkClient) -> Epoch | None:
     if found is None:
         return None
     data, stat = found
-    return Epoch(znodes.decode_controller_epoch(znodes.CONTROLLER_EPOCH, data), stat.version)
+    return Epoch(znodes.decode_int32(znodes.CONTROLLER_EPOCH, data), stat.version)
 
 
 def bump_epoch(client: ZkClient) -> Epoch:

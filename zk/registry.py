@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import re
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from uuid import uuid4
 
 from kafka08.common import Broker
@@ -124,6 +125,25 @@ def formats_by_broker(client: ZkClient) -> dict[int, int | None]:
         except MalformedNodeError:
             formats[broker_id] = None
     return formats
+
+
+def remember_formats(client: ZkClient, live: Mapping[int, int | None]) -> dict[int, int]:
+    """The message formats of all brokers that ever said theirs. Stores what the ``live`` ones say,
+    also that one does not say it any more."""
+    known = {}
+    for name in client.children_if_exists(znodes.MESSAGE_FORMATS):
+        path = f"{znodes.MESSAGE_FORMATS}/{name}"
+        found = client.get_if_exists(path) if _BROKER_ID.fullmatch(name) else None
+        with suppress(MalformedNodeError):
+            if found is not None:
+                known[int(name)] = znodes.decode_int32(path, found[0])
+    for broker_id, formats in live.items():
+        if formats is not None and formats != known.get(broker_id):
+            known[broker_id] = formats
+            client.create_or_set(znodes.message_format_path(broker_id), b"%d" % formats)
+        elif formats is None and known.pop(broker_id, None) is not None:
+            client.delete_if_exists(znodes.message_format_path(broker_id))
+    return known
 
 
 def ensure_cluster_id(client: ZkClient) -> str:

@@ -20,6 +20,7 @@ CONSUMERS = "/consumers"
 BROKER_IDS = "/brokers/ids"
 BROKER_TOPICS = "/brokers/topics"
 OFFLINE_REPLICAS = "/brokers/offline_replicas"
+MESSAGE_FORMATS = "/brokers/message_formats"
 TOPIC_CONFIG = "/config/topics"
 TOPIC_CONFIG_CHANGES = "/config/changes"
 CONTROLLER = "/controller"
@@ -107,6 +108,11 @@ def broker_path(broker_id: int) -> str:
 def offline_replicas_path(broker_id: int) -> str:
     """Only in kafka08: 0.8.2.2 brokers halt when a disk fails."""
     return f"{OFFLINE_REPLICAS}/{broker_id}"
+
+
+def message_format_path(broker_id: int) -> str:
+    """Only in kafka08: the highest message format of a broker, also while it is away."""
+    return f"{MESSAGE_FORMATS}/{broker_id}"
 
 
 def isr_change_path_prefix() -> str:
@@ -418,7 +424,8 @@ def encode_controller_epoch(epoch: int) -> bytes:
     return str(epoch).encode()
 
 
-def decode_controller_epoch(path: str, data: bytes) -> int:
+def decode_int32(path: str, data: bytes) -> int:
+    """/controller_epoch, /brokers/message_formats/N. Raises MalformedNodeError."""
     return _decimal(path, data, 32)
 
 

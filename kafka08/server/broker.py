@@ -143,7 +143,7 @@ class KafkaServer:
         fetchers = FetcherManager(config, runtime, effects, log_manager, replicas.disk_failed)
         groups = GroupCoordinator(config, runtime.clock)
         offsets = OffsetManager(config, runtime, replicas, groups)
-        originals = Originals(runtime, zk, config.broker_id, replicas.hold_format_0)
+        originals = Originals(runtime, zk, config.broker_id, replicas.follow_modern)
         members = GroupRequests(runtime, groups, offsets, originals)
         checkpoints = HwCheckpoints(runtime, log_manager)
         roles = Roles(

@@ -2,8 +2,9 @@
 
 A kafka08 broker with ``api.versions.enable`` writes the message formats that it knows into its
 registration (``formats``). 0.8.2.2 reads only host and port there, and writes no such field. One
-task reads the registrations whenever a broker comes or goes, and says which replicas hold format 0
-alone. A broker that is away counts as what it was when it was last registered.
+task reads the registrations whenever a broker comes or goes, stores them in ZooKeeper, and says
+which brokers hold later formats. A broker that is away counts as what it was when it was last
+registered, and as one of 0.8.2.2 if a kafka08 broker has not seen it yet.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from kafka08.server.watched_children import WatchedChildren
 from zk import znodes
 from zk.client import ZkClient
 from zk.errors import ZkError
-from zk.registry import ensure_cluster_id, formats_by_broker
+from zk.registry import ensure_cluster_id, formats_by_broker, remember_formats
 from zk.znodes import MalformedNodeError
 
 logger = logging.getLogger("kafka.server.KafkaServer")
@@ -26,23 +27,23 @@ FORMATS = 2
 
 
 class Originals:
-    """Follows the registrations. ``hold_format_0`` is told of the brokers that cannot hold later
-    formats whenever they change."""
+    """Follows the registrations. ``tell_modern`` gets the brokers that hold later formats after
+    each reading."""
 
     def __init__(
         self,
         runtime: Runtime,
         zk: ZkClient,
         broker_id: int,
-        hold_format_0: Callable[[frozenset[int]], None],
+        tell_modern: Callable[[frozenset[int]], None],
     ) -> None:
         self._zk = zk
         self._broker_id = broker_id
-        self._hold_format_0 = hold_format_0
+        self._tell_modern = tell_modern
         self._cluster_id: str | None = None
         # None before the registrations were read for the first time.
         self._live: Mapping[int, int | None] | None = None
-        self._known: dict[int, int | None] = {}
+        self._modern: frozenset[int] = frozenset()
         self.registrations = WatchedChildren(
             runtime,
             zk,
@@ -86,17 +87,13 @@ class Originals:
 
     def _read(self, _: Sequence[str]) -> None:
         live = formats_by_broker(self._zk)
-        before = _originals(self._known)
-        self._known.update(live)
+        known = remember_formats(self._zk, live)
         self._live = live
-        originals = _originals(self._known)
-        if originals != before:
-            logger.info("Brokers that hold message format 0 only: %s", sorted(originals))
-        self._hold_format_0(originals)
-
-
-def _originals(formats: Mapping[int, int | None]) -> frozenset[int]:
-    return frozenset(number for number, known in formats.items() if not _is_modern(known))
+        modern = frozenset(number for number, formats in known.items() if _is_modern(formats))
+        if modern != self._modern:
+            self._modern = modern
+            logger.info("Brokers that hold message formats 1 and 2: %s", sorted(modern))
+        self._tell_modern(modern | {self._broker_id})
 
 
 def _is_modern(formats: int | None) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kafka08.cluster.partition import Partition
@@ -77,8 +77,8 @@ class ReplicaManager:
         self.follower_purgatory = Purgatory(runtime, for_peers=True)
         # Set while ZooKeeper may have given our leaderships away: see ``fence``.
         self.fenced = False
-        # Brokers that hold format 0 only.
-        self._originals: frozenset[int] = frozenset()
+        # The only brokers that hold formats above 0; None: all do.
+        self._modern: frozenset[int] | None = None
         # Those that were told so, with the partition.
         self._kept_out: set[tuple[TopicPartition, int]] = set()
         self._clock = runtime.clock
@@ -175,7 +175,11 @@ class ReplicaManager:
                 partition, log, offset, max_bytes, for_consumer=replica_id < 0 and not modern
             )
             partition = self.partition(topic_partition)
-        if replica_id in self._originals and offset < self.later_formats_until(topic_partition):
+        if (
+            replica_id >= 0
+            and not self._hold_later_formats((replica_id,))
+            and offset < self.later_formats_until(topic_partition)
+        ):
             return self._nothing_readable(topic_partition, replica_id)
         try:
             data = partition.read(offset, max_bytes, replica_id, modern=modern)
@@ -304,10 +308,10 @@ class ReplicaManager:
         for key in self.partitions:
             self.produce_purgatory.notify(key)
 
-    def hold_format_0(self, originals: frozenset[int]) -> None:
-        """Partitions with a replica on one of these brokers store format 0 only from now on."""
-        if originals != self._originals:
-            self._originals = originals
+    def follow_modern(self, brokers: frozenset[int]) -> None:
+        """Partitions with a replica on any other broker store format 0 only from now on."""
+        if brokers != self._modern:
+            self._modern = brokers
             self._kept_out.clear()
             for partition in self.partitions.values():
                 self.set_rules(partition)
@@ -315,11 +319,14 @@ class ReplicaManager:
     def set_rules(self, partition: Partition) -> None:
         """Have the log of a partition take what its replicas can hold, with its leader epoch."""
         if partition.log is not None:
-            most = BATCH if self._originals.isdisjoint(partition.replicas) else 0
+            most = BATCH if self._hold_later_formats(partition.replicas) else 0
             epoch = partition.leader_epoch
             rules = partition.log.rules._replace(max_format=most, leader_epoch=epoch)
             if rules != partition.log.rules:
                 partition.log.rules = rules
+
+    def _hold_later_formats(self, replicas: Sequence[int]) -> bool:
+        return self._modern is None or self._modern.issuperset(replicas)
 
     def on_full_disks(self) -> set[TopicPartition]:
         """The partitions in full data directories that have other replicas."""

@@ -67,8 +67,8 @@ class AdminRig:
         for broker in self.brokers:
             self.register(broker, FORMATS if modern else None)
         self.cache.update([], self.brokers)
-        self.format_0: list[frozenset[int]] = []
-        originals = Originals(self.runtime, self.zk, 1, self.format_0.append)
+        self.modern: list[frozenset[int]] = []
+        originals = Originals(self.runtime, self.zk, 1, self.modern.append)
         originals.start()
         self.cluster = originals
         handlers: list[Handler] = [

@@ -31,7 +31,7 @@ def test_administrators_are_not_sent_to_originals(rig: AdminRig) -> None:
 
 
 def modern(rig: AdminRig, broker_id: int = 1) -> Originals:
-    return Originals(rig.runtime, rig.zk, broker_id, rig.format_0.append)
+    return Originals(rig.runtime, rig.zk, broker_id, rig.modern.append)
 
 
 def test_nothing_is_certain_before_the_registrations_were_read(rig: AdminRig) -> None:
@@ -46,14 +46,27 @@ def test_registrations_are_read_again_when_a_broker_comes_or_goes(rig: AdminRig)
     rig.register(Broker(7, "host7", 9097), None)
     rig.cluster.registrations.step()
     assert rig.cluster.are_registered()
-    assert rig.format_0[-1] == {7}
+    assert rig.modern[-1] == {1, 2}
     rig.zk.delete(znodes.broker_path(7))
     rig.cluster.registrations.step()
     assert not rig.cluster.are_registered()
-    assert rig.format_0[-1] == {7}, "it may be back with the same replicas"
+    assert rig.modern[-1] == {1, 2}, "it may be back with the same replicas"
     rig.register(Broker(7, "host7", 9097), FORMATS)
     rig.cluster.registrations.step()
-    assert rig.format_0[-1] == frozenset()
+    assert rig.modern[-1] == {1, 2, 7}
+
+
+def test_a_broker_that_is_away_at_a_start_is_what_it_was(rig: AdminRig) -> None:
+    """Only a broker that was seen with later formats counts as modern."""
+    rig.zk.delete(znodes.broker_path(2))
+    modern(rig).start()
+    assert rig.modern[-1] == {1, 2}
+    rig.register(Broker(2, "host2", 9092), None)
+    modern(rig).start()
+    assert rig.modern[-1] == {1}
+    rig.zk.delete(znodes.broker_path(2))
+    modern(rig, 3).start()
+    assert rig.modern[-1] == {1, 3}, "the broker itself is, before it registers"
 
 
 def test_a_new_session_reads_again(rig: AdminRig) -> None:
@@ -68,7 +81,7 @@ def test_a_broker_of_an_older_format_is_an_original(rig: AdminRig) -> None:
     rig.register(Broker(3, "host3", 9093), FORMATS - 1)
     originals = modern(rig, 5)
     originals.start()
-    assert originals.are_registered() and rig.format_0[-1] == {3}
+    assert originals.are_registered() and rig.modern[-1] == {1, 2, 5}
     assert originals.administrator() == 1
     for number in (1, 2):
         rig.zk.delete(znodes.broker_path(number))

@@ -33,6 +33,21 @@ def test_formats_of_live_brokers(client: ZkClient, former: ZkClient) -> None:
     assert registry.formats_by_broker(client) == {1: None, 2: 2, 3: None}
 
 
+def test_formats_are_remembered(client: ZkClient) -> None:
+    assert registry.remember_formats(client, {1: None, 2: 2, 3: 1}) == {2: 2, 3: 1}
+    assert client.get("/brokers/message_formats/3")[0] == b"1"
+    assert registry.remember_formats(client, {3: 2}) == {2: 2, 3: 2}
+    assert registry.remember_formats(client, {2: None}) == {3: 2}
+    assert client.children("/brokers/message_formats") == ["3"]
+
+
+def test_malformed_formats_are_those_of_an_original(client: ZkClient) -> None:
+    for name, data in [("1", b"x"), ("x", b"2"), ("-1", b"2"), ("2", b"2")]:
+        client.create(f"/brokers/message_formats/{name}", data, makepath=True)
+    assert registry.remember_formats(client, {}) == {2: 2}
+    assert registry.remember_formats(client, {1: 2}) == {1: 2, 2: 2}
+
+
 def test_the_first_id_of_the_cluster_stays(client: ZkClient) -> None:
     first = registry.ensure_cluster_id(client)
     assert len(first) == 22

@@ -147,7 +147,7 @@ def test_a_group_is_stored_only_without_original_brokers(rig: Rig) -> None:
 def test_a_group_is_not_stored_where_an_original_has_a_replica(led: Rig) -> None:
     led.lead(*OFFSETS, replicas=[ME, PEER])
     led.runtime.run_spawned()
-    led.replicas.hold_format_0(frozenset({PEER}))
+    led.replicas.follow_modern(frozenset({ME}))
     answer = stable(led)
     led.members.leave("g", [MemberId(answer.member_id)])
     assert records(led) == []
