@@ -368,13 +368,44 @@ def untyped(sources: list[Source]) -> list[str]:
 STAND_IN = re.compile(r"^(?:Fake|Stub|Mock|Dummy)|(?:Clock|Runtime)$")
 
 
+def public_methods(node: ast.ClassDef) -> frozenset[str]:
+    return frozenset(
+        each.name
+        for each in node.body
+        if isinstance(each, FUNCTIONS) and not each.name.startswith("_")
+    )
+
+
+def classes(sources: list[Source]) -> Iterator[tuple[Source, ast.ClassDef]]:
+    for source in sources:
+        for node in source.nodes:
+            if isinstance(node, ast.ClassDef):
+                yield source, node
+
+
 def fakes(sources: list[Source]) -> list[str]:
-    """Classes of the tests that stand for a clock, a runtime, a ZooKeeper or a peer."""
+    """Classes of the tests whose names say that they stand for a clock, a runtime, a ZooKeeper or
+    a peer."""
     return [
         source.at(node, node.name)
-        for source in below(sources, f"{TESTS}/")
-        for node in ast.walk(source.tree)
-        if isinstance(node, ast.ClassDef) and STAND_IN.search(node.name)
+        for source, node in classes(below(sources, f"{TESTS}/"))
+        if STAND_IN.search(node.name)
+    ]
+
+
+def doubles(sources: list[Source]) -> list[str]:
+    """Other classes of the tests that stand for one of ours: they have two methods or more, all of
+    which it has. Derived classes of ours are not counted, nor the parts of the common ones."""
+    real = [node for _, node in classes(product(sources))]
+    ours = {public_methods(node) for node in real}
+    bases = {node.name for node in real}
+    return [
+        source.at(node, node.name)
+        for source, node in classes(below(sources, f"{TESTS}/"))
+        if not source.path.startswith(f"{TESTS}/fakes/")
+        and not bases & {ast.unparse(base) for base in node.bases}
+        and len(methods := public_methods(node)) > 1
+        and any(methods <= each for each in ours)
     ]
 
 
@@ -410,7 +441,8 @@ CRITERIA = [
     Criterion("complexity of kafka08/message, 95th percentile", 8, complexities, percentile_95),
     Criterion("broad excepts per 10,000 lines", 17, broad_excepts, per=10_000),
     Criterion("mentions of Any per 1,000 lines", 11, untyped, per=1000),
-    Criterion("stand-ins of the unit tests", 10, fakes),
+    Criterion("stand-ins of the unit tests", 4, fakes),
+    Criterion("other classes of the tests that stand for ours", 30, doubles),
     Criterion("modules without a like-named test", 29, untested),
 ]
 

@@ -110,6 +110,14 @@ def test_a_module_has_its_test_at_the_mirrored_place() -> None:
     assert house.untested(modules + [Source(path, "") for path in tests]) == []
 
 
+def test_a_stand_in_is_known_by_its_methods() -> None:
+    ours = Source("zk/x.py", "class A:\n    def f(): ...\n    def g(): ...\n    def h(): ...")
+    text = "class B{}:\n    def f(): ...\n    def {}(): ..."
+    for base, method, found in (("", "g", 1), ("", "other", 0), ("", "_g", 0), ("(A)", "g", 0)):
+        test = Source("tests/x.py", text.format(base, method))
+        assert house.doubles([ours, test]) == ["tests/x.py:1 B"] * found
+
+
 def test_stand_ins_are_counted_in_the_tests_alone() -> None:
     text = "class FakeZooKeeper: ...\ndef f():\n    class Clock: ...\nclass Unlike: ...\n"
     assert house.fakes([Source("tests/x.py", text), Source("zk/x.py", text)]) == [

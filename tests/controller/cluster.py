@@ -8,101 +8,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import LATER_FORMATS_TIME, Broker, TopicPartition
 from kafka08.config import BrokerConfig
 from kafka08.controller import events
 from kafka08.controller.controller import Controller
-from kafka08.protocol import schemas
+from tests.fakes.cluster import Channel, FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
 from zk import znodes
 from zk.registry import ensure_common_paths
 
 
-class FakeBroker:
-    """Takes requests as a broker would: epochs checked, states kept, metadata cached."""
-
-    def __init__(self, broker: Broker) -> None:
-        self.broker = broker
-        self.controller_epoch = 0
-        self.states: dict[TopicPartition, schemas.PartitionState] = {}
-        self.metadata = MetadataCache()
-        self.requests: list[tuple[str, Any]] = []
-        self.stop_replica_error = 0
-
-    def __call__(self, client_id: str, request: Any) -> Any:
-        self.requests.append((client_id, request))
-        stale = request.controller_epoch < self.controller_epoch
-        if isinstance(request, schemas.UpdateMetadataRequest):
-            if stale:
-                return schemas.UpdateMetadataResponse(-1)
-            self.controller_epoch = request.controller_epoch
-            self.metadata.update(request.partitions, [Broker(*b[:3]) for b in request.live_brokers])
-            return schemas.UpdateMetadataResponse(0)
-        is_stop = isinstance(request, schemas.StopReplicaRequest)
-        response = schemas.StopReplicaResponse if is_stop else schemas.LeaderAndIsrResponse
-        if stale:
-            return response(11, [])
-        self.controller_epoch = request.controller_epoch
-        answer = self._stop if is_stop else self._lead_or_follow
-        return response(0, [answer(request, state) for state in request.partitions])
-
-    def _lead_or_follow(
-        self, request: schemas.LeaderAndIsrRequest, state: schemas.PartitionState
-    ) -> schemas.PartitionError:
-        partition = TopicPartition(state.topic, state.partition)
-        known = self.states.get(partition)
-        if known is not None and state.leader_epoch <= known.leader_epoch:
-            return schemas.PartitionError(*partition, 13)
-        assert self.broker.id in state.replicas
-        self.states[partition] = state
-        return schemas.PartitionError(*partition, 0)
-
-    def _stop(
-        self, request: schemas.StopReplicaRequest, stop: schemas.StopReplicaPartition
-    ) -> schemas.PartitionError:
-        if request.delete_partitions and not self.stop_replica_error:
-            self.states.pop(TopicPartition(*stop), None)
-        error = self.stop_replica_error if request.delete_partitions else 0
-        return schemas.PartitionError(*stop, error)
-
-    def took(self, kind: type) -> list[Any]:
-        return [request for _, request in self.requests if isinstance(request, kind)]
-
-    def leads(self) -> set[TopicPartition]:
-        return {tp for tp, state in self.states.items() if state.leader == self.broker.id}
-
-
-class FakeConnection:
-    """Calls whatever runs at the broker's address at that moment."""
-
-    def __init__(self, cluster: Cluster, broker: Broker) -> None:
-        self.client_id: str | None = ""
-        self.connected = False
-        self._cluster = cluster
-        self._broker = broker
-
-    def connect(self) -> None:
-        self.connected = True
-
-    def call(self, request: Any) -> Any:
-        assert self.client_id is not None
-        return self._cluster.brokers[self._broker.id](self.client_id, request)
-
-    def close(self) -> None:
-        self.connected = False
-
-
-class Cluster:
+class Cluster(FakeCluster):
     """Brokers and controllers around one ZooKeeper."""
 
     def __init__(self, **settings: str) -> None:
+        super().__init__([])
         self.server = FakeZooKeeper()
         self.admin = Session(self.server)
         ensure_common_paths(self.admin)  # type: ignore[arg-type]
         self.settings = {key.replace("_", "."): value for key, value in settings.items()}
-        self.brokers: dict[int, FakeBroker] = {}
         self.sessions: dict[int, Session] = {}
         self.controllers: dict[int, Controller] = {}
         self.runtimes: dict[int, FakeRuntime] = {}
@@ -121,7 +46,7 @@ class Cluster:
             runtime = FakeRuntime()
             runtime.may_sleep = False
             session = Session(self.server)
-            broker = Broker(broker_id, f"host{broker_id}", 9092)
+            broker = Broker(broker_id, f"host{broker_id}", 9090 + broker_id)
             config = BrokerConfig.from_properties(
                 {"broker.id": str(broker_id), "zookeeper.connect": "fake", **self.settings}
             )
@@ -130,20 +55,23 @@ class Cluster:
                 session,  # type: ignore[arg-type]
                 runtime,
                 broker=broker,
-                connect=lambda to: FakeConnection(self, to),
+                connect=self.connection_to,
                 fetch_log_ends=self._fetch_log_ends,
             )
             self.runtimes[broker_id] = runtime
             self.sessions[broker_id] = session
             self.controllers[broker_id] = controller
             controller.step(events.Startup())
-            self.brokers[broker_id] = FakeBroker(broker)
+            self.brokers[broker_id] = broker
             self.register(broker_id)
         if settle:
             self.settle()
 
+    def connection_to(self, broker: Broker) -> Channel:
+        return self.channel(broker.host, broker.port)
+
     def register(self, broker_id: int) -> None:
-        broker = self.brokers[broker_id].broker
+        broker = self.brokers[broker_id]
         is_original = self.originals is None or broker_id in self.originals
         formats = None if is_original else 2
         registration = znodes.BrokerRegistration(broker.host, broker.port, -1, "1", formats)
@@ -153,7 +81,11 @@ class Cluster:
     def kill(self, *broker_ids: int, settle: bool = True) -> None:
         """kill -9, and their sessions expire."""
         for broker_id in broker_ids:
-            del self.controllers[broker_id], self.brokers[broker_id]
+            port = self.brokers.pop(broker_id).port
+            del self.controllers[broker_id]
+            self.requests = [each for each in self.requests if each[0] != port]
+            for told in (self.controller_epochs, self.states, self.metadata, self.stop_errors):
+                told.pop(broker_id, None)  # type: ignore[attr-defined]
             self.sessions.pop(broker_id).lose_session()
         if settle:
             self.settle()
@@ -202,15 +134,15 @@ class Cluster:
     def deliver(self, broker_id: int) -> bool:
         """Have the senders of a controller send what is queued to brokers that run."""
         runtime = self.runtimes[broker_id]
-        before = sum(len(broker.requests) for broker in self.brokers.values())
+        before = len(self.requests)
         for task in runtime.tasks:
             if any(f"to-broker-{running}-" in task.name for running in self.brokers):
                 task.run()
-        return sum(len(broker.requests) for broker in self.brokers.values()) != before
+        return len(self.requests) != before
 
     def forget_requests(self) -> None:
-        for broker in self.brokers.values():
-            broker.requests.clear()
+        self.requests.clear()
+        self.called.clear()
 
     # Writes of tools and leaders to ZooKeeper
 

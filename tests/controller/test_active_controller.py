@@ -32,9 +32,10 @@ def test_new_topic() -> None:
     assert cluster.state(T0) == node(2, 0, 1, 2, 3, 1)
     assert cluster.state(T1) == node(3, 0, 1, 3, 1, 2)
     assert cluster.version(T0) == 0
-    for broker in cluster.brokers.values():
-        assert broker.states[T0] == schemas.PartitionState("t", 0, 1, 2, 0, [2, 3, 1], 0, [2, 3, 1])
-        assert broker.metadata.partition_count("t") == 2
+    told = schemas.PartitionState("t", 0, 1, 2, 0, [2, 3, 1], 0, [2, 3, 1])
+    for broker_id in cluster.brokers:
+        assert cluster.states[broker_id][T0] == told
+        assert cluster.metadata[broker_id].partition_count("t") == 2
 
 
 def test_new_topic_with_dead_replicas() -> None:
@@ -45,7 +46,7 @@ def test_new_topic_with_dead_replicas() -> None:
     assert not cluster.exists(znodes.partition_state_path(*T1))
     cluster.start(2)
     assert cluster.state(T1) == node(2, 0, 1, 2)
-    assert cluster.brokers[2].states[T0].leader == 3
+    assert cluster.states[2][T0].leader == 3
 
 
 def test_partitions_added() -> None:
@@ -57,7 +58,7 @@ def test_partitions_added() -> None:
     cluster.settle()
     assert cluster.state(T0) == before
     assert cluster.state(T1) == node(2, 0, 1, 2, 3)
-    assert cluster.brokers[3].leads() == {T2}
+    assert cluster.leads(3) == {T2}
     # The watch is set again.
     cluster.admin.set(path, znodes.encode_topic({p: [1] for p in range(4)}))
     cluster.settle()
@@ -102,9 +103,9 @@ def test_leader_dies() -> None:
     cluster.kill(2)
     # Elected (epoch 1), then the dead one leaves the isr: it had with the election.
     assert cluster.state(T0) == node(3, 1, 1, 3, 1)
-    assert cluster.brokers[3].leads() == {T0}
-    assert cluster.brokers[1].states[T0].leader == 3
-    assert cluster.brokers[1].metadata.topic_metadata("t").partitions[0].leader == 3
+    assert cluster.leads(3) == {T0}
+    assert cluster.states[1][T0].leader == 3
+    assert cluster.metadata[1].topic_metadata("t").partitions[0].leader == 3
 
 
 def test_follower_dies() -> None:
@@ -112,7 +113,7 @@ def test_follower_dies() -> None:
     cluster.create_topic("t", [2, 3, 1])
     cluster.kill(3)
     assert cluster.state(T0) == node(2, 1, 1, 2, 1)
-    assert cluster.brokers[2].states[T0].isr == [2, 1]
+    assert cluster.states[2][T0].isr == [2, 1]
 
 
 def test_follower_out_of_the_isr_dies() -> None:
@@ -129,10 +130,10 @@ def test_replication_factor_one() -> None:
     cluster.create_topic("t", [2])
     cluster.kill(2)
     assert cluster.state(T0) == node(-1, 1, 1, 2)
-    assert cluster.brokers[1].metadata.topic_metadata("t").partitions[0].error == 5
+    assert cluster.metadata[1].topic_metadata("t").partitions[0].error == 5
     cluster.start(2)
     assert cluster.state(T0) == node(2, 2, 1, 2)
-    assert cluster.brokers[2].leads() == {T0}
+    assert cluster.leads(2) == {T0}
 
 
 def test_unclean_election_off() -> None:
@@ -174,16 +175,16 @@ def test_a_bounce_that_nobody_saw() -> None:
     cluster.create_topic("t", [2, 3], [3, 2])
     cluster.forget_requests()
     cluster.sessions[2].delete(znodes.broker_path(2))
-    cluster.brokers[2].states.clear()
+    cluster.states[2].clear()
     cluster.register(2)
     cluster.settle()
     assert cluster.state(T0) == node(3, 1, 1, 3)
     assert cluster.state(T1) == node(3, 1, 1, 3)
     # The first LeaderAndIsr of the new process carries all it hosts.
-    first = cluster.brokers[2].took(schemas.LeaderAndIsrRequest)[0]
+    first = cluster.took(2, schemas.LeaderAndIsrRequest)[0]
     assert {state.partition for state in first.partitions} == {0, 1}
-    assert set(cluster.brokers[2].states) == {T0, T1}
-    assert set(cluster.brokers[1].metadata.brokers) == {1, 2, 3}
+    assert set(cluster.states[2]) == {T0, T1}
+    assert set(cluster.metadata[1].brokers) == {1, 2, 3}
 
 
 def test_a_broker_with_nothing_new_changes_nothing() -> None:
@@ -192,7 +193,7 @@ def test_a_broker_with_nothing_new_changes_nothing() -> None:
     cluster.forget_requests()
     cluster.controller._queue.put(events.BrokerIdsChanged(1))
     cluster.settle()
-    assert not any(broker.requests for broker in cluster.brokers.values())
+    assert cluster.requests == []
 
 
 def test_first_request_to_a_returning_broker_has_everything() -> None:
@@ -200,10 +201,13 @@ def test_first_request_to_a_returning_broker_has_everything() -> None:
     cluster.create_topic("t", [2, 3], [3, 2], [1, 3])
     cluster.kill(3)
     cluster.start(3)
-    kinds = [type(request) for _, request in cluster.brokers[3].requests]
-    assert kinds[:2] == [schemas.UpdateMetadataRequest, schemas.LeaderAndIsrRequest]
-    assert {s.partition for s in cluster.brokers[3].requests[1][1].partitions} == {0, 1, 2}
-    assert cluster.brokers[3].metadata.partition_count("t") == 3
+    first, second, *_ = cluster.took(3)
+    assert [type(first), type(second)] == [
+        schemas.UpdateMetadataRequest,
+        schemas.LeaderAndIsrRequest,
+    ]
+    assert {s.partition for s in second.partitions} == {0, 1, 2}
+    assert cluster.metadata[3].partition_count("t") == 3
 
 
 def test_several_brokers_die_at_once() -> None:
@@ -229,12 +233,12 @@ def test_controlled_shutdown_moves_leaders_and_stops_followers() -> None:
     assert cluster.state(T1) == node(1, 1, 1, 1)
     # Nothing can be done for a single replica, and it does not count.
     assert cluster.state(T2) == node(3, 0, 1, 3)
-    stops = cluster.brokers[3].took(schemas.StopReplicaRequest)
+    stops = cluster.took(3, schemas.StopReplicaRequest)
     assert stops
     assert all(not s.delete_partitions and s.partitions == [("t", 1)] for s in stops)
-    assert {c for c, r in cluster.brokers[3].requests if r in stops} == {""}
+    assert {c for c, r in cluster.called if r in stops} == {""}
     # Requests still reach it.
-    assert cluster.brokers[3].states[T0].leader == 1
+    assert cluster.states[3][T0].leader == 1
     cluster.kill(3)
     assert cluster.state(T0) == node(1, 1, 1, 1, 2)
     assert cluster.context.shutting_down == set()

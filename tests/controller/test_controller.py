@@ -15,7 +15,7 @@ from kafka08.controller.controller import Controller
 from kafka08.errors import KafkaError
 from kafka08.protocol import schemas
 from kafka08.runtime import ThreadRuntime
-from tests.controller.cluster import Cluster, FakeConnection
+from tests.controller.cluster import Cluster
 from tests.controller.support import T0, T1, T2, node, three
 from tests.fakes.zookeeper import Session
 from zk import znodes
@@ -39,19 +39,15 @@ def test_one_of_many_is_elected(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_brokers_of_an_empty_cluster_know_each_other() -> None:
     cluster = three()
-    assert [set(b.metadata.brokers) for b in cluster.brokers.values()] == [{1, 2, 3}] * 3
+    assert [set(cluster.metadata[b].brokers) for b in cluster.brokers] == [{1, 2, 3}] * 3
     cluster.kill(3)
-    assert [set(b.metadata.brokers) for b in cluster.brokers.values()] == [{1, 2}] * 2
+    assert [set(cluster.metadata[b].brokers) for b in cluster.brokers] == [{1, 2}] * 2
 
 
 def test_request_headers_and_senders() -> None:
     cluster = three()
     cluster.create_topic("t", [1, 2])
-    ids = {
-        (type(request), client_id)
-        for broker in cluster.brokers.values()
-        for client_id, request in broker.requests
-    }
+    ids = {(type(request), client_id) for client_id, request in cluster.called}
     client_id = "id_1-host_null-port_9092"
     assert ids == {
         (schemas.LeaderAndIsrRequest, client_id),
@@ -65,7 +61,7 @@ def test_controller_dies() -> None:
     cluster.kill(1)
     assert cluster.controller.epoch == 2
     assert cluster.state(T0) == node(2, 0, 1, 2, 3)
-    assert {b.controller_epoch for b in cluster.brokers.values()} == {2}
+    assert set(cluster.controller_epochs.values()) == {2}
 
 
 def test_controller_dies_that_also_leads() -> None:
@@ -74,7 +70,7 @@ def test_controller_dies_that_also_leads() -> None:
     cluster.kill(1)
     # The new controller knew of the death when it read the isr; the leader shrinks it.
     assert cluster.state(T0) == node(2, 1, 2, 2, 3)
-    assert cluster.brokers[2].leads() == {T0}
+    assert cluster.leads(2) == {T0}
 
 
 def test_who_dies_with_the_controller_leaves_every_isr() -> None:
@@ -82,8 +78,8 @@ def test_who_dies_with_the_controller_leaves_every_isr() -> None:
     cluster.create_topic("t", [2, 1, 3], [1, 2, 3], [3, 2])
     cluster.kill(1)
     assert cluster.state(T0) == node(2, 1, 2, 2, 3)
-    assert cluster.brokers[2].states[T0].isr == [2, 3]
-    assert cluster.brokers[3].metadata.topic_metadata("t").partitions[0].isr == [2, 3]
+    assert cluster.states[2][T0].isr == [2, 3]
+    assert cluster.metadata[3].topic_metadata("t").partitions[0].isr == [2, 3]
     # The election alone took it out of this one, and it was not in that one.
     assert cluster.state(T1) == node(2, 1, 2, 2, 3)
     assert cluster.state(T2) == node(3, 0, 1, 3, 2)
@@ -100,7 +96,6 @@ def test_an_isr_of_dead_brokers_stays_at_failover() -> None:
 def test_controller_dies_between_writing_and_sending() -> None:
     cluster = three()
     cluster.create_topic("t", [2, 3])
-    dead, cluster.brokers[2] = cluster.brokers[2], None  # type: ignore[assignment]
     cluster.brokers.pop(2)
     cluster.controllers.pop(2)
     cluster.sessions.pop(2).lose_session()
@@ -108,11 +103,11 @@ def test_controller_dies_between_writing_and_sending() -> None:
     while not controller._queue.empty():
         controller.step(controller._queue.get())
     assert cluster.state(T0).leader == 3
-    assert cluster.brokers[3].states[T0].leader == 2
-    assert dead.leads() == {T0}
+    assert cluster.states[3][T0].leader == 2
+    assert cluster.leads(2) == {T0}
     cluster.kill(1)
     assert cluster.state(T0) == node(3, 1, 1, 3)
-    assert cluster.brokers[3].leads() == {T0}
+    assert cluster.leads(3) == {T0}
 
 
 def test_controller_moves_by_hand() -> None:
@@ -178,9 +173,9 @@ def test_requests_of_a_zombie_are_refused() -> None:
     cluster.forget_requests()
     active._send_metadata([2], None)
     cluster.deliver(1)
-    (request,) = cluster.brokers[2].took(schemas.UpdateMetadataRequest)
+    (request,) = cluster.took(2, schemas.UpdateMetadataRequest)
     assert request.controller_epoch == 1
-    assert cluster.brokers[2].controller_epoch == 2
+    assert cluster.controller_epochs[2] == 2
 
 
 def test_session_expiry_stops_sending_at_once_and_elects_again() -> None:
@@ -199,7 +194,7 @@ def test_session_expiry_stops_sending_at_once_and_elects_again() -> None:
     cluster.register(1)
     cluster.frozen.clear()
     cluster.deliver(1)
-    assert not any(broker.requests for broker in cluster.brokers.values())
+    assert cluster.requests == []
     cluster.settle()
     assert cluster.controller.broker.id == 2
     assert old.controller_id == 2
@@ -255,7 +250,7 @@ def test_the_loop_starts_answers_and_stops() -> None:
         cluster.sessions.setdefault(1, Session(cluster.server)),  # type: ignore[arg-type]
         ThreadRuntime(),
         broker=Broker(1, "h", 9092),
-        connect=lambda broker: FakeConnection(cluster, broker),
+        connect=cluster.connection_to,
     )
     controller.start()
     # Answered after the events before it, the election among them.
@@ -380,5 +375,5 @@ def test_a_changed_state_among_many_costs_few_transactions() -> None:
 
     cluster.server.apply = counted  # type: ignore[method-assign]
     cluster.kill(2)
-    assert len(cluster.brokers[3].leads()) == 250
+    assert len(cluster.leads(3)) == 250
     assert len(transactions) < 15

@@ -36,10 +36,10 @@ def test_delete_topic() -> None:
     cluster.delete_topic("t")
     assert gone(cluster, "t")
     assert cluster.exists(znodes.topic_path("other"))
-    for broker in cluster.brokers.values():
-        assert T0 not in broker.states
-        assert broker.metadata.topics() == ["other"]
-    stops = cluster.brokers[2].took(schemas.StopReplicaRequest)
+    for broker_id in cluster.brokers:
+        assert T0 not in cluster.states[broker_id]
+        assert cluster.metadata[broker_id].topics() == ["other"]
+    stops = cluster.took(2, schemas.StopReplicaRequest)
     assert sorted((s.delete_partitions, [p.partition for p in s.partitions]) for s in stops) == [
         (False, [0, 1]),
         (True, [0]),
@@ -61,7 +61,7 @@ def test_delete_and_recreate() -> None:
     cluster.delete_topic("t")
     cluster.create_topic("t", [3, 1])
     assert cluster.state(T0) == node(3, 0, 1, 3, 1)
-    assert cluster.brokers[3].leads() == {T0}
+    assert cluster.leads(3) == {T0}
     cluster.delete_topic("t")
     assert gone(cluster, "t")
 
@@ -71,8 +71,8 @@ def test_delete_topic_with_a_dead_replica() -> None:
     cluster.kill(3)
     cluster.delete_topic("t")
     assert cluster.exists(znodes.delete_topic_path("t"))
-    assert T0 not in cluster.brokers[2].states
-    assert cluster.brokers[1].metadata.topics() == ["other"]
+    assert T0 not in cluster.states[2]
+    assert cluster.metadata[1].topics() == ["other"]
     cluster.start(3)
     assert gone(cluster, "t")
 
@@ -92,10 +92,10 @@ def test_broker_dies_while_deleting() -> None:
 
 def test_broker_fails_to_delete() -> None:
     cluster = deletable()
-    cluster.brokers[3].stop_replica_error = -1
+    cluster.stop_errors[3] = -1
     cluster.delete_topic("t")
     assert cluster.exists(znodes.delete_topic_path("t"))
-    cluster.brokers[3].stop_replica_error = 0
+    cluster.stop_errors[3] = 0
     # Tried again when a broker that hosts it comes, not before.
     cluster.settle()
     assert cluster.exists(znodes.delete_topic_path("t"))
@@ -175,15 +175,15 @@ def test_deletion_off() -> None:
     cluster.start(2)
     assert cluster.exists(znodes.delete_topic_path("t"))
     assert cluster.state(T0).leader == 3
-    for broker in cluster.brokers.values():
-        assert broker.metadata.topics() == ["t"]
+    for broker_id in cluster.brokers:
+        assert cluster.metadata[broker_id].topics() == ["t"]
 
 
 def test_many_partitions_fail_over_in_few_transactions() -> None:
     cluster = Cluster()
     cluster.start(1, 2, 3)
     cluster.create_topic("t", *([2, 3] for _ in range(250)))
-    assert len(cluster.brokers[2].leads()) == 250
+    assert len(cluster.leads(2)) == 250
     transactions = []
     server = cluster.server
     apply = server.apply
@@ -194,7 +194,7 @@ def test_many_partitions_fail_over_in_few_transactions() -> None:
 
     server.apply = counted  # type: ignore[method-assign]
     cluster.kill(2)
-    assert len(cluster.brokers[3].leads()) == 250
+    assert len(cluster.leads(3)) == 250
     assert len(transactions) < 10
     with pytest.raises(NoNodeError):
         cluster.state(TopicPartition("t", 250))

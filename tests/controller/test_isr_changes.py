@@ -19,7 +19,7 @@ def led_by_2() -> Cluster:
 
 
 def shown(cluster: Cluster, broker_id: int, partition: TopicPartition) -> list[int]:
-    topic = cluster.brokers[broker_id].metadata.topic_metadata(partition.topic)
+    topic = cluster.metadata[broker_id].topic_metadata(partition.topic)
     return topic.partitions[partition.partition].isr
 
 
@@ -33,9 +33,9 @@ def test_every_broker_hears_of_an_announced_change_and_of_nothing_else() -> None
     cluster.announce_isr(2, T0)
     for broker_id in (1, 2, 3):
         assert shown(cluster, broker_id, T0) == [2, 1]
-        (update,) = cluster.brokers[broker_id].took(schemas.UpdateMetadataRequest)
+        (update,) = cluster.took(broker_id, schemas.UpdateMetadataRequest)
         assert [(p.topic, p.partition) for p in update.partitions] == [T0]
-        assert cluster.brokers[broker_id].took(schemas.LeaderAndIsrRequest) == []
+        assert cluster.took(broker_id, schemas.LeaderAndIsrRequest) == []
     assert notices(cluster) == []
     cluster.write_isr(T1, 2)
     cluster.announce_isr(2, T1)

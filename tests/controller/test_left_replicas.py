@@ -28,7 +28,7 @@ def moved_while_3_was_away(**settings: str) -> Cluster:
 def deleted_by(cluster: Cluster, broker_id: int) -> list[TopicPartition]:
     return [
         TopicPartition(*partition)
-        for request in cluster.brokers[broker_id].took(schemas.StopReplicaRequest)
+        for request in cluster.took(broker_id, schemas.StopReplicaRequest)
         if request.delete_partitions
         for partition in request.partitions
     ]
@@ -78,7 +78,7 @@ def test_a_broker_that_cannot_delete_is_asked_again() -> None:
     cluster = Cluster()
     cluster.start(1, 2, 3, 4)
     cluster.create_topic("t", [2, 3])
-    cluster.brokers[3].stop_replica_error = -1
+    cluster.stop_errors[3] = -1
     cluster.reassign((T0, [2, 4]))
     cluster.write_isr(T0, 2, 3, 4)
     assert cluster.exists(NOTE)
@@ -92,7 +92,7 @@ def test_a_replica_assigned_again_stays() -> None:
     cluster = Cluster()
     cluster.start(1, 2, 3, 4)
     cluster.create_topic("t", [2, 3])
-    cluster.brokers[3].stop_replica_error = -1
+    cluster.stop_errors[3] = -1
     cluster.reassign((T0, [2, 4]))
     cluster.write_isr(T0, 2, 3, 4)
     cluster.reassign((T0, [2, 3]))

@@ -41,8 +41,8 @@ def test_what_they_led_and_followed() -> None:
     assert leader_and_isr(cluster, T0) == (3, (3,))
     assert leader_and_isr(cluster, T1) == (3, (3,))
     assert leader_and_isr(cluster, T2) == (2, (2, 1))
-    assert cluster.brokers[3].leads() == {T0, T1}
-    known = [broker.metadata.leader_of(T0) for broker in cluster.brokers.values()]
+    assert cluster.leads(3) == {T0, T1}
+    known = [cluster.metadata[broker_id].leader_of(T0) for broker_id in cluster.brokers]
     assert [leader.id for leader in known if leader] == [3, 3, 3]
     # one more
     fail_disk(cluster, 2, T0, T1, T2)
@@ -124,7 +124,7 @@ def test_back_after_a_restart_of_the_broker() -> None:
     cluster.kill(2)
     cluster.start(2)
     assert cluster.context.offline == set()
-    assert cluster.brokers[2].states[T0].leader == 3
+    assert cluster.states[2][T0].leader == 3
     cluster.write_isr(T0, 3, 2)
     cluster.elect_preferred(T0)
     assert cluster.state(T0).leader == 2
@@ -192,7 +192,7 @@ def test_a_leader_with_a_full_disk_becomes_a_follower() -> None:
     fill_disk(cluster, 2, T0, T1)
     assert leader_and_isr(cluster, T0) == (3, (3, 1))
     assert leader_and_isr(cluster, T1) == (3, (3,))  # nobody waits for it
-    assert T0 not in cluster.brokers[2].leads()
+    assert T0 not in cluster.leads(2)
     assert cluster.context.offline == set()
     cluster.write_isr(T0, 3, 1, 2)
     fill_disk(cluster, 2)  # room

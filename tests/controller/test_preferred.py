@@ -17,7 +17,7 @@ def test_preferred_election() -> None:
     cluster.write_isr(T0, 3, 2)
     cluster.elect_preferred(T0, T1, TopicPartition("nowhere", 0))
     assert cluster.state(T0) == node(2, 2, 1, 3, 2)
-    assert cluster.brokers[2].leads() == {T0}
+    assert cluster.leads(2) == {T0}
     assert cluster.state(T1).leader == 3
     assert not cluster.exists(znodes.PREFERRED_REPLICA_ELECTION)
     # The watch is armed for the next.

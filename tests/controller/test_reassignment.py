@@ -26,8 +26,8 @@ def test_reassignment() -> None:
     assert sorted(cluster.assignment("t")[0]) == [1, 2, 3, 4, 5, 6]
     assert cluster.assignment("t")[1] == (3, 1)
     assert cluster.state(T0) == node(1, 1, 1, 1, 2, 3)
-    for broker in cluster.brokers.values():
-        assert sorted(broker.states[T0].replicas) == [1, 2, 3, 4, 5, 6]
+    for broker_id in cluster.brokers:
+        assert sorted(cluster.states[broker_id][T0].replicas) == [1, 2, 3, 4, 5, 6]
     cluster.write_isr(T0, 1, 2, 3, 4, 5)
     assert cluster.state(T0).leader == 1
     assert cluster.exists(znodes.REASSIGN_PARTITIONS)
@@ -37,12 +37,12 @@ def test_reassignment() -> None:
     assert (state.leader, state.isr) == (4, (4, 5, 6))
     assert cluster.assignment("t") == {0: (4, 5, 6), 1: (3, 1)}
     assert not cluster.exists(znodes.REASSIGN_PARTITIONS)
-    assert cluster.brokers[4].leads() == {T0}
+    assert cluster.leads(4) == {T0}
     for old in (1, 2, 3):
-        assert T0 not in cluster.brokers[old].states
-        stops = cluster.brokers[old].took(schemas.StopReplicaRequest)
+        assert T0 not in cluster.states[old]
+        stops = cluster.took(old, schemas.StopReplicaRequest)
         assert [stop.delete_partitions for stop in stops] == [False, True]
-    metadata = cluster.brokers[2].metadata.topic_metadata("t").partitions[0]
+    metadata = cluster.metadata[2].topic_metadata("t").partitions[0]
     assert metadata == schemas.PartitionMetadata(0, 0, 4, [4, 5, 6], [4, 5, 6])
     assert cluster.context.reassigned == {}
     # Later changes of the state concern nobody, and the leader's version is the cached one.
@@ -58,7 +58,7 @@ def test_reassignment_that_keeps_the_leader() -> None:
     state = cluster.state(T0)
     assert (state.leader, state.isr) == (1, (1, 2, 4))
     assert cluster.assignment("t")[0] == (2, 1, 4)
-    assert cluster.brokers[1].states[T0].replicas == [2, 1, 4]
+    assert cluster.states[1][T0].replicas == [2, 1, 4]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_new_replica_dies_and_returns() -> None:
     cluster.settle()
     assert cluster.exists(znodes.REASSIGN_PARTITIONS)
     cluster.start(5)
-    assert cluster.brokers[5].states[T0].leader == cluster.state(T0).leader
+    assert cluster.states[5][T0].leader == cluster.state(T0).leader
     cluster.write_isr(T0, *cluster.state(T0).isr, 5)
     assert cluster.assignment("t")[0] == (4, 5)
     assert cluster.state(T0).isr == (4, 5)
@@ -138,7 +138,7 @@ def test_old_replicas_stay_while_no_new_one_can_lead() -> None:
     # The leader let the dead one into the isr at the last moment.
     cluster.write_isr(T0, 1, 2, 3, 4)
     assert cluster.state(T0).leader == 1
-    assert T0 in cluster.brokers[1].states
+    assert T0 in cluster.states[1]
     assert sorted(cluster.assignment("t")[0]) == [1, 2, 3, 4]
     assert sorted(cluster.context.replicas_of(T0)) == [1, 2, 3, 4]
     cluster.start(4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import partial
 from types import ModuleType
@@ -10,9 +11,11 @@ from typing import Any
 import pytest
 
 from kafka08.client.cluster import ClusterClient
+from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.message.entry import BATCH, AnyMessage, magic_of
+from kafka08.message.scan import iter_entries
 from kafka08.message.sets import assign_offsets, encode_set, iter_messages
 from kafka08.protocol import schemas
 
@@ -21,7 +24,11 @@ class FakeCluster:
     """Brokers whose answers come from ``logs``; ``script`` may answer or raise instead.
 
     ``logs``: partition -> outer entries as (last offset, bytes). ``script(port, request)``
-    returns None to leave the answer to the cluster.
+    returns None to leave the answer to the cluster. ``failures`` are raised by the next requests
+    that are not for metadata, first first.
+
+    Of each broker: ``states`` and ``metadata`` are what a controller told it, ``stop_errors`` the
+    code with which it refuses to delete.
     """
 
     def __init__(self, brokers: Iterable[Broker] = (Broker(0, "b0", 9090),)) -> None:
@@ -32,15 +39,24 @@ class FakeCluster:
         self.topic_errors: dict[str, int] = {}
         self.committed: dict[tuple[str, TopicPartition], int] = {}
         self.requests: list[tuple[int, Any]] = []
+        self.called: list[tuple[str | None, Any]] = []  # those of channels, with their client ids
         self.script: Callable[[int, Any], Any] | None = None
+        self.failures: list[Exception] = []
         self.down: set[int] = set()
-        self.opened = 0
+        self.channels: list[Channel] = []
         self.options: list[dict[str, Any]] = []  # of each channel
+        self.controller_epochs: dict[int, int] = defaultdict(int)
+        self.states: dict[int, dict[TopicPartition, schemas.PartitionState]] = defaultdict(dict)
+        self.metadata: dict[int, MetadataCache] = defaultdict(MetadataCache)
+        self.stop_errors: dict[int, int] = {}
 
     def create(self, topic: str, partitions: int, leader: int = 0) -> None:
         for partition in range(partitions):
             self.leaders[TopicPartition(topic, partition)] = leader
             self.logs[TopicPartition(topic, partition)] = []
+
+    def delete(self, tp: TopicPartition) -> None:
+        del self.leaders[tp], self.logs[tp]
 
     def end(self, tp: TopicPartition) -> int:
         return self.logs[tp][-1][0] + 1 if self.logs[tp] else self.starts.get(tp, 0)
@@ -58,6 +74,12 @@ class FakeCluster:
             offset = self.end(tp)
             self.logs[tp].append((offset, encode_set([(key, value)], 0, offset)))
 
+    def store(self, tp: TopicPartition, data: bytes) -> None:
+        """Append stored bytes, with the offsets that they have."""
+        for entry in iter_entries(data):
+            piece = data[entry.position : entry.position + entry.size_total]
+            self.logs[tp].append((entry.offset, piece))
+
     def messages(self, topic: str, partition: int) -> list[AnyMessage]:
         data = b"".join(entry for _, entry in self.logs[TopicPartition(topic, partition)])
         return list(iter_messages(data))
@@ -68,14 +90,26 @@ class FakeCluster:
     def sent(self, kind: type[Any]) -> list[Any]:
         return [request for _, request in self.requests if isinstance(request, kind)]
 
+    def took(self, broker_id: int, kind: type[Any] = tuple) -> list[Any]:
+        """The requests that one broker got."""
+        port = self.brokers[broker_id].port
+        return [r for asked, r in self.requests if asked == port and isinstance(r, kind)]
+
+    def leads(self, broker_id: int) -> set[TopicPartition]:
+        """The partitions that a broker was told to lead."""
+        return {tp for tp, state in self.states[broker_id].items() if state.leader == broker_id}
+
     def channel(self, host: str, port: int, **options: Any) -> Channel:
         self.options.append(options)
-        return Channel(self, port)
+        self.channels.append(Channel(self, port, **options))
+        return self.channels[-1]
 
     def answer(self, port: int, request: Any) -> Any:
         if port in self.down:
             raise ConnectionRefusedError(f"port {port}")
         self.requests.append((port, request))
+        if self.failures and not isinstance(request, schemas.MetadataRequest):
+            raise self.failures.pop(0)
         answer = self.script(port, request) if self.script else None
         if answer is not None:
             return answer
@@ -85,12 +119,20 @@ class FakeCluster:
         return next(b.id for b in self.brokers.values() if b.port == port)
 
     def _MetadataRequest(self, port: int, request: Any) -> Any:
+        return self.tell(request, self.leaders)
+
+    def tell(
+        self, request: schemas.MetadataRequest, known: Iterable[TopicPartition]
+    ) -> schemas.MetadataResponse:
+        """The answer of a broker that knows these partitions."""
+        known = sorted(known)
         topics = []
-        for topic in request.topics or sorted({tp.topic for tp in self.leaders}):
+        for topic in request.topics or sorted({tp.topic for tp in known}):
             partitions = [
                 schemas.PartitionMetadata(5 if leader < 0 else 0, tp.partition, leader, [0], [0])
-                for tp, leader in sorted(self.leaders.items())
+                for tp in known
                 if tp.topic == topic
+                for leader in [self.leaders[tp]]
             ]
             error = self.topic_errors.get(topic, 0 if partitions else 3)
             topics.append(schemas.TopicMetadata(error, topic, [] if error else partitions))
@@ -106,6 +148,8 @@ class FakeCluster:
 
     def _fetched(self, port: int, topic: str, asked: Any) -> Any:
         tp = TopicPartition(topic, asked.partition)
+        if tp not in self.logs:
+            return schemas.FetchPartitionResponse(asked.partition, 3, -1, b"")
         if self.leaders.get(tp) != self._node(port):
             return schemas.FetchPartitionResponse(asked.partition, 6, -1, b"")
         if not self.starts.get(tp, 0) <= asked.offset <= self.end(tp):
@@ -120,6 +164,9 @@ class FakeCluster:
             entries = []
             for asked in topic.partitions:
                 tp = TopicPartition(topic.topic, asked.partition)
+                if tp not in self.logs:
+                    entries.append(schemas.OffsetsPartitionResponse(asked.partition, 3, []))
+                    continue
                 offset = self.starts.get(tp, 0) if asked.time == -2 else self.end(tp)
                 entries.append(schemas.OffsetsPartitionResponse(asked.partition, 0, [offset]))
             topics.append(schemas.OffsetsTopicResponse(topic.topic, entries))
@@ -174,6 +221,49 @@ class FakeCluster:
             topics.append(schemas.OffsetFetchTopicResponse(topic.topic, entries))
         return schemas.OffsetFetchResponse(topics)
 
+    # Requests of a controller
+
+    def _believes(self, node: int, request: Any) -> bool:
+        if request.controller_epoch < self.controller_epochs[node]:
+            return False
+        self.controller_epochs[node] = request.controller_epoch
+        return True
+
+    def _UpdateMetadataRequest(self, port: int, request: Any) -> Any:
+        node = self._node(port)
+        if not self._believes(node, request):
+            return schemas.UpdateMetadataResponse(-1)
+        brokers = [Broker(*broker[:3]) for broker in request.live_brokers]
+        self.metadata[node].update(request.partitions, brokers)
+        return schemas.UpdateMetadataResponse(0)
+
+    def _LeaderAndIsrRequest(self, port: int, request: Any) -> Any:
+        node = self._node(port)
+        if not self._believes(node, request):
+            return schemas.LeaderAndIsrResponse(11, [])
+        entries = []
+        for state in request.partitions:
+            assert node in state.replicas
+            tp = TopicPartition(state.topic, state.partition)
+            known = self.states[node].get(tp)
+            stale = known is not None and state.leader_epoch <= known.leader_epoch
+            if not stale:
+                self.states[node][tp] = state
+            entries.append(schemas.PartitionError(*tp, 13 if stale else 0))
+        return schemas.LeaderAndIsrResponse(0, entries)
+
+    def _StopReplicaRequest(self, port: int, request: Any) -> Any:
+        node = self._node(port)
+        if not self._believes(node, request):
+            return schemas.StopReplicaResponse(11, [])
+        error = self.stop_errors.get(node, 0) if request.delete_partitions else 0
+        partitions = [TopicPartition(*each) for each in request.partitions]
+        if request.delete_partitions and not error:
+            for tp in partitions:
+                self.states[node].pop(tp, None)
+        entries = [schemas.PartitionError(*tp, error) for tp in partitions]
+        return schemas.StopReplicaResponse(0, entries)
+
 
 def connect(monkeypatch: pytest.MonkeyPatch, module: ModuleType, cluster: FakeCluster) -> None:
     """Have the clients that a tool's module creates talk to the cluster."""
@@ -187,18 +277,25 @@ def connect(monkeypatch: pytest.MonkeyPatch, module: ModuleType, cluster: FakeCl
 
 
 class Channel:
-    def __init__(self, cluster: FakeCluster, port: int) -> None:
+    def __init__(
+        self, cluster: FakeCluster, port: int, *, client_id: str | None = "", **options: Any
+    ) -> None:
+        self.client_id = client_id
+        self.connected = False
         self._cluster = cluster
         self._port = port
-        cluster.opened += 1
 
     def connect(self) -> None:
         if self._port in self._cluster.down:
             raise ConnectionRefusedError(f"port {self._port}")
+        self.connected = True
 
     def call(self, request: Any) -> Any:
+        self._cluster.called.append((self.client_id, request))
+        self.connected = True
         return self._cluster.answer(self._port, request)
 
     def abort(self) -> None: ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self.connected = False

@@ -64,6 +64,8 @@ class Wire:
     def recv_into(self, buffer: memoryview) -> int:
         if self.broken is not None:
             raise self.broken
+        if self.aborted:
+            return 0
         if not self._answer:
             if self._driver.silent or not self._asked:
                 raise NothingYet
@@ -138,11 +140,13 @@ class Driver:
     def read(self) -> None:
         """Let every connection's reader take what there is."""
         for lane in list(self.producer._sender._lanes.values()):
-            if lane.link is not None:
-                try:
-                    self.producer._sender.read(lane, lane.link)
-                except NothingYet:
-                    pass
+            if lane.link is None:
+                continue
+            try:
+                self.producer._sender.read(lane, lane.link)
+            except NothingYet:
+                # The reader is to go on later: it has not closed the connection.
+                lane.link.connection._socket.aborted = False
 
     def run(self) -> None:
         self.write()

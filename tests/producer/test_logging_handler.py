@@ -2,72 +2,40 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from kafka08.errors import ConfigError
+from kafka08.errors import ConfigError, NotLeaderForPartitionError
 from kafka08.producer import logging_handler
-from kafka08.producer.errors import BufferExhaustedError, MetadataTimeoutError, WaitTimeoutError
+from kafka08.producer.errors import BufferExhaustedError, ProducerClosedError
+from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.producer.logging_handler import KafkaLoggingHandler
-
-
-class Future:
-    def __init__(self, error: Exception | None, done: bool = True) -> None:
-        self._error = error
-        self._done = done
-
-    def done(self) -> bool:
-        return self._done
-
-    def exception(self, timeout: float | None = None) -> Exception | None:
-        return self._error
-
-    def result(self, timeout: float | None = None) -> None:
-        if self._error is not None:
-            raise self._error
-
-
-class FakeProducer:
-    """``refuse``: raised by send. ``fail``: what futures end with. ``later``: callbacks kept."""
-
-    def __init__(self, settings: dict[str, Any]) -> None:
-        self.settings = settings
-        self.sent: list[tuple[str, str]] = []
-        self.refuse: Exception | None = None
-        self.fail: Exception | None = None
-        self.later: list[Any] = []
-        self.while_sending: list[Any] = []
-        self.closed: list[float] = []
-
-    def send(self, topic: str, value: bytes, callback: Any = None) -> Future:
-        for call in self.while_sending:
-            call()
-        if self.refuse is not None:
-            raise self.refuse
-        if self.fail is None:
-            self.sent.append((topic, value.decode()))
-        if callback is not None:
-            self.later.append(callback)
-        return Future(self.fail)
-
-    def flush(self, timeout: float) -> None:
-        raise WaitTimeoutError
-
-    def close(self, timeout: float) -> None:
-        self.closed.append(timeout)
+from tests.producer.fake_producer import Driver, failing
 
 
 class Bench:
+    """A logger, and a driver for each producer that its handlers make. ``during``: called within
+    every send, which raises what these raise."""
+
     def __init__(self) -> None:
-        self.producers: list[FakeProducer] = []
+        self.drivers: list[Driver] = []
+        self.during: list[Callable[[], Any]] = []
         self.now = 100.0
         self.log = logging.Logger("app")
 
-    def make(self, settings: dict[str, Any]) -> FakeProducer:
-        self.producers.append(FakeProducer(settings))
-        return self.producers[-1]
+    def make(self, settings: dict[str, Any]) -> KafkaProducer:
+        driver = Driver(**settings, value_serializer=self.serialize)
+        driver.cluster.create("logs", 1)
+        driver.runtime.while_waiting = [driver.run] * 20
+        self.drivers.append(driver)
+        return driver.producer
+
+    def serialize(self, value: bytes) -> bytes:
+        for call in self.during:
+            call()
+        return value
 
     def handler(self, **options: Any) -> KafkaLoggingHandler:
         options = {"topic": "logs", "broker_list": "b0:9090", **options}
@@ -79,7 +47,19 @@ class Bench:
 
     @property
     def texts(self) -> list[str]:
-        return [text for producer in self.producers for _, text in producer.sent]
+        """The texts that have arrived, once all is sent."""
+        for driver in self.drivers:
+            driver.pass_time(100)
+            driver.run()
+        return [text for driver in self.drivers for text in stored(driver)]
+
+
+def refuse() -> None:
+    raise BufferExhaustedError
+
+
+def stored(driver: Driver) -> list[str]:
+    return [(value or b"").decode() for value in driver.cluster.values("logs", 0)]
 
 
 @pytest.fixture
@@ -93,27 +73,33 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 
 def test_records_are_shipped_as_formatted(bench: Bench) -> None:
     handler = bench.handler(properties={"linger.ms": 5})
-    assert bench.producers == []  # none before the first record
+    assert bench.drivers == []  # none before the first record
     bench.log.warning("größe %d", 1)
     handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
     bench.log.error("\udc80")
-    assert bench.producers[0].sent == [("logs", "größe 1"), ("logs", "ERROR \\udc80")]
-    assert bench.producers[0].settings["linger.ms"] == 5
-    assert len(bench.producers) == 1
+    (driver,) = bench.drivers
+    assert driver.producer.config.linger_ms == 5
+    assert stored(driver) == []
     handler.flush()
+    assert stored(driver) == ["größe 1", "ERROR \\udc80"]
+    driver.silent = True
+    bench.log.warning("too late")
     handler.close()
-    assert bench.producers[0].closed == [5.0]
+    assert driver.runtime.slept[-1] == 5.0
+    with pytest.raises(ProducerClosedError):
+        driver.producer.send("logs", b"x")
 
 
 def test_the_appenders_options(bench: Bench) -> None:
     options = {"brokerList": "a:1", "compressionType": "gzip", "requiredNumAcks": -1}
     bench.handler(broker_list=None, syncSend="true", **options)
     bench.log.warning("x")
-    settings = bench.producers[0].settings
-    assert settings["bootstrap.servers"] == "a:1"
-    assert settings["compression.type"] == "gzip"
-    assert settings["acks"] == -1
-    assert bench.producers[0].later == []  # waited for, so no callback
+    (driver,) = bench.drivers
+    assert stored(driver) == ["x"]  # waited for
+    config = driver.producer.config
+    assert config.bootstrap_servers == ("a:1",)
+    assert config.compression_type == "gzip"
+    assert [request.acks for request in driver.produced] == [-1]
 
 
 @pytest.mark.parametrize(
@@ -135,10 +121,9 @@ def test_bad_options_are_refused_when_it_is_made(bench: Bench, bad: dict[str, An
 def test_what_cannot_be_shipped_is_dropped_counted_and_told(bench: Bench, sync: bool) -> None:
     handler = bench.handler(sync_send=sync)
     bench.log.warning("one")
-    producer = bench.producers[0]
-    producer.refuse = BufferExhaustedError()
+    bench.during.append(refuse)
     bench.log.warning("lost")
-    producer.refuse = None
+    bench.during.clear()
     bench.log.warning("lost too: nobody waits again so soon")
     assert handler.dropped == 2
     bench.now += 10.1
@@ -155,33 +140,36 @@ def test_what_cannot_be_shipped_is_dropped_counted_and_told(bench: Bench, sync: 
 
 @pytest.mark.parametrize("sync", [False, True])
 def test_a_future_that_failed_counts_once(bench: Bench, sync: bool) -> None:
-    handler = bench.handler(sync_send=sync)
+    handler = bench.handler(sync_send=sync, properties={"max.request.size": 100})
     bench.log.warning("one")
-    bench.producers[0].fail = MetadataTimeoutError()
-    bench.log.warning("lost")
+    bench.log.warning("lost: larger than a request may be %s", "x" * 100)
     assert handler.dropped == 1
+    assert bench.texts == ["one"]
 
 
 def test_failures_later_on_count_too(bench: Bench) -> None:
-    handler = bench.handler()
+    # A request has room for the report alone, so that it fails alone.
+    handler = bench.handler(properties={"max.request.size": 110})
     bench.log.warning("one")
-    producer = bench.producers[0]
+    (driver,) = bench.drivers
+    driver.cluster.script = failing(NotLeaderForPartitionError.code)
     with handler.lock:  # type: ignore[union-attr]  # another thread holds the lock
-        thread = threading.Thread(target=producer.later[0], args=(None, MetadataTimeoutError()))
+        thread = threading.Thread(target=driver.run)
         thread.start()
         thread.join(10)
     assert handler.dropped == 1
+    driver.cluster.script = failing(NotLeaderForPartitionError.code)
     bench.log.warning("two")
-    producer.later[1](None, MetadataTimeoutError())  # the report itself was lost
+    assert bench.texts == ["two"]  # the report itself was lost
     bench.log.warning("three")
     told = "1 log records were dropped: Kafka could not be reached in time"
-    assert bench.texts == ["one", told, "two", told, "three"]
+    assert bench.texts == ["two", told, "three"]
 
 
 def test_nothing_logged_while_shipping_is_shipped(bench: Bench) -> None:
     bench.handler()
     bench.log.warning("first")
-    bench.producers[0].while_sending.append(lambda: bench.log.warning("within"))
+    bench.during.append(lambda: bench.log.warning("within"))
     bench.log.warning("second")
     for name in ("kafka.producer.X", "org.apache.kafka.clients.producer.X", "kafka.client.X"):
         bench.log.handle(logging.LogRecord(name, logging.ERROR, "", 0, "own", (), None))
@@ -201,10 +189,8 @@ def test_a_forked_child_gets_a_producer_of_its_own(bench: Bench) -> None:
     logging_handler._forked()
     handler.flush()
     bench.log.warning("child")
-    assert [producer.sent for producer in bench.producers] == [
-        [("logs", "parent")],
-        [("logs", "child")],
-    ]
+    assert bench.texts == ["parent", "child"]
+    assert [stored(driver) for driver in bench.drivers] == [["parent"], ["child"]]
 
 
 def test_nobody_waits_for_another(bench: Bench) -> None:
@@ -219,7 +205,7 @@ def test_nobody_waits_for_another(bench: Bench) -> None:
             go.wait(10)
 
     slow = threading.Thread(target=bench.log.warning, args=("slow",))
-    bench.producers[0].while_sending.append(wait)
+    bench.during.append(wait)
     slow.start()
     assert inside.wait(10)
     bench.log.warning("quick")

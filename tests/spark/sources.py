@@ -15,8 +15,9 @@ from kafka08.spark.reader import RangeReader
 from kafka08.spark.source_options import SourceOptions
 from kafka08.spark.source_plan import SourcePlanner
 from kafka08.spark.source_read import read_range
+from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
-from tests.spark.cluster import FakeCluster, T
+from tests.spark.cluster import T, client_of, cluster_of
 
 ONE = TopicPartition("t", 1)
 OPTIONS = SourceOptions((("h", 9092),), topics=("t",), retries=2, backoff_ms=100)
@@ -29,13 +30,17 @@ def messages(count: int, first: int = 0) -> bytes:
 
 def filled() -> FakeCluster:
     """Partition 0 has 10 messages, partition 1 has 30."""
-    return FakeCluster({T: messages(10), ONE: messages(30)})
+    return cluster_of({T: messages(10), ONE: messages(30)})
 
 
 def planner_of(cluster: FakeCluster, options: SourceOptions = OPTIONS) -> SourcePlanner:
     runtime = FakeRuntime()
     reader = OffsetReader(
-        [], retries=options.retries, backoff_ms=100, runtime=runtime, cluster=cluster
+        [],
+        retries=options.retries,
+        backoff_ms=100,
+        runtime=runtime,
+        cluster=client_of(cluster),
     )
     return SourcePlanner(options, reader=reader, runtime=runtime)
 
@@ -43,7 +48,12 @@ def planner_of(cluster: FakeCluster, options: SourceOptions = OPTIONS) -> Source
 def read(
     cluster: FakeCluster, wanted: Range, timestamp_ms: int = 0, options: SourceOptions = OPTIONS
 ) -> Iterator[pa.RecordBatch]:
-    settings: Any = {"retries": 1, "backoff_ms": 100, "runtime": FakeRuntime(), "cluster": cluster}
+    settings: Any = {
+        "retries": 1,
+        "backoff_ms": 100,
+        "runtime": FakeRuntime(),
+        "cluster": client_of(cluster),
+    }
     return read_range(
         options,
         wanted,

@@ -14,12 +14,16 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from kafka08.common import TopicPartition
 from kafka08.errors import ConfigError, UnknownTopicOrPartitionError
 from kafka08.message.sets import encode_set
+from kafka08.protocol import schemas
+from kafka08.spark import offsets
 from kafka08.spark.errors import DataLossError, UnreachableError
 from kafka08.spark.source import StreamReader
 from kafka08.spark.source_options import SourceOptions
 from kafka08.spark.source_plan import SourcePlanner
+from tests.fakes.cluster import FakeCluster, connect
 from tests.fakes.runtime import FakeRuntime
-from tests.spark.cluster import FakeCluster, T
+from tests.spark.cluster import ONE as BROKER
+from tests.spark.cluster import T, cluster_of, put
 
 ONE = TopicPartition("t", 1)
 ENDPOINTS = (("h", 9092),)
@@ -41,9 +45,31 @@ def messages(count: int) -> bytes:
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     """The cluster that every planner connects to."""
-    made = FakeCluster({T: messages(10), ONE: messages(30)})
-    monkeypatch.setattr("kafka08.spark.offsets.ClusterClient", lambda *args, **options: made)
+    made = cluster_of({T: messages(10), ONE: messages(30)})
+    connect(monkeypatch, offsets, made)
     return made
+
+
+def telling(cluster: FakeCluster, *answers: list[TopicPartition] | None) -> list[Any]:
+    """Have the next answers to requests for metadata tell these partitions instead of the truth,
+    the last first. Returns those left."""
+    left = list(answers)
+
+    def script(port: int, request: Any) -> Any:
+        if not isinstance(request, schemas.MetadataRequest) or not left:
+            return None
+        known = left.pop()
+        told = cluster.tell(request, known or [])
+        return told._replace(brokers=[]) if known is UNTOLD else told
+
+    cluster.script = script
+    return left
+
+
+def clear(cluster: FakeCluster) -> None:
+    """Delete the topic."""
+    cluster.delete(T)
+    cluster.delete(ONE)
 
 
 def stream_of(
@@ -70,7 +96,7 @@ def test_brokers_that_know_nothing_yet(
 ) -> None:
     stream, runtime = stream_of(options, fail_on_data_loss)
     before = runtime.clock.now
-    cluster.answers = [UNTOLD] * 20
+    telling(cluster, *[UNTOLD] * 20)
     assert following(stream) == END
     assert runtime.clock.now - before == pytest.approx(20)
 
@@ -81,7 +107,7 @@ def test_a_broker_that_knows_some_partitions(
     cluster: FakeCluster, options: SourceOptions, fail_on_data_loss: bool
 ) -> None:
     stream, _ = stream_of(options, fail_on_data_loss)
-    cluster.answers = [[T], [T], [T]]
+    telling(cluster, [T], [T], [T])
     assert following(stream) == END
 
 
@@ -89,9 +115,9 @@ def test_a_broker_that_knows_some_partitions(
 def test_a_broker_that_knows_another_topic_is_believed_when_it_says_so_twice(
     cluster: FakeCluster, fail_on_data_loss: bool
 ) -> None:
-    cluster.others = ["another"]
+    cluster.create("another", 1, leader=BROKER.id)
     stream, _ = stream_of(PATTERN, fail_on_data_loss)
-    cluster.answers = [[]]
+    telling(cluster, [])
     assert following(stream) == END, "once is not enough"
 
 
@@ -113,15 +139,15 @@ def test_brokers_that_are_never_told(
     cluster: FakeCluster, options: SourceOptions, fail_on_data_loss: bool
 ) -> None:
     stream, _ = stream_of(options, fail_on_data_loss)
-    cluster.answers = [UNTOLD] * 31
+    left = telling(cluster, *[UNTOLD] * 31)
     with pytest.raises(UnreachableError, match=r"bootstrap\.servers has value h:9092: .*no topic"):
         following(stream)
-    assert cluster.answers == []
+    assert left == []
 
 
 def test_a_new_query_does_not_begin_with_what_an_untold_broker_knows(cluster: FakeCluster) -> None:
     stream, _ = stream_of(PATTERN)
-    cluster.answers = [UNTOLD] * 5
+    telling(cluster, *[UNTOLD] * 5)
     assert stream.initialOffset() == END
 
 
@@ -132,8 +158,8 @@ def test_a_new_query_does_not_begin_with_what_an_untold_broker_knows(cluster: Fa
 def test_gone_is_what_a_broker_with_other_topics_says_twice(
     cluster: FakeCluster, options: SourceOptions
 ) -> None:
-    cluster.others = ["another"]
-    cluster.logs.clear()
+    cluster.create("another", 1, leader=BROKER.id)
+    clear(cluster)
     stream, runtime = stream_of(options)
     before = runtime.clock.now
     with pytest.raises(DataLossError, match=r"\[t,0\], \[t,1\] of .* are gone"):
@@ -145,7 +171,7 @@ def test_gone_is_what_a_broker_with_other_topics_says_twice(
 def test_the_only_topic_of_a_cluster_is_gone_after_all_retries(
     cluster: FakeCluster, options: SourceOptions
 ) -> None:
-    cluster.logs.clear()
+    clear(cluster)
     stream, runtime = stream_of(options)
     before = runtime.clock.now
     with pytest.raises(DataLossError, match=r"\[t,0\], \[t,1\] of .* are gone"):
@@ -155,7 +181,7 @@ def test_the_only_topic_of_a_cluster_is_gone_after_all_retries(
 
 def test_no_single_answer_is_believed_without_retries(cluster: FakeCluster) -> None:
     stream, _ = stream_of(PATTERN._replace(retries=0))
-    cluster.answers = [[]]
+    telling(cluster, [])
     assert following(stream) == END
 
 
@@ -168,11 +194,13 @@ def test_a_topic_that_never_was(cluster: FakeCluster) -> None:
 
 
 def test_a_topic_that_is_deleted_after_it_was_listed(cluster: FakeCluster) -> None:
-    cluster.others = ["another"]
+    cluster.create("another", 1, leader=BROKER.id)
     stream, _ = stream_of(NAMED._replace(topics=("t", "u")), fail_on_data_loss=False)
-    cluster.logs[TopicPartition("u", 0)] = messages(5)
-    cluster.answers = [list(cluster.logs)]
-    del cluster.logs[T], cluster.logs[ONE]
+    put(cluster, TopicPartition("u", 0), messages(5))
+    listed = cluster.tell(schemas.MetadataRequest([]), cluster.leaders)
+    answers = [listed]
+    cluster.script = lambda port, request: answers.pop() if answers else None
+    clear(cluster)
     assert following(stream, {**START, "u": {"0": 0}}) == {"u": {"0": 5}}
 
 
@@ -183,8 +211,7 @@ def test_a_topic_that_is_deleted_after_it_was_listed(cluster: FakeCluster) -> No
 def test_offsets_stay_when_the_last_topic_goes(
     cluster: FakeCluster, options: SourceOptions, caplog: pytest.LogCaptureFixture
 ) -> None:
-    logs = dict(cluster.logs)
-    cluster.logs.clear()
+    clear(cluster)
     stream, runtime = stream_of(options, fail_on_data_loss=False)
     for _ in range(3):
         assert following(stream) == START
@@ -195,14 +222,15 @@ def test_offsets_stay_when_the_last_topic_goes(
     before = runtime.clock.now
     assert following(stream) == START
     assert runtime.clock.now == before, "what was proved is not doubted again"
-    cluster.logs.update(logs)
+    put(cluster, T, messages(10))
+    put(cluster, ONE, messages(30))
     assert following(stream) == END
 
 
 def test_offsets_stay_in_an_available_now_query(cluster: FakeCluster) -> None:
     stream, _ = stream_of(PATTERN, fail_on_data_loss=False)
     stream.prepareForTriggerAvailableNow()
-    cluster.logs.clear()
+    clear(cluster)
     assert following(stream) == START
 
 
@@ -218,8 +246,8 @@ def test_a_topic_made_again_with_fewer_partitions_during_available_now(
         stream.prepareForTriggerAvailableNow()
     begin = strict.latestOffset({"t": {"0": 0, "1": 0}}, ReadMaxRows(8))
     assert begin == {"t": {"0": 2, "1": 6}}
-    del cluster.logs[ONE]
-    cluster.logs[T] = messages(3)
+    cluster.delete(ONE)
+    put(cluster, T, messages(3))
     with pytest.raises(DataLossError, match=r"\[t,1\] of subscribe \(t\) are gone"):
         strict.latestOffset(begin, ReadMaxRows(8))
     end = lenient.latestOffset(begin, ReadMaxRows(8))
@@ -230,13 +258,13 @@ def test_a_topic_made_again_with_fewer_partitions_during_available_now(
 def test_a_topic_made_again_with_less_in_it_during_available_now(cluster: FakeCluster) -> None:
     stream, _ = stream_of(NAMED)
     stream.prepareForTriggerAvailableNow()
-    cluster.logs[T] = messages(9)
+    put(cluster, T, messages(9))
     with pytest.raises(DataLossError, match=r"\[t,0\] ends at 9, but 10 was already planned"):
         following(stream)
 
 
 def test_an_available_now_query_that_began_with_a_short_list(cluster: FakeCluster) -> None:
     stream, _ = stream_of(PATTERN)
-    cluster.answers = [[T]]
+    telling(cluster, [T])
     stream.prepareForTriggerAvailableNow()
     assert following(stream) == END

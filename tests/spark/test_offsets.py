@@ -12,36 +12,37 @@ from kafka08.message.sets import encode_set
 from kafka08.protocol import schemas
 from kafka08.spark.errors import UnreachableError, naming
 from kafka08.spark.offsets import OffsetReader, behind, resolve
+from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
-from tests.spark.cluster import ONE, FakeCluster, T, refused
+from tests.spark.cluster import ONE, T, client_of, cluster_of, questions, refused
 
 OTHER = TopicPartition("t", 1)
 
 
 def reader_of(cluster: FakeCluster, retries: int = 1) -> tuple[OffsetReader, FakeRuntime]:
     runtime = FakeRuntime()
-    return OffsetReader(
-        [], retries=retries, backoff_ms=200, runtime=runtime, cluster=cluster
-    ), runtime
+    client = client_of(cluster)
+    reader = OffsetReader([], retries=retries, backoff_ms=200, runtime=runtime, cluster=client)
+    return reader, runtime
 
 
 @pytest.fixture
 def cluster() -> FakeCluster:
-    return FakeCluster({T: encode_set([(None, b"x")] * 3), OTHER: b""})
+    return cluster_of({T: encode_set([(None, b"x")] * 3), OTHER: b""})
 
 
 def test_earliest_and_latest(cluster: FakeCluster) -> None:
-    cluster.earliest[T] = 1
+    cluster.starts[T] = 1
     reader, _ = reader_of(cluster)
     assert reader.earliest([T, OTHER]) == {T: 1, OTHER: 0}
     assert reader.latest([T, OTHER]) == {T: 3, OTHER: 0}
-    assert cluster.asked == [ONE, ONE], "one request a leader"
+    assert len(cluster.sent(schemas.OffsetsRequest)) == 2, "one request a leader"
 
 
 def test_partitions(cluster: FakeCluster) -> None:
     reader, runtime = reader_of(cluster)
     assert reader.partitions(["t"]) == [T, OTHER]
-    assert cluster.questions == [["t"]]
+    assert questions(cluster) == [["t"]]
     before = runtime.clock.now
     with pytest.raises(UnknownTopicOrPartitionError, match="another"):
         reader.partitions(["another"])
@@ -49,39 +50,40 @@ def test_partitions(cluster: FakeCluster) -> None:
 
 
 def test_all_partitions(cluster: FakeCluster) -> None:
-    cluster.others = ["u"]
+    cluster.create("u", 1, leader=ONE.id)
     reader, _ = reader_of(cluster)
     assert reader.find([], lambda there: []) == [T, OTHER, TopicPartition("u", 0)]
 
 
 def test_who_knows_no_other_topic_is_asked_to_the_end(cluster: FakeCluster) -> None:
     """Named at first, as a broker may create it then; afterwards all topics are asked for."""
-    cluster.logs.clear()
+    cluster.delete(T)
+    cluster.delete(OTHER)
     reader, _ = reader_of(cluster, retries=4)
     with pytest.raises(UnknownTopicOrPartitionError):
         reader.partitions(["t"])
-    assert cluster.questions == [["t"], [], [], [], []]
-    cluster.others, cluster.questions = ["u"], []
+    assert questions(cluster) == [["t"], [], [], [], []]
+    cluster.create("u", 1, leader=ONE.id)
+    cluster.requests.clear()
     with pytest.raises(UnknownTopicOrPartitionError):
         reader.partitions(["t"])
-    assert cluster.questions == [["t"], [], []]
+    assert questions(cluster) == [["t"], [], []]
 
 
 def test_a_topic_that_is_being_created_is_named_again(cluster: FakeCluster) -> None:
     reader, _ = reader_of(cluster, retries=3)
-    told = cluster.refresh
     codes = [LeaderNotAvailableError.code] * 2
 
-    def refresh(topics: Any = ()) -> schemas.MetadataResponse:
-        answer = told(topics)
-        return answer._replace(
-            topics=[schemas.TopicMetadata(codes.pop(), "t", [])] if codes else answer.topics
-        )
+    def script(port: int, request: Any) -> Any:
+        if not isinstance(request, schemas.MetadataRequest) or not codes:
+            return None
+        being_made = [schemas.TopicMetadata(codes.pop(), "t", [])]
+        return cluster.tell(request, [])._replace(topics=being_made)
 
-    cluster.refresh = refresh  # type: ignore[method-assign]
+    cluster.script = script
     assert reader.partitions(["t"]) == [T, OTHER]
-    assert cluster.questions == [["t"]] * 3
-    codes = [LeaderNotAvailableError.code] * 4
+    assert questions(cluster) == [["t"]] * 3
+    codes += [LeaderNotAvailableError.code] * 4
     with pytest.raises(LeaderNotAvailableError, match="No metadata for topic t"):
         reader.partitions(["t"])
 
@@ -91,7 +93,7 @@ def test_a_failure_is_asked_again_with_fresh_metadata(cluster: FakeCluster) -> N
     before = runtime.clock.now
     cluster.failures = [refused()]
     assert reader.latest([T]) == {T: 3}
-    assert cluster.refreshed == 1
+    assert questions(cluster) == [["t"]] * 2
     assert runtime.clock.now - before == pytest.approx(0.2)
 
 
@@ -132,7 +134,8 @@ def test_no_broker_is_named_with_its_option() -> None:
 def test_leaders_that_are_not_there_are_left_out(cluster: FakeCluster) -> None:
     reader, _ = reader_of(cluster)
     assert reader.leaders([T]) == {T: ONE}
-    cluster.leader_now = None
+    cluster.leaders[T] = -1
+    reader.partitions(["t"])
     assert reader.leaders([T]) == {}
     with pytest.raises(LeaderNotAvailableError):
         reader.earliest([T])
@@ -145,6 +148,7 @@ def test_resolve(cluster: FakeCluster) -> None:
 
 
 def test_closing(cluster: FakeCluster) -> None:
-    with reader_of(cluster)[0]:
-        pass
-    assert cluster.closed
+    with reader_of(cluster)[0] as reader:
+        reader.latest([T])
+        assert any(channel.connected for channel in cluster.channels)
+    assert not any(channel.connected for channel in cluster.channels)

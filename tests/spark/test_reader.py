@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafka08.errors import LeaderNotAvailableError
 from kafka08.message.compression import GZIP
 from kafka08.message.sets import encode_set
+from kafka08.protocol import schemas
 from kafka08.spark.errors import (
     EndedEarlyError,
     MessageTooLargeForFetchError,
@@ -14,8 +17,18 @@ from kafka08.spark.errors import (
 )
 from kafka08.spark.planner import Range
 from kafka08.spark.reader import RangeReader
+from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
-from tests.spark.cluster import ONE, TWO, FakeCluster, T, not_leader, refused
+from tests.spark.cluster import (
+    ONE,
+    TWO,
+    T,
+    client_of,
+    cluster_of,
+    not_leader,
+    questions,
+    refused,
+)
 
 
 def log(count: int, base: int = 0, codec: int = 0) -> bytes:
@@ -32,7 +45,7 @@ def reader_of(
         max_fetch_bytes=most,
         retries=2,
         runtime=FakeRuntime(),
-        cluster=cluster,
+        cluster=client_of(cluster),
     )
 
 
@@ -44,38 +57,39 @@ def values(cluster: FakeCluster, start: int, end: int, **kwargs: int) -> list[in
 
 
 def test_exactly_the_range() -> None:
-    cluster = FakeCluster({T: log(10)})
+    cluster = cluster_of({T: log(10)})
     assert values(cluster, 3, 7) == [3, 4, 5, 6]
     assert values(cluster, 3, 3) == []
     assert values(cluster, 0, 10, fetch_bytes=70) == list(range(10))
 
 
 def test_a_range_inside_wrappers() -> None:
-    cluster = FakeCluster({T: log(10, 0, GZIP) + log(10, 10, GZIP)})
+    cluster = cluster_of({T: log(10, 0, GZIP) + log(10, 10, GZIP)})
     assert values(cluster, 4, 13) == list(range(4, 13))
 
 
 def test_the_hinted_leader_is_asked_first_and_left_after_a_failure() -> None:
-    cluster = FakeCluster({T: log(2)})
+    cluster = cluster_of({T: log(2)})
     cluster.failures = [not_leader()]
     reader = reader_of(cluster)
     assert sum(len(part) for part in reader.read(Range(*T, 0, 2), TWO)) == 2
-    assert cluster.asked == [TWO, ONE]
-    assert cluster.refreshed == 1
+    asked = [port for port, each in cluster.requests if isinstance(each, schemas.FetchRequest)]
+    assert asked == [TWO.port, ONE.port]
+    assert len(questions(cluster)) == 1
 
 
 def test_failures_run_out() -> None:
-    cluster = FakeCluster({T: log(2)})
+    cluster = cluster_of({T: log(2)})
     cluster.failures = [refused()] * 3
     with pytest.raises(ConnectionError, match=r"one:9092, leader of \[t,0\]: gone"):
         values(cluster, 0, 2)
-    cluster.leader_now = None
+    cluster.leaders[T] = -1
     with pytest.raises(LeaderNotAvailableError):
         values(cluster, 0, 2)
 
 
 def test_a_message_that_does_not_fit_is_asked_for_with_more() -> None:
-    cluster = FakeCluster({T: encode_set([(None, b"0" * 500), (None, b"1")])})
+    cluster = cluster_of({T: encode_set([(None, b"0" * 500), (None, b"1")])})
     assert values(cluster, 0, 2, fetch_bytes=100) == [0, 1]
     with pytest.raises(
         MessageTooLargeForFetchError, match=r"offset 0 .*fetch\.message\.max\.bytes"
@@ -84,14 +98,14 @@ def test_a_message_that_does_not_fit_is_asked_for_with_more() -> None:
 
 
 def test_gaps_are_passed_over() -> None:
-    cluster = FakeCluster({T: log(2) + log(2, 5) + log(1, 9)})
+    cluster = cluster_of({T: log(2) + log(2, 5) + log(1, 9)})
     assert values(cluster, 0, 8) == [0, 1, 5, 6]
     assert values(cluster, 1, 10) == [1, 5, 6, 9]
 
 
 def test_what_is_gone_is_an_error_that_says_what_there_is() -> None:
-    cluster = FakeCluster({T: log(5, 5)})
-    cluster.earliest[T] = 5
+    cluster = cluster_of({T: log(5, 5)})
+    cluster.starts[T] = 5
     with pytest.raises(
         RangeNotAvailableError, match=r"Offset 2 of t-0 \[2, 7\).*earliest 5, latest 10"
     ):
@@ -99,13 +113,21 @@ def test_what_is_gone_is_an_error_that_says_what_there_is() -> None:
 
 
 def test_a_log_that_ends_early() -> None:
-    cluster = FakeCluster({T: log(5)})
+    cluster = cluster_of({T: log(5)})
     with pytest.raises(EndedEarlyError, match=r"from 5 on: the log ends at 5"):
         values(cluster, 3, 9)
 
 
 def test_a_new_leader_may_take_time_to_know_what_is_committed() -> None:
-    cluster = FakeCluster({T: log(5)})
-    cluster.marks = [2, 2]
+    cluster = cluster_of({T: log(5)})
+    marks = [2, 2]
+
+    def script(port: int, request: Any) -> Any:
+        if not isinstance(request, schemas.FetchRequest) or not marks:
+            return None
+        told = schemas.FetchPartitionResponse(0, 0, marks.pop(), b"")
+        return schemas.FetchResponse([schemas.FetchTopicResponse("t", [told])])
+
+    cluster.script = script
     assert values(cluster, 3, 5) == [3, 4]
-    assert cluster.refreshed == 3
+    assert len(questions(cluster)) == 3

@@ -19,7 +19,8 @@ from kafka08.spark.errors import (
 from kafka08.spark.planner import Range
 from kafka08.spark.source import StreamReader
 from kafka08.spark.source_options import SourceOptions
-from tests.spark.cluster import FakeCluster, T
+from tests.fakes.cluster import FakeCluster
+from tests.spark.cluster import T, put
 from tests.spark.sources import LENIENT, ONE, OPTIONS, filled, messages, planner_of, read
 
 
@@ -66,7 +67,7 @@ def test_batches_are_limited_and_no_partition_starves(cluster: FakeCluster) -> N
 def test_initial_offsets_do_not_move(cluster: FakeCluster) -> None:
     stream = stream_of(cluster)
     first = stream.initialOffset()
-    cluster.logs[T] += messages(5, 10)
+    cluster.store(T, messages(5, 10))
     assert stream.initialOffset() == first
 
 
@@ -77,7 +78,7 @@ def test_waiting_for_more(cluster: FakeCluster) -> None:
     assert limit == ReadMinRows(100)
     end = stream.latestOffset(start, limit)
     assert end == {"t": {"0": 10, "1": 30}}, "the first batch takes what there is"
-    cluster.logs[T] += messages(5, 10)
+    cluster.store(T, messages(5, 10))
     assert stream.latestOffset(end, limit) == end
     assert stream.latestOffset(end, ReadAllAvailable()) == {"t": {"0": 15, "1": 30}}
     stream._planner._runtime.sleep(61)
@@ -87,8 +88,8 @@ def test_waiting_for_more(cluster: FakeCluster) -> None:
 def test_available_now_ends_where_it_began_to_end(cluster: FakeCluster) -> None:
     stream = stream_of(cluster, OPTIONS._replace(max_offsets=30, min_offsets=25))
     stream.prepareForTriggerAvailableNow()
-    cluster.logs[T] += messages(5, 10)
-    cluster.logs[TopicPartition("t", 2)] = messages(3)
+    cluster.store(T, messages(5, 10))
+    put(cluster, TopicPartition("t", 2), messages(3))
     offsets, batches = {"t": {"0": 0, "1": 0}}, 0
     while (following := stream.latestOffset(offsets, ReadMaxRows(30))) != offsets:
         offsets = following
@@ -99,7 +100,7 @@ def test_available_now_ends_where_it_began_to_end(cluster: FakeCluster) -> None:
 
 def test_available_now_does_not_pass_over_what_is_gone(cluster: FakeCluster) -> None:
     start = {"t": {"0": 10, "1": 30}}
-    del cluster.logs[ONE]
+    cluster.delete(ONE)
     strict = stream_of(cluster)
     strict.prepareForTriggerAvailableNow()
     with pytest.raises(DataLossError, match=r"\[t,1\] of subscribe \(t\) are gone"):
@@ -115,8 +116,7 @@ def test_new_partitions_are_read_from_their_beginning(cluster: FakeCluster) -> N
     stream = stream_of(cluster)
     start = stream.initialOffset()
     new = TopicPartition("t", 2)
-    cluster.logs[new] = messages(4)
-    cluster.earliest[new] = 0
+    put(cluster, new, messages(4))
     end = stream.latestOffset(start, ReadAllAvailable())
     assert end["t"]["2"] == 4
     (task,) = stream.partitions(start, end)
@@ -124,7 +124,7 @@ def test_new_partitions_are_read_from_their_beginning(cluster: FakeCluster) -> N
 
 
 def test_partitions_that_are_gone(cluster: FakeCluster) -> None:
-    del cluster.logs[ONE]
+    cluster.delete(ONE)
     start = {"t": {"0": 10, "1": 30}}
     with pytest.raises(DataLossError, match=r"\[t,1\] of subscribe \(t\) are gone"):
         stream_of(cluster).latestOffset(start, ReadAllAvailable())

@@ -18,7 +18,8 @@ from kafka08.spark.errors import (
 )
 from kafka08.spark.planner import Range
 from kafka08.spark.source_plan import from_json, to_json
-from tests.spark.cluster import FakeCluster, T, refused
+from tests.fakes.cluster import FakeCluster
+from tests.spark.cluster import T, refused
 from tests.spark.sources import LENIENT, ONE, OPTIONS, filled, planner_of
 
 
@@ -47,7 +48,7 @@ def test_json_has_one_order() -> None:
     ],
 )
 def test_where_a_query_starts(cluster: FakeCluster, starting: Any, expected: Any) -> None:
-    cluster.earliest[T] = 2
+    cluster.starts[T] = 2
     assert planner_of(cluster, OPTIONS._replace(starting=starting)).initial() == expected
 
 
@@ -84,7 +85,7 @@ def test_brokers_that_are_lost_are_named(cluster: FakeCluster) -> None:
 
 
 def test_a_new_partition_without_its_beginning(cluster: FakeCluster) -> None:
-    cluster.earliest[ONE] = 5
+    cluster.starts[ONE] = 5
     with pytest.raises(DataLossError, match=r"\[t,1\] begins at 5"):
         planner_of(cluster).ranges({T: 0}, {T: 10, ONE: 30})
     found = planner_of(cluster, LENIENT).ranges({T: 0}, {T: 10, ONE: 30})

@@ -19,7 +19,8 @@ from kafka08.spark.planner import Range
 from kafka08.spark.reader import RangeReader
 from kafka08.spark.source_options import SourceOptions
 from kafka08.spark.source_read import read_range
-from tests.spark.cluster import FakeCluster, T
+from tests.fakes.cluster import FakeCluster
+from tests.spark.cluster import T, client_of, put
 from tests.spark.sources import LENIENT, ONE, OPTIONS, filled, read
 
 
@@ -38,7 +39,7 @@ def test_a_range_is_read_exactly(cluster: FakeCluster) -> None:
 
 
 def test_what_retention_removed(cluster: FakeCluster, caplog: pytest.LogCaptureFixture) -> None:
-    cluster.earliest[ONE] = 5
+    cluster.starts[ONE] = 5
     wanted = Range("t", 1, 2, 9)
     with pytest.raises(DataLossError, match=r"t-1 \[2, 9\).*earliest 5.*failOnDataLoss"):
         values(cluster, wanted)
@@ -50,9 +51,9 @@ def test_what_retention_removed(cluster: FakeCluster, caplog: pytest.LogCaptureF
 
 
 def test_a_message_larger_than_any_fetch_is_an_error(cluster: FakeCluster) -> None:
-    cluster.logs[T] = encode_set([(None, b"0" * 500)])
+    put(cluster, T, encode_set([(None, b"0" * 500)]))
     options = OPTIONS._replace(fetch_bytes=100, max_fetch_bytes=200)
-    reader = RangeReader([], fetch_bytes=100, max_fetch_bytes=200, cluster=cluster)
+    reader = RangeReader([], fetch_bytes=100, max_fetch_bytes=200, cluster=client_of(cluster))
     text = r"offset 0 of t-0 \[0, 1\) is larger than 200 bytes: raise fetch\.message\.max\.bytes"
     with pytest.raises(MessageTooLargeForFetchError, match=text):
         list(read_range(options, Range("t", 0, 0, 1), timestamp_ms=0, reader=reader))
@@ -67,12 +68,10 @@ def test_a_range_beyond_the_log(cluster: FakeCluster) -> None:
 
 def test_a_partition_that_is_gone(cluster: FakeCluster, caplog: pytest.LogCaptureFixture) -> None:
     """Planned, and deleted before it was read: as what retention removed."""
-    del cluster.logs[ONE]
+    cluster.delete(ONE)
     wanted = Range("t", 1, 0, 9)
-    cluster.failures = [UnknownTopicOrPartitionError()] * 2
     with pytest.raises(DataLossError, match=r"t-1 \[0, 9\) .* gone.*failOnDataLoss"):
         values(cluster, wanted)
-    cluster.failures = [UnknownTopicOrPartitionError()] * 2
     assert values(cluster, wanted, LENIENT) == []
     assert "t-1 [0, 9) cannot be read: the partition is gone" in caplog.messages[-1]
     cluster.failures = [UnknownTopicOrPartitionError()] * 2

@@ -12,7 +12,6 @@ from kafka08.common import Broker, TopicPartition
 from kafka08.config import BrokerConfig
 from kafka08.log import integrity
 from kafka08.log.manager import LogManager
-from kafka08.message.scan import iter_entries
 from kafka08.message.sets import encode_set
 from kafka08.message.wrappers import absolute_slice
 from kafka08.protocol import schemas
@@ -79,10 +78,7 @@ class Leader(FakeCluster):
         self.create("t", 1, leader=1)
         self.asked: list[tuple[int, int]] = []
         for log in sorted((path / "t-0").glob("*.log")):
-            content = log.read_bytes()
-            for entry in iter_entries(content):
-                piece = content[entry.position : entry.position + entry.size_total]
-                self.logs[KEY].append((entry.offset, piece))
+            self.store(KEY, log.read_bytes())
 
     def _FetchRequest(self, port: int, request: Any) -> Any:
         response = super()._FetchRequest(port, request)
