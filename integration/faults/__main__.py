@@ -26,7 +26,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--brokers", type=int, default=5)
     parser.add_argument("--partitions", type=int, default=4)
     parser.add_argument(
-        "--idempotent", action="store_true", help="producers of librdkafka: nothing comes twice"
+        "--idempotent",
+        action="store_true",
+        help="producers of librdkafka and Java: nothing comes twice",
     )
     parser.add_argument("--broken", action="store_true", help="run the broken launcher")
     parser.add_argument("--keep", type=Path, help="keep history and data in this new directory")

@@ -1,4 +1,4 @@
-"""Producers of librdkafka with enable.idempotence on, as applications use them.
+"""Idempotent producers of librdkafka and Java, as applications use them.
 
 Up to five requests are in flight, and the client alone repeats them. A record is sent once as far
 as the history knows, so that each copy beyond the first is a violation. A gap is a fatal error.
@@ -6,9 +6,12 @@ as the history knows, so that each copy beyond the first is a violation. A gap i
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
 import threading
 import time
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,8 +19,10 @@ from integration.faults import values
 from integration.faults.history import History
 from integration.faults.load import ACKS_TIMEOUT_MS, CALL_TIMEOUT_MS, GZIP, Address, Leaders, Task
 from integration.faults.values import Value
+from integration.later import programs
 
 _BACKLOG = 200  # records
+JAVA = f"java-{programs.JAVA[-1]}"
 
 
 class IdempotentProducer(Task):
@@ -31,10 +36,7 @@ class IdempotentProducer(Task):
         leaders: Leaders,
         history: History,
         pause_s: float,
-        bootstrap: Sequence[Address],
     ) -> None:
-        from confluent_kafka import Producer
-
         super().__init__(f"producer-{number}-{partition}", topic, partition, leaders)
         self.acknowledged = 0
         self.tries = 0
@@ -45,6 +47,79 @@ class IdempotentProducer(Task):
         self._next = 0
         self._abandoned = threading.Event()
         self._failure = ""
+
+    @abstractmethod
+    def _send(self, sequence: int, data: bytes) -> None:
+        """Hand a record to the client."""
+
+    @abstractmethod
+    def _serve(self, seconds: float) -> None:
+        """Take acknowledgements for this long, or until the next."""
+
+    @abstractmethod
+    def _close(self) -> None: ...
+
+    @property
+    def _pending(self) -> int:
+        return self._next - self.acknowledged
+
+    def run(self) -> None:
+        try:
+            while not self._ending.is_set():
+                self.step()
+            self._await(0)
+        except BaseException as error:
+            self.crash = error
+            raise
+        finally:
+            self._close()
+
+    def step(self) -> None:
+        """One set; waits while too many records are not acknowledged."""
+        count = random.randint(1, 8)
+        first = Value(self._number, self._next)
+        self.tries += 1
+        self._history.batch("send", self.partition, first, count)
+        for sequence in range(first.sequence, first.sequence + count):
+            self._send(sequence, values.encode(self.partition, Value(self._number, sequence)))
+        self._next += count
+        self._serve(0)
+        self._await(_BACKLOG)
+        time.sleep(random.uniform(0, 2 * self._pause_s))
+
+    def abandon(self) -> None:
+        """End without going on for acknowledgements."""
+        self._abandoned.set()
+        self.end()
+
+    def _await(self, pending: int) -> None:
+        while not self._failure and self._pending > pending and not self._abandoned.is_set():
+            self._serve(0.2)
+        if self._failure:
+            raise AssertionError(self._failure)
+
+    def _stored(self, sequence: int, offset: int | None) -> None:
+        """``offset`` None: the client knows only that the broker has the record."""
+        value = Value(self._number, sequence)
+        if offset is None:
+            self._history.batch("stored", self.partition, value, 1)
+        else:
+            self._history.batch("ack", self.partition, value, 1, o=offset)
+            self.end_offset = offset + 1
+        self.acknowledged += 1
+        self.progress_at = time.monotonic()
+
+    def _codec(self) -> str:
+        return "gzip" if self._number % 3 == GZIP + 1 else "none"
+
+
+class LibrdkafkaProducer(IdempotentProducer):
+    """Through confluent-kafka."""
+
+    def __init__(self, *args: Any, bootstrap: Sequence[Address]) -> None:
+        from confluent_kafka import Producer
+
+        super().__init__(*args)
         self._producer = Producer(
             {
                 "bootstrap.servers": ",".join(f"{host}:{port}" for host, port in bootstrap),
@@ -56,66 +131,84 @@ class IdempotentProducer(Task):
                 "socket.timeout.ms": CALL_TIMEOUT_MS,
                 "reconnect.backoff.max.ms": 500,
                 "linger.ms": 2,
-                "compression.type": "gzip" if number % 3 == GZIP + 1 else "none",
+                "compression.type": self._codec(),
                 "log_level": 0,
                 "error_cb": self._error,
             }
         )
 
-    def run(self) -> None:
-        try:
-            while not self._ending.is_set():
-                self.step()
-            while len(self._producer) and not self._abandoned.is_set():
-                self._producer.flush(0.5)
-                self._check()
-        except BaseException as error:
-            self.crash = error
-            raise
+    def _send(self, sequence: int, data: bytes) -> None:
+        def delivered(error: Any, message: Any) -> None:
+            if error is None:
+                self._stored(sequence, message.offset())
+            else:
+                self._failure = f"not delivered: {error}"
 
-    def step(self) -> None:
-        """One set; waits while too many records are not acknowledged."""
-        count = random.randint(1, 8)
-        first = Value(self._number, self._next)
-        self._next += count
-        self.tries += 1
-        self._history.batch("send", self.partition, first, count)
-        for sequence in range(first.sequence, self._next):
-            value = values.encode(self.partition, Value(self._number, sequence))
-            self._producer.produce(
-                self._topic, value, partition=self.partition, on_delivery=self._delivered
-            )
-        self._producer.poll(0)
-        while len(self._producer) > _BACKLOG and not self._abandoned.is_set():
-            self._producer.poll(0.2)
-            self._check()
-        self._check()
-        time.sleep(random.uniform(0, 2 * self._pause_s))
+        self._producer.produce(self._topic, data, partition=self.partition, on_delivery=delivered)
 
-    def abandon(self) -> None:
-        """End without going on for acknowledgements."""
-        self._abandoned.set()
-        self.end()
+    def _serve(self, seconds: float) -> None:
+        self._producer.poll(seconds)
 
-    def _delivered(self, error: Any, message: Any) -> None:
-        if error is not None:
-            self._failure = f"not delivered: {error}"
-            return
-        value = values.decode(self.partition, message.value())
-        assert value is not None
-        offset = message.offset()
-        if offset is None:  # the client knows only that the broker has it
-            self._history.batch("stored", self.partition, value, 1)
-        else:
-            self._history.batch("ack", self.partition, value, 1, o=offset)
-            self.end_offset = offset + 1
-        self.acknowledged += 1
-        self.progress_at = time.monotonic()
+    def _close(self) -> None:
+        """The client has no connection of ours."""
 
     def _error(self, error: Any) -> None:
         if error.fatal():
             self._failure = f"fatal: {error}"
 
-    def _check(self) -> None:
-        if self._failure:
-            raise AssertionError(self._failure)
+
+class JavaProducer(IdempotentProducer):
+    """In a process of its own: a thread reads what it says of each record."""
+
+    def __init__(self, *args: Any, bootstrap: Sequence[Address]) -> None:
+        super().__init__(*args)
+        self._heard = threading.Event()
+        self._process = subprocess.Popen(
+            programs.command(
+                JAVA,
+                "send",
+                ",".join(f"{host}:{port}" for host, port in bootstrap),
+                self._topic,
+                self.partition,
+                self._codec(),
+                ACKS_TIMEOUT_MS,
+            ),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+        )
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def _send(self, sequence: int, data: bytes) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(data.hex().encode() + os.linesep.encode())
+
+    def _serve(self, seconds: float) -> None:
+        self._heard.clear()
+        if seconds:
+            self._heard.wait(seconds)
+        if self._process.poll() is not None:
+            self._failure = f"the producer ended with {self._process.returncode}"
+
+    def _close(self) -> None:
+        """Records that were not acknowledged by now do not have to be any more."""
+        self._process.kill()
+        self._listener.join()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+        self._process.wait()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if not line.endswith(b"\n"):
+                return  # it was killed
+            sequence, offset, *error = line.decode().split(maxsplit=2)
+            if error:
+                self._failure = f"{sequence} was not delivered: {error[0]}"
+            else:
+                self._stored(int(sequence), None if offset == "-1" else int(offset))
+            self._heard.set()

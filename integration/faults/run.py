@@ -14,7 +14,7 @@ from integration.cluster.disks import LoopDisk
 from integration.cluster.hosts import Hosts
 from integration.faults import checker, plan
 from integration.faults.history import History, load
-from integration.faults.idempotent import IdempotentProducer
+from integration.faults.idempotent import IdempotentProducer, JavaProducer, LibrdkafkaProducer
 from integration.faults.load import Leaders, Producer, Reader, Task, read_to_end
 from integration.faults.nemesis import ZOOKEEPER, Nemesis
 from integration.faults.replicas import difference
@@ -49,7 +49,7 @@ AnyProducer: TypeAlias = "Producer | IdempotentProducer"
 
 class Options(NamedTuple):
     """``broken`` runs every broker by the launcher of integration.faults.broken. ``idempotent``:
-    the producers are those of librdkafka, and nothing may be stored twice."""
+    the producers are those of librdkafka and Java, and nothing may be stored twice."""
 
     faults: int
     seed: int
@@ -236,7 +236,8 @@ class Run:
         options = self._options
         args = (number, TOPIC, partition, self._leaders, self.history, options.pause_s)
         if options.idempotent:
-            return IdempotentProducer(*args, self._bootstrap)
+            kind = JavaProducer if number % 2 else LibrdkafkaProducer
+            return kind(*args, bootstrap=self._bootstrap)
         return Producer(*args)
 
     def _carry_out(self, nemesis: Nemesis) -> None:

@@ -1,11 +1,14 @@
 // Java's client at work; programs.py describes the actions and what they print.
 
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
@@ -43,6 +46,7 @@ public class LaterClient {
             case "times" -> times(rest);
             case "member" -> member(rest);
             case "admin" -> admin(rest[0]);
+            case "send" -> send(rest);
             case "transaction" -> transaction();
             default -> throw new IllegalArgumentException(args[0]);
         }
@@ -90,6 +94,31 @@ public class LaterClient {
                 for (Future<RecordMetadata> each : sent) {
                     out.println(each.get().offset());
                 }
+            }
+        }
+    }
+
+    // Each callback says which record it is for: they may come in any order after an error.
+    static void send(String[] args) throws Exception {
+        Properties config = common("producer");
+        config.put("compression.type", args[2]);
+        config.put("enable.idempotence", "true");
+        config.put("acks", "all");
+        config.put("linger.ms", "2");
+        config.put("request.timeout.ms", args[3]);
+        config.put("delivery.timeout.ms", "" + Integer.MAX_VALUE);
+        config.put("max.block.ms", "" + Long.MAX_VALUE);
+        config.put("reconnect.backoff.max.ms", "500");
+        config.put("retry.backoff.max.ms", "500");
+        int partition = Integer.parseInt(args[1]);
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
+        try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(config)) {
+            long count = 0;
+            for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+                long sequence = count++;
+                byte[] value = HexFormat.of().parseHex(line);
+                producer.send(new ProducerRecord<>(args[0], partition, null, value), (stored, error) ->
+                    out.println(sequence + (error == null ? " " + stored.offset() : " -1 " + error)));
             }
         }
     }
