@@ -97,9 +97,14 @@ def fetch_frame(
     max_bytes: int = 1 << 20,
     max_wait_ms: int = 100,
     min_bytes: int = 1,
+    version: int = 0,
 ) -> bytes:
-    body = struct.pack(">iiii", -1, max_wait_ms, min_bytes, 1) + string(topic)
-    return frame(FETCH, body + struct.pack(">iiqi", 1, partition, offset, max_bytes))
+    """Version 0 or 4."""
+    body = struct.pack(">iii", -1, max_wait_ms, min_bytes)
+    body += struct.pack(">ib", max_bytes, 0) if version else b""
+    body += struct.pack(">i", 1) + string(topic)
+    body += struct.pack(">iiqi", 1, partition, offset, max_bytes)
+    return frame(FETCH, body, version=version)
 
 
 class WireError(Exception):

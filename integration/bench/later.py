@@ -104,13 +104,10 @@ class BatchCycle(Cycle):
 class BatchReader(Reader):
     """Fetches version 4."""
 
+    _version = 4
+
     def _make_cycle(self, batches: Sequence[Batch]) -> Cycle:
         return BatchCycle(batches)
-
-    def _frame(self) -> bytes:
-        return frames.fetch_frame(
-            self._topic, self._partition, self.offset, self._max_bytes, reading.WAIT_MS
-        )
 
     def _reply(self) -> tuple[int, int, int, int]:
         found = frames.fetched(self._buffer, self._topic, 8)

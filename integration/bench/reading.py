@@ -78,6 +78,8 @@ class Reader:
     """Fetches one partition from the offset `first` to its end, and then round and round; with
     `follow` it waits there for more instead."""
 
+    _version = 0
+
     def __init__(
         self,
         port: int,
@@ -111,7 +113,14 @@ class Reader:
         return Cycle(batches)
 
     def _frame(self) -> bytes:
-        return fetch_frame(self._topic, self._partition, self.offset, self._max_bytes, WAIT_MS)
+        return fetch_frame(
+            self._topic,
+            self._partition,
+            self.offset,
+            self._max_bytes,
+            WAIT_MS,
+            version=self._version,
+        )
 
     def _reply(self) -> tuple[int, int, int, int]:
         """Error, high watermark, and where the set is in the buffer: its start, its size."""

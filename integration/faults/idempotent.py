@@ -7,7 +7,6 @@ as the history knows, so that each copy beyond the first is a violation. A gap i
 from __future__ import annotations
 
 import os
-import random
 import subprocess
 import threading
 import time
@@ -15,9 +14,12 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from integration.faults import values
-from integration.faults.history import History
-from integration.faults.load import ACKS_TIMEOUT_MS, CALL_TIMEOUT_MS, GZIP, Address, Leaders, Task
+from integration.faults.load import (
+    ACKS_TIMEOUT_MS,
+    CALL_TIMEOUT_MS,
+    Address,
+    NumberedProducer,
+)
 from integration.faults.values import Value
 from integration.later import programs
 
@@ -25,28 +27,10 @@ _BACKLOG = 200  # records
 JAVA = f"java-{programs.JAVA[-1]}"
 
 
-class IdempotentProducer(Task):
-    """Sends numbered sets to a partition, without waiting for the acknowledgement of each."""
+class IdempotentProducer(NumberedProducer):
+    """Does not wait for the acknowledgement of each set."""
 
-    def __init__(
-        self,
-        number: int,
-        topic: str,
-        partition: int,
-        leaders: Leaders,
-        history: History,
-        pause_s: float,
-    ) -> None:
-        super().__init__(f"producer-{number}-{partition}", topic, partition, leaders)
-        self.acknowledged = 0
-        self.tries = 0
-        self.end_offset = 0
-        self._number = number
-        self._history = history
-        self._pause_s = pause_s
-        self._next = 0
-        self._abandoned = threading.Event()
-        self._failure = ""
+    _failure = ""
 
     @abstractmethod
     def _send(self, sequence: int, data: bytes) -> None:
@@ -76,21 +60,14 @@ class IdempotentProducer(Task):
 
     def step(self) -> None:
         """One set; waits while too many records are not acknowledged."""
-        count = random.randint(1, 8)
-        first = Value(self._number, self._next)
+        first, sent = self._new_set()
         self.tries += 1
-        self._history.batch("send", self.partition, first, count)
-        for sequence in range(first.sequence, first.sequence + count):
-            self._send(sequence, values.encode(self.partition, Value(self._number, sequence)))
-        self._next += count
+        self._history.batch("send", self.partition, first, len(sent))
+        for sequence, data in enumerate(sent, first.sequence):
+            self._send(sequence, data)
         self._serve(0)
         self._await(_BACKLOG)
-        time.sleep(random.uniform(0, 2 * self._pause_s))
-
-    def abandon(self) -> None:
-        """End without going on for acknowledgements."""
-        self._abandoned.set()
-        self.end()
+        self._pause()
 
     def _await(self, pending: int) -> None:
         while not self._failure and self._pending > pending and not self._abandoned.is_set():
@@ -109,8 +86,9 @@ class IdempotentProducer(Task):
         self.acknowledged += 1
         self.progress_at = time.monotonic()
 
-    def _codec(self) -> str:
-        return "gzip" if self._number % 3 == GZIP + 1 else "none"
+    @property
+    def _compression(self) -> str:
+        return "gzip" if self._codec else "none"
 
 
 class LibrdkafkaProducer(IdempotentProducer):
@@ -131,7 +109,7 @@ class LibrdkafkaProducer(IdempotentProducer):
                 "socket.timeout.ms": CALL_TIMEOUT_MS,
                 "reconnect.backoff.max.ms": 500,
                 "linger.ms": 2,
-                "compression.type": self._codec(),
+                "compression.type": self._compression,
                 "log_level": 0,
                 "error_cb": self._error,
             }
@@ -170,7 +148,7 @@ class JavaProducer(IdempotentProducer):
                 ",".join(f"{host}:{port}" for host, port in bootstrap),
                 self._topic,
                 self.partition,
-                self._codec(),
+                self._compression,
                 ACKS_TIMEOUT_MS,
             ),
             stdin=subprocess.PIPE,

@@ -121,8 +121,8 @@ class Task(threading.Thread):
         time.sleep(random.uniform(0.05, 0.3))
 
 
-class Producer(Task):
-    """Sends numbered sets with acks -1, one at a time, each until it is acknowledged."""
+class NumberedProducer(Task):
+    """Sends numbered sets to a partition. Every third producer compresses them."""
 
     def __init__(
         self,
@@ -137,7 +137,6 @@ class Producer(Task):
         self.acknowledged = 0
         self.tries = 0
         self.end_offset = 0
-        self._base_offset = -1
         self._number = number
         self._history = history
         self._pause_s = pause_s
@@ -145,16 +144,32 @@ class Producer(Task):
         self._abandoned = threading.Event()
         self._codec = GZIP if number % 3 == 2 else 0
 
+    def _new_set(self) -> tuple[Value, list[bytes]]:
+        """The first of the next few records, and the values of all."""
+        first = Value(self._number, self._next)
+        self._next += random.randint(1, 8)
+        sequences = range(first.sequence, self._next)
+        return first, [values.encode(self.partition, Value(self._number, n)) for n in sequences]
+
+    def _pause(self) -> None:
+        time.sleep(random.uniform(0, 2 * self._pause_s))
+
+    def abandon(self) -> None:
+        """End without going on for acknowledgements."""
+        self._abandoned.set()
+        self.end()
+
+
+class Producer(NumberedProducer):
+    """Sends with acks -1, one set at a time, each until it is acknowledged."""
+
+    _base_offset = -1
+
     def step(self) -> None:
         """One set, all the way."""
-        count = random.randint(1, 8)
-        first = Value(self._number, self._next)
-        self._next += count
-        records = [
-            (b"%d" % self._number, values.encode(self.partition, Value(self._number, sequence)))
-            for sequence in range(first.sequence, self._next)
-        ]
-        message_set = encode_set(records, self._codec)
+        first, sent = self._new_set()
+        count = len(sent)
+        message_set = encode_set([(b"%d" % self._number, value) for value in sent], self._codec)
         while not self._send(first, count, message_set):
             if self._abandoned.is_set():
                 return
@@ -162,12 +177,7 @@ class Producer(Task):
         self.acknowledged += count
         self.end_offset = self._base_offset + count
         self.progress_at = time.monotonic()
-        time.sleep(random.uniform(0, 2 * self._pause_s))
-
-    def abandon(self) -> None:
-        """End without going on for an acknowledgement."""
-        self._abandoned.set()
-        self.end()
+        self._pause()
 
     def _send(self, first: Value, count: int, message_set: bytes) -> bool:
         channel = self._connected()

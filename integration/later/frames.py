@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from integration.wire import FETCH, PRODUCE, frame, string
+from integration.wire import PRODUCE, frame, string
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 RECORDS_AT, CRC_AT, CRC_FROM = 61, 17, 21
@@ -105,20 +105,6 @@ def produce_reply_bytes(topic: str) -> int:
     return 4 + 4 + 4 + 2 + len(topic) + 4 + (4 + 2 + 8 + 8 + 8) + 4
 
 
-def fetch_frame(
-    topic: str,
-    partition: int,
-    offset: int,
-    max_bytes: int = 1 << 20,
-    max_wait_ms: int = 100,
-    min_bytes: int = 1,
-) -> bytes:
-    """Version 4."""
-    body = struct.pack(">iiiibi", -1, max_wait_ms, min_bytes, max_bytes, 0, 1) + string(topic)
-    body += struct.pack(">iiqi", 1, partition, offset, max_bytes)
-    return frame(FETCH, body, version=4)
-
-
 class Fetched(NamedTuple):
     """``start``: where the records begin in the answer."""
 
@@ -129,7 +115,7 @@ class Fetched(NamedTuple):
 
 
 def fetched(reply: bytes | bytearray | memoryview, topic: str, at: int = 0) -> Fetched:
-    """The answer to ``fetch_frame``, which begins after the correlation id at ``at``."""
+    """The answer to a fetch of version 4, which begins after the correlation id at ``at``."""
     at += 4 + 4 + 2 + len(topic) + 4
     _, error, hw, _, aborted = struct.unpack_from(">ihqqi", reply, at)
     at += 26 + 16 * max(0, aborted)

@@ -53,6 +53,25 @@ def show_assigned(partitions: Iterable[int]) -> None:
     show("assigned", ",".join(map(str, sorted(partitions))))
 
 
+def listener_of(base: type) -> Any:
+    """A listener to rebalances, of the library that has ``base``."""
+
+    class Listener(base):  # type: ignore[misc]
+        def on_partitions_assigned(self, assigned: Any) -> None:
+            show_assigned(each.partition for each in assigned)
+
+        def on_partitions_revoked(self, revoked: Any) -> None:
+            show("revoked", len(revoked))
+
+    return Listener()
+
+
+def member_settings(config: dict[str, str]) -> dict[str, Any]:
+    """Keywords for a consumer in a group."""
+    named = {name.replace(".", "_"): value for name, value in config.items()}
+    return {"session_timeout_ms": 6000, "heartbeat_interval_ms": 1000, **named}
+
+
 class Confluent:
     """librdkafka as confluent-kafka has it."""
 
@@ -207,18 +226,8 @@ class KafkaPython:
     def member(self, group: str, topic: str, **config: str) -> None:
         from kafka import ConsumerRebalanceListener
 
-        class Listener(ConsumerRebalanceListener):
-            def on_partitions_assigned(self, assigned: Any) -> None:
-                show_assigned(each.partition for each in assigned)
-
-            def on_partitions_revoked(self, revoked: Any) -> None:
-                show("revoked", len(revoked))
-
-        named = {name.replace(".", "_"): value for name, value in config.items()}
-        consumer = self.consumer(
-            group, session_timeout_ms=6000, heartbeat_interval_ms=1000, **named
-        )
-        consumer.subscribe([topic], listener=Listener())
+        consumer = self.consumer(group, **member_settings(config))
+        consumer.subscribe([topic], listener=listener_of(ConsumerRebalanceListener))
         while not over():
             found = [each for part in consumer.poll(100).values() for each in part]
             for message in found:
@@ -314,18 +323,8 @@ class AioKafka:
     async def _member(self, group: str, topic: str, config: dict[str, str]) -> None:
         from aiokafka import ConsumerRebalanceListener
 
-        class Listener(ConsumerRebalanceListener):
-            def on_partitions_assigned(self, assigned: Any) -> None:
-                show_assigned(each.partition for each in assigned)
-
-            def on_partitions_revoked(self, revoked: Any) -> None:
-                show("revoked", len(revoked))
-
-        named = {name.replace(".", "_"): value for name, value in config.items()}
-        consumer = self.consumer(
-            group, session_timeout_ms=6000, heartbeat_interval_ms=1000, **named
-        )
-        consumer.subscribe([topic], listener=Listener())
+        consumer = self.consumer(group, **member_settings(config))
+        consumer.subscribe([topic], listener=listener_of(ConsumerRebalanceListener))
         async with consumer:
             while not over():
                 parts = await consumer.getmany(timeout_ms=100)

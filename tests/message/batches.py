@@ -8,9 +8,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from integration.later import frames
+from integration.later.frames import varint
 from kafka08.message.batch import Batch, encode_batch
 from kafka08.message.compression import compress
 from kafka08.message.entry import encode_entry
+
+__all__ = ["varint"]
 
 GOLDEN: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "golden" / "formats.json").read_text()
@@ -33,25 +37,9 @@ def golden(name: str) -> bytes:
     return bytes.fromhex(GOLDEN[name]["records"])
 
 
-def varint(number: int) -> bytes:
-    zigzag = number << 1 if number >= 0 else (-number << 1) - 1
-    found = bytearray()
-    while zigzag >= 0x80:
-        found.append(zigzag & 0x7F | 0x80)
-        zigzag >>= 7
-    found.append(zigzag)
-    return bytes(found)
-
-
-def _bytes(value: bytes | None) -> bytes:
-    return varint(-1) if value is None else varint(len(value)) + value
-
-
 def encode_record(delta: int, record: Record) -> bytes:
     key, value, time_delta, headers = record
-    body = b"\x00" + varint(time_delta) + varint(delta) + _bytes(key) + _bytes(value)
-    body += varint(len(headers)) + b"".join([_bytes(k) + _bytes(v) for k, v in headers])
-    return varint(len(body)) + body
+    return frames.encode_record(frames.Record(key, value, headers, time_delta), delta)
 
 
 def encode_records(found: list[Record], deltas: list[int] | None = None) -> bytes:

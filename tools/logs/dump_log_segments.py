@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from struct import iter_unpack
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from kafka08.errors import ConfigError, InvalidMessageError, KafkaError
 from kafka08.log import integrity
@@ -27,6 +27,8 @@ from kafka08.message.entry import (
     MAGIC_AT,
     MIN_MESSAGE_SIZE,
     OFFSET_AND_SIZE,
+    AnyMessage,
+    Message,
     TimedMessage,
     has_right_crc,
     key_and_value,
@@ -54,18 +56,6 @@ class NoDecoderError(KafkaError):
     """Nothing of that name decodes."""
 
     java_class = "java.lang.ClassNotFoundException"
-
-
-class Shown(NamedTuple):
-    """A message as a line shows it. ``codec`` is its own, ``valid`` whether its crc is right."""
-
-    offset: int
-    key: bytes | None
-    value: bytes | None
-    codec: int
-    crc: int
-    magic: int
-    valid: bool
 
 
 _DECODER = (
@@ -151,11 +141,11 @@ def _dump_log(
                     for line in _record_lines(header, entry, decoders):
                         print(line)
                 continue
-            for message in _messages(entry, deep):
+            for message, valid in _messages(entry, deep):
                 if last != -1 and not message.codec and message.offset != last + 1:
                     jumps.setdefault(os.path.abspath(path), []).append((last, message.offset))
                 last = message.offset
-                print(_line(message, position, decoders))
+                print(_line(message, valid, position, decoders))
         trailing = file.seek(0, os.SEEK_END) - end
     if trailing:
         print(f"Found {trailing} invalid bytes at the end of {os.path.basename(path)}")
@@ -199,7 +189,7 @@ def _first_offset(log: BinaryIO, position: int, max_message_bytes: int) -> int |
     for _, entry in _entries(log, max_message_bytes):
         if magic_of(entry) == BATCH:
             return header_of(entry).base_offset
-        return next(_messages(entry, deep=True)).offset
+        return next(_messages(entry, deep=True))[0].offset
     if not log.seek(0, os.SEEK_END):
         return None
     raise KafkaError(f"no whole message at position {position} of {log.name}")
@@ -226,8 +216,11 @@ def _entries(file: BinaryIO, max_message_bytes: int) -> Iterator[tuple[int, byte
         position += len(entry)
 
 
-def _messages(entry: bytes, deep: bool) -> Iterator[Shown]:
-    """The entry itself, or with ``deep`` the messages inside if it is a wrapper."""
+def _messages(entry: bytes, deep: bool) -> Iterator[tuple[AnyMessage, bool]]:
+    """The entry itself, or with ``deep`` the messages inside if it is a wrapper.
+
+    Each with its own codec, and with whether its crc is right.
+    """
     offset, _, crc, magic, attributes = HEADER.unpack_from(entry)
     codec = attributes & CODEC_MASK
     if codec not in CODECS:
@@ -240,13 +233,14 @@ def _messages(entry: bytes, deep: bool) -> Iterator[Shown]:
                 if isinstance(found, TimedMessage)
                 else _body_crc(found.key, found.value, found.magic, found.attributes) == found.crc
             )
-            yield Shown(found.offset, found.key, found.value, 0, found.crc, found.magic, valid)
+            yield found._replace(codec=0), valid
         return
     key, value = (
         None if span is None else entry[slice(*span)]
         for span in key_and_value(entry, 0, len(entry))
     )
-    yield Shown(offset, key, value, codec, crc, magic, crc32(entry[MAGIC_AT:]) == crc)
+    message = Message(offset, key, value, codec, crc, magic, attributes)
+    yield message, crc32(entry[MAGIC_AT:]) == crc
 
 
 def _body_crc(key: bytes | None, value: bytes | None, magic: int, attributes: int) -> int:
@@ -257,11 +251,13 @@ def _body_crc(key: bytes | None, value: bytes | None, magic: int, attributes: in
     return crc32(b"".join(parts))
 
 
-def _line(message: Shown, position: int, decoders: tuple[Decoder, Decoder] | None) -> str:
+def _line(
+    message: AnyMessage, valid: bool, position: int, decoders: tuple[Decoder, Decoder] | None
+) -> str:
     key, value = message.key, message.value
     magic = message.magic - 256 if message.magic > 127 else message.magic
     line = (
-        f"offset: {message.offset} position: {position} isvalid: {str(message.valid).lower()} "
+        f"offset: {message.offset} position: {position} isvalid: {_java(valid)} "
         f"payloadsize: {-1 if value is None else len(value)} magic: {magic} "
         f"compresscodec: {CODECS[message.codec]} crc: {message.crc}"
     )
