@@ -18,7 +18,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql import DataFrame, SparkSession
 
 from integration.bench import spark_connector
-from integration.harness import Broker
+from integration.harness import Broker, ZooKeeper
 from integration.spark.jobs import connector
 from integration.spark.scene import SPARK_WARNINGS, new_topic
 from integration.spark.support import missing, produce, spark_conf
@@ -97,6 +97,53 @@ def test_the_source_shows_timestamps_and_headers(spark: SparkSession, broker: Br
         assert [row.type for row in shown] == ([0] * 3 if options else [-1] * 3)
         if options:
             assert [row.ms for row in shown] == times
+
+
+def test_times_choose_what_is_read(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    topic, asked = new_topic(broker), {"kafka.api.versions.request": "true"}
+    fill(broker, topic)
+
+    def offsets(**options: str) -> list[int]:
+        frame = load(spark, broker, topic, **asked, **options)
+        return sorted(row.offset for row in frame.select("offset").collect())
+
+    assert offsets(startingTimestamp=str(TIME)) == [2, 3, 4]
+    assert offsets(startingTimestamp="5") == [2, 3, 4]  # the messages of 0.8 have no times
+    assert offsets(startingTimestamp=str(TIME + 1), startingOffsets="earliest") == [3, 4]
+    assert offsets(endingTimestamp=str(TIME + 1)) == [0, 1, 2]
+    times = json.dumps({topic: {"0": TIME + 2}})
+    assert offsets(endingOffsetsByTimestamp=times) == [0, 1, 2, 3, 4]
+    with pytest.raises(Exception, match="startingOffsetsByTimestamp has a time after the last"):
+        offsets(startingOffsetsByTimestamp=times)
+    latest = {"startingOffsetsByTimestampStrategy": "latest"}
+    assert offsets(startingOffsetsByTimestamp=times, **latest) == []
+
+    given = {"kafka.bootstrap.servers": broker.address, "subscribe": topic}
+    reader = spark.readStream.format("kafka08").options(
+        **given, **asked, startingTimestamp=str(TIME + 1)
+    )
+    writer = reader.load().select("offset").writeStream.format("memory").queryName("since")
+    writer = writer.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True)
+    writer.start().awaitTermination()
+    assert sorted(row.offset for row in spark.table("since").collect()) == [3, 4]
+
+
+def test_times_need_a_broker_that_knows_them(
+    spark: SparkSession, zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """When the query is planned, and not the start of a segment."""
+    props = {"api.versions.enable": "false"}
+    old = Broker("ours", tmp_path, f"{zookeeper.connect}/untimed", props=props).start()
+    try:
+        topic = new_topic(old)
+        options = {"fetchOffset.numRetries": "1", "startingTimestamp": str(TIME)}
+        with pytest.raises(Exception, match=r"which needs kafka\.api\.versions\.request true"):
+            load(spark, old, topic, **options).collect()
+        asked = {"kafka.api.versions.request": "true"}
+        with pytest.raises(Exception, match="closed the connection when asked for its versions"):
+            load(spark, old, topic, **asked, **options).collect()
+    finally:
+        old.kill()
 
 
 def test_a_stream_copies_headers(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:

@@ -33,8 +33,8 @@ class Channel:
 
     ``timeout_ms`` bounds connecting and every wait for bytes. Failures raise OSError (the
     network) or ProtocolError (bytes that make no sense) and close the connection. With
-    ``api_versions`` each connection first asks which versions the broker serves, and sends Produce
-    and Fetch in the highest ones (``protocol.negotiation``).
+    ``api_versions`` each connection first asks which versions the broker serves, and sends Produce,
+    Fetch and ListOffsetsRequest in the highest ones (``protocol.negotiation``).
     """
 
     def __init__(

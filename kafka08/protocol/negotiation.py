@@ -1,4 +1,4 @@
-"""The versions in which a client that asked a broker for ApiVersions sends Produce and Fetch.
+"""The versions in which a client that asked for ApiVersions sends Produce, Fetch and ListOffsets.
 
 0.8.2.2 closes the connection of a client that asks, as does a broker that is being stopped. So
 clients ask only if they are told to, and never guess which of the two it was: a client that fell
@@ -13,13 +13,13 @@ from kafka08.errors import NO_ERROR, ProtocolError
 from kafka08.protocol.later_schemas import ApiVersionsRequest, ApiVersionsResponse
 from kafka08.protocol.registry import APIS, api_of
 from kafka08.protocol.requests import decode_response, encode_request
-from kafka08.protocol.schemas import FetchRequest, ProduceRequest
+from kafka08.protocol.schemas import FetchRequest, ListOffsetsRequest, ProduceRequest
 from kafka08.protocol.types import Struct
 
 # Version 0 is the only one that every broker with ApiVersions reads.
 _ASKED_IN = 0
-# The first versions with message format 2.
-_NEEDED = ((ProduceRequest, 3), (FetchRequest, 4))
+# The first versions with message format 2, and with the times of messages.
+_NEEDED = ((ProduceRequest, 3), (FetchRequest, 4), (ListOffsetsRequest, 1))
 
 
 class NoApiVersionsError(ProtocolError):

@@ -128,11 +128,12 @@ _SENT_AS: dict[Schema, tuple[int, int, Struct]] = {
     for api in (_JOIN_GROUP_STUB, *APIS.values())
     for version in (api.original or 0,)
 } | {
-    subclass: (key, 0, Struct(APIS[key].response, 0))
-    for key, subclass in (
-        (8, s.OffsetCommitRequestV0),
-        (9, s.OffsetFetchRequestV0),
-        (19, a.CreateTopicsRequestV0),
+    subclass: (key, version, Struct(APIS[key].response, version))
+    for key, version, subclass in (
+        (2, 1, s.ListOffsetsRequest),
+        (8, 0, s.OffsetCommitRequestV0),
+        (9, 0, s.OffsetFetchRequestV0),
+        (19, 0, a.CreateTopicsRequestV0),
     )
 }
 
@@ -157,7 +158,8 @@ def find_api(apis: Apis, key: int) -> Api:
 def api_of(request: Any) -> tuple[int, int, Struct]:
     """(key, version, layout of the response) with which clients of kafka08 send a request.
 
-    The version is the highest that every broker with that API understands; the classes that end
-    in V0 are for version 0. ``request`` may be a class. KeyError for anything else.
+    The version is the highest that every broker with that API understands. The classes that end
+    in V0 are for version 0; ListOffsetsRequest is for version 1, which not every broker serves.
+    ``request`` may be a class. KeyError for anything else.
     """
     return _SENT_AS[request if isinstance(request, type) else type(request)]

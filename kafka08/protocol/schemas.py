@@ -226,6 +226,12 @@ class OffsetsRequest(NamedTuple):
     isolation_level: Annotated[int8, Since(2, before="topics")] = 0
 
 
+class ListOffsetsRequest(OffsetsRequest):
+    """The same from version 1 on: each answer is one offset, by the times of messages."""
+
+    __slots__ = ()
+
+
 class OffsetsPartitionResponse(NamedTuple):
     partition: int32
     error: int16

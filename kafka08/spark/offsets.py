@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from kafka08.client import requests
@@ -20,6 +21,7 @@ from kafka08.errors import (
     UnknownTopicOrPartitionError,
     raise_for_code,
 )
+from kafka08.network.channel import Channel
 from kafka08.protocol import schemas
 from kafka08.runtime import Runtime, ThreadRuntime
 from kafka08.spark.errors import UnreachableError, naming_leader
@@ -37,6 +39,7 @@ PROOF = 2
 class OffsetReader:
     """Metadata and offsets of a cluster. ``retries`` tries after the first, ``backoff_ms`` apart.
 
+    With ``api_versions`` brokers must answer ApiVersions; ``since`` needs it.
     Not to be pickled: make one where it is used.
     """
 
@@ -48,6 +51,7 @@ class OffsetReader:
         retries: int = 3,
         backoff_ms: int = 1000,
         timeout_ms: int = 30000,
+        api_versions: bool = False,
         runtime: Runtime | None = None,
         cluster: Any = None,
     ) -> None:
@@ -55,7 +59,11 @@ class OffsetReader:
         self._retries = retries
         self._backoff = backoff_ms / 1000
         self._cluster = cluster or ClusterClient(
-            list(endpoints), client_id=client_id, timeout_ms=timeout_ms, runtime=self._runtime
+            list(endpoints),
+            client_id=client_id,
+            timeout_ms=timeout_ms,
+            runtime=self._runtime,
+            channel=partial(Channel, api_versions=api_versions),
         )
 
     def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
@@ -132,11 +140,16 @@ class OffsetReader:
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The first offset of each partition. Raises OSError or KafkaError after all tries."""
-        return self._offsets(partitions, EARLIEST_TIME)
+        return self._offsets(dict.fromkeys(partitions, EARLIEST_TIME), _first_offset)
 
     def latest(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The offset after the last readable message of each partition."""
-        return self._offsets(partitions, LATEST_TIME)
+        return self._offsets(dict.fromkeys(partitions, LATEST_TIME), _first_offset)
+
+    def since(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """The first message of each partition since its time (ms of the epoch), by the messages'
+        timestamps; NO_OFFSET where no message is that late."""
+        return self._offsets(times, requests.message_offset, requests.times_request)
 
     def latest_since(
         self,
@@ -156,21 +169,23 @@ class OffsetReader:
         return found
 
     def _offsets(
-        self, partitions: Iterable[TopicPartition], time: int
+        self,
+        asked: Mapping[TopicPartition, int],
+        offset_of: Callable[[schemas.OffsetsPartitionResponse], int],
+        request_of: Callable[[Mapping[TopicPartition, int]], Any] = requests.offsets_request,
     ) -> dict[TopicPartition, int]:
-        missing = dict.fromkeys(partitions)
+        missing = dict(asked)
         found: dict[TopicPartition, int] = {}
 
         def ask() -> dict[TopicPartition, int]:
             by_leader: dict[Broker, dict[TopicPartition, int]] = {}
-            for tp in missing:
+            for tp, time in missing.items():
                 by_leader.setdefault(self._cluster.leader(tp), {})[tp] = time
             for leader, times in by_leader.items():
                 with naming_leader(leader, times):
-                    answer = self._cluster.call(leader, requests.offsets_request(times))
+                    answer = self._cluster.call(leader, request_of(times))
                 for tp, entry in requests.flatten(answer.topics).items():
-                    raise_for_code(entry.error, f"No offset of {tp}: code {entry.error}")
-                    found[tp] = entry.offsets[0]
+                    found[tp] = offset_of(entry)
                     missing.pop(tp, None)
             return found
 
@@ -199,6 +214,11 @@ class OffsetReader:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+def _first_offset(entry: schemas.OffsetsPartitionResponse) -> int:
+    raise_for_code(entry.error, f"No offset of partition {entry.partition}: code {entry.error}")
+    return entry.offsets[0]
 
 
 def _partitions_in(

@@ -20,11 +20,30 @@ from kafka08.errors import ConfigError
 logger = logging.getLogger("kafka08.spark.source_options")
 
 EARLIEST, LATEST = "earliest", "latest"
-# Offsets by partition, or one of the two words.
-Position = str | dict[TopicPartition, int]
+
+
+class SinceTime(NamedTuple):
+    """The first message since a time (ms of the epoch): one of all partitions, or by partition.
+
+    Where no message is that late: the end of the log if ``or_latest``, else an error.
+    """
+
+    option: str
+    time: int | dict[TopicPartition, int]
+    or_latest: bool
+
+
+# Offsets by partition, one of the two words, or by time.
+Position = str | dict[TopicPartition, int] | SinceTime
 
 SUBSCRIBE, PATTERN, ASSIGN = "subscribe", "subscribePattern", "assign"
 STARTING, ENDING = "startingOffsets", "endingOffsets"
+STRATEGY = "startingOffsetsByTimestampStrategy"
+# The time of all partitions, times by partition; the first that is set counts, before offsets.
+_BY_TIME = {
+    STARTING: ("startingTimestamp", "startingOffsetsByTimestamp"),
+    ENDING: ("endingTimestamp", "endingOffsetsByTimestamp"),
+}
 MAX_OFFSETS, MIN_OFFSETS = "maxOffsetsPerTrigger", "minOffsetsPerTrigger"
 BOOTSTRAP = "kafka.bootstrap.servers"
 API_VERSIONS = "kafka.api.versions.request"
@@ -34,22 +53,17 @@ _KNOWN = {
     name.lower(): name
     for name in (
         *(SUBSCRIBE, PATTERN, ASSIGN, STARTING, ENDING, MAX_OFFSETS, MIN_OFFSETS),
+        *(*_BY_TIME[STARTING], *_BY_TIME[ENDING], STRATEGY),
         *("maxTriggerDelay", "minPartitions", "maxRecordsPerPartition", "failOnDataLoss"),
         *(HEADERS, "fetchOffset.numRetries", "fetchOffset.retryIntervalMs"),
         "kafkaConsumer.pollTimeoutMs",
     )
 }
-_NO_TIME = "0.8.2.2 messages carry no time; use startingOffsets and endingOffsets"
 _NO_GROUP = (
     "a 0.8.2.2 fetch belongs to no group; to show the query's progress as a group's, add a "
     "kafka08.spark.listener.GroupOffsetsListener"
 )
 _REFUSED = {
-    "startingtimestamp": _NO_TIME,
-    "endingtimestamp": _NO_TIME,
-    "startingoffsetsbytimestamp": _NO_TIME,
-    "endingoffsetsbytimestamp": _NO_TIME,
-    "startingoffsetsbytimestampstrategy": _NO_TIME,
     "groupidprefix": _NO_GROUP,
     "kafka.group.id": _NO_GROUP,
     "kafka.auto.offset.reset": "set startingOffsets instead",
@@ -60,6 +74,7 @@ _REFUSED = {
     "kafka.interceptor.classes": "there are no interceptors",
 }
 _PLAINTEXT = "PLAINTEXT"
+_MAX = 1 << 63
 
 
 class SourceOptions(NamedTuple):
@@ -126,8 +141,10 @@ def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOpti
         raise ConfigError(
             f"{MIN_OFFSETS} has value {minimum} which is above {MAX_OFFSETS} ({maximum})"
         )
-    if streaming and given.text(ENDING) is not None:
-        raise ConfigError(f"{ENDING} has value {given.text(ENDING)}: a stream has no end")
+    for name in (ENDING, *_BY_TIME[ENDING]) if streaming else ():
+        if given.text(name) is not None:
+            raise ConfigError(f"{name} has value {given.text(name)}: a stream has no end")
+    or_latest = given.word(STRATEGY, "error", LATEST) == LATEST
     fetch = given.number(
         "kafka.fetch.message.max.bytes", given.number("kafka.max.partition.fetch.bytes", 1 << 20)
     )
@@ -136,13 +153,14 @@ def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOpti
         topics,
         pattern,
         assigned,
-        _position(given, STARTING, LATEST if streaming else EARLIEST, not streaming, LATEST),
-        _position(given, ENDING, LATEST, True, EARLIEST),
+        _since(given, STARTING, or_latest)
+        or _position(given, STARTING, LATEST if streaming else EARLIEST, not streaming, LATEST),
+        _since(given, ENDING, True) or _position(given, ENDING, LATEST, True, EARLIEST),
         max_delay_ms=given.milliseconds("maxTriggerDelay", 15 * 60 * 1000),
         fail_on_data_loss=given.boolean("failOnDataLoss", True),
         fetch_bytes=fetch,
         client_id=given.text("kafka.client.id") or "kafka08-spark",
-        api_versions=given.boolean(API_VERSIONS, given.boolean(HEADERS, False)),
+        api_versions=given.api_versions,
         include_headers=given.boolean(HEADERS, False),
         **limits,
     )
@@ -201,6 +219,23 @@ def _assigned(value: str) -> tuple[TopicPartition, ...]:
     return tuple(sorted({TopicPartition(*pair) for pair in pairs}))
 
 
+def _since(given: _Given, bound: str, or_latest: bool) -> SinceTime | None:
+    """None if no option of time is set for the bound."""
+    name = next((name for name in _BY_TIME[bound] if given.text(name) is not None), "")
+    if not name:
+        return None
+    value = given.text(name) or ""
+    if not given.api_versions:
+        raise ConfigError(
+            f"{name} has value {value}, which needs {API_VERSIONS} true: brokers of 0.8.2.2 do "
+            "not know the times of messages"
+        )
+    if name == _BY_TIME[bound][0]:
+        return SinceTime(name, given.number(name, 0, low=0), or_latest)
+    shape = f'{name} has value {value}, which is not like {{"topic":{{"0":1500000000000}}}}'
+    return SinceTime(name, _by_partition(name, value, shape, low=0), or_latest)
+
+
 def _position(given: _Given, name: str, default: str, batch: bool, wrong: str) -> Position:
     """``wrong``: the word that a batch may not use here (nor, as -1 or -2, in JSON)."""
     value = given.text(name)
@@ -212,19 +247,27 @@ def _position(given: _Given, name: str, default: str, batch: bool, wrong: str) -
             raise ConfigError(f"{name} has value {value}, which a batch query cannot have")
         return word
     shape = f'{name} has value {value}, which is not like {{"topic":{{"0":23,"1":-2}}}}'
+    found = _by_partition(name, value, shape, low=EARLIEST_TIME)
+    refused = LATEST_TIME if wrong == LATEST else EARLIEST_TIME
+    for (topic, partition), offset in found.items():
+        if batch and offset == refused:
+            raise ConfigError(
+                f"{name} has value {value}: {offset} ({wrong}) for {topic}-{partition} is nothing "
+                "a batch query can have"
+            )
+    return found
+
+
+def _by_partition(name: str, value: str, shape: str, *, low: int) -> dict[TopicPartition, int]:
+    """Numbers from ``low`` on by partition. ``shape`` is the error of anything else."""
     found: dict[TopicPartition, int] = {}
-    for topic, offsets in _json(name, value).items():
-        if not isinstance(offsets, dict):
+    for topic, numbers in _json(name, value).items():
+        if not isinstance(numbers, dict):
             raise ConfigError(shape)
-        for number, offset in offsets.items():
-            if not number.isdecimal() or type(offset) is not int or offset < EARLIEST_TIME:
+        for partition, number in numbers.items():
+            if not partition.isdecimal() or type(number) is not int or not low <= number < _MAX:
                 raise ConfigError(shape)
-            if batch and offset == (LATEST_TIME if wrong == LATEST else EARLIEST_TIME):
-                raise ConfigError(
-                    f"{name} has value {value}: {offset} ({wrong}) for {topic}-{number} is "
-                    "nothing a batch query can have"
-                )
-            found[TopicPartition(topic, int(number))] = offset
+            found[TopicPartition(topic, int(partition))] = number
     return found
 
 
@@ -259,6 +302,10 @@ class _Given:
         if self.boolean(HEADERS, False) and not self.boolean(API_VERSIONS, True):
             raise ConfigError(f"{HEADERS} has value true, which needs {API_VERSIONS}")
 
+    @property
+    def api_versions(self) -> bool:
+        return self.boolean(API_VERSIONS, self.boolean(HEADERS, False))
+
     def text(self, name: str) -> str | None:
         return self._options.get(name.lower())
 
@@ -270,7 +317,7 @@ class _Given:
             found = int(value)
         except ValueError:
             found = low - 1
-        if found < low:
+        if not low <= found < _MAX:
             raise ConfigError(f"{name} has value {value}, which is not a number from {low} on")
         return found
 
@@ -281,6 +328,13 @@ class _Given:
         if value.lower() not in ("true", "false"):
             raise ConfigError(f"{name} has value {value}, which is neither true nor false")
         return value.lower() == "true"
+
+    def word(self, name: str, default: str, *others: str) -> str:
+        value = (self.text(name) or default).lower()
+        if value not in (default, *others):
+            words = " or ".join((default, *others))
+            raise ConfigError(f"{name} has value {value}, which is not {words}")
+        return value
 
     def milliseconds(self, name: str, default: int) -> int:
         """A number with ms, s, m, min, h or d; without a unit, ms."""

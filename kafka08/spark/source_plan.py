@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from kafka08.client.requests import NO_OFFSET
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import ConfigError, UnknownTopicOrPartitionError
 from kafka08.runtime import Runtime, ThreadRuntime
@@ -23,7 +24,9 @@ from kafka08.spark.source_options import (
     ENDING,
     LATEST,
     STARTING,
+    STRATEGY,
     Position,
+    SinceTime,
     SourceOptions,
 )
 
@@ -53,6 +56,7 @@ class SourcePlanner:
             retries=options.retries,
             backoff_ms=options.backoff_ms,
             timeout_ms=options.timeout_ms,
+            api_versions=options.api_versions,
             runtime=self._runtime,
         )
         self._last_trigger: float | None = None
@@ -107,7 +111,7 @@ class SourcePlanner:
     # --- offsets
 
     def initial(self) -> dict[TopicPartition, int]:
-        """Where a new query starts: ``startingOffsets``."""
+        """Where a new query starts: ``startingOffsets`` or a time."""
         return self._positions(STARTING, self._options.starting, self.partitions())
 
     def bounds(self) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
@@ -117,24 +121,23 @@ class SourcePlanner:
         end = self._positions(ENDING, self._options.ending, partitions)
         for tp in partitions:
             if start[tp] > end[tp]:
+                begin, last = self._options.starting, self._options.ending
                 raise ConfigError(
-                    f"{STARTING} is {start[tp]} for {tp}, behind its end, {end[tp]} ({ENDING})"
+                    f"{_name(STARTING, begin)} is {start[tp]} for {tp}, behind its end, {end[tp]} "
+                    f"({_name(ENDING, last)})"
                 )
         return start, end
 
     def _positions(
         self, name: str, wanted: Position, partitions: list[TopicPartition]
     ) -> dict[TopicPartition, int]:
+        if isinstance(wanted, SinceTime):
+            return self._since(wanted, partitions)
         if wanted == EARLIEST:
             return self._ask(lambda reader: reader.earliest(partitions))
         if wanted == LATEST or isinstance(wanted, str):
             return self._ask(lambda reader: reader.latest(partitions))
-        if set(wanted) != set(partitions):
-            raise ConfigError(
-                f"{name} must name every partition of {self._options.subscription}: missing "
-                f"{_text(set(partitions) - set(wanted))}, unknown "
-                f"{_text(set(wanted) - set(partitions))}"
-            )
+        self._check_all_named(name, set(wanted), set(partitions))
         given = {tp: offset for tp, offset in wanted.items() if offset >= 0}
         found = self._ask(lambda reader: resolve(wanted, reader))
         low = self._ask(lambda reader: reader.earliest(given))
@@ -144,6 +147,30 @@ class SourcePlanner:
                 self._loss(f"{name} has {offset} for {tp}, but the log has [{low[tp]}, {high[tp]})")
                 found[tp] = min(max(offset, low[tp]), high[tp])
         return dict(sorted(found.items()))
+
+    def _since(
+        self, wanted: SinceTime, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        given = wanted.time
+        times = dict.fromkeys(partitions, given) if isinstance(given, int) else given
+        self._check_all_named(wanted.option, set(times), set(partitions))
+        found = self._ask(lambda reader: reader.since(times))
+        none = [tp for tp in partitions if found[tp] == NO_OFFSET]
+        if none and not wanted.or_latest:
+            raise ConfigError(
+                f"{wanted.option} has a time after the last message of {_text(none)}, or its "
+                f"messages have no times; with {STRATEGY} {LATEST} a query starts at the end there"
+            )
+        return {**found, **self._ask(lambda reader: reader.latest(none))}
+
+    def _check_all_named(
+        self, name: str, named: set[TopicPartition], partitions: set[TopicPartition]
+    ) -> None:
+        if named != partitions:
+            raise ConfigError(
+                f"{name} must name every partition of {self._options.subscription}: missing "
+                f"{_text(partitions - named)}, unknown {_text(named - partitions)}"
+            )
 
     def latest(self, start: Offsets) -> dict[TopicPartition, int]:
         """How far all partitions reach now, new ones included."""
@@ -259,6 +286,11 @@ def from_json(offsets: Mapping[str, Mapping[str, Any]]) -> dict[TopicPartition, 
         }
     except (AttributeError, TypeError, ValueError):
         raise ConfigError(f"The checkpoint has offsets {offsets}, which are none") from None
+
+
+def _name(option: str, position: Position) -> str:
+    """The option that chose a position: ``option``, or one of time."""
+    return position.option if isinstance(position, SinceTime) else option
 
 
 def _topics_of(partitions: Iterable[TopicPartition]) -> set[str]:

@@ -14,6 +14,7 @@ from kafka08.client.cluster import ClusterClient
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
+from kafka08.errors import UnsupportedForMessageFormatError
 from kafka08.message.entry import BATCH, AnyMessage, magic_of
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import assign_offsets, encode_set, iter_messages
@@ -171,6 +172,21 @@ class FakeCluster:
                 entries.append(schemas.OffsetsPartitionResponse(asked.partition, 0, [offset]))
             topics.append(schemas.OffsetsTopicResponse(topic.topic, entries))
         return schemas.OffsetsResponse(topics)
+
+    def _ListOffsetsRequest(self, port: int, request: Any) -> Any:
+        topics = [
+            schemas.OffsetsTopicResponse(
+                name, [self._since(name, *asked[:2]) for asked in partitions]
+            )
+            for name, partitions in request.topics
+        ]
+        return schemas.OffsetsResponse(topics)
+
+    def _since(self, topic: str, partition: int, time: int) -> schemas.OffsetsPartitionResponse:
+        found = [m for m in self.messages(topic, partition) if m.timestamp >= 0]
+        since = [message.offset for message in found if message.timestamp >= time]
+        code = 0 if found else UnsupportedForMessageFormatError.code
+        return schemas.OffsetsPartitionResponse(partition, code, offset=since[0] if since else -1)
 
     def _ProduceRequest(self, port: int, request: Any) -> Any:
         topics = []

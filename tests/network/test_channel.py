@@ -26,8 +26,10 @@ from kafka08.protocol.schemas import (
     FetchRequest,
     FetchResponse,
     FetchTopicResponse,
+    ListOffsetsRequest,
     MetadataRequest,
     MetadataResponse,
+    OffsetsResponse,
     ProduceRequest,
     ProduceResponse,
 )
@@ -331,8 +333,12 @@ def test_aborted_while_it_connects() -> None:
 
 # --- with the versions of later releases
 
-SERVED = ApiVersionsResponse(0, [ServedVersions(0, 0, 8), ServedVersions(1, 0, 11)])
+SERVED = ApiVersionsResponse(
+    0, [ServedVersions(*each) for each in ((0, 0, 8), (1, 0, 11), (2, 0, 4))]
+)
 FETCH = FetchRequest(-1, 0, 0, [])
+TIMES = ListOffsetsRequest(-1, [])
+OFFSETS = OffsetsResponse([], throttle_time_ms=7)
 FETCHED = FetchResponse(
     [FetchTopicResponse("t", [FetchPartitionResponse(0, 0, 5, b"xx", log_start_offset=3)])]
 )
@@ -360,9 +366,15 @@ def test_each_connection_asks_for_versions(broker: Broker) -> None:
     def told(peer: Peer) -> None:
         peer.serve(WORLD)
 
-    channel = broker(modern(fetched, told), modern(fetched), api_versions=True)
+    def listed(peer: Peer) -> None:
+        header, request = peer.later_request()
+        assert (header.api_version, request) == (4, TIMES)
+        peer.sock.sendall(b"".join(encode_response(header.correlation_id, OFFSETS, 4)))
+
+    channel = broker(modern(fetched, told, listed), modern(fetched), api_versions=True)
     assert channel.call(FETCH).topics[0].partitions[0].log_start_offset == 3
     assert channel.call(HELLO) == WORLD  # others as before
+    assert channel.call(TIMES) == OFFSETS
     channel.close()
     assert channel.call(FETCH) == FETCHED
 

@@ -132,7 +132,8 @@ def test_abort_wakes_the_reader(connection: Connection) -> None:
 
 
 def served(last_produce: int) -> bytes:
-    versions = [ServedVersions(0, 0, last_produce), ServedVersions(1, 0, 11)]
+    served = ((0, 0, last_produce), (1, 0, 11), (2, 0, 5))
+    versions = [ServedVersions(*each) for each in served]
     return b"".join(encode_response(0, ApiVersionsResponse(0, versions)))
 
 

@@ -9,7 +9,7 @@ from kafka08.protocol.later_schemas import ApiVersionsResponse, ServedVersions
 from kafka08.protocol.negotiation import NoApiVersionsError, answered, closed, question
 from kafka08.protocol.registry import APIS
 from kafka08.protocol.requests import RequestDecoder, encode_response
-from kafka08.protocol.schemas import FetchRequest, ProduceRequest
+from kafka08.protocol.schemas import FetchRequest, ListOffsetsRequest, ProduceRequest
 
 
 def answer(*served: tuple[int, int, int], error: int = 0, number: int = 0) -> bytes:
@@ -23,10 +23,11 @@ def test_the_question_is_of_version_0() -> None:
 
 
 def test_the_highest_versions_of_both_sides() -> None:
-    chosen = answered(answer((0, 0, 5), (1, 4, 99), (3, 0, 1)), "b:1")
+    chosen = answered(answer((0, 0, 5), (1, 4, 99), (2, 1, 3), (3, 0, 1)), "b:1")
     assert {kind: found.version for kind, found in chosen.items()} == {
         ProduceRequest: 5,
         FetchRequest: APIS[1].last,
+        ListOffsetsRequest: 3,
     }
     assert chosen[ProduceRequest].response.version == 5
 
@@ -38,6 +39,7 @@ def test_the_highest_versions_of_both_sides() -> None:
         (((0, 0, 3), (1, 0, 3)), "b:1 serves Fetch 0 to 3; 4 to 11 are needed"),
         (((0, 0, 3), (1, 12, 17)), "b:1 serves Fetch 12 to 17"),
         (((0, 0, 3),), "b:1 serves Fetch not"),
+        (((0, 0, 3), (1, 0, 4), (2, 0, 0)), "b:1 serves Offsets 0 to 0; 1 to 5 are needed"),
     ],
 )
 def test_a_broker_without_the_versions_that_are_needed(served: tuple, text: str) -> None:

@@ -35,6 +35,10 @@ def test_clients_choose_version_0_by_a_class(request_class: Any, key: int) -> No
     assert api_of(request_class) == (key, 0, Struct(APIS[key].response))
 
 
+def test_offsets_by_time_have_a_class() -> None:
+    assert api_of(s.ListOffsetsRequest) == (2, 1, Struct(s.OffsetsResponse, 1))
+
+
 def test_a_handler_of_a_later_version_serves_what_the_table_has() -> None:
     served = served_by(ORIGINAL_APIS, {0: 8, 8: 0, 18: 3})
     assert {key: list(api.versions) for key, api in served.items()} == {0: [0], 8: [0]}

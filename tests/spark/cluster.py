@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from kafka08.client.cluster import ClusterClient
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import KafkaError, LeaderNotAvailableError
+from kafka08.message.entry import encode_entry
 from kafka08.protocol import schemas
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
@@ -27,6 +28,13 @@ def put(cluster: FakeCluster, tp: TopicPartition, data: bytes = b"") -> None:
     """Make the partition again, with these bytes as its log."""
     cluster.leaders[tp], cluster.logs[tp] = ONE.id, []
     cluster.store(tp, data)
+
+
+def stamped(times: Iterable[int]) -> bytes:
+    """Messages with these timestamps, from offset 0 on."""
+    return b"".join(
+        encode_entry(None, b"x", offset, timestamp=time) for offset, time in enumerate(times)
+    )
 
 
 def client_of(cluster: FakeCluster) -> ClusterClient:

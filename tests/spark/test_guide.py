@@ -23,6 +23,9 @@ VALUES = {
     "kafka.client.id": "me",
     "kafka.api.versions.request": "true",
     "includeHeaders": "true",
+    "startingOffsetsByTimestamp": '{"t":{"0":1}}',
+    "endingOffsetsByTimestamp": '{"t":{"0":1}}',
+    "startingOffsetsByTimestampStrategy": "latest",
 }
 
 
@@ -40,7 +43,7 @@ def test_every_option_is_documented() -> None:
 
 @pytest.mark.parametrize("name", documented())
 def test_every_documented_option_is_taken(name: str) -> None:
-    options = {**BASE, name: VALUES.get(name, "10")}
+    options = {**BASE, "kafka.api.versions.request": "true", name: VALUES.get(name, "10")}
     if name in ("subscribePattern", "assign"):
         del options["subscribe"]
     source_options(options, streaming=False)

@@ -14,7 +14,7 @@ from kafka08.spark.errors import UnreachableError, naming
 from kafka08.spark.offsets import OffsetReader, behind, resolve
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
-from tests.spark.cluster import ONE, T, client_of, cluster_of, questions, refused
+from tests.spark.cluster import ONE, T, client_of, cluster_of, put, questions, refused, stamped
 
 OTHER = TopicPartition("t", 1)
 
@@ -37,6 +37,15 @@ def test_earliest_and_latest(cluster: FakeCluster) -> None:
     assert reader.earliest([T, OTHER]) == {T: 1, OTHER: 0}
     assert reader.latest([T, OTHER]) == {T: 3, OTHER: 0}
     assert len(cluster.sent(schemas.OffsetsRequest)) == 2, "one request a leader"
+
+
+def test_the_first_message_since_a_time(cluster: FakeCluster) -> None:
+    put(cluster, T, stamped([10, 20, 15]))
+    reader, _ = reader_of(cluster)
+    assert reader.since({T: 11, OTHER: 0}) == {T: 1, OTHER: -1}, "OTHER has no times"
+    assert reader.since({T: 21}) == {T: -1}
+    cluster.failures = [refused()]
+    assert reader.since({T: 0}) == {T: 0}
 
 
 def test_partitions(cluster: FakeCluster) -> None:

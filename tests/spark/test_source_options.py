@@ -61,6 +61,7 @@ def test_numbers_and_durations() -> None:
     assert found.fetch_bytes == 77
 
 
+TIMED = {"kafka_api_versions_request": "true"}
 WRONG = [
     ({"startingOffsets": "{x"}, "startingOffsets has value {x, which is not JSON"),
     ({"startingOffsets": "[1]"}, r"startingOffsets has value \[1\]"),
@@ -80,7 +81,15 @@ WRONG = [
         {"includeHeaders": "true", "kafka.api.versions.request": "false"},
         "includeHeaders has value true, which needs kafka.api.versions.request",
     ),
-    ({"startingTimestamp": "1"}, "startingtimestamp has value 1, which is not supported"),
+    ({"startingTimestamp": "1"}, "startingTimestamp has value 1, which needs kafka.api.versions"),
+    ({**TIMED, "startingTimestamp": "soon"}, "startingTimestamp has value soon"),
+    ({**TIMED, "startingTimestamp": "-2"}, "startingTimestamp has value -2"),
+    ({**TIMED, "startingTimestamp": str(1 << 63)}, "startingTimestamp has value 92233"),
+    ({**TIMED, "startingOffsetsByTimestamp": '{"t":{"0":-1}}'}, "ByTimestamp has value"),
+    ({**TIMED, "startingOffsetsByTimestamp": '{"t":[1]}'}, "ByTimestamp has value"),
+    ({**TIMED, "endingTimestamp": "1"}, "endingTimestamp has value 1: a stream has no end"),
+    ({"endingOffsetsByTimestamp": "{}"}, "endingOffsetsByTimestamp has value {}: a stream has"),
+    ({"startingOffsetsByTimestampStrategy": "x"}, "Strategy has value x, .*not error or latest"),
     ({"kafka_group_id": "g"}, "kafka.group.id has value g, .*GroupOffsetsListener"),
     ({"groupIdPrefix": "g"}, "groupidprefix has value g"),
     ({"kafka_auto_offset_reset": "x"}, "kafka.auto.offset.reset has value x.*startingOffsets"),
@@ -120,6 +129,20 @@ def test_a_batch_has_limits_of_its_own(options: dict[str, str], text: str) -> No
 def test_wrong_subscriptions_are_named(option: str, value: str) -> None:
     with pytest.raises(ConfigError, match=f"{option} has value"):
         source_options({**BASE, option: value}, streaming=True)
+
+
+def test_times_come_before_offsets() -> None:
+    times = '{"t":{"0":7,"1":8}}'
+    given = {**TIMED, "startingOffsets": "latest", "startingOffsetsByTimestamp": times}
+    assert of(False, **given).starting == ("startingOffsetsByTimestamp", {T0: 7, T1: 8}, False)
+    given["startingTimestamp"] = "5"
+    for streaming in (False, True):
+        found = of(streaming, **given, startingOffsetsByTimestampStrategy="LATEST")
+        assert found.starting == ("startingTimestamp", 5, True)
+        assert found.ending == "latest"
+    # A batch that ends at a time ends with the log where no message is that late.
+    found = of(False, includeHeaders="true", endingTimestamp="5")
+    assert (found.starting, found.ending) == ("earliest", ("endingTimestamp", 5, True))
 
 
 def test_headers_switch_later_versions_on() -> None:

@@ -17,9 +17,10 @@ from kafka08.spark.errors import (
     UnreachableError,
 )
 from kafka08.spark.planner import Range
+from kafka08.spark.source_options import SinceTime
 from kafka08.spark.source_plan import from_json, to_json
 from tests.fakes.cluster import FakeCluster
-from tests.spark.cluster import T, refused
+from tests.spark.cluster import T, put, refused, stamped
 from tests.spark.sources import LENIENT, ONE, OPTIONS, filled, planner_of
 
 
@@ -57,6 +58,54 @@ def test_starting_offsets_name_every_partition(cluster: FakeCluster) -> None:
     planner = planner_of(cluster, OPTIONS._replace(starting={T: 1, other: 2}))
     with pytest.raises(ConfigError, match=r"startingOffsets .* missing \[t,1\], unknown \[t,5\]"):
         planner.initial()
+
+
+@pytest.mark.parametrize(
+    ("time", "expected"),
+    [
+        (4, {T: 4, ONE: 0}),
+        ({T: 9, ONE: 1029}, {T: 9, ONE: 29}),
+        (1029, {T: 10, ONE: 29}),
+    ],
+)
+def test_times_choose_offsets(cluster: FakeCluster, time: Any, expected: Any) -> None:
+    put(cluster, T, stamped(range(10)))
+    put(cluster, ONE, stamped(range(1000, 1030)))
+    starting = SinceTime("startingTimestamp", time, or_latest=True)
+    assert planner_of(cluster, OPTIONS._replace(starting=starting)).initial() == expected
+    batch = OPTIONS._replace(
+        starting="earliest", ending=starting._replace(option="endingTimestamp")
+    )
+    assert planner_of(cluster, batch).bounds() == ({T: 0, ONE: 0}, expected)
+
+
+def test_times_that_no_message_has(cluster: FakeCluster) -> None:
+    """T is too early, ONE has messages of 0.8 alone."""
+    put(cluster, T, stamped(range(10)))
+    starting = SinceTime("startingTimestamp", 10, or_latest=False)
+    planner = planner_of(cluster, OPTIONS._replace(starting=starting))
+    text = r"startingTimestamp .* \[t,0\], \[t,1\].* startingOffsetsByTimestampStrategy latest"
+    with pytest.raises(ConfigError, match=text):
+        planner.initial()
+    planner = planner_of(cluster, OPTIONS._replace(starting=starting._replace(time=5)))
+    with pytest.raises(ConfigError, match=r"last message of \[t,1\],"):
+        planner.initial()
+
+
+def test_times_name_every_partition(cluster: FakeCluster) -> None:
+    starting = SinceTime("startingOffsetsByTimestamp", {T: 5}, or_latest=False)
+    planner = planner_of(cluster, OPTIONS._replace(starting=starting))
+    with pytest.raises(ConfigError, match=r"startingOffsetsByTimestamp .* missing \[t,1\]"):
+        planner.initial()
+
+
+def test_a_time_behind_the_end(cluster: FakeCluster) -> None:
+    put(cluster, T, stamped(range(10)))
+    put(cluster, ONE, stamped(range(30)))
+    starting = SinceTime("startingTimestamp", 5, or_latest=False)
+    options = OPTIONS._replace(starting=starting, ending={T: 5, ONE: 4})
+    with pytest.raises(ConfigError, match=r"startingTimestamp is 5 for \[t,1\], .*4 .endingOff"):
+        planner_of(cluster, options).bounds()
 
 
 def test_starting_offsets_out_of_range(cluster: FakeCluster) -> None:
