@@ -8,6 +8,8 @@ import pytest
 
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
+from kafka08.message.wrappers import absolute_slice
+from kafka08.server import rebuild
 from tests.log.support import writable
 from tests.message.batches import batch, encode_record, simple, timed, timed_wrapper, varint
 from tests.message.sets import has_absolute_offsets
@@ -63,6 +65,27 @@ def test_batches_reach_consumers_of_0_8(rig: Rig, codec: int) -> None:
             assert has_absolute_offsets(data[entry.position : entry.stop])
     # once more, now from the cache
     assert bytes(rig.fetch((*T, 0, LOTS))[T][2]) == data
+
+
+@pytest.mark.parametrize("codec", range(5))
+def test_ten_consumers_on_the_tail_and_each_batch_is_converted_once(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, codec: int
+) -> None:
+    converted: list[Any] = []
+
+    def counted(*args: Any, made: list[Any], **options: Any) -> bytes:
+        sent = absolute_slice(*args, made=made, **options)
+        converted.extend(made)
+        return sent
+
+    monkeypatch.setattr(rebuild, "absolute_slice", counted)
+    rig.lead()
+    for number in range(3):
+        rig.produce((*T, batch(simple(b"a", b"b"), 0, codec)))
+        sent = [bytes(rig.fetch((*T, 2 * number, LOTS))[T][2]) for _ in range(10)]
+        assert sent == sent[:1] * 10
+        assert messages(sent[0]) == [(2 * number, b"a"), (2 * number + 1, b"b")]
+    assert len(converted) == 3
 
 
 def test_followers_get_what_is_stored(rig: Rig) -> None:
