@@ -114,6 +114,38 @@ def test_a_topic_of_0_8_clients_has_no_times_and_no_time_index(
     assert not time_indexes(broker, topic)
 
 
+def test_our_tools_go_by_the_times_of_messages(
+    python: str, broker: Broker, our_tools: Tools
+) -> None:
+    """Where there are any; segments count for messages of 0.8."""
+    timed, untimed = "tools-timed", "tools-untimed"
+    for topic in (timed, untimed):
+        broker.create_topic(topic, config={"retention.ms": -1})
+    assert not stamp(python, CLIENTS[1], broker, timed, "gzip", 10, 20, 30)
+    Console(our_tools).write(broker, untimed, text_records(), "none")
+    shell = ("kafka.tools.GetOffsetShell", "--topic", timed)
+    for asked, found in ((15, "1"), (30, "2")):
+        args = ("--bootstrap-server", broker.address, "--time", str(TIME + asked))
+        assert our_tools.run(*shell, *args).out == f"{timed}:0:{found}\n"
+    args = ("--bootstrap-server", broker.address, "--time", str(TIME + 31))
+    assert our_tools.run(*shell, *args).out == ""
+    old = ("--broker-list", broker.address, "--time", str(TIME + 15))
+    assert our_tools.run(*shell, *old).out == f"{timed}:0:\n"
+
+    where = ("--bootstrap-server", broker.address, "--group", "by-time", "--reset-offsets")
+
+    def reset(topic: str, *words: str) -> str:
+        args = (*where, "--topic", topic, *words, "--execute")
+        done = our_tools.run("kafka.admin.ConsumerGroupCommand", *args)
+        return next(line for line in done.lines if topic in line).split()[-1]
+
+    at = "2020-09-13T12:26:40.0"  # TIME
+    assert reset(timed, "--to-datetime", f"{at}15") == "1"
+    assert reset(timed, "--to-datetime", f"{at}31") == "3"
+    assert reset(timed, "--by-duration", "PT1M") == "3"
+    assert reset(untimed, "--to-datetime", f"{at}15") == "0"
+
+
 @pytest.mark.parametrize("client", CLIENTS)
 def test_old_messages_can_be_refused(python: str, broker: Broker, client: str) -> None:
     topic = f"refused-{client}"

@@ -121,6 +121,14 @@ class SimpleConsumer:
         """The first offset (``time`` -2) or the log's end (-1). Raises the error of the code."""
         return self.offsets_before(tp, time, replica_id=replica_id)[0]
 
+    def offset_since(self, tp: TopicPartition, time: int) -> int:
+        """The first message whose timestamp is ``time`` (ms) or later, NO_OFFSET if there is none.
+
+        Needs ``api_versions``. Raises NoApiVersionsError, and the error of the code.
+        """
+        response = self.call(requests.times_request({tp: time}))
+        return requests.message_offset(requests.flatten(response.topics)[tp])
+
     def commit_offsets(
         self,
         group: str,

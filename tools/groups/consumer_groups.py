@@ -58,9 +58,9 @@ PARSER = OptionParser(
 --to-current  Reset to the present offsets; to the end where there is none.
 --to-offset <Long: offset>  Reset to an offset.
 --shift-by <Long: number-of-offsets>  Reset by so many, negative for back.
---to-datetime <datetime>  Reset to a time, in whole segments: yyyy-MM-ddTHH:mm:ss.SSS, UTC or with a
-    zone.
---by-duration <duration>  Reset to so long ago, in whole segments: PnDTnHnMnS.
+--to-datetime <datetime>  Reset to the first message since a time: yyyy-MM-ddTHH:mm:ss.SSS, UTC
+    or with a zone. Messages of 0.8 have no time: there the age of whole segments counts.
+--by-duration <duration>  Reset to so long ago, as --to-datetime does: PnDTnHnMnS.
 --from-file <path to CSV file>  Reset to what a file from --export says.
 --timeout <Long: timeout (ms)>  How long to wait for a coordinator. (default: 5000)
 --command-config <command config property file>  Properties: client.id, request.timeout.ms.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from kafka08.admin import InvalidArgumentError
@@ -63,13 +64,20 @@ class GroupService:
     ) -> None:
         self._runtime = runtime or ThreadRuntime()
         self.zk = client = None if zookeeper is None else admin_command.connect(zookeeper)
-        self._cluster = ClusterClient(
-            bootstrap if client is None else lambda: endpoints_of(registry.live_brokers(client)),
-            client_id=client_id,
-            timeout_ms=request_timeout_ms,
-            runtime=self._runtime,
-            channel=channel,
-        )
+
+        def cluster(channel: Callable[..., Any]) -> ClusterClient:
+            return ClusterClient(
+                bootstrap
+                if client is None
+                else lambda: endpoints_of(registry.live_brokers(client)),
+                client_id=client_id,
+                timeout_ms=request_timeout_ms,
+                runtime=self._runtime,
+                channel=channel,
+            )
+
+        self._cluster = cluster(channel)
+        self._timed = cluster(partial(channel, api_versions=True))
         self._admin = AdminClient(
             list(bootstrap),
             client_id=client_id,
@@ -79,7 +87,7 @@ class GroupService:
         )
         self._brokers_tell = self._coordinators_tell = True
         self.storage = GroupStorage(
-            self._cluster, self.zk, timeout_ms=timeout_ms, runtime=self._runtime
+            self._cluster, self._timed, self.zk, timeout_ms=timeout_ms, runtime=self._runtime
         )
 
     def __enter__(self) -> GroupService:
@@ -87,6 +95,7 @@ class GroupService:
 
     def __exit__(self, *exc_info: object) -> None:
         self._cluster.close()
+        self._timed.close()
         self._admin.close()
         if self.zk is not None:
             self.zk.close()

@@ -24,6 +24,7 @@ from kafka08.errors import (
     for_code,
     raise_for_code,
 )
+from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.sets import iter_messages
 from kafka08.protocol import schemas
 from kafka08.protocol.group_schemas import (
@@ -33,6 +34,7 @@ from kafka08.protocol.group_schemas import (
     OffsetDeleteRequest,
     OffsetDeleteTopic,
 )
+from kafka08.protocol.negotiation import NoApiVersionsError
 from kafka08.runtime import Runtime, ThreadRuntime
 from kafka08.server.coordinator.records import GroupPartition, decode_key, decode_value
 from zk.client import ZkClient
@@ -76,19 +78,22 @@ class GroupStorage:
     """Both storages of every group of a cluster, and its logs' ends.
 
     Without ``zk`` the brokers read and write ZooKeeper's offsets (requests of version 0), which
-    cannot remove any. ``timeout_ms`` bounds the wait for a coordinator. Calls raise OSError or
-    KafkaError.
+    cannot remove any. ``timed`` is the same cluster, over channels that ask for versions.
+    ``timeout_ms`` bounds the wait for a coordinator. Calls raise OSError or KafkaError.
     """
 
     def __init__(
         self,
         cluster: ClusterClient,
+        timed: ClusterClient,
         zk: ZkClient | None = None,
         *,
         timeout_ms: int = 5000,
         runtime: Runtime | None = None,
     ) -> None:
         self._cluster = cluster
+        self._timed = timed
+        self._without_times: set[Broker] = set()
         self._zk = zk
         self._timeout_ms = timeout_ms
         self._runtime = runtime or ThreadRuntime()
@@ -263,13 +268,45 @@ class GroupStorage:
     def offsets_at(
         self, partitions: Iterable[TopicPartition], time_ms: int
     ) -> dict[TopicPartition, int]:
-        """An offset at or before the first message after a time.
+        """The first message of each partition since a time; the end of its log if all are older.
 
-        0.8 knows the age of whole segments only: this is the start of the last segment that was
-        complete by then, or of the log.
+        Brokers of 0.8.2.2 know the age of whole segments only, and messages of 0.8 have no time:
+        there it is the start of the last segment that was complete by then, or of the log.
         """
-        wanted = list(partitions)
-        return {**self.log_starts(wanted), **self._log_offsets(wanted, time_ms)}
+        asked = {tp: self._offset_at(tp, time_ms) for tp in partitions}
+        return {tp: offset for tp, offset in asked.items() if offset is not None}
+
+    def _offset_at(self, tp: TopicPartition, time_ms: int) -> int | None:
+        """None when there is no leader that tells."""
+        try:
+            leader = self._cluster.leader(tp)
+            if leader not in self._without_times:
+                found = self._message_since(leader, tp, time_ms)
+                if found is not None:
+                    return found
+        except NoApiVersionsError as error:
+            self._without_times.add(leader)
+            logger.warning("The age of whole segments counts: %s", error)
+        except (OSError, KafkaError, LookupError) as error:
+            logger.warning("The leader of %s does not tell its offsets: %s", tp, error)
+            return None
+        complete = self._ask_leader(tp, time_ms)
+        return self._ask_leader(tp, EARLIEST_TIME) if complete is None else complete
+
+    def _message_since(self, leader: Broker, tp: TopicPartition, time_ms: int) -> int | None:
+        """None where messages without a time might be that late."""
+        response = self._timed.call(leader, requests.times_request({tp: time_ms}))
+        found = requests.message_offset(requests.flatten(response.topics)[tp])
+        if found != NO_OFFSET:
+            return found
+        start, end = self._ask_leader(tp, EARLIEST_TIME), self._ask_leader(tp, LATEST_TIME)
+        if start is None or end is None or start == end:
+            return end
+        request = requests.fetch_request({tp: end - 1}, _FETCH_BYTES)
+        entry = requests.flatten(self._timed.call(leader, request).topics)[tp]
+        raise_for_code(entry.error)
+        times = [message.timestamp for message in iter_messages(entry.message_set)]
+        return end if times and times[-1] != NO_TIMESTAMP else None
 
     def _log_offsets(
         self, partitions: Iterable[TopicPartition], time: int

@@ -1,11 +1,15 @@
-"""GetOffsetShell: offsets of a topic's partitions before a time (kafka.tools.GetOffsetShell)."""
+"""GetOffsetShell: offsets of a topic's partitions before a time (kafka.tools.GetOffsetShell).
+
+With --bootstrap-server, as in later releases, a time is that of messages, and not of segments.
+"""
 
 from __future__ import annotations
 
 import sys
 
 from kafka08.client.cluster import ClusterClient
-from kafka08.common import TopicPartition
+from kafka08.client.requests import NO_OFFSET
+from kafka08.common import LATEST_TIME, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError
 from tools.broker_list import broker_list
@@ -24,16 +28,25 @@ PARSER = OptionParser(
 --offsets <Integer: count>  How many offsets to get. (default: 1)
 --max-wait-ms <Integer: ms>  How long a request may take. (default: 1000)
 """,
+    later="""
+--bootstrap-server <hostname:port,...,hostname:port>  In place of --broker-list: --time is then
+    that of messages, from brokers with api.versions.enable. Without it: the latest offsets.
+""",
 )
 
 
 def main(argv: list[str]) -> int:
     """Prints ``topic:partition:offset,offset``; partitions that cannot be asked go to stderr."""
-    args = PARSER.parse_command(argv, "broker-list", "topic", "time")
-    endpoints = broker_list(PARSER, args.value("broker-list"))
+    args = PARSER.parse_command(argv)
+    by_message = args.has("bootstrap-server")
+    brokers = "bootstrap-server" if by_message else "broker-list"
+    PARSER.check_required(args, brokers, "topic", *(() if by_message else ("time",)))
+    PARSER.check_invalid(args, "bootstrap-server", "broker-list", "offsets")
+    endpoints = broker_list(PARSER, args.value(brokers))
     topic = args.value("topic")
     wanted = [int(word) for word in args.value("partitions").split(",") if word]
-    time, count = args.value("time"), args.value("offsets")
+    time = args.value("time") if args.has("time") else LATEST_TIME
+    count = None if by_message and time >= 0 else args.value("offsets")
     with ClusterClient(
         endpoints, client_id=CLIENT_ID, timeout_ms=args.value("max-wait-ms")
     ) as cluster:
@@ -54,7 +67,10 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _print_offsets(cluster: ClusterClient, tp: TopicPartition, time: int, count: int) -> None:
+def _print_offsets(
+    cluster: ClusterClient, tp: TopicPartition, time: int, count: int | None
+) -> None:
+    """``count`` is None for the first message since ``time``; not printed if there is none."""
     try:
         leader = cluster.known_leader(tp)
     except KafkaError:
@@ -69,8 +85,14 @@ def _print_offsets(cluster: ClusterClient, tp: TopicPartition, time: int, count:
         timeout_ms=10000,
         receive_buffer_bytes=100000,
         client_id=CLIENT_ID,
+        api_versions=count is None,
     ) as consumer:
-        offsets = consumer.offsets_before(tp, time, count)
+        if count is not None:
+            offsets = consumer.offsets_before(tp, time, count)
+        elif (offset := consumer.offset_since(tp, time)) == NO_OFFSET:
+            return
+        else:
+            offsets = [offset]
     print(f"{tp.topic}:{tp.partition}:{','.join(map(str, offsets))}")
 
 

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from kafka08.common import TopicPartition
+from kafka08.protocol import schemas
+from kafka08.protocol.negotiation import NoApiVersionsError
 from tests.fakes.cluster import FakeCluster, connect
-from tools.options import UsageError
+from tools.options import UsageError, run_main
 from tools.topics import get_offset_shell
 from tools.topics.get_offset_shell import main
 
@@ -45,8 +47,51 @@ def test_unknown_topic_prints_nothing(cluster: FakeCluster, capsys: Any) -> None
     assert capsys.readouterr() == ("", "")
 
 
+def by_message(*options: str) -> int:
+    return main(["--bootstrap-server", "b0:9090", "--topic", "t", *options])
+
+
+def test_times_of_messages(cluster: FakeCluster, capsys: Any) -> None:
+    """Partition 1 has no message that is late enough."""
+
+    def script(port: int, request: Any) -> Any:
+        if isinstance(request, schemas.ListOffsetsRequest):
+            [(_, [asked])] = request.topics
+            offset = -1 if asked.partition == 1 else asked.time
+            entry = schemas.OffsetsPartitionResponse(asked.partition, 0, offset=offset)
+            return schemas.OffsetsResponse([schemas.OffsetsTopicResponse("t", [entry])])
+        return None
+
+    cluster.script = script
+    assert by_message("--time", "7") == 0
+    assert capsys.readouterr() == ("t:0:7\nt:2:7\n", "")
+    for options in ([], ["--time", "-1"]):
+        assert by_message(*options) == 0
+        assert capsys.readouterr() == ("t:0:2\nt:1:0\nt:2:0\n", "")
+    assert run("--partitions", "0") == 0
+    assert main(["--broker-list", "b0:9090", "--topic", "t", "--time", "7"]) == 0
+    assert len(cluster.sent(schemas.ListOffsetsRequest)) == 3, "--broker-list means segments"
+
+
+def test_a_broker_that_knows_no_times(cluster: FakeCluster, capsys: Any) -> None:
+    def script(port: int, request: Any) -> Any:
+        if isinstance(request, schemas.ListOffsetsRequest):
+            raise NoApiVersionsError("b0:9090 closed the connection")
+
+    cluster.script = script
+    assert run_main(lambda argv: by_message("--time", "7"), []) == 1
+    out, err = capsys.readouterr()
+    assert not out
+    assert "b0:9090 closed the connection" in err
+
+
 def test_usage() -> None:
     with pytest.raises(UsageError, match="An interactive shell for getting consumer offsets"):
         main([])
     with pytest.raises(UsageError, match=r'Missing required argument "\[time\]"'):
         main(["--broker-list", "b:1", "--topic", "t"])
+    with pytest.raises(UsageError, match=r'Missing required argument "\[broker-list\]"'):
+        main(["--topic", "t"])
+    for option in ("--broker-list", "--offsets"):
+        with pytest.raises(UsageError, match=r"can\'t be used with"):
+            by_message(option, "1")
