@@ -67,8 +67,13 @@ class TimeIndex:
         if newest.timestamp <= self.last.timestamp:
             return False
         entry = ENTRY.pack(newest.timestamp, newest.offset - self.base_offset)
-        if os.pwrite(self._descriptor(), entry, self.entries * ENTRY_SIZE) != ENTRY_SIZE:
-            raise OSError(f"short write to {self.path}")
+        fd, end = self._descriptor(), self.entries * ENTRY_SIZE
+        try:
+            if os.pwrite(fd, entry, end) != ENTRY_SIZE:
+                raise OSError(f"short write to {self.path}")
+        except OSError:
+            os.ftruncate(fd, end)
+            raise
         self.entries += 1
         self.last = newest
         return True

@@ -90,9 +90,11 @@ def test_lookup(tmp_path):
 
 def test_a_failed_write_leaves_no_entry(tmp_path, monkeypatch):
     index = index_of(tmp_path, (5, 100))
-    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: 3)
+    real = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: real(fd, data[:3], at))
     with pytest.raises(OSError, match="short write"):
         index.append(MessageTime(9, 101))
+    assert entries(index.path) == [(5, 0)]
     assert (index.entries, index.last) == (1, (5, 100))
 
 
