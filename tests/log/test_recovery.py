@@ -130,10 +130,6 @@ def test_garbage_after_a_clean_shutdown_is_cut_all_the_same(tmp_path: Path) -> N
     assert (log.log_end_offset, path.stat().st_size) == (10, 10 * SIZE)
 
 
-def valid_index(directory: Path) -> bytes:
-    return segment_paths(directory, ".index")[0].read_bytes()
-
-
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize(
     "content",

@@ -61,7 +61,6 @@ class AdminRig:
         self.originals: set[int] = set()
         self.down: set[int] = set()
         self.asked: list[tuple[int, Any]] = []
-        self.dead_replicas: set[int] = set()
         self.cache = MetadataCache()
         self.brokers = [Broker(number, f"host{number}", 9090 + number) for number in (1, 2)]
         for broker in self.brokers:

@@ -95,7 +95,6 @@ class Window:
         *,
         skip_failed: bool = False,
     ) -> None:
-        self.acknowledged = 0
         self.skipped = 0
         self._limit = limit
         self._failed = failed
@@ -137,11 +136,9 @@ class Window:
         with self._changed:
             self._under_way -= 1
             first = error is not None and not self._skip_failed and not self._broken
-            if error is None:
-                self.acknowledged += 1
-            elif self._skip_failed:
+            if error is not None and self._skip_failed:
                 self.skipped += 1
-            else:
+            elif error is not None:
                 self._broken = True
             if error is None or self._skip_failed:
                 entry[1] = True

@@ -82,7 +82,6 @@ def test_only_what_precedes_everything_under_way_counts(failures: Failures) -> N
     done[2](None)
     assert position.processed_offset == 10
     assert window.settle(0)
-    assert window.acknowledged == 3
 
 
 def test_a_failed_send_stops_everything(failures: Failures) -> None:
@@ -104,7 +103,7 @@ def test_failed_sends_may_be_skipped(failures: Failures, caplog: pytest.LogCaptu
     done[0](OSError("too large"))
     done[1](None)
     assert position.processed_offset == 2
-    assert (window.acknowledged, window.skipped) == (1, 1)
+    assert window.skipped == 1
     assert not failures
     assert "too large" in caplog.text
 
