@@ -123,7 +123,15 @@ class TimeIndex:
             return f"its last entry {tuple(self.last)} is impossible"
         if self.entries > 1 and not self._rises(self.entries if thorough else 1):
             return "its entries do not rise"
+        if thorough and self.entries and self._begins_with_zeros():
+            return "its first entry has only zeros"
         return None
+
+    def _begins_with_zeros(self) -> bool:
+        """After a power cut a file may be as long as it was and not have all its bytes. In other
+        entries they do not rise then. Here they may be real, but hardly ever are."""
+        with open(self.path, "rb") as file:
+            return not any(file.read(ENTRY_SIZE))
 
     def _rises(self, checked: int) -> bool:
         """Whether the first ``checked`` entries rise, up to below the last one."""

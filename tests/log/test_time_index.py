@@ -108,6 +108,8 @@ def test_a_failed_write_leaves_no_entry(tmp_path, monkeypatch):
         (ENTRY.pack(5, 0) + ENTRY.pack(7, -2), "its last entry (7, 98) is impossible"),
         (ENTRY.pack(5, 1) + bytes(12) + ENTRY.pack(7, 2), "its entries do not rise"),
         (ENTRY.pack(5, 1) + ENTRY.pack(7, 1), "its entries do not rise"),
+        (bytes(12), "its first entry has only zeros"),
+        (bytes(12) + ENTRY.pack(7, 2), "its first entry has only zeros"),
     ],
 )
 def test_problems(tmp_path, content, problem):
