@@ -23,9 +23,10 @@ logger = logging.getLogger("kafka.server.OffsetCheckpoint")
 
 
 class OffsetCheckpoint:
-    """The checkpoint file at ``path``, created empty if missing. Safe on any thread."""
+    """The checkpoint file at ``path``, created empty if missing, or with the first entries if it
+    is ``rare``. Safe on any thread."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, rare: bool = False) -> None:
         self.path = path
         self._temporary = path + ".tmp"
         self._lock = threading.Lock()
@@ -33,8 +34,10 @@ class OffsetCheckpoint:
             make_way(each)
         if os.path.exists(self._temporary):
             os.unlink(self._temporary)
-        with open(path, "a"):
-            pass
+        if not rare:
+            with open(path, "a"):
+                pass
+        self._known: Mapping[TopicPartition, int] | None = None
 
     def write(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Replace the content; it is on disk on return. Raises OSError."""
@@ -48,6 +51,14 @@ class OffsetCheckpoint:
             os.replace(self._temporary, self.path)
             # Otherwise a power cut could restore old offsets, which may lie above a truncation.
             sync_directory(os.path.dirname(self.path) or ".")
+            self._known = dict(offsets)
+
+    def update(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Write, unless the file is known to hold just these offsets. Raises OSError."""
+        if self._known is None:
+            self._known = self.read()
+        if offsets != self._known:
+            self.write(offsets)
 
     def read(self) -> dict[TopicPartition, int]:
         """The entries. A malformed file counts as empty, with a warning (0.8.2.2 refuses to start):

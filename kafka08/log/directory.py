@@ -19,6 +19,7 @@ MAX_PARTITION = (1 << 31) - 1
 LOCK_FILE = ".lock"
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 RECOVERY_POINT_CHECKPOINT_FILE = "recovery-point-offset-checkpoint"
+LOG_START_CHECKPOINT_FILE = "log-start-offset-checkpoint"
 CLEANER_CHECKPOINT_FILE = "cleaner-offset-checkpoint"
 LOG_DIRS_FILE = ".kafka_log_dirs"
 # Of files that are not complete yet; a start removes them.

@@ -18,7 +18,7 @@ import logging
 import os
 import random
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, NoReturn, Protocol
 
 from kafka08.common import TopicPartition
@@ -38,6 +38,7 @@ from kafka08.log.leader_epochs import LeaderEpochs
 from kafka08.log.numbering import Numbered, moved
 from kafka08.log.producer_state import ProducerBatch
 from kafka08.log.producers import Producers
+from kafka08.log.retention import deletable
 from kafka08.log.segment import FileSlice, LogSegment
 from kafka08.log.segment_files import SegmentFiles
 from kafka08.log.tail_readers import TailReaders
@@ -95,7 +96,8 @@ class Log:
     """The log in ``directory`` (named ``<topic>-<partition>``); opened, and recovered if needed.
 
     ``recovery_point`` is the first offset that may not be on disk. ``clean_shutdown``: the last
-    broker to use it closed its logs. ``config`` may be replaced at any time.
+    broker to use it closed its logs. ``config`` may be replaced at any time. ``deleted_until``: the
+    records below were deleted by request; it is not used if it is beyond the end of the log.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class Log:
         *,
         recovery_point: int = 0,
         clean_shutdown: bool = False,
+        deleted_until: int = 0,
         clock: Clock,
     ) -> None:
         self.directory = os.path.abspath(directory)
@@ -129,6 +132,10 @@ class Log:
         self._lock = self.files.lock  # also for what must agree with the list of segments
         self.log_end_offset = loaded.log_end_offset
         self.recovery_point = loaded.recovery_point
+        self.deleted_until = deleted_until
+        if deleted_until > self.log_end_offset:
+            logger.warning("Ignoring the start %d of %s: it ends before", deleted_until, self.name)
+            self.deleted_until = 0
         self.later_formats = LaterFormats(not self.size)
         known = None if clean_shutdown else self.recovery_point
         self.epochs = LeaderEpochs(self.directory, loaded.segments, self.log_end_offset, known)
@@ -154,7 +161,13 @@ class Log:
 
     @property
     def log_start_offset(self) -> int:
+        """The first offset of the first segment, where replicas begin."""
         return self.files.bases[0]
+
+    @property
+    def first_offset(self) -> int:
+        """The first offset for consumers. Deleted records before it may still be on disk."""
+        return max(self.files.bases[0], self.deleted_until)
 
     @property
     def size(self) -> int:
@@ -527,6 +540,7 @@ class Log:
 
     def _note_truncation(self, offset: int) -> None:
         self._truncations += 1
+        self.deleted_until = min(offset, self.deleted_until)
         self.epochs.truncate_to(offset)
         self.tail_readers.cut_at(offset)
         if self._lowest_truncation is None or offset < self._lowest_truncation:
@@ -534,44 +548,29 @@ class Log:
 
     # Delete
 
-    def delete_old_segments(self) -> int:
-        """Apply retention by time, then by size; returns the number of segments deleted.
+    def delete_records(self, until: int) -> None:
+        """Hide the records below ``until``, which is at most the log's end, from consumers.
+        Retention deletes the segments that hold no others."""
+        self.deleted_until = max(self.deleted_until, until)
 
-        The active segment may be deleted too if it is not empty. Files get the suffix .deleted
-        now, and are removed after file.delete.delay.ms.
+    def delete_old_segments(self) -> int:
+        """Apply retention; returns the number of segments deleted.
+
+        Files get the suffix .deleted now, and are removed after file.delete.delay.ms.
         """
         self.files.abandon_swap()
-        now, config = self._clock.millis(), self.config
-        deleted = self._delete_while(
-            # with a negative age 0.8.2.2 deletes everything; users who set -1 want to keep it
-            lambda segment: 0 <= config.retention_ms < now - segment.largest_timestamp
-        )
-        excess = self.size - config.retention_bytes
-        if config.retention_bytes < 0 or excess < 0:
-            return deleted
-
-        def is_excess(segment: LogSegment) -> bool:
-            nonlocal excess
-            excess -= segment.size
-            return excess >= 0
-
-        return deleted + self._delete_while(is_excess)
-
-    def _delete_while(self, goes: Callable[[LogSegment], bool]) -> int:
-        deletable = []
-        for segment in self.files.list:
-            if not goes(segment) or (segment is self.files.active and not segment.size):
-                break
-            deletable.append(segment)
-        if not deletable:
-            return 0
-        if len(deletable) == len(self.files.list):
+        segments, now = self.files.list, self._clock.millis()
+        until, end = self.deleted_until, self.log_end_offset
+        count = deletable(segments, self.config, now=now, deleted_until=until, end=end)
+        if count == len(segments):
             self.roll()
+        elif not count:
+            return 0
         with self._lock:
             # The recovery point stays: unsynced deletions can be undone by a power cut.
-            self.files.drop(deletable, self._deletion_time())
+            self.files.drop(segments[:count], self._deletion_time())
             self.producers.remove_below(self.log_start_offset)
-        return len(deletable)
+        return count
 
     def delete_files(self, paths: Sequence[str]) -> None:
         """Let ``files.remove_due`` remove these after file.delete.delay.ms."""

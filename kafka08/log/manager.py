@@ -2,9 +2,10 @@
 
 Blocking code without tasks or timers: the server decides when ``cleanup``, ``flush_dirty``,
 ``checkpoint_recovery_points`` and ``delete_due_files`` run. As with a Log, all methods belong to
-one thread, except ``flush_dirty``, ``checkpoint_recovery_points`` and ``delete_due_files``, which
-may run on any. If a directory fails, these jobs continue with the others and report it to the
-caller, which decides on ``take_offline``. Does not know replicas or ZooKeeper.
+one thread, except ``flush_dirty``, ``checkpoint_recovery_points``, ``store_deletions`` and
+``delete_due_files``, which may run on any. If a directory fails, these jobs continue with the
+others and report it to the caller, which decides on ``take_offline``. Does not know replicas or
+ZooKeeper.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -25,6 +26,7 @@ from kafka08.errors import ConfigError, KafkaError
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.cleaner import LogCleaner
 from kafka08.log.directory import (
+    LOG_START_CHECKPOINT_FILE,
     RECOVERY_POINT_CHECKPOINT_FILE,
     LogDirectory,
     UnusableDirectoryError,
@@ -69,6 +71,7 @@ class LogManager:
         self._directories: list[LogDirectory] = []
         self._failed: list[LogDirectory] = []
         self._recovery_points: dict[str, OffsetCheckpoint] = {}
+        self._starts: dict[str, OffsetCheckpoint] = {}  # up to where records were deleted
         self._checkpointing = threading.Lock()
         self._deleted: set[TopicPartition] = set()  # since the last checkpoint
 
@@ -96,6 +99,7 @@ class LogManager:
             for directory in list(self._directories):
                 with self._sparing(directory.path):
                     self._lower_recovery_points(directory.path)
+                    self._checkpoint_starts(directory.path)
                     directory.unmark_clean()
                     self._remember(
                         directory.path,
@@ -133,6 +137,8 @@ class LogManager:
         self._recovery_points[path] = OffsetCheckpoint(
             directory.file(RECOVERY_POINT_CHECKPOINT_FILE)
         )
+        starts = directory.file(LOG_START_CHECKPOINT_FILE)
+        self._starts[path] = OffsetCheckpoint(starts, rare=True)
 
     def _remember(self, path: str, used: list[str]) -> None:
         said = read_log_dirs(path)
@@ -165,6 +171,7 @@ class LogManager:
                 directory.path,
             )
         points = self._recovery_points[directory.path].read()
+        starts = self._starts[directory.path].read()
         return [
             partial(
                 Log,
@@ -172,6 +179,7 @@ class LogManager:
                 self.config_for(topic_partition.topic),
                 recovery_point=points.get(topic_partition, 0),
                 clean_shutdown=clean,
+                deleted_until=starts.get(topic_partition, 0),
                 clock=self._clock,
             )
             for topic_partition, path in directory.partitions().items()
@@ -347,12 +355,7 @@ class LogManager:
         Logs that were truncated are also dirty for the cleaner from that offset on.
         """
         deleted = set(self._deleted)
-        failures = []
-        for directory in self._directories:
-            try:
-                self._checkpoint(directory.path)
-            except OSError as error:
-                failures.append(DiskFailure(directory.path, error))
+        failures = self._in_each_directory(self._checkpoint)
         if self.cleaner is not None:
             failures += self.cleaner.truncated()
         if not failures:
@@ -365,6 +368,32 @@ class LogManager:
             self._recovery_points[path].write(
                 {log.topic_partition: log.recovery_point for log in self._logs_in(path)}
             )
+        self._checkpoint_starts(path)
+
+    def store_deletions(self, logs: Collection[Log]) -> list[DiskFailure]:
+        """Make it durable up to where records of these logs were deleted.
+
+        The records go to disk first: a start beyond the end of its log would not be used.
+        """
+        failures = _each(logs, _flush_deleted)
+        return failures + self._in_each_directory(self._checkpoint_starts)
+
+    def _checkpoint_starts(self, path: str) -> None:
+        # Entries of logs that are gone must go too: another log of that name would begin there.
+        with self._checkpointing:
+            logs = self._logs_in(path)
+            self._starts[path].update(
+                {log.topic_partition: log.deleted_until for log in logs if log.deleted_until}
+            )
+
+    def _in_each_directory(self, act: Callable[[str], None]) -> list[DiskFailure]:
+        failures = []
+        for directory in self._directories:
+            try:
+                act(directory.path)
+            except OSError as error:
+                failures.append(DiskFailure(directory.path, error))
+        return failures
 
     def _logs_in(self, path: str) -> list[Log]:
         return [log for log in list(self.logs.values()) if os.path.dirname(log.directory) == path]
@@ -425,7 +454,12 @@ def _is_flush_due(log: Log, now: int) -> bool:
     return now - log.last_flush_ms >= log.config.flush_ms
 
 
-def _each(logs: Sequence[Log], act: Callable[[Log], object]) -> list[DiskFailure]:
+def _flush_deleted(log: Log) -> None:
+    if log.recovery_point < log.deleted_until:
+        log.flush()
+
+
+def _each(logs: Collection[Log], act: Callable[[Log], object]) -> list[DiskFailure]:
     """Call a function with each log; returns the disk failures."""
     failures = []
     for log in logs:

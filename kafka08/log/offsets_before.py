@@ -10,15 +10,16 @@ from kafka08.common import EARLIEST_TIME, LATEST_TIME
 from kafka08.log.log import Log
 
 
-def offsets_before(log: Log, time_ms: int, max_num: int, *, now: int) -> list[int]:
+def offsets_before(log: Log, time_ms: int, max_num: int, *, start: int, now: int) -> list[int]:
     """Segment bases (and the log's end) last written at or before ``time_ms``, descending.
 
-    ``time_ms`` -1 asks for the log's end, -2 for its start; the log's end was written ``now``.
+    ``time_ms`` -1 asks for the log's end, -2 for its start; the log's end was written ``now``. The
+    lowest offset is ``start``, which stands for the segment that holds it.
     Raises OSError.
     """
-    segments = log.segments
-    known = [segment.base_offset for segment in segments]
-    if segments[-1].size:
+    segments = log.segments[log.files.index_of(start) :]
+    known = [start, *[segment.base_offset for segment in segments[1:]]]
+    if segments[-1].size and log.log_end_offset > start:
         known.append(log.log_end_offset)
     if time_ms == LATEST_TIME:
         count = len(known)

@@ -55,19 +55,22 @@ def snapshot(segment: LogSegment) -> Snapshot:
     )
 
 
-def search(of: Snapshot, position: int | None, time: int, max_inflated: int) -> Searched:
-    """Search a piece from ``position``, or from where the time index says.
+def search(
+    of: Snapshot, position: int | None, time: int, start: int, max_inflated: int
+) -> Searched:
+    """Search a piece from ``position``, or from where the indexes say. Messages below the offset
+    ``start`` do not count.
 
     Raises OSError, and as ``first_since`` does.
     """
     if position is None:
-        position = _start_of(of, time)
+        position = max(_start_of(of, time), _position_of(of, start))
     until, want = min(position + PIECE_BYTES, of.size), _CHUNK
     while position < until:
         data = os.pread(of.file.fd, min(want, of.size - position), position)
         stop = walk(data, 0, len(data), wrappers=True).stop
         if stop:
-            found = first_since(data, time, max_inflated=max_inflated, stop=stop)
+            found = first_since(data, time, start, max_inflated=max_inflated, stop=stop)
             if found is not None:
                 return Searched(found, position)
             position += stop
@@ -82,4 +85,11 @@ def search(of: Snapshot, position: int | None, time: int, max_inflated: int) -> 
 def _start_of(of: Snapshot, time: int) -> int:
     """The position from which on the first message since ``time`` is."""
     offset = offset_below(of.time_index_path, of.time_index_entries, of.base_offset, time)
+    return _position_of(of, offset)
+
+
+def _position_of(of: Snapshot, offset: int) -> int:
+    """A position at or before the entry that holds ``offset``."""
+    if offset <= of.base_offset:
+        return 0
     return position_below(of.index_path, of.index_entries, of.base_offset, offset)

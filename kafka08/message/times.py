@@ -34,20 +34,28 @@ class Found(NamedTuple):
 
 
 def first_since(
-    buffer: BytesLike, time: int, *, max_inflated: int = MAX_INFLATED, stop: int | None = None
+    buffer: BytesLike,
+    time: int,
+    start: int = 0,
+    *,
+    max_inflated: int = MAX_INFLATED,
+    stop: int | None = None,
 ) -> Found | None:
     """The first message of whole entries, which end at ``stop``, whose timestamp is at least
-    ``time``.
+    ``time``. Entries below the offset ``start`` do not count. If the message is below it in an
+    entry that reaches it, the answer names ``start``.
 
     Raises as ``leaves`` does for the entry that holds it, InflatesTooFarError above
     ``max_inflated``.
     """
     position, end = 0, len(buffer) if stop is None else stop
+    if start > 0:
+        position = walk(buffer, 0, end, up_to=start - 1, reach=end, wrappers=True).stop
     while newest_time(buffer, position, end)[0] >= time:
         position, after = _first_entry(buffer, position, end, time)
         found = _first_in(buffer, position, after, time, max_inflated)
         if found is not None:
-            return found
+            return found._replace(offset=max(found.offset, start))
         position = after  # the header names a later timestamp than any record has
     return None
 

@@ -766,8 +766,8 @@ class Driver:
         count = max((i for i, (_, time) in enumerate(known, 1) if time <= at), default=0)
         best = [offset for offset, _ in known[:count]][::-1]
         now = self.clock.now_ms
-        assert offsets_before(log, at, 100, now=now) == best
-        assert offsets_before(log, at, 2, now=now) == best[:2]
+        assert offsets_before(log, at, 100, start=log.first_offset, now=now) == best
+        assert offsets_before(log, at, 2, start=log.first_offset, now=now) == best[:2]
         assert offsets_before(log, -1, 1, now=now) == [known[-1][0]]
         assert offsets_before(log, -2, 1, now=now) == [expected.start]
 

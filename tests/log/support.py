@@ -22,7 +22,9 @@ def config(**changes: Any) -> LogConfig:
 def open_log(directory: Path | str, clock: FakeClock | None = None, **changes: Any) -> Log:
     """A Log in ``<directory>/t-0``; keywords that are not Log's go to the config."""
     for_log = {
-        key: changes.pop(key) for key in ("recovery_point", "clean_shutdown") if key in changes
+        key: changes.pop(key)
+        for key in ("recovery_point", "clean_shutdown", "deleted_until")
+        if key in changes
     }
     return Log(
         os.path.join(directory, "t-0"),

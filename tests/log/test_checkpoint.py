@@ -66,3 +66,19 @@ def test_version_only_is_empty(tmp_path: Path) -> None:
 def test_lines_may_end_as_on_windows_or_not_at_all(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"0\r\n1\r\nt 3 7")
     assert OffsetCheckpoint(str(tmp_path / "x")).read() == {TopicPartition("t", 3): 7}
+
+
+def test_a_rare_one_is_made_by_its_first_entries(tmp_path: Path) -> None:
+    path = tmp_path / "log-start-offset-checkpoint"
+    checkpoint = OffsetCheckpoint(str(path), rare=True)
+    checkpoint.update({})
+    assert not path.exists()
+    checkpoint.update(ENTRIES)
+    assert checkpoint.read() == ENTRIES
+    path.unlink()
+    checkpoint.update(ENTRIES)
+    assert not path.exists()  # the file is known to hold them
+    checkpoint.update({})
+    assert path.read_bytes() == b"0\n0\n"
+    OffsetCheckpoint(str(path), rare=True).update(ENTRIES)
+    assert checkpoint.read() == ENTRIES

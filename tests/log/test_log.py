@@ -567,3 +567,51 @@ def test_truncation_inside_an_indexed_wrapper_drops_its_index_entry(tmp_path: Pa
     log.close()
     log = open_log(tmp_path, clean_shutdown=True)
     assert everything(log) == [(0, "a"), (1, "b"), (4, "x"), (5, "y")]
+
+
+# Deleted records
+
+
+def test_deleted_records_are_there_for_replicas_and_not_for_consumers(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    append(log, *"abcd")
+    log.delete_records(3)
+    log.delete_records(2)
+    assert (log.first_offset, log.log_start_offset, log.deleted_until) == (3, 0, 3)
+    assert everything(log) == list(enumerate("abcd"))
+
+
+def test_retention_takes_what_was_deleted(tmp_path: Path) -> None:
+    log = open_log(tmp_path, segment_bytes=200, retention_ms=-1, retention_bytes=-1)
+    fill(log, 7)  # two to a segment
+    log.delete_records(5)
+    assert log.delete_old_segments() == 2
+    assert (log.log_start_offset, log.first_offset) == (4, 5)
+    log.delete_records(7)
+    assert log.delete_old_segments() == 2
+    assert (log.log_start_offset, log.first_offset, log.log_end_offset) == (7, 7, 7)
+    append(log, "x")
+    assert everything(log) == [(7, "x")]
+
+
+def test_a_truncation_takes_the_start_with_it(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    append(log, *"abcd")
+    log.delete_records(3)
+    log.truncate_to(4)
+    assert log.first_offset == 3
+    log.truncate_to(2)
+    assert (log.first_offset, log.log_end_offset) == (2, 2)
+    log.truncate_fully_and_start_at(9)
+    assert (log.first_offset, log.deleted_until) == (9, 0)
+
+
+def test_a_start_beyond_the_end_is_ignored(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    append(open_log(tmp_path), *"ab")
+    assert open_log(tmp_path, deleted_until=2).first_offset == 2
+    assert not caplog.records
+    log = open_log(tmp_path, deleted_until=3)
+    assert log.first_offset == 0
+    assert "Ignoring the start 3 of t-0" in caplog.text

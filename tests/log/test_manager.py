@@ -26,6 +26,7 @@ T0, T1, T2 = (TopicPartition("t", partition) for partition in range(3))
 MARKER = ".kafka_cleanshutdown"
 POINTS = "recovery-point-offset-checkpoint"
 CLEANED = "cleaner-offset-checkpoint"
+STARTS = "log-start-offset-checkpoint"
 USED = ".kafka_log_dirs"
 
 
@@ -582,3 +583,106 @@ def test_tells_how_far_loading_is(
         "Loaded 2 of 4 logs",
         "Loaded 4 of 4 logs",
     ]
+
+
+# Deleted records
+
+
+def delete_records(manager: LogManager, until: int, partition: TopicPartition = T0) -> None:
+    log = manager.logs[partition]
+    log.delete_records(until)
+    assert manager.store_deletions([log]) == []
+
+
+def test_deletions_of_records_survive_a_crash(brokers: Brokers, tmp_path: Path) -> None:
+    manager = brokers.start()
+    append(create(manager), *"abcd")
+    append(create(manager, T1), *"abcd")
+    assert not (tmp_path / "a" / STARTS).exists()
+    delete_records(manager, 3)
+    assert (tmp_path / "a" / STARTS).read_bytes() == b"0\n1\nt 0 3\n"
+    assert manager.logs[T0].recovery_point == 4  # a power cut leaves what is below the start too
+    brokers.crash(manager, to="b")
+    manager = brokers.start("b")
+    assert [manager.logs[each].first_offset for each in (T0, T1)] == [3, 0]
+    delete_records(manager, 2, T1)
+    brokers.stop(manager)
+    manager = brokers.start("b")
+    assert [manager.logs[each].first_offset for each in (T0, T1)] == [3, 2]
+
+
+@pytest.mark.parametrize(
+    "content", [None, b"", b"0\n1\nt 0", b"0\n2\nt 0 3\n", b"\0" * 12, b"0\n1\nt 0 5\n"]
+)
+def test_a_start_file_that_is_torn_missing_or_wrong(
+    brokers: Brokers, tmp_path: Path, content: bytes | None
+) -> None:
+    """Then the log begins with its first segment. The next deletion writes the file again."""
+    manager = brokers.start()
+    append(create(manager), *"abcd")
+    delete_records(manager, 3)
+    brokers.crash(manager, to="b")
+    path = tmp_path / "b" / STARTS
+    path.unlink() if content is None else path.write_bytes(content)
+    path.with_suffix(".tmp").write_bytes(b"0\n1\nt 0 4")
+    manager = brokers.start("b")
+    assert manager.logs[T0].first_offset == 0
+    delete_records(manager, 1)
+    assert path.read_bytes() == b"0\n1\nt 0 1\n"
+
+
+def test_a_log_of_the_same_name_does_not_begin_where_the_deleted_one_did(
+    brokers: Brokers, tmp_path: Path
+) -> None:
+    manager = brokers.start()
+    append(create(manager), *"abcd")
+    delete_records(manager, 3)
+    manager.delete_log(T0)
+    brokers.crash(manager, to="b")  # before anything was written
+    manager = brokers.start("b")
+    assert (tmp_path / "b" / STARTS).read_bytes() == b"0\n0\n"
+    append(create(manager), *"efgh")
+    brokers.crash(manager, to="c")
+    assert brokers.start("c").logs[T0].first_offset == 0
+
+
+def test_a_log_that_is_deleted_and_made_again_at_once(brokers: Brokers) -> None:
+    manager = brokers.start()
+    append(create(manager), *"abcd")
+    delete_records(manager, 3)
+    manager.delete_log(T0)
+    append(create(manager), *"efgh")
+    brokers.crash(manager, to="b")
+    assert brokers.start("b").logs[T0].first_offset == 0
+
+
+def test_a_truncation_lowers_the_stored_start(brokers: Brokers) -> None:
+    """Otherwise a crash would hide what is appended after it."""
+    manager = brokers.start()
+    append(create(manager), *"abcd")
+    delete_records(manager, 4)
+    manager.truncate_to({T0: 2})
+    append(manager.logs[T0], *"efgh")
+    brokers.crash(manager, to="b")
+    log = brokers.start("b").logs[T0]
+    assert (log.first_offset, log.log_end_offset) == (2, 6)
+
+
+def test_a_directory_that_cannot_take_the_start_is_reported(
+    brokers: Brokers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = brokers.start("a", "b")
+    for partition in (T0, T1):
+        append(create(manager, partition), *"ab")
+        manager.logs[partition].delete_records(1)
+    failing = os.path.dirname(manager.logs[T0].directory)
+    real = os.replace
+
+    def replace(old: str, new: str) -> None:
+        if os.path.dirname(new) == failing:
+            raise OSError(errno.EIO, "dead")
+        real(old, new)
+
+    monkeypatch.setattr(os, "replace", replace)
+    failures = manager.store_deletions(list(manager.logs.values()))
+    assert [failure.directory for failure in failures] == [failing]

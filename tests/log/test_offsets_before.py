@@ -21,7 +21,7 @@ def test_offsets_before(tmp_path: Path) -> None:
     clock.now_ms += 10_000
 
     def ask(time: int, count: int) -> list[int]:
-        return offsets_before(log, time, count, now=clock.now_ms)
+        return offsets_before(log, time, count, start=log.first_offset, now=clock.now_ms)
 
     assert ask(-1, 1) == [5]
     assert ask(-1, 10) == [5, 4, 2, 0]

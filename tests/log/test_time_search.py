@@ -24,7 +24,7 @@ def first_since(log: Log, time: int) -> Found | None:
             of = snapshot(segment)
             position = None
             while position is None or position < of.size:
-                found, position = search(of, position, time, MAX_INFLATED)
+                found, position = search(of, position, time, 0, MAX_INFLATED)
                 if found is not None:
                     return found
     return None
@@ -82,7 +82,7 @@ def test_the_index_saves_most_of_the_reading(tmp_path, monkeypatch):
     for time in range(2000):
         log.append(writable(encode_entry(b"k", b"v" * 60, timestamp=time)))
     monkeypatch.setattr(time_search, "PIECE_BYTES", 400)
-    found = search(snapshot(log.segments[0]), None, 1500, MAX_INFLATED)
+    found = search(snapshot(log.segments[0]), None, 1500, 0, MAX_INFLATED)
     assert found.found == Found(1500, 1500)
 
 
@@ -93,7 +93,7 @@ def test_pieces(tmp_path, monkeypatch):
     monkeypatch.setattr(time_search, "PIECE_BYTES", 500)
     monkeypatch.setattr(time_search, "_CHUNK", 64)
     of = snapshot(log.segments[0])
-    found, position = search(of, None, 55, MAX_INFLATED)
+    found, position = search(of, None, 55, 0, MAX_INFLATED)
     assert found is None
     assert 500 <= position < 800
     assert first_since(log, 55) == Found(51, 60)
@@ -105,7 +105,7 @@ def test_a_segment_that_was_cut_or_damaged_meanwhile_ends(tmp_path):
         log.append(writable(encode_entry(b"k", b"v" * 60, timestamp=time)))
     of = snapshot(log.segments[0])
     log.truncate_to(10)
-    assert search(of, None, 15, MAX_INFLATED) == (None, of.size)
+    assert search(of, None, 15, 0, MAX_INFLATED) == (None, of.size)
     path = Path(log.segments[0].path)
     path.write_bytes(b"\x7f" * path.stat().st_size)
-    assert search(of, 0, 15, MAX_INFLATED) == (None, of.size)
+    assert search(of, 0, 15, 0, MAX_INFLATED) == (None, of.size)
