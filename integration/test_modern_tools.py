@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +21,7 @@ CLUSTER = "org.apache.kafka.tools.ClusterTool"
 ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 CONFIGS = "kafka.admin.ConfigCommand"
+RECORDS = "org.apache.kafka.tools.DeleteRecordsCommand"
 TIMEOUT_S = 120
 
 Tool = Callable[..., str]
@@ -82,6 +85,27 @@ def test_kafka_get_offsets(tool: Tool, modern_broker: Broker) -> None:
     for time, expected in (("-1", "3"), ("-2", "0")):
         assert f"{topic}:0:{expected}" in tool(OFFSETS, "--topic", topic, "--time", time)
     assert f"{topic}:0" not in tool(OFFSETS, "--topic", topic, "--time", "1")
+
+
+def test_kafka_delete_records(tool: Tool, modern_broker: Broker, tmp_path: Path) -> None:
+    topic = unique("deleted")
+    modern_broker.create_topic(topic)
+    with modern_broker.wire() as wire:
+        for _ in range(3):
+            wire.produce(topic, 0, entry(None, b"x"))
+    file = tmp_path / "offsets.json"
+
+    def delete(offset: int) -> str:
+        wanted = [{"topic": topic, "partition": 0, "offset": offset}]
+        file.write_text(json.dumps({"version": 1, "partitions": wanted}))
+        return tool(RECORDS, "--offset-json-file", str(file))
+
+    assert f"partition: {topic}-0\tlow_watermark: 2" in delete(2)
+    assert f"{topic}:0:2" in tool(OFFSETS, "--topic", topic, "--time", "-2")
+    assert "OffsetOutOfRangeException" in delete(4)
+    assert f"partition: {topic}-0\tlow_watermark: 3" in delete(-1)
+    with modern_broker.wire() as wire:
+        assert wire.offset(topic, 0, -2) == 3
 
 
 def test_kafka_cluster_and_leader_election(tool: Tool, modern_broker: Broker) -> None:

@@ -177,6 +177,11 @@ class InvalidProducerEpochError(KafkaError):
     java_class = "org.apache.kafka.common.errors.InvalidProducerEpochException"
 
 
+class PolicyViolationError(KafkaError):
+    code = 44
+    text = "The settings of the topic do not allow this"
+
+
 class UnsupportedForMessageFormatError(KafkaError):
     code = 43
     text = "The stored message format does not know what was asked for"
@@ -287,6 +292,7 @@ class LaterCode(IntEnum):
     INVALID_CONFIG = 40
     INVALID_REQUEST = 42
     UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
+    POLICY_VIOLATION = 44
     OUT_OF_ORDER_SEQUENCE_NUMBER = 45
     INVALID_PRODUCER_EPOCH = 47
     KAFKA_STORAGE_ERROR = 56

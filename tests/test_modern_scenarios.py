@@ -459,8 +459,16 @@ SCENARIOS = {
     ),
     50: Scenario(
         "deleteTopicRecords: records are gone, or the error names the API",
-        (),
-        "DeleteRecords is not served",
+        (
+            *tools("kafka_delete_records"),
+            *named(
+                "integration/test_delete_records",
+                "in_a_cluster",
+                "an_original_opens_the_directory",
+            ),
+            *api("delete_records", "the_log_begins_there_at_once"),
+        ),
+        "with kafkajs",
     ),
     51: Scenario(
         "Spark 4's own connector, batch and stream, both ways: all rows once",

@@ -12,7 +12,7 @@ because either set may be what ZooKeeper has), the conditional write by the call
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from kafka08.cluster.replica import UNKNOWN_OFFSET, RemoteReplica
@@ -23,6 +23,7 @@ from kafka08.errors import (
     NotEnoughReplicasError,
     NotLeaderForPartitionError,
     OffsetOutOfRangeError,
+    PolicyViolationError,
     ReplicaNotAvailableError,
     UnknownError,
     UnknownLeaderEpochError,
@@ -35,6 +36,8 @@ from kafka08.message.sets import Opened
 from kafka08.protocol.schemas import NO_LEADER
 
 NO_EPOCH = -1
+# In place of an offset up to which records are to be deleted.
+UP_TO_HIGH_WATERMARK = -1
 
 
 class LeaderState(NamedTuple):
@@ -58,9 +61,10 @@ class IsrChange(NamedTuple):
 
 
 class FollowerProgress(NamedTuple):
-    """Whether a follower's fetch moved its log end at the leader, and the high watermark."""
+    """Whether a follower's fetch moved its log end or its first offset at the leader, and the high
+    watermark."""
 
-    leo_moved: bool
+    moved: bool
     hw_moved: bool
 
 
@@ -187,14 +191,50 @@ class Partition:
                     f"Broker {replica_id} is not an assigned replica of {self.topic_partition}"
                 )
             return log.read(offset, max_bytes)
-        if offset > log.log_end_offset:
+        if not log.first_offset <= offset <= log.log_end_offset:
             raise OffsetOutOfRangeError(
                 f"Request for offset {offset} but we only have log segments in the range "
-                f"{log.log_start_offset} to {log.log_end_offset}."
+                f"{log.first_offset} to {log.log_end_offset}."
             )
         log.tail_readers.read_at(offset, log.log_end_offset)
         until = max(self.high_watermark, log.log_start_offset)
         return log.read(offset, max_bytes, until, for_consumer=not modern)
+
+    def delete_records(self, offset: int) -> int:
+        """As leader: delete the records below ``offset``, or UP_TO_HIGH_WATERMARK; that offset.
+
+        Raises NotLeaderForPartitionError, PolicyViolationError (a compacted topic), and
+        OffsetOutOfRangeError above the high watermark.
+        """
+        log = self.leader_log()
+        if log.config.compact:
+            raise PolicyViolationError(
+                f"Records of partition {self.topic_partition} can not be deleted due to the "
+                "configured policy"
+            )
+        until = self.high_watermark if offset == UP_TO_HIGH_WATERMARK else offset
+        if not 0 <= until <= self.high_watermark:
+            raise OffsetOutOfRangeError(
+                f"Records of partition {self.topic_partition} cannot be deleted up to {offset}: "
+                f"the high watermark is {self.high_watermark}"
+            )
+        log.delete_records(until)
+        return until
+
+    def low_watermark(self, broker_ids: Collection[int]) -> int:
+        """As leader: the lowest first offset of this replica and those on ``broker_ids``; -1 if one
+        has not told. Raises NotLeaderForPartitionError."""
+        others = [each.first_offset for id_, each in self.remote.items() if id_ in broker_ids]
+        return min([self.leader_log().first_offset, *others])
+
+    def follow_start(self, deleted_until: int) -> list[Log]:
+        """As follower: delete what the leader has deleted, once all of it is here and committed.
+        Returns the log if that is news."""
+        log = self.any_log()
+        if not log.deleted_until < deleted_until <= self.high_watermark:
+            return []
+        log.delete_records(deleted_until)
+        return [log]
 
     def check_epoch(self, epoch: int) -> None:
         """Compare the leader epoch that a client knows; NO_EPOCH if it knows none.
@@ -300,11 +340,15 @@ class Partition:
 
     # Isr
 
-    def record_follower_position(self, broker_id: int, offset: int, now: float) -> FollowerProgress:
-        """A follower fetched from ``offset`` (-1: its read failed): that is its log end."""
+    def record_follower_position(
+        self, broker_id: int, offset: int, now: float, first_offset: int = UNKNOWN_OFFSET
+    ) -> FollowerProgress:
+        """A follower fetched from ``offset`` (-1: its read failed): that is its log end.
+        ``first_offset`` is the first that it would serve, -1 if it does not tell."""
         remote = self.remote[broker_id]
-        moved = remote.log_end_offset != offset
+        moved = (remote.log_end_offset, remote.first_offset) != (offset, first_offset)
         remote.log_end_offset = offset
+        remote.first_offset = first_offset
         remote.fetched_at = now
         return FollowerProgress(moved, moved and self.maybe_increment_leader_hw())
 
@@ -314,8 +358,8 @@ class Partition:
         """The isr with every replica that has caught up, if that differs (maybeExpandIsr).
 
         Caught up means: all that is committed, and all this leader had when it began
-        (a new leader may know too low a hw; see docs/architecture.md, loss window L3); and
-        nothing for which ``shrunk_isr`` would put it out again.
+        (a new leader may know too low a hw; see docs/architecture.md, loss window L3); no records
+        that were deleted here; and nothing for which ``shrunk_isr`` would put it out again.
         """
         if not self.is_leader or self.log is None or self.pending_isr is not None:
             return None
@@ -325,6 +369,7 @@ class Partition:
             for broker_id in self.replicas
             if broker_id not in self.isr
             and self._remote_leo(broker_id) >= needed
+            and self._has_deleted(broker_id, self.log.deleted_until)
             and self._keeps_up(broker_id, now, max_lag_seconds, max_lag_messages)
         ]
         return (*self.isr, *joining) if joining else None
@@ -342,6 +387,11 @@ class Partition:
             if self._keeps_up(broker_id, now, max_lag_seconds, max_lag_messages)
         )
         return kept if kept != self.isr and kept else None
+
+    def _has_deleted(self, broker_id: int, until: int) -> bool:
+        """Whether a follower has deleted the records below ``until``, or cannot be told of it."""
+        first = self.remote[broker_id].first_offset
+        return first == UNKNOWN_OFFSET or first >= until
 
     def _keeps_up(
         self, broker_id: int, now: float, max_lag_seconds: float, max_lag_messages: int

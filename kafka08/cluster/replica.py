@@ -9,12 +9,14 @@ class RemoteReplica:
     """A follower as its leader sees it: its log end offset and when it last fetched.
 
     ``log_end_offset`` is the offset it last asked for, -1 until it has asked since leadership
-    began; ``fetched_at`` is monotonic seconds.
+    began; ``first_offset`` is the first one that it would serve, -1 until it has told;
+    ``fetched_at`` is monotonic seconds.
     """
 
-    __slots__ = ("broker_id", "fetched_at", "log_end_offset")
+    __slots__ = ("broker_id", "fetched_at", "first_offset", "log_end_offset")
 
     def __init__(self, broker_id: int, now: float) -> None:
         self.broker_id = broker_id
         self.log_end_offset = UNKNOWN_OFFSET
+        self.first_offset = UNKNOWN_OFFSET
         self.fetched_at = now

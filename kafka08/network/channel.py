@@ -103,23 +103,26 @@ class Channel:
             self.close()
             raise ConnectionAbortedError(f"the connection to {self.host}:{self.port} was given up")
 
-    def call(self, request: Any) -> Any:
+    def call(self, request: Any, version: int | None = None) -> Any:
         """Send ``request`` and return its response (None if there is none: acks 0)."""
         if self._pending:
             raise ProtocolError("call on a channel with responses outstanding")
-        self.send(request)
+        self.send(request, version)
         return self.receive() if _is_answered(request) else None
 
-    def send(self, request: Any) -> int:
-        """Write ``request``; returns its correlation id. Responses arrive in order."""
+    def send(self, request: Any, version: int | None = None) -> int:
+        """Write ``request``; returns its correlation id. Responses arrive in order. ``version`` is
+        one that the caller knows to be served."""
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         correlation_id = self._correlation_id
         try:
             sock = self.connect()
-            _, version, response = api_of(request)
-            if self._versions:
-                version, response = self._versions.get(type(request), (version, response))
-            parts = requests.encode_request(request, correlation_id, self.client_id, version)
+            _, usual, response = api_of(request)
+            if version is not None:
+                usual, response = version, Struct(response.schema, version)
+            elif self._versions:
+                usual, response = self._versions.get(type(request), (usual, response))
+            parts = requests.encode_request(request, correlation_id, self.client_id, usual)
             sock.sendall(parts[0] if len(parts) == 1 else b"".join(parts))
         except BaseException:
             self.close()

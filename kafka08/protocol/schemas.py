@@ -134,7 +134,9 @@ class FetchPartition(NamedTuple):
         NO_EPOCH
     )
     log_start_offset: Annotated[
-        int64, Since(5, before="max_bytes"), Doc("of a follower; -1 from consumers")
+        int64,
+        Since(5, before="max_bytes"),
+        Doc("the first offset that a follower would serve; -1 from consumers"),
     ] = -1
 
 
@@ -178,7 +180,11 @@ class FetchPartitionResponse(NamedTuple):
     high_watermark: Annotated[int64, Doc("offset after the last readable message; -1 on error")]
     message_set: Annotated[sized_bytes, Nullable(1), Doc("may end inside an entry")]
     last_stable_offset: Annotated[int64, Since(4, before="message_set")] = -1
-    log_start_offset: Annotated[int64, Since(5, before="message_set")] = -1
+    log_start_offset: Annotated[
+        int64,
+        Since(5, before="message_set"),
+        Doc("to followers: up to where records were deleted"),
+    ] = -1
     aborted_transactions: Annotated[
         list[AbortedTransaction] | None, Nullable(), Since(4, before="message_set")
     ] = None

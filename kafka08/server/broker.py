@@ -36,6 +36,7 @@ from kafka08.server.apis.admin import (
     DescribeConfigsApi,
     IncrementalAlterConfigsApi,
 )
+from kafka08.server.apis.delete_records import DeleteRecordsApi
 from kafka08.server.apis.elections import ElectLeadersApi
 from kafka08.server.apis.fetch import FetchApi
 from kafka08.server.apis.group_members import DescribeGroupsApi
@@ -140,10 +141,12 @@ class KafkaServer:
             config, runtime, log_manager, effects, replicas.disk_failed
         )
         isr = IsrMaintenance(config, runtime, zk, replicas, effects)
-        fetchers = FetcherManager(config, runtime, effects, log_manager, replicas.disk_failed)
+        originals = Originals(runtime, zk, config.broker_id, replicas.follow_modern)
+        fetchers = FetcherManager(
+            config, runtime, effects, log_manager, replicas.disk_failed, originals.serves_later
+        )
         groups = GroupCoordinator(config, runtime.clock)
         offsets = OffsetManager(config, runtime, replicas, groups)
-        originals = Originals(runtime, zk, config.broker_id, replicas.follow_modern)
         members = GroupRequests(runtime, groups, offsets, originals)
         checkpoints = HwCheckpoints(runtime, log_manager)
         roles = Roles(
@@ -322,6 +325,7 @@ class KafkaServer:
         handlers += coordinated_groups.handlers(members, zk, cache)
         handlers.append(DescribeGroupsApi(zk, members))
         handlers.append(IncrementalAlterConfigsApi(zk))
+        handlers.append(DeleteRecordsApi(self._runtime, replicas, cache))
         handlers.append(ElectLeadersApi(zk, cache, self._runtime))
         handlers.append(OffsetForLeaderEpochApi(self._runtime, replicas))
         handlers.append(DescribeLogDirsApi(log_manager))

@@ -9,6 +9,9 @@ Mirrors kafka.server.ReplicaFetcherThread with three differences, all invisible 
 - A partition that fails is set aside for a while; the others go on.
 - A log that is longer than its leader's while unclean election is off takes that partition
   out of replication instead of halting the process.
+
+A leader that serves later requests is asked with Fetch 5, which also tells up to where the leader
+has deleted records (ADR 42). Everything else is as with Fetch 0.
 """
 
 from __future__ import annotations
@@ -18,12 +21,14 @@ import logging
 import os
 from collections.abc import Callable, Collection, Iterable
 
-from kafka08.cluster.partition import Partition
+from kafka08.cluster.partition import NO_EPOCH, Partition
+from kafka08.cluster.replica import UNKNOWN_OFFSET
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition, fetcher_number
 from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError, OffsetOutOfRangeError, for_code
 from kafka08.log.disk import DiskFailure, is_full
 from kafka08.log.divergence import compare
+from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from kafka08.network.channel import Channel
 from kafka08.protocol.schemas import (
@@ -44,8 +49,11 @@ logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
 _BACKOFF_SECONDS = 1.0
 _LAGS_WITHOUT_ROOM = 2.2
+# The first version of Fetch with the start of the log.
+_WITH_START = 5
 
 DiskFailed = Callable[[Iterable[DiskFailure]], None]
+ServesLater = Callable[[int], bool]
 
 
 class _Position:
@@ -56,7 +64,8 @@ class _Position:
     def __init__(self, partition: Partition) -> None:
         log = partition.any_log()
         self.partition = partition
-        self.offset = min(partition.high_watermark, log.log_end_offset)
+        known = min(partition.high_watermark, log.log_end_offset)
+        self.offset = max(known, log.log_start_offset)
         self.verifying = self.offset < log.log_end_offset
         self.retry_at = 0.0
 
@@ -70,7 +79,7 @@ class _Position:
 
 class ReplicaFetcher:
     """Copies the partitions given to it from one leader. Partitions in full directories are
-    skipped."""
+    skipped. ``serves_later`` tells which brokers serve the requests of later releases."""
 
     def __init__(
         self,
@@ -82,6 +91,7 @@ class ReplicaFetcher:
         effects: Effects,
         log_manager: LogManager,
         disk_failed: DiskFailed,
+        serves_later: ServesLater,
     ) -> None:
         self.leader = leader
         self._config = config
@@ -91,6 +101,7 @@ class ReplicaFetcher:
         self._effects = effects
         self._log_manager = log_manager
         self._disk_failed = disk_failed
+        self._serves_later = serves_later
         self._positions: dict[TopicPartition, _Position] = {}
         self._changed = runtime.event()
         self._loop = Loop(runtime, name, self.step)
@@ -134,20 +145,26 @@ class ReplicaFetcher:
         for each in asked.values():
             if each.verifying:
                 self._read_in(each)
-        offsets = {key: position.offset for key, position in asked.items()}
+        version = _WITH_START if self._serves_later(self.leader.id) else 0
         try:
-            response = self._channel.call(self._request(offsets))
+            response = self._channel.call(self._request(asked), version)
         except (OSError, KafkaError) as error:
             if not self._loop.stopping.is_set():
                 logger.warning("Error in fetch from broker %s: %s", self.leader, error)
                 self._loop.stopping.wait(_BACKOFF_SECONDS)
             return
         answers = [(topic.topic, each) for topic in response.topics for each in topic.partitions]
+        shortened: list[Log] = []
         for name, answer in in_turns(self._runtime, answers):
             key = TopicPartition(name, answer.partition)
             position = asked.get(key)
             if position is not None and self._is_current(key, position):
                 self._process_partition_data(key, position, answer)
+                if version and self._is_current(key, position):
+                    shortened += position.partition.follow_start(answer.log_start_offset)
+        if shortened:  # before the leader hears of it
+            store = self._log_manager.store_deletions
+            self._disk_failed(self._runtime.blocking(store, shortened))
 
     def _is_current(self, key: TopicPartition, position: _Position) -> bool:
         """False if the partition was removed, or removed and added again, or its data directory
@@ -162,11 +179,14 @@ class ReplicaFetcher:
                 size = self._config.replica_fetch_max_bytes
                 cold_reads.read_in(self._runtime, log, position.offset, size)
 
-    def _request(self, offsets: dict[TopicPartition, int]) -> FetchRequest:
+    def _request(self, asked: dict[TopicPartition, _Position]) -> FetchRequest:
         topics: dict[str, list[FetchPartition]] = {}
         size = self._config.replica_fetch_max_bytes
-        for key, offset in offsets.items():
-            topics.setdefault(key.topic, []).append(FetchPartition(key.partition, offset, size))
+        for key, position in asked.items():
+            log = position.partition.log
+            first = UNKNOWN_OFFSET if log is None else log.first_offset
+            partition = FetchPartition(key.partition, position.offset, size, NO_EPOCH, first)
+            topics.setdefault(key.topic, []).append(partition)
         return FetchRequest(
             self._config.broker_id,
             self._config.replica_fetch_wait_max_ms,
@@ -318,12 +338,14 @@ class FetcherManager:
         effects: Effects,
         log_manager: LogManager,
         disk_failed: DiskFailed,
+        serves_later: ServesLater,
     ) -> None:
         self._config = config
         self._runtime = runtime
         self._effects = effects
         self._log_manager = log_manager
         self._disk_failed = disk_failed
+        self._serves_later = serves_later
         self._fetchers: dict[tuple[Broker, int], ReplicaFetcher] = {}
         self._leaving = False
 
@@ -359,6 +381,7 @@ class FetcherManager:
             self._effects,
             self._log_manager,
             self._disk_failed,
+            self._serves_later,
         )
 
     def remove_fetcher_for_partitions(self, keys: Iterable[TopicPartition]) -> None:

@@ -61,11 +61,11 @@ class OffsetsByTime:
             raise
         log = _log(partition, replica_id)
         if time == EARLIEST_TIME:
-            return Found(log.log_start_offset, NO_TIMESTAMP)
+            return Found(start_of(log, replica_id), NO_TIMESTAMP)
         if time == LATEST_TIME:
             return Found(_end(partition, log, replica_id), NO_TIMESTAMP)
         try:
-            found = self._search(log, time)
+            found = self._search(log, time, start_of(log, replica_id))
         except OSError as error:
             raise self._replicas.disk_error(partition, error) from error
         if _log(partition, replica_id) is not log:
@@ -76,11 +76,11 @@ class OffsetsByTime:
             return NOTHING
         return found
 
-    def _search(self, log: Log, time: int) -> Found | None:
+    def _search(self, log: Log, time: int, start: int) -> Found | None:
         for _ in range(_TRIES):
             before = log.truncations, log.files.changes
             try:
-                found = self._search_once(log, time)
+                found = self._search_once(log, time, start)
             except (KafkaError, OSError):
                 if before == (log.truncations, log.files.changes):
                     raise
@@ -89,18 +89,23 @@ class OffsetsByTime:
                     return found
         raise RequestTimedOutError(f"The files of {log.name} change all the time")
 
-    def _search_once(self, log: Log, time: int) -> Found | None:
-        for segment in log.segments:
+    def _search_once(self, log: Log, time: int, start: int) -> Found | None:
+        for segment in log.segments[max(log.files.index_of(start), 0) :]:
             if segment.newest.timestamp < time:
                 continue
             of = time_search.snapshot(segment)
             position: int | None = None
             while position is None or position < of.size:
-                search = partial(time_search.search, of, position, time)
+                search = partial(time_search.search, of, position, time, start)
                 found, position = self._long_work.run(search, MAX_INFLATED)
                 if found is not None:
                     return found
         return None
+
+
+def start_of(log: Log, replica_id: int) -> int:
+    """The first offset of a log for a consumer, or for a follower with its id."""
+    return log.log_start_offset if replica_id >= 0 else log.first_offset
 
 
 def _log(partition: Partition, replica_id: int) -> Log:

@@ -69,6 +69,10 @@ class Originals:
         """Whether a live broker has not said that it knows format 2, or might not have."""
         return self._live is None or not all(map(_is_modern, self._live.values()))
 
+    def serves_later(self, broker_id: int) -> bool:
+        """Whether a live broker is known to serve the requests of later releases."""
+        return _is_modern((self._live or {}).get(broker_id))
+
     def administrator(self) -> int:
         """The broker named as controller in Metadata, for administrative clients: the lowest id
         that serves their requests."""

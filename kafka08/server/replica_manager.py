@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kafka08.cluster.partition import Partition
+from kafka08.cluster.replica import UNKNOWN_OFFSET
 from kafka08.common import TopicPartition
 from kafka08.config import BrokerConfig
 from kafka08.errors import (
@@ -157,11 +158,12 @@ class ReplicaManager:
         replica_id: int,
         *,
         modern: bool = False,
+        first_offset: int = UNKNOWN_OFFSET,
     ) -> ReadResult:
         """Stored bytes of a partition, in the page cache; may wait for them to get there.
 
-        A follower's position is recorded on the way. An original broker that follows is not given
-        what it cannot read.
+        A follower's position is recorded on the way, with its ``first_offset`` if it tells. An
+        original broker that follows is not given what it cannot read.
         """
         try:
             partition = self.partition(topic_partition)
@@ -190,7 +192,7 @@ class ReplicaManager:
                 self._record_follower_position(partition, replica_id, -1)
             raise
         if replica_id >= 0:
-            self._record_follower_position(partition, replica_id, offset)
+            self._record_follower_position(partition, replica_id, offset, first_offset)
         # what was rebuilt of the newest segment ends before the segment does
         older = data.file is not partition.any_log().segments[-1].file
         return ReadResult(data, partition.high_watermark, older)
@@ -269,12 +271,18 @@ class ReplicaManager:
                 partition.go_offline()
                 self.unblock_delayed_requests(key)
 
-    def _record_follower_position(self, partition: Partition, broker_id: int, offset: int) -> None:
+    def _record_follower_position(
+        self,
+        partition: Partition,
+        broker_id: int,
+        offset: int,
+        first_offset: int = UNKNOWN_OFFSET,
+    ) -> None:
         now, config = self._clock.monotonic(), self.config
-        progress = partition.record_follower_position(broker_id, offset, now)
+        progress = partition.record_follower_position(broker_id, offset, now, first_offset)
         if progress.hw_moved:
             self.unblock_delayed_requests(partition.topic_partition)
-        elif progress.leo_moved:
+        elif progress.moved:
             self.produce_purgatory.notify(partition.topic_partition)
         if broker_id not in partition.isr and partition.expanded_isr(
             now, config.replica_lag_time_max_ms / 1000, config.replica_lag_max_messages
@@ -286,6 +294,29 @@ class ReplicaManager:
         self.fetch_purgatory.notify(topic_partition)
         self.produce_purgatory.notify(topic_partition)
         self.follower_purgatory.notify(topic_partition)
+
+    # Deletion of records
+
+    def delete_records(self, topic_partition: TopicPartition, offset: int) -> int:
+        """Delete the records below ``offset`` as leader, see Partition.delete_records. Until
+        ``store_deletions`` they may come back."""
+        return self.writable(topic_partition, -1).delete_records(offset)
+
+    def store_deletions(self, keys: Iterable[TopicPartition]) -> set[TopicPartition]:
+        """Have another thread make deletions durable; returns the partitions where that failed."""
+        logs = {key: log for key in keys if (log := self.log_manager.get_log(key)) is not None}
+        if not logs:
+            return set()
+        failures = self._runtime.blocking(self.log_manager.store_deletions, logs.values())
+        self.disk_failed(failures)
+        failed = {failure.directory for failure in failures}
+        return {key for key, log in logs.items() if os.path.dirname(log.directory) in failed}
+
+    def low_watermark(self, topic_partition: TopicPartition, live: Iterable[int]) -> int:
+        """The lowest first offset of a partition led here on the ``live`` brokers; -1 if one has
+        not told yet. Those of 0.8.2.2 never tell and do not count."""
+        telling = [broker_id for broker_id in live if self._hold_later_formats((broker_id,))]
+        return self.writable(topic_partition, -1).low_watermark(telling)
 
     # Upkeep
 

@@ -15,6 +15,7 @@ from kafka08.errors import (
     NotEnoughReplicasError,
     NotLeaderForPartitionError,
     OffsetOutOfRangeError,
+    PolicyViolationError,
     ReplicaNotAvailableError,
     UnknownError,
 )
@@ -225,3 +226,75 @@ def test_a_checkpointed_high_watermark_is_bounded_by_the_log(tmp_path: Path) -> 
     partition.open_log(log, 99)
     assert partition.high_watermark == 0
     log.close()
+
+
+# Deleted records
+
+
+def test_records_are_deleted_up_to_the_high_watermark(partition: Partition) -> None:
+    partition.make_leader(state(isr=(1, 2)), NOW)
+    partition.append_messages_to_leader(message_set(*"abcd"), 1)
+    partition.record_follower_position(2, 3, NOW)
+    assert partition.delete_records(2) == 2
+    for offset in (4, -2):
+        with pytest.raises(OffsetOutOfRangeError, match="high watermark is 3"):
+            partition.delete_records(offset)
+    for replica_id in (-1, -2):
+        with pytest.raises(OffsetOutOfRangeError, match="range 2 to 4"):
+            partition.read(1, 100, replica_id)
+    assert values_of(partition, 2, -1) == [b"c"]
+    assert values_of(partition, 0, 2) == [b"a", b"b", b"c", b"d"]
+    assert partition.delete_records(1) == 1  # nothing more goes
+    assert partition.delete_records(-1) == 3
+    assert values_of(partition, 3, -1) == []
+
+
+def test_who_may_not_delete_records(partition: Partition) -> None:
+    partition.make_follower(state(leader=2))
+    with pytest.raises(NotLeaderForPartitionError):
+        partition.delete_records(0)
+    with pytest.raises(NotLeaderForPartitionError):
+        partition.low_watermark([2])
+    partition.make_leader(state(epoch=1), NOW)
+    log = partition.any_log()
+    log.config = log.config.override({"cleanup.policy": "compact"})
+    with pytest.raises(PolicyViolationError):
+        partition.delete_records(0)
+
+
+def test_the_low_watermark_is_the_lowest_start(partition: Partition) -> None:
+    partition.make_leader(state(isr=(1,)), NOW)
+    partition.append_messages_to_leader(message_set(*"abcd"), 1)
+    partition.delete_records(3)
+    assert partition.low_watermark([1, 2, 3]) == -1  # they have not told yet
+    assert partition.low_watermark([1, 7]) == 3
+    assert partition.record_follower_position(2, 4, NOW, 0).moved
+    assert partition.low_watermark([2]) == 0
+    assert partition.record_follower_position(2, 4, NOW, 5).moved
+    assert not partition.record_follower_position(2, 4, NOW, 5).moved
+    assert partition.low_watermark([2]) == 3
+
+
+def test_a_follower_deletes_once_it_has_everything(partition: Partition) -> None:
+    partition.any_log().append(message_set(*"abcd"))
+    partition.make_follower(state(leader=2))
+    partition.follow_hw(2)
+    assert not partition.follow_start(3)
+    assert not partition.follow_start(0)
+    partition.follow_hw(3)
+    assert partition.follow_start(3)
+    assert not partition.follow_start(3)
+    assert partition.any_log().first_offset == 3
+
+
+def test_entering_the_isr_needs_the_deletions_too(partition: Partition) -> None:
+    """Otherwise this replica could lead, and deleted records would be there again."""
+    partition.make_leader(state(isr=(1,)), NOW)
+    partition.append_messages_to_leader(message_set(*"abcd"), 1)
+    partition.delete_records(3)
+    partition.record_follower_position(2, 4, NOW, 2)
+    assert partition.expanded_isr(NOW, 10, 4000) is None
+    partition.record_follower_position(3, 4, NOW)  # it never tells
+    assert partition.expanded_isr(NOW, 10, 4000) == (1, 3)
+    partition.record_follower_position(2, 4, NOW, 3)
+    assert partition.expanded_isr(NOW, 10, 4000) == (1, 2, 3)

@@ -30,7 +30,7 @@ class Records:
     def __init__(self, *, unclean: bool) -> None:
         self.names: list[str] = []
         self.config = config(unclean_leader_election_enable=unclean)
-        self.log_start_offset = 0
+        self.log_start_offset = self.deleted_until = 0
 
     @property
     def log_end_offset(self) -> int:

@@ -111,6 +111,9 @@ def requests() -> list[Any]:
         a.CreatePartitionsRequest([a.MorePartitions(FUZZ, 3, [])], 0, True),
         a.ElectLeadersRequest(None, 0),
         a.DescribeLogDirsRequest(None),
+        a.DeleteRecordsRequest(
+            [a.DeleteRecordsTopic("victim", [a.DeleteRecordsPartition(0, -1)])], 0
+        ),
     ]
 
 

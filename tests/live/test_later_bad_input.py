@@ -15,6 +15,7 @@ import zstandard
 from kafka08.errors import LaterCode
 from kafka08.message.batch import Batch, encode_batch
 from kafka08.message.compression import compress
+from kafka08.protocol import admin_schemas as a
 from kafka08.protocol import group_schemas as g
 from kafka08.protocol import later_schemas as later
 from kafka08.protocol.registry import APIS
@@ -26,7 +27,7 @@ from tests.message.batches import batch, encode_record, simple, varint
 
 MOST_BYTES = 4 << 20  # of a batch
 MIB = 1 << 20
-CORRUPT, INVALID, TOO_LARGE = 2, LaterCode.INVALID_RECORD, 10
+CORRUPT, INVALID, TOO_LARGE, OUT_OF_RANGE = 2, LaterCode.INVALID_RECORD, 10, 1
 OPAQUE = [g.GroupProtocol("range", b"not a list of topics")]
 
 
@@ -253,6 +254,40 @@ def test_unknown_versions_close(broker: LiveBroker, key: int, version: int) -> N
     with connect(broker) as sock:
         sock.sendall(struct.pack(">ihhih", 30, key, version, 5, 0) + bytes(20))
         assert sock.recv(100) == b""
+
+
+# --- records that cannot be deleted
+
+
+def delete(broker: LiveBroker, *asked: tuple[str, int, int], version: int = 1) -> list[Any]:
+    """(low watermark, code) of each partition."""
+    topics = [a.DeleteRecordsTopic(t, [a.DeleteRecordsPartition(p, at)]) for t, p, at in asked]
+    with connect(broker) as sock:
+        found = answer(sock, a.DeleteRecordsRequest(topics, 1000), version)
+    return [tuple(each[1:]) for topic in found.topics for each in topic.partitions]
+
+
+@pytest.mark.parametrize("offset", [-2, -(1 << 63), (1 << 63) - 1])
+def test_offsets_that_are_not_in_the_log(broker: LiveBroker, offset: int) -> None:
+    for version in (0, 1):
+        assert delete(broker, ("t", 0, offset), version=version) == [(-1, OUT_OF_RANGE)]
+
+
+def test_records_that_are_not_to_be_deleted(broker: LiveBroker) -> None:
+    broker.create_topic("compacted", cleanup_policy="compact")
+    asked = [("__consumer_offsets", 0), ("compacted", 0), ("t", -1), ("t", 1 << 30), ("", 0)]
+    codes = [17, LaterCode.POLICY_VIOLATION, 3, 3, 3]
+    found = [delete(broker, (topic, number, 0)) for topic, number in asked]
+    assert found == [[(-1, code)] for code in codes]
+
+
+def test_many_partitions_to_delete_from(broker: LiveBroker) -> None:
+    asked = [("t", number % 50_000, 1) for number in range(100_000)]
+    before = broker.produce("t", b"before")
+    found = delete(broker, *asked)
+    assert len(found) == 50_000
+    assert found[0] == (1, 0) and set(found[1:]) == {(-1, 3)}
+    assert broker.fetch("t", before)[0] == (before, b"before")
 
 
 # --- groups

@@ -32,6 +32,7 @@ from kafka08.protocol.schemas import (
     ProduceTopic,
     UpdateMetadataRequest,
 )
+from kafka08.protocol.types import Struct
 from kafka08.server.apis import coordinated_groups
 from kafka08.server.apis.admin import (
     AlterConfigsApi,
@@ -40,6 +41,7 @@ from kafka08.server.apis.admin import (
     DeleteTopicsApi,
     DescribeConfigsApi,
 )
+from kafka08.server.apis.delete_records import DeleteRecordsApi
 from kafka08.server.apis.fetch import FetchApi
 from kafka08.server.apis.group_members import DescribeGroupsApi
 from kafka08.server.apis.groups import (
@@ -220,6 +222,7 @@ class Rig:
                 *coordinated_groups.handlers(self.members, zk, cache),
                 InitProducerIdApi(ids),
                 DescribeLogDirsApi(self.logs),
+                DeleteRecordsApi(self.runtime, self.replicas, cache),
             ]
         else:
             handlers += [JoinGroupStubApi(), HeartbeatStubApi()]
@@ -255,9 +258,10 @@ class Rig:
             return None
         return b"".join(part.read() if hasattr(part, "read") else bytes(part) for part in parts)
 
-    def call(self, request: Any, *, version: int | None = None) -> Any:
-        """The response to ``request``; ``version`` replaces the one in its header."""
-        frame = bytearray(b"".join(encode_request(request, 77, "tests"))[4:])
+    def call(self, request: Any, *, version: int | None = None, sent_in: int | None = None) -> Any:
+        """The response to ``request``, which is sent in the version ``sent_in`` or that of our
+        clients; ``version`` replaces the one in its header."""
+        frame = bytearray(b"".join(encode_request(request, 77, "tests", sent_in))[4:])
         if version is not None:
             frame[2:4] = version.to_bytes(2, "big", signed=True)
         reply = self.send(bytes(frame))
@@ -265,6 +269,8 @@ class Rig:
             return None
         assert int.from_bytes(reply[:4], "big") == len(reply) - 4
         layout = api_of(request)[2]
+        if sent_in is not None:
+            layout = Struct(layout.schema, sent_in)
         correlation_id, response = decode_response(layout, reply[4:])
         assert correlation_id == 77
         return narrowed(response, layout.version)

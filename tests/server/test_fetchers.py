@@ -29,16 +29,18 @@ class ChannelTo:
     def __init__(self, leader: Rig) -> None:
         self.leader = leader
         self.requests: list[Any] = []
+        self.versions: list[int] = []
         self.error: Exception | None = None
         self.before_answer: Callable[[Any], None] = lambda request: None
         self.change: Callable[[Any], Any] = lambda response: response
         self.closed = 0
 
-    def call(self, request: Any) -> Any:
+    def call(self, request: Any, version: int = 0) -> Any:
         self.requests.append(request)
+        self.versions.append(version)
         if self.error is not None:
             raise self.error
-        answer = self.leader.call(request)
+        answer = self.leader.call(request, sent_in=version)
         self.before_answer(request)
         return self.change(answer)
 
@@ -49,9 +51,9 @@ class ChannelTo:
 class Pair:
     """A leader (broker 1) and a follower (broker 2) of t-0, and the fetcher between them."""
 
-    def __init__(self, directory: Path, **settings: Any) -> None:
+    def __init__(self, directory: Path, *, later: bool = False, **settings: Any) -> None:
         self.settings = {"broker_id": PEER, **settings}
-        self.leader = Rig(directory / "leader")
+        self.leader = Rig(directory / "leader", later=later)
         self.follower = Rig(directory / "follower", **self.settings)
         self.channel = ChannelTo(self.leader)
         self.errors: list[DiskFailure] = []
@@ -67,6 +69,7 @@ class Pair:
             self.follower.effects,
             self.follower.logs,
             self.errors.extend,
+            lambda broker_id: later,
         )
         self.leader.lead(replicas=[ME, PEER])
 
@@ -154,7 +157,7 @@ def test_requests_carry_what_peers_expect(pair: Pair) -> None:
     pair.steps(1)
     (request,) = pair.channel.requests
     assert request[:3] == (PEER, 500, 1)
-    assert request.topics == [FetchTopic("t", [FetchPartition(0, 0, 1048576)])]
+    assert request.topics == [FetchTopic("t", [FetchPartition(0, 0, 1048576, log_start_offset=0)])]
 
 
 def test_stored_bytes_are_copied_verbatim(pair: Pair) -> None:
@@ -387,6 +390,77 @@ def test_comparing_goes_on_where_a_fetch_ended(make_pair: Make) -> None:
     assert pair.same()
 
 
+# Deleted records
+
+
+def start_file(pair: Pair) -> str:
+    path = pair.follower.directory / "log-start-offset-checkpoint"
+    return path.read_text() if path.exists() else ""
+
+
+def test_a_follower_deletes_what_its_leader_has_deleted(make_pair: Make) -> None:
+    pair = make_pair(later=True)
+    pair.leader.append(*"abcd")
+    pair.follow()
+    pair.steps(2)
+    leading = pair.leader.replicas.partitions[T]
+    leading.delete_records(3)
+    pair.steps(1)
+    assert (pair.log.first_offset, leading.low_watermark([PEER])) == (3, 0)
+    assert start_file(pair) == "0\n1\nt 0 3\n"  # before the leader hears of it
+    pair.steps(1)
+    assert leading.low_watermark([PEER]) == 3
+    assert pair.same()
+    assert pair.follower.runtime.pooled.count("store_deletions") == 1
+
+
+def test_a_new_follower_deletes_once_it_has_everything(make_pair: Make) -> None:
+    """It copies what is on the leader's disk."""
+    pair = make_pair(later=True, replica_fetch_max_bytes=100, message_max_bytes=100)
+    for text in "abcd":
+        pair.leader.append(text * 30)
+    leading = pair.leader.replicas.partitions[T]
+    leading.high_watermark = 4
+    leading.delete_records(3)
+    pair.follow()
+    told = []
+    for _ in range(6):
+        told.append((pair.log.log_end_offset, pair.log.first_offset))
+        pair.steps(1)
+    assert told[0] == (0, 0) and told[-1] == (4, 3)
+    assert all(first == (3 if end >= 3 else 0) for end, first in told)
+    assert pair.same()
+
+
+@pytest.mark.parametrize("later", [True, False])
+def test_a_leader_that_does_not_tell_is_asked_as_ever(make_pair: Make, later: bool) -> None:
+    pair = make_pair(later=later)
+    pair.leader.append(*"abcd")
+    pair.follow()
+    pair.steps(2)
+    assert {frame.topics[0].partitions[0].log_start_offset for frame in pair.channel.requests} == {
+        0
+    }
+    assert set(pair.channel.versions) == {5 if later else 0}
+    first = pair.leader.replicas.partitions[T].remote[PEER].first_offset
+    assert first == (0 if later else -1)
+
+
+def test_a_high_watermark_below_the_log(pair: Pair) -> None:
+    """A new leader may know a lower one; retention has deleted what is below ours."""
+    pair.leader.append(*"abcd")
+    pair.follow()
+    pair.steps(2)
+    pair.log.delete_records(4)
+    assert pair.log.delete_old_segments() == 1
+    pair.copy.high_watermark = 2
+    pair.fetcher.remove([T])
+    pair.follow()
+    pair.leader.append("e")
+    pair.steps(1)
+    assert everything(pair.log) == [(4, "e")]
+
+
 # Out of range
 
 
@@ -495,6 +569,7 @@ def manager(rig: Rig) -> FetcherManager:
         rig.effects,
         rig.logs,
         rig.replicas.disk_failed,
+        lambda broker_id: False,
     )
 
 

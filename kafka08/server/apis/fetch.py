@@ -6,6 +6,9 @@ errs; else waits for the partitions to move until min_bytes or the time is up. C
 looked at: slices of the log file travel to the socket. Wrapped sets leave for consumers with
 absolute inner offsets (see message.wrappers); followers get the stored bytes. Bytes that are not in
 the page cache are first read by another thread, because the event loop must not wait for a disk.
+
+Followers among kafka08 brokers use version 5 (ADR 42): they tell the first offset that they would
+serve, and hear up to where the leader has deleted records. Version 5 does not limit their answers.
 """
 
 from __future__ import annotations
@@ -158,9 +161,9 @@ class _Fetch:
             if self._version < _FORMAT_2_SINCE:
                 return answer
             log = self._replicas.partition(key).any_log()
-            return answer._replace(
-                last_stable_offset=result.high_watermark, log_start_offset=log.log_start_offset
-            )
+            is_follower = self._request.replica_id >= 0
+            start = log.deleted_until if is_follower else log.first_offset
+            return answer._replace(last_stable_offset=result.high_watermark, log_start_offset=start)
         self._no_more = True
         return _failed(asked, code)
 
@@ -173,8 +176,14 @@ class _Fetch:
             replicas.partition(key).check_epoch(asked.current_leader_epoch)
         while True:
             size = self._size(key, asked)
-            modern = self.target > 0
-            result = replicas.read_message_set(key, offset, size, replica_id, modern=modern)
+            result = replicas.read_message_set(
+                key,
+                offset,
+                size,
+                replica_id,
+                modern=self.target > 0,
+                first_offset=asked.log_start_offset,
+            )
             if replica_id >= 0 or not len(result.data):
                 return result
             following = self._view.offset_after_nothing(result.data, asked.offset, self.target)
@@ -184,7 +193,7 @@ class _Fetch:
 
     def _size(self, key: TopicPartition, asked: FetchPartition) -> int:
         """The bytes to read, within the limit for all partitions that later versions have."""
-        if self._version < _LIMITED_SINCE:
+        if self._version < _LIMITED_SINCE or self._request.replica_id >= 0:
             return asked.max_bytes
         return min(asked.max_bytes, max(self._request.max_bytes - self._bytes_besides(key), 0))
 

@@ -41,7 +41,7 @@ from kafka08.protocol.schemas import (
 from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import Failures
 from kafka08.server.long_work import LongWork, in_turns, partitions_of
-from kafka08.server.offsets_by_time import BehindLeadershipError, OffsetsByTime
+from kafka08.server.offsets_by_time import BehindLeadershipError, OffsetsByTime, start_of
 from kafka08.server.replica_manager import ReplicaManager
 
 _OFFSET_NOT_AVAILABLE_SINCE = 5  # version
@@ -149,11 +149,13 @@ class OffsetsApi:
                 log = self._replicas.partition(key).any_log()
             except UnknownTopicOrPartitionError:
                 raise ReplicaNotAvailableError() from None
-            return offsets_before(log, asked.time, asked.max_num_offsets, now=now)
+            start = start_of(log, replica_id)
+            return offsets_before(log, asked.time, asked.max_num_offsets, start=start, now=now)
         partition = self._replicas.partition(key)
         try:
             log = partition.leader_log()
-            offsets = offsets_before(log, asked.time, asked.max_num_offsets, now=now)
+            start = start_of(log, replica_id)
+            offsets = offsets_before(log, asked.time, asked.max_num_offsets, start=start, now=now)
         except OSError as error:
             raise self._replicas.disk_error(partition, error) from error
         if replica_id != CONSUMER_REPLICA_ID:

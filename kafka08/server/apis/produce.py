@@ -144,7 +144,7 @@ class ProduceApi:
         )
         if version and code == NO_ERROR:
             log = self._replicas.partition(key).log
-            start = -1 if log is None else log.log_start_offset
+            start = -1 if log is None else log.first_offset
             answer = answer._replace(log_append_time=append_time, log_start_offset=start)
         return answer
 
