@@ -12,6 +12,7 @@ import pytest
 from integration import times_client
 from integration.clients import Console, text_records
 from integration.harness import Broker, Tools, ZooKeeper
+from integration.later import programs
 from integration.wire import wait_until
 
 CLIENTS = ("confluent-kafka", "kafka-python")
@@ -153,6 +154,17 @@ def test_old_messages_can_be_refused(python: str, broker: Broker, client: str) -
     answer = stamp(python, client, broker, topic, "none", 0)
     assert "invalidtimestamp" in answer.lower().replace("_", "").replace(" ", ""), answer
     assert times(python, client, broker, topic, 0) == ["None", "0", "0"]
+
+
+def test_sarama_learns_that_a_message_is_too_old(broker: Broker) -> None:
+    if reason := programs.missing("sarama"):
+        pytest.skip(reason)
+    topic = "refused-sarama"
+    broker.create_topic(topic, config={"message.timestamp.before.max.ms": 1000})
+    with pytest.raises(AssertionError, match="timestamp of the message is out of acceptable range"):
+        programs.run("sarama", "write", broker.address, topic, "none", 1, "false")
+    with broker.wire() as wire:
+        assert wire.offset(topic, 0) == 0
 
 
 def test_old_messages_are_deleted_by_their_own_time(

@@ -78,6 +78,10 @@ def times(*names: str) -> tuple[str, ...]:
     return named("integration/test_modern_times", *names)
 
 
+def sets(*names: str) -> tuple[str, ...]:
+    return named("integration/test_modern_sets", *names)
+
+
 SINCE = times("the_first_message_since_a_time")
 OLD_READERS = clients("clients_of_0_8_read_what_it_wrote")
 READERS = clients("it_reads_what_they_wrote")
@@ -151,13 +155,15 @@ SCENARIOS = {
         (
             *server("conversion", "batches_reach_consumers_of_0_8"),
             *message("scan", "a_file_with_all_formats"),
+            *sets("10_a_thousand_sets_of_three_formats"),
         ),
-        "1,000 sets, read by librdkafka",
     ),
     11: Scenario(
         "a batch of max.message.bytes is taken, a byte more is 10 and the connection stays",
-        message("timed_sets", "batches_that_are_refused"),
-        "through a client",
+        (
+            *message("timed_sets", "batches_that_are_refused"),
+            *sets("11_the_largest_batch"),
+        ),
     ),
     12: Scenario(
         "a wrong crc32c is 2, nothing stored; count 4 with 3 records: 2 or 87",
@@ -191,13 +197,17 @@ SCENARIOS = {
     # Down-conversion
     16: Scenario(
         "0.8.2.2 starts inside a gzip batch of 500: the first message is that offset",
-        server("conversion", "an_offset_inside_a_batch_begins_there"),
-        "with a consumer of 0.8.2.2",
+        (
+            *server("conversion", "an_offset_inside_a_batch_begins_there"),
+            *sets("16_an_offset_inside_a_batch"),
+        ),
     ),
     17: Scenario(
         "fetch size below the batch, above a message: 0.8.2.2 advances",
-        server("conversion", "a_size_below_the_first_batch_gives_all_of_it"),
-        "with a consumer of 0.8.2.2",
+        (
+            *server("conversion", "a_size_below_the_first_batch_gives_all_of_it"),
+            *sets("17_a_fetch_smaller_than_the_batch"),
+        ),
     ),
     18: Scenario(
         "markers and aborted data: every data message once",
@@ -222,8 +232,8 @@ SCENARIOS = {
         (
             *message("convert", "the_recorded_broker_s_time"),
             *server("message_times", "log_append_time"),
+            *sets("22_the_broker_s_time_in_format_1"),
         ),
-        "sarama as 0.10.0",
     ),
     23: Scenario(
         "64 MiB inflate from a batch of 64 KiB: bounded memory, others are served",
@@ -234,8 +244,10 @@ SCENARIOS = {
     ),
     24: Scenario(
         "10 consumers of 0.8 on the tail: each batch is converted once",
-        server("rebuild", "of_those_who_want_the_same_one_makes_it"),
-        "with batches of format 2",
+        (
+            *server("rebuild", "of_those_who_want_the_same_one_makes_it"),
+            *server("conversion", "ten_consumers_on_the_tail_and_each_batch_is_converted_once"),
+        ),
     ),
     # Time
     25: Scenario(
@@ -286,8 +298,8 @@ SCENARIOS = {
             *times("old_messages_can_be_refused"),
             *server("message_times", "timestamps_out_of_range_are_refused"),
             *message("timed_sets", "times_out_of_bounds"),
+            *times("sarama_learns_that_a_message_is_too_old"),
         ),
-        "sarama",
     ),
     # Groups
     31: Scenario(
@@ -530,8 +542,8 @@ SCENARIOS = {
                 "replicas_that_were_cleaned_differently_agree",
             ),
             *message("retained", "a_batch_against_a_plain_reading"),
+            *sets("57_compaction_of_mixed_formats"),
         ),
-        "read by Java, librdkafka and 0.8.2.2",
     ),
     58: Scenario(
         "mutated produce and join frames: no crash, all answered, memory level",

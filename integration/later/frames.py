@@ -8,10 +8,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+from zlib import crc32
 
 from crc32c import crc32c
 
-from integration.wire import PRODUCE, frame, string
+from integration.wire import PRODUCE, blob, frame, string
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 RECORDS_AT, CRC_AT, CRC_FROM = 61, 17, 21
@@ -77,6 +78,12 @@ def plain(*values: bytes, producer: tuple[int, int, int] = NO_PRODUCER) -> bytes
     """An ordinary batch without keys."""
     records = encode_records(Record(None, value) for value in values)
     return batch(records, len(values), producer=producer)
+
+
+def timed_entry(key: bytes | None, value: bytes | None, time: int = TIME) -> bytes:
+    """A message of format 1."""
+    body = struct.pack(">bbq", 1, 0, time) + blob(key) + blob(value)
+    return struct.pack(">qiI", 0, len(body) + 4, crc32(body)) + body
 
 
 def produce_frame(

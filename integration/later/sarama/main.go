@@ -92,7 +92,9 @@ func write(addresses []string, args []string) {
 			}
 			messages = append(messages, message)
 		}
-		must(0, producer.SendMessages(messages))
+		if failed, some := producer.SendMessages(messages).(sarama.ProducerErrors); some {
+			panic(failed[0])
+		}
 		for _, message := range messages {
 			fmt.Println(message.Offset)
 		}
