@@ -216,6 +216,9 @@ class ThreadedBroker:
                 for frame in decoder.received(count):
                     header, request = decode_request(frame)
                     self.arrived.set()
+                    if isinstance(request, ApiVersionsRequest):
+                        sock.sendall(framed(header, VERSIONS))
+                        continue
                     answer = self.cluster.answer(port, request)
                     if answer is not None and not self.mute:
                         sock.sendall(framed(header, answer))

@@ -1,7 +1,7 @@
 """A broker that administers topics, next to one of 0.8.2.2 that does not, without sockets.
 
-``AdminRig.channel`` stands in for kafka08.network.channel.Channel and carries bytes. The
-controller acts whenever somebody sleeps, unless ``controller_works`` is false.
+``AdminRig.network`` takes requests to them, which it calls as bytes. The controller acts whenever
+somebody sleeps, unless ``controller_works`` is false.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from kafka08.server.apis.versions import ApiVersionsApi
 from kafka08.server.dispatch import Dispatcher, Handler, last_versions
 from kafka08.server.originals import FORMATS, Originals
 from kafka08.server.topic_creator import TopicCreator
+from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
 from tests.protocol.values import narrowed
@@ -44,9 +45,8 @@ LAST_KEY_OF_0822 = 12
 class AdminRig:
     """Brokers 1 and 2 at host1:9091 and host2:9092, whose replies are the same.
 
-    Those in ``originals`` close the connection over keys that 0.8.2.2 does not know, those in
-    ``down`` cannot be reached. ``asked`` holds (port, request). With ``modern`` they have
-    api.versions.enable on.
+    Those in ``originals`` close the connection over keys that 0.8.2.2 does not know. With
+    ``modern`` they have api.versions.enable on.
     """
 
     def __init__(self, directory: Path, *, modern: bool = False, **settings: Any) -> None:
@@ -59,10 +59,10 @@ class AdminRig:
         self.runtime.on_sleep = lambda seconds: self.control() if self.controller_works else None
         self.controller_works = True
         self.originals: set[int] = set()
-        self.down: set[int] = set()
-        self.asked: list[tuple[int, Any]] = []
         self.cache = MetadataCache()
         self.brokers = [Broker(number, f"host{number}", 9090 + number) for number in (1, 2)]
+        self.network = FakeCluster(self.brokers)
+        self.network.script = self._answer
         for broker in self.brokers:
             self.register(broker, FORMATS if modern else None)
         self.cache.update([], self.brokers)
@@ -132,30 +132,11 @@ class AdminRig:
         assert correlation_id == 5
         return narrowed(response, layout.version)
 
-    def channel(self, host: str, port: int, **options: Any) -> Connection:
-        return Connection(self, host, port)
-
-
-class Connection:
-    """kafka08.network.channel.Channel to a broker of the rig."""
-
-    def __init__(self, rig: AdminRig, host: str, port: int) -> None:
-        self._rig = rig
-        self._port = port
-        assert host == f"host{port - 9090}"
-
-    def connect(self) -> None:
-        if self._port in self._rig.down:
-            raise ConnectionRefusedError("Connection refused")
-
-    def call(self, request: Any) -> Any:
-        self.connect()
-        self._rig.asked.append((self._port, request))
-        if self._port in self._rig.originals and api_of(request)[0] > LAST_KEY_OF_0822:
+    def _answer(self, port: int, request: Any) -> Any:
+        """The script of ``network``."""
+        if port in self.originals and api_of(request)[0] > LAST_KEY_OF_0822:
             raise ConnectionResetError("closed the connection")
         try:
-            return self._rig.call(request)
+            return self.call(request)
         except ProtocolError:
             raise ConnectionResetError("closed the connection") from None
-
-    def close(self) -> None: ...

@@ -9,10 +9,13 @@ import pytest
 from kafka08.common import TopicPartition
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.errors import KafkaError
+from kafka08.message.sets import encode_set
 from kafka08.spark.member import GroupMember, check_topics
+from kafka08.spark.offsets import OffsetReader
 from kafka08.spark.planner import Range
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
+from tests.spark.cluster import client_of, cluster_of, put
 from zk import znodes
 
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -24,11 +27,18 @@ class World:
     def __init__(self) -> None:
         self.runtime = FakeRuntime()
         self.ensemble = FakeZooKeeper()
-        self.low, self.high = 0, 100
+        self.cluster = cluster_of({})
+        self.reach(0, 100)
         self.ensemble.put(
             "/brokers/ids/0", znodes.encode_broker(znodes.BrokerRegistration("b0", 9090))
         )
         self.ensemble.put("/brokers/topics/t", znodes.encode_topic({0: [0], 1: [0]}))
+
+    def reach(self, low: int, high: int) -> None:
+        """Have both logs reach from one offset to the other."""
+        for tp in (P0, P1):
+            put(self.cluster, tp, encode_set([(None, b"x")], 0, high - 1))
+            self.cluster.starts[tp] = low
 
     def offset(self, partition: int) -> str | None:
         path = f"/consumers/g/offsets/t/{partition}"
@@ -37,22 +47,6 @@ class World:
     def owners(self) -> dict[int, str]:
         path = "/consumers/g/owners/t"
         return {int(n): self.ensemble.text(f"{path}/{n}") for n in self.ensemble.below(path)}
-
-
-class Offsets:
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    def __enter__(self) -> Offsets:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None: ...
-
-    def earliest(self, partitions: Any) -> dict[TopicPartition, int]:
-        return dict.fromkeys(partitions, self._world.low)
-
-    def latest(self, partitions: Any) -> dict[TopicPartition, int]:
-        return dict.fromkeys(partitions, self._world.high)
 
 
 class Member:
@@ -65,7 +59,7 @@ class Member:
             ConsumerConfig(group_id="g", zookeeper_connect="z", **given),
             {"t": 1},
             alive=lambda: self.alive,
-            offsets=lambda endpoints: Offsets(world),  # type: ignore[arg-type,return-value]
+            offsets=lambda endpoints: OffsetReader([], cluster=client_of(world.cluster)),
             zk=self.zk,
             runtime=world.runtime,  # type: ignore[arg-type]
         ).start()
@@ -101,7 +95,7 @@ def test_nothing_before_joining_all_after(world: World) -> None:
 
 
 def test_where_to_begin(world: World) -> None:
-    world.low = 10
+    world.reach(10, 100)
     world.ensemble.put("/consumers/g/offsets/t/0", b"42")
     world.ensemble.put("/consumers/g/offsets/t/1", b"5")
     one = Member(world)

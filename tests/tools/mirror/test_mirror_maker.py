@@ -7,6 +7,7 @@ import pytest
 
 from kafka08.common import java_bytes_hash, scala_abs
 from kafka08.errors import ConfigError
+from kafka08.producer.errors import ProducerClosedError
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from tests.producer.fake_producer import Driver
 from tools.mirror import modern
@@ -14,15 +15,6 @@ from tools.mirror.mirror_maker import OurTarget, Targets, main, new_settings, ol
 from tools.mirror.modern import MissingLibraryError
 from tools.mirror.pipeline import Message as AnyMessage
 from tools.options import UsageError
-
-
-class Target:
-    closed: float | None = None
-
-    def send(self, message: Any, key: Any, done: Any) -> None: ...
-
-    def close(self, timeout: float) -> None:
-        self.closed = timeout
 
 
 def test_nothing_is_given_up_on_unless_the_file_says_so() -> None:
@@ -53,13 +45,19 @@ def test_the_old_producers_settings() -> None:
 
 
 def test_equal_keys_go_the_same_way() -> None:
-    made = [Target(), Target(), Target()]
+    drivers = [Driver(), Driver(), Driver()]
+    made = [OurTarget(driver.producer) for driver in drivers]
     targets = Targets(made)
     for key in (b"a", b"b", b"", b"key"):
         assert targets.choose(key) is made[scala_abs(java_bytes_hash(key)) % 3]
     assert {id(targets.choose(None)) for _ in range(3)} == {id(target) for target in made}
+    drivers[0].producer.send("one", b"v")
+    drivers[0].silent = True
     targets.close(5)
-    assert all(target.closed is not None and target.closed <= 5 for target in made)
+    assert 4 < drivers[0].runtime.slept[-1] <= 5
+    for driver in drivers:
+        with pytest.raises(ProducerClosedError):
+            driver.producer.send("one", b"v")
 
 
 @pytest.fixture

@@ -2,10 +2,14 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
 
+from kafka08.producer.errors import ProducerClosedError
+from tests.producer.fake_producer import Driver
+from tools.mirror.mirror_maker import OurTarget
 from tools.mirror.pipeline import Copier, Window
 
 
@@ -40,20 +44,12 @@ class Reader:
         if taken is None:
             return None
         position, offset = taken
-        return position, Message("t", offset, b"k", b"%d" % offset)
+        return position, Message("one", offset, b"k", b"%d" % offset)
 
 
-class Target:
-    def __init__(self, refused: Exception | None = None) -> None:
-        self.sent: list[tuple[bytes, Any]] = []
-        self._refused = refused
-
-    def send(self, message: Any, key: Any, done: Any) -> None:
-        if self._refused is not None:
-            raise self._refused
-        self.sent.append((message.value, done))
-
-    def close(self, timeout: float) -> None: ...
+def target_of(driver: Driver) -> Callable[[bytes | None], OurTarget]:
+    target = OurTarget(driver.producer)
+    return lambda key: target
 
 
 class Failures(list[BaseException]):
@@ -180,14 +176,14 @@ def test_after_stop_settle_still_waits_for_what_is_under_way(failures: Failures)
 
 
 def test_copier(failures: Failures) -> None:
-    window, position, target = Window(10, failures.append), Position(), Target()
+    window, position, driver = Window(10, failures.append), Position(), Driver()
     reader = Reader((position, 0), None, (position, 1))
-    copier = Copier(0, reader, window, lambda key: target, failures.append)
+    copier = Copier(0, reader, window, target_of(driver), failures.append)
     copier.start()
     assert copier.join(10)
-    assert [value for value, _ in target.sent] == [b"0", b"1"]
-    for _, done in target.sent:
-        done(None)
+    assert position.processed_offset == 0
+    driver.run()
+    assert driver.cluster.values("one", 0) == [b"0", b"1"]
     assert position.processed_offset == 2
     assert not failures
 
@@ -195,7 +191,7 @@ def test_copier(failures: Failures) -> None:
 def test_copier_whose_stream_fails(failures: Failures, caplog: pytest.LogCaptureFixture) -> None:
     error = ValueError("bad crc")
     window = Window(10, failures.append)
-    copier = Copier(0, Reader(error=error), window, lambda key: Target(), failures.append)
+    copier = Copier(0, Reader(error=error), window, target_of(Driver()), failures.append)
     copier.start()
     assert copier.join(10)
     assert failures == [error]
@@ -203,11 +199,12 @@ def test_copier_whose_stream_fails(failures: Failures, caplog: pytest.LogCapture
 
 
 def test_copier_whose_target_refuses(failures: Failures) -> None:
-    error = ValueError("closed")
+    driver = Driver()
+    driver.producer.close()
     window, position = Window(10, failures.append), Position()
     reader = Reader((position, 0))
-    copier = Copier(0, reader, window, lambda key: Target(error), failures.append)
+    copier = Copier(0, reader, window, target_of(driver), failures.append)
     copier.start()
     assert copier.join(10)
-    assert failures == [error]
+    assert [type(failure) for failure in failures] == [ProducerClosedError]
     assert position.processed_offset == 0

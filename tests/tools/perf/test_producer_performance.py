@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
 
 import pytest
 
+from kafka08.errors import NotLeaderForPartitionError
+from kafka08.producer.errors import ProducerClosedError
+from tests.producer.fake_producer import Driver, failing
 from tools.options import UsageError
 from tools.perf import producer_performance
 from tools.perf.perf_options import perf_options
-from tools.perf.producer_performance import Payloads, Sending
+from tools.perf.producer_performance import NewSender, Payloads, Sending
 
 
 @pytest.mark.parametrize(
@@ -42,30 +44,23 @@ def test_payloads() -> None:
     assert sizes == {1, 2, 3, 4}
 
 
-class Sender:
-    def __init__(self, fails_at: int) -> None:
-        self.sent: list[tuple[str, bytes, bytes]] = []
-        self.closed = False
-        self._fails_at = fails_at
-
-    def send(self, topic: str, key: bytes, value: bytes) -> None:
-        if len(self.sent) == self._fails_at:
-            self._fails_at = -1
-            raise OSError("away")
-        self.sent.append((topic, key, value))
-
-    def metrics(self) -> dict[str, float]:
-        return {}
-
-    def close(self) -> None:
-        self.closed = True
-
-
-def test_sending_goes_on_after_errors(caplog: pytest.LogCaptureFixture) -> None:
-    sender: Any = Sender(fails_at=3)
+def test_sending_goes_on_after_errors(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    driver = Driver(retries=0)
+    driver.cluster.create("a", 1)
+    driver.cluster.create("b", 1)
+    driver.cluster.script = failing(0, 0, 0, NotLeaderForPartitionError.code)
+    driver.runtime.while_waiting = [driver.run] * 700
+    monkeypatch.setattr(producer_performance, "KafkaProducer", lambda **settings: driver.producer)
+    parser = producer_performance.PARSER
+    args = parser.parse(["--broker-list", "b0:9090", "--sync"])
+    sender = NewSender(args, perf_options(parser, args))
     sending = Sending(sender, ["a", "b"], 300, lambda topic, number: b"xy", 0)
     sending.run()
-    assert sender.closed
     assert (sending.messages.count, sending.bytes.count) == (599, 1198)
-    assert [key for topic, key, _ in sender.sent if topic == "a"][127:129] == [b"\x7f", b"\0\x80"]
+    keys = [message.key for message in driver.cluster.messages("a", 0)]
+    assert keys[127:129] == [b"\x7f", b"\0\x80"]
     assert "Error when sending message" in caplog.text
+    with pytest.raises(ProducerClosedError):
+        sender.send("a", b"k", b"v")

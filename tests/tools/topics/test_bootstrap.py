@@ -52,7 +52,9 @@ def make_tool(
         rig = AdminRig(tmp_path, **settings)
 
         def client(endpoints: Any, **options: Any) -> AdminClient:
-            return AdminClient(endpoints, runtime=rig.runtime, channel=rig.channel, **options)  # type: ignore[arg-type]
+            return AdminClient(
+                endpoints, runtime=rig.runtime, channel=rig.network.channel, **options
+            )  # type: ignore[arg-type]
 
         monkeypatch.setattr(bootstrap, "AdminClient", client)
         monkeypatch.setattr(admin_command, "connect", None)
@@ -270,7 +272,11 @@ def test_an_original_cannot(original: Tool, words: list[str]) -> None:
 def test_one_broker_of_ours_is_enough(original: Tool) -> None:
     original.rig.originals = {9091}
     assert original.run("--create", "--topic", "t", "--partitions", "1") == ["Created topic t."]
-    asked = [(port, type(r)) for port, r in original.rig.asked if type(r) is not MetadataRequest]
+    asked = [
+        (port, type(r))
+        for port, r in original.rig.network.requests
+        if type(r) is not MetadataRequest
+    ]
     assert asked == [
         (9091, a.DescribeConfigsRequest),
         (9092, a.DescribeConfigsRequest),
@@ -280,7 +286,7 @@ def test_one_broker_of_ours_is_enough(original: Tool) -> None:
 
 def test_brokers_that_are_down(original: Tool) -> None:
     original.rig.create("t", [1])
-    original.rig.down = {9091}
+    original.rig.network.down = {9091}
     assert original.fail("--delete", "--topic", "t") == (NOT_SERVED.replace("host1:9091, ", ""))
-    original.rig.down = {9091, 9092}
+    original.rig.network.down = {9091, 9092}
     assert original.fail("--list").startswith("fetching topic metadata for topics [] failed")
