@@ -109,3 +109,15 @@ def test_a_segment_that_was_cut_or_damaged_meanwhile_ends(tmp_path):
     path = Path(log.segments[0].path)
     path.write_bytes(b"\x7f" * path.stat().st_size)
     assert search(of, 0, 15, 0, MAX_INFLATED) == (None, of.size)
+
+
+@pytest.mark.parametrize("chunk", [64, 1 << 16])
+def test_messages_below_the_start_do_not_count(tmp_path, monkeypatch, chunk):
+    monkeypatch.setattr(time_search, "_CHUNK", chunk)
+    log = open_log(tmp_path, index_interval_bytes=1)
+    for time in [50, *[10] * 20, 60, 5, 70]:
+        log.append(writable(encode_entry(b"k", b"v" * 60, timestamp=time)))
+    of = snapshot(log.segments[0])
+    for start, time, expected in ((0, 20, 0), (1, 20, 21), (22, 20, 23), (22, 0, 22), (1, 0, 1)):
+        assert search(of, None, time, start, MAX_INFLATED).found.offset == expected
+    assert search(of, None, 65, 24, MAX_INFLATED) == (None, of.size)

@@ -99,3 +99,14 @@ def test_what_inflates_too_far_and_what_is_damaged():
     whole = batch([(b"k", b"v", 0, [])], time=10)
     with pytest.raises(InvalidRecordError):
         first_since(whole[:61] + b"\x7f" + whole[62:], 5)
+
+
+def test_messages_below_the_start_do_not_count():
+    plain_ones = [encode_entry(b"k", b"v", n, timestamp=30 - n) for n in range(4)]
+    data = b"".join(plain_ones) + batch([(b"k", b"v", t, []) for t in (9, 0, 5, 7)], 4, 1, time=40)
+    assert first_since(data, 0, 2) == Found(2, 28)
+    assert first_since(data, 29, 2) == Found(4, 49)
+    assert first_since(data, 0, 4) == Found(4, 49)
+    assert first_since(data, 0, 6) == Found(6, 49)  # shares its batch with the one that was found
+    assert first_since(data, 0, 8) is None
+    assert first_since(data + plain_ones[0][:8], 0, 8, stop=len(data)) is None

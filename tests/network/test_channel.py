@@ -391,3 +391,13 @@ def test_a_broker_that_answers_something_else(broker: Broker) -> None:
     with pytest.raises(ProtocolError):
         channel.call(FETCH)
     assert not channel.connected
+
+
+def test_a_version_that_the_caller_knows_to_be_served(broker: Broker) -> None:
+    def fetched(peer: Peer) -> None:
+        header, request = peer.later_request()
+        assert (header.api_version, request) == (5, FETCH)
+        peer.sock.sendall(b"".join(encode_response(header.correlation_id, FETCHED, 5)))
+
+    channel = broker(fetched)
+    assert channel.call(FETCH, 5).topics[0].partitions[0].log_start_offset == 3

@@ -103,3 +103,15 @@ def test_what_was_read_last_counts_while_zookeeper_is_away(
     rig.zk.down = False
     rig.cluster.registrations.step()
     assert rig.cluster.are_registered(), "it is read again"
+
+
+def test_who_serves_later_requests(rig: AdminRig) -> None:
+    originals = modern(rig)
+    assert not originals.serves_later(2)
+    originals.start()
+    assert originals.serves_later(2) and not originals.serves_later(9)
+    rig.register(Broker(7, "host7", 9097), None)
+    rig.zk.delete(znodes.broker_path(2))
+    originals.registrations.step()
+    assert not originals.serves_later(7)
+    assert not originals.serves_later(2), "it may come back as another"
