@@ -155,15 +155,13 @@ class _Fetch:
         else:
             if result.in_older_segment and len(result.data):
                 self._no_more = True
-            answer = FetchPartitionResponse(
-                asked.partition, NO_ERROR, result.high_watermark, result.data
-            )
+            number, hw = asked.partition, result.high_watermark
             if self._version < _FORMAT_2_SINCE:
-                return answer
+                return FetchPartitionResponse(number, NO_ERROR, hw, result.data)
             log = self._replicas.partition(key).any_log()
             is_follower = self._request.replica_id >= 0
             start = log.deleted_until if is_follower else log.first_offset
-            return answer._replace(last_stable_offset=result.high_watermark, log_start_offset=start)
+            return FetchPartitionResponse(number, NO_ERROR, hw, result.data, hw, start)
         self._no_more = True
         return _failed(asked, code)
 
