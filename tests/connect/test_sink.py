@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from kafka08.common import TopicPartition
+from kafka08.client.cluster import ClusterClient
+from kafka08.client.offsets import CoordinatorOffsets
+from kafka08.common import Broker, TopicPartition
 from kafka08.connect.config import SinkConfig
 from kafka08.connect.converters import JsonConverter, StringConverter
 from kafka08.connect.interface import (
@@ -25,41 +27,10 @@ from kafka08.message.consumed import Message, Source
 from kafka08.message.entry import encode_entry
 from kafka08.message.sets import iter_messages
 from kafka08.protocol import schemas
+from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 
 T = TopicPartition("t", 0)
-
-
-class Cluster:
-    def __init__(self) -> None:
-        self.topics = {"t": 2}
-
-    def refresh(self, topics: Iterable[str] = ()) -> schemas.MetadataResponse:
-        found = [schemas.TopicMetadata(0, name, []) for name in self.topics]
-        return schemas.MetadataResponse([], found)
-
-    def partitions(self, topic: str) -> list[schemas.PartitionMetadata]:
-        return [schemas.PartitionMetadata(0, n, 1, [1], [1]) for n in range(self.topics[topic])]
-
-    def close(self) -> None: ...
-
-
-class Coordinator:
-    def __init__(self, events: list[Any]) -> None:
-        self.events = events
-        self.codes: dict[TopicPartition, int] = {}
-        self.away = False
-
-    def fetch(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        return dict.fromkeys(partitions, 5)
-
-    def commit(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        if self.away:
-            raise OSError("connection refused")
-        self.events.append(("commit", dict(offsets)))
-        return {tp: self.codes.get(tp, 0) for tp in offsets}
-
-    def disconnect(self) -> None: ...
 
 
 class Fetchers:
@@ -126,8 +97,15 @@ class Setup:
         context = Context("s-0", self.runtime.event())
         self.runner = SinkRunner(supply, self.task, {}, context, self.runtime, self.runtime.event())
         it: Any = self.runner
-        self.cluster = it._cluster = Cluster()
-        self.coordinator = it._coordinator = Coordinator(self.events)
+        self.commit_answer: int | Exception = 0
+        self.cluster = FakeCluster([Broker(0, "h", 1)])
+        self.cluster.script = self._answer
+        self.create("t", 2)
+        clients: Any = {"runtime": self.runtime, "channel": self.cluster.channel}
+        it._cluster = ClusterClient([("h", 1)], **clients)
+        it._coordinator = CoordinatorOffsets(
+            "connect-s", lambda: list(self.cluster.brokers.values()), **clients
+        )
         self.fetchers = it._fetchers = Fetchers()
         self.stream = it._stream = Stream()
         self.runner.begin()
@@ -137,6 +115,27 @@ class Setup:
         for offset, value in enumerate(values, start):
             (raw,) = iter_messages(memoryview(encode_entry(None, value, offset)))
             self.stream.messages.append(Message(source, raw.offset, raw.key, raw.value))
+
+    def create(self, topic: str, partitions: int) -> None:
+        """A topic for whose partitions offset 5 is committed."""
+        self.cluster.create(topic, partitions)
+        for number in range(partitions):
+            self.cluster.committed["connect-s", TopicPartition(topic, number)] = 5
+
+    def _answer(self, port: int, request: Any) -> Any:
+        """Notes commits, which get ``commit_answer``: a code, or what fails them."""
+        if not isinstance(request, schemas.OffsetCommitRequest):
+            return None
+        if isinstance(self.commit_answer, Exception):
+            raise self.commit_answer
+        [(topic, parts)] = request.topics
+        committed = {TopicPartition(topic, part.partition): part.offset for part in parts}
+        self.events.append(("commit", committed))
+        entries = [
+            schemas.OffsetCommitPartitionResponse(part.partition, self.commit_answer)
+            for part in parts
+        ]
+        return schemas.OffsetCommitResponse([schemas.OffsetCommitTopicResponse(topic, entries)])
 
     def flush_time(self) -> None:
         self.runtime.clock.now += 11
@@ -160,7 +159,7 @@ def test_starts_at_committed_offsets_or_where_the_task_knows_better() -> None:
     it.task.better = {T: 9}
     it.runner.step()
     assert it.fetchers.started == {T: 9, TopicPartition("t", 1): 5}
-    it.cluster.topics["t"] = 3
+    it.create("t", 3)
     it.flush_time()
     it.runner.step()
     assert it.fetchers.started[TopicPartition("t", 2)] == 5
@@ -168,7 +167,8 @@ def test_starts_at_committed_offsets_or_where_the_task_knows_better() -> None:
 
 def test_topics_by_regex_without_internal_ones() -> None:
     it = Setup(topics_regex=".*t.*")
-    it.cluster.topics = {"t": 1, "other": 1, "__consumer_offsets": 1, "x": 1}
+    for topic in ("other", "__consumer_offsets", "x"):
+        it.create(topic, 1)
     it.runner.step()
     assert {tp.topic for tp in it.fetchers.started} == {"t", "other"}
 
@@ -194,16 +194,15 @@ def test_stopped_between_two_tries() -> None:
 def test_a_commit_that_fails_is_repeated() -> None:
     it = Setup()
     it.send(b"a")
-    it.coordinator.away = True
+    it.commit_answer = ConnectionRefusedError("away")
     it.runner.step()
     it.flush_time()
     it.runner.step()
     assert it.events == [("put", ["a"]), ("flush", {T: 6})]
-    it.coordinator.away = False
-    it.coordinator.codes = {T: 16}
+    it.commit_answer = 16
     it.flush_time()
     it.runner.step()
-    it.coordinator.codes = {}
+    it.commit_answer = 0
     it.flush_time()
     it.runner.step()
     assert it.events[2:] == [("commit", {T: 6}), ("commit", {T: 6})]

@@ -7,38 +7,14 @@ from typing import Any
 
 import pytest
 
+from kafka08.common import TopicPartition
 from kafka08.connect.converters import StringConverter
-from kafka08.connect.interface import Context, SourceRecord, SourceTask
+from kafka08.connect.interface import ConnectError, Context, SourceRecord, SourceTask
 from kafka08.connect.source import Delivery, SourceRunner
-from kafka08.errors import KafkaError
-from kafka08.runtime import ThreadRuntime
+from kafka08.errors import MessageSizeTooLargeError
+from tests.producer.fake_producer import Driver, failing
 
 PLACE = {"table": "t"}
-
-
-class Future:
-    def __init__(self) -> None:
-        self.ended = False
-        self.error: Exception | None = None
-
-    def done(self) -> bool:
-        return self.ended
-
-    def exception(self) -> Exception | None:
-        return self.error
-
-
-class Producer:
-    def __init__(self) -> None:
-        self.futures: list[Future] = []
-        self.sent: list[bytes | None] = []
-
-    def send(self, topic: str, value: bytes | None, key: Any, partition: Any) -> Future:
-        self.sent.append(value)
-        self.futures.append(Future())
-        return self.futures[-1]
-
-    def close(self, timeout: float) -> None: ...
 
 
 class Offsets:
@@ -58,7 +34,9 @@ class Counting(SourceTask):
     commits = 0
 
     def __init__(self) -> None:
-        self.left = [SourceRecord(PLACE, {"id": n}, "t", f"v{n}") for n in range(3)]
+        self.left = [
+            SourceRecord(PLACE, {"id": n}, "t", f"v{n}", partition=n % 2) for n in range(3)
+        ]
 
     def poll(self) -> list[SourceRecord]:
         found, self.left = self.left, []
@@ -70,11 +48,16 @@ class Counting(SourceTask):
 
 class Setup:
     def __init__(self) -> None:
-        self.producer, self.offsets, self.task = Producer(), Offsets(), Counting()
-        runtime = ThreadRuntime()
+        # Each partition has its own broker, and each request one record.
+        self.driver = Driver(
+            brokers=2, max_request_size=30, max_in_flight_requests_per_connection=1
+        )
+        self.driver.cluster.leaders[TopicPartition("t", 1)] = 1
+        self.offsets, self.task = Offsets(), Counting()
+        runtime = self.driver.runtime
         self.context = Context("c-0", runtime.event())
         converter = StringConverter({}, "value.converter")
-        delivery: Any = (converter, converter, lambda: self.producer, self.offsets, 0.0, 1.0)
+        delivery: Any = (converter, converter, lambda: self.driver.producer, self.offsets, 0.0, 1.0)
         self.runner = SourceRunner(
             "c", Delivery(*delivery), self.task, {}, self.context, runtime, runtime.event()
         )
@@ -87,17 +70,19 @@ class Setup:
 def test_offsets_follow_acknowledgements_in_order() -> None:
     it = Setup()
     it.step()
-    assert it.producer.sent == [b"v0", b"v1", b"v2"]
+    it.driver.write()
     assert it.offsets.written == []
-    it.producer.futures[1].ended = True
+    it.driver.read(1)
     it.step()
     assert it.offsets.written == []  # the first is not there yet
-    it.producer.futures[0].ended = True
+    it.driver.read(0)
     it.step()
     assert it.offsets.written == [{'{"table": "t"}': {"id": 1}}]
     assert it.task.commits == 0
-    it.producer.futures[2].ended = True
+    it.driver.run()
     it.step()
+    assert it.driver.cluster.values("t", 0) == [b"v0", b"v2"]
+    assert it.driver.cluster.values("t", 1) == [b"v1"]
     assert it.offsets.written[-1] == {'{"table": "t"}': {"id": 2}}
     assert it.task.commits == 1
 
@@ -105,10 +90,11 @@ def test_offsets_follow_acknowledgements_in_order() -> None:
 def test_nothing_behind_a_failure_is_remembered() -> None:
     it = Setup()
     it.step()
-    for future in it.producer.futures:
-        future.ended = True
-    it.producer.futures[1].error = KafkaError("too large")
-    with pytest.raises(KafkaError, match="too large"):
+    it.driver.cluster.script = failing(0, MessageSizeTooLargeError.code)
+    it.driver.run()
+    it.driver.run()
+    assert it.driver.cluster.values("t", 0) == [b"v0", b"v2"]
+    with pytest.raises(ConnectError, match="was not stored"):
         it.step()
     it.runner.finish()
     assert it.offsets.written == [{'{"table": "t"}': {"id": 0}}]
@@ -117,8 +103,8 @@ def test_nothing_behind_a_failure_is_remembered() -> None:
 def test_a_full_disk_is_tried_again() -> None:
     it = Setup()
     it.step()
-    for future in it.producer.futures:
-        future.ended = True
+    it.driver.run()
+    it.driver.run()
     it.offsets.full = True
     it.step()
     it.offsets.full = False

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import errno
-import os
 import select
 import socket as stdlib_socket
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import gevent
 import pytest
@@ -18,30 +17,12 @@ from gevent import socket
 from gevent.event import Event
 
 from kafka08.errors import KafkaError
+from kafka08.log.segment import FileSlice, SegmentFile
 from kafka08.network import server as server_module
 from kafka08.network.connection import current_peer
 from kafka08.network.server import ConnectionClosed, Server
 
 PATIENCE = 5.0
-
-
-class Slice:
-    """A part of a file as log.segment.FileSlice is."""
-
-    def __init__(self, file: BinaryIO, position: int, size: int) -> None:
-        self.file, self.position, self.size = file, position, size
-
-    def __len__(self) -> int:
-        return self.size
-
-    def fileno(self) -> int:
-        return self.file.fileno()
-
-    def read(self) -> bytes:
-        data = os.pread(self.fileno(), self.size, self.position)
-        if len(data) < self.size:
-            raise OSError("truncated")
-        return data
 
 
 class Service:
@@ -53,7 +34,7 @@ class Service:
         self.ports: list[int] = []
         self.gate = Event()
         self.waiting = Event()
-        self.slices: dict[bytes, Slice] = {}
+        self.slices: dict[bytes, FileSlice] = {}
 
     def handle(self, frame: memoryview, address: str) -> list[Any] | None:
         body = bytes(frame)
@@ -358,20 +339,19 @@ def test_a_host_that_does_not_resolve_fails_the_start(monkeypatch: pytest.Monkey
 
 
 @pytest.fixture
-def stored(tmp_path: Path) -> Iterator[BinaryIO]:
+def stored(tmp_path: Path) -> SegmentFile:
     path = tmp_path / "stored"
     path.write_bytes(bytes(range(256)) * 16384)
-    with open(path, "rb") as file:
-        yield file
+    return SegmentFile.open(str(path))
 
 
 def test_a_slice_is_sent_between_other_replies(
-    start: Start, connect: Connect, service: Service, stored: BinaryIO
+    start: Start, connect: Connect, service: Service, stored: SegmentFile
 ) -> None:
     service.slices = {
-        b"s": Slice(stored, 3, 1000),
-        b"none": Slice(stored, 5, 0),
-        b"long": Slice(stored, 7, 100_000),
+        b"s": FileSlice(stored, 3, 1000),
+        b"none": FileSlice(stored, 5, 0),
+        b"long": FileSlice(stored, 7, 100_000),
     }
     client = connect(start())
     client.send(b"a", b"s", b"none", b"b", b"long", b"c")
@@ -381,10 +361,10 @@ def test_a_slice_is_sent_between_other_replies(
 
 
 def test_a_slow_reader_gets_all_of_a_large_slice(
-    start: Start, connect: Connect, service: Service, stored: BinaryIO
+    start: Start, connect: Connect, service: Service, stored: SegmentFile
 ) -> None:
     size = 256 * 2048
-    service.slices = {b"s": Slice(stored, 0, size)}
+    service.slices = {b"s": FileSlice(stored, 0, size)}
     server = start(send_buffer_bytes=4096)
     slow, other = connect(server), connect(server)
     slow.send(b"s", b"after")
@@ -398,9 +378,9 @@ def test_a_slow_reader_gets_all_of_a_large_slice(
 
 
 def test_a_peer_that_never_reads_stops_nobody_else(
-    start: Start, connect: Connect, service: Service, stored: BinaryIO
+    start: Start, connect: Connect, service: Service, stored: SegmentFile
 ) -> None:
-    service.slices = {b"s": Slice(stored, 0, 256 * 16384)}
+    service.slices = {b"s": FileSlice(stored, 0, 256 * 16384)}
     server = start(send_buffer_bytes=4096)
     deaf, other = connect(server), connect(server)
     deaf.send(*[b"s"] * 10)
@@ -466,11 +446,11 @@ class Noted:
 
 
 def test_a_file_that_is_shorter_than_its_slice_closes(
-    start: Start, connect: Connect, service: Service, stored: BinaryIO
+    start: Start, connect: Connect, service: Service, stored: SegmentFile
 ) -> None:
     service.slices = {
-        b"short": Slice(stored, 256 * 16384 - 10, 20),
-        b"long": Slice(stored, 256 * 16384 - 100_000, 100_001),
+        b"short": FileSlice(stored, 256 * 16384 - 10, 20),
+        b"long": FileSlice(stored, 256 * 16384 - 100_000, 100_001),
     }
     server = start()
     client = connect(server)
@@ -526,9 +506,9 @@ def test_a_request_in_work_is_not_idleness(
 
 
 def test_a_peer_that_never_reads_idles_out(
-    start: Start, connect: Connect, service: Service, stored: BinaryIO
+    start: Start, connect: Connect, service: Service, stored: SegmentFile
 ) -> None:
-    service.slices = {b"s": Slice(stored, 0, 256 * 16384)}
+    service.slices = {b"s": FileSlice(stored, 0, 256 * 16384)}
     server = start(idle_ms=60, send_buffer_bytes=4096)
     deaf, broken = connect(server), connect(server)
     deaf.send(b"s")
@@ -585,9 +565,9 @@ def test_a_peer_that_stays_is_not_taken_for_gone(
 
 
 def test_stopping_ends_every_greenlet(
-    start: Start, connect: Connect, service: Service, stored: BinaryIO
+    start: Start, connect: Connect, service: Service, stored: SegmentFile
 ) -> None:
-    service.slices = {b"s": Slice(stored, 0, 256 * 16384)}
+    service.slices = {b"s": FileSlice(stored, 0, 256 * 16384)}
     server = start(send_buffer_bytes=4096)
     port = server.port
     silent, deaf, half = connect(server), connect(server), connect(server)

@@ -137,10 +137,10 @@ class Driver:
         for lane in list(self.producer._sender._lanes.values()):
             self.producer._sender._send_all(lane)
 
-    def read(self) -> None:
-        """Let every connection's reader take what there is."""
-        for lane in list(self.producer._sender._lanes.values()):
-            if lane.link is None:
+    def read(self, *nodes: int) -> None:
+        """Let the readers of the connections to these brokers, or to all, take what there is."""
+        for node, lane in list(self.producer._sender._lanes.items()):
+            if lane.link is None or (nodes and node not in nodes):
                 continue
             try:
                 self.producer._sender.read(lane, lane.link)

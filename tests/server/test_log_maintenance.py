@@ -2,77 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kafka08.log.disk import DiskFailure
+from kafka08.log.manager import LogManager
 from kafka08.runtime import Scheduler
 from kafka08.server.effects import Effects
 from kafka08.server.log_maintenance import LogMaintenance
 from tests.fakes.runtime import FakeRuntime
 from tests.server.support import broker_config
 
-
-class Manager:
-    def __init__(self) -> None:
-        self.calls: list[tuple[str, float]] = []
-        self.clock: Any = None
-        self.logs: dict[Any, Any] = {}
-
-    def _called(self, name: str) -> list[DiskFailure]:
-        self.calls.append((name, self.clock.now))
-        return [DiskFailure("/d", OSError(name))]
-
-    def cleanup(self) -> list[DiskFailure]:
-        return self._called("cleanup")
-
-    def flush_dirty(self) -> list[DiskFailure]:
-        return self._called("flush_dirty")
-
-    def checkpoint_recovery_points(self) -> list[DiskFailure]:
-        return self._called("checkpoint_recovery_points")
-
-    def expire_producers(self) -> list[DiskFailure]:
-        return self._called("expire_producers")
-
-    def delete_due_files(self) -> list[DiskFailure]:
-        return self._called("delete_due_files")
+JOBS = (
+    "cleanup",
+    "flush_dirty",
+    "checkpoint_recovery_points",
+    "expire_producers",
+    "delete_due_files",
+)
 
 
 class Tasks:
     def __init__(self, directory: Any) -> None:
         self.runtime = FakeRuntime()
-        self.manager = Manager()
-        self.manager.clock = self.runtime.clock
         config = broker_config(
             directory,
             log_retention_check_interval_ms=300_000,
             log_flush_scheduler_interval_ms=50_000,
             log_flush_offset_checkpoint_interval_ms=60_000,
         )
+        manager = LogManager(config, clock=self.runtime.clock, topic_configs={})
+        self.calls: list[tuple[str, float]] = []
+        for name in JOBS:
+            setattr(manager, name, self._job(name))
         self.errors: list[DiskFailure] = []
         self.effects = Effects(self.runtime)
         self.tasks = LogMaintenance(
             config,
             self.runtime,
-            self.manager,  # type: ignore[arg-type]
+            manager,
             self.effects,
             self.errors.extend,
-        )  # type: ignore[arg-type]
+        )
         self.scheduler = Scheduler(self.runtime)
         self.began = self.runtime.clock.now
         self.tasks.start(self.scheduler)
+
+    def _job(self, name: str) -> Callable[[], list[DiskFailure]]:
+        """Notes when it ran, and fails."""
+
+        def job() -> list[DiskFailure]:
+            self.calls.append((name, self.runtime.clock.now))
+            return [DiskFailure("/d", OSError(name))]
+
+        job.__name__ = name
+        return job
 
     def run(self, name: str, times: int) -> list[float]:
         """Seconds after the start at which one job ran."""
         (loop,) = [loop for loop in self.scheduler._loops if loop.name == name]
         self.runtime.clock.now = self.began
-        self.manager.calls.clear()
+        self.calls.clear()
         for _ in range(times):
             loop._work()
-        return [at - self.began for _, at in self.manager.calls]
+        return [at - self.began for _, at in self.calls]
 
 
 @pytest.fixture
@@ -93,7 +89,7 @@ def test_jobs_run_when_they_should(
     tasks: Tasks, name: str, call: str, at: list[float], pooled: bool
 ) -> None:
     assert tasks.run(name, 2) == at
-    assert {each for each, _ in tasks.manager.calls} == {call}
+    assert {each for each, _ in tasks.calls} == {call}
     assert (call in tasks.runtime.pooled) is pooled
     assert [(path, str(error)) for path, error in tasks.errors] == [("/d", call)] * 2
 
