@@ -8,6 +8,7 @@ from kafka08.common import Broker, TopicPartition
 from kafka08.controller.log_ends import TIMEOUT_MS, UNKNOWN, LogEnds, fetch_log_ends
 from kafka08.protocol import schemas
 from tests.controller.cluster import Cluster
+from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from zk import znodes
 
@@ -172,30 +173,16 @@ def test_join_waits_for_the_tasks() -> None:
     assert answers and all(task.ended for task in runtime.tasks)
 
 
-class Replica:
-    """A connection to a broker that tells the log end of T0 alone."""
-
-    def __init__(self, host: str, port: int, *, timeout_ms: int, runtime: Any) -> None:
-        assert (host, port, timeout_ms) == ("host1", 9092, TIMEOUT_MS)
-        self.requests: list[Any] = []
-
-    def __enter__(self) -> Replica:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None: ...
-
-    def call(self, request: schemas.OffsetsRequest) -> schemas.OffsetsResponse:
-        [topic] = request.topics
-        assert [part.partition for part in topic.partitions] == [0, 1]
-        assert request.replica_id == schemas.DEBUG_REPLICA_ID
-        told = [schemas.OffsetsPartitionResponse(0, 0, [42])]
-        told.append(schemas.OffsetsPartitionResponse(1, 3, []))
-        return schemas.OffsetsResponse([schemas.OffsetsTopicResponse("t", told)])
-
-
 def test_one_request_asks_a_broker_for_all_its_partitions() -> None:
-    found = fetch_log_ends(FakeRuntime(), HOSTS[1], [T0, T1], channel=Replica)
+    cluster = FakeCluster([HOSTS[1]])
+    cluster.create("t", 1, leader=1)
+    cluster.append("t", 0, *[b"x"] * 42)
+    found = fetch_log_ends(FakeRuntime(), HOSTS[1], [T0, T1], channel=cluster.channel)
     assert found == {T0: 42}
+    (request,) = cluster.sent(schemas.OffsetsRequest)
+    assert request.replica_id == schemas.DEBUG_REPLICA_ID
+    assert [part.partition for part in request.topics[0].partitions] == [0, 1]
+    assert cluster.options[0]["timeout_ms"] == TIMEOUT_MS
 
 
 def test_a_broker_that_cannot_be_reached_tells_nothing() -> None:

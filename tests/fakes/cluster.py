@@ -315,3 +315,9 @@ class Channel:
 
     def close(self) -> None:
         self.connected = False
+
+    def __enter__(self) -> Channel:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()

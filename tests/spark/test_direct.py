@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,48 +15,34 @@ pytest.importorskip("pyspark")
 
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
+from kafka08.message.sets import encode_set
 from kafka08.spark import contexts, direct
 from kafka08.spark.direct import DirectPlanner
 from kafka08.spark.errors import RangeNotAvailableError
 from kafka08.spark.offset_log import LocalFiles, OffsetLog
+from kafka08.spark.offsets import OffsetReader
 from kafka08.spark.params import SourceParams
 from kafka08.spark.planner import Range
 from kafka08.spark.rdd import Elements
+from tests.fakes.cluster import FakeCluster
+from tests.fakes.runtime import FakeRuntime
+from tests.spark.cluster import client_of, cluster_of, put
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-class Brokers:
-    """Stands for the offset reader of the planner's parameters."""
+def reach(cluster: FakeCluster, **ends: int) -> None:
+    """Have the logs of partitions a, b and c end at these offsets."""
+    for name, end in ends.items():
+        data = encode_set([(None, b"x")], 0, end - 1) if end else b""
+        put(cluster, TopicPartition("t", "abc".index(name)), data)
 
-    def __init__(self) -> None:
-        self.ends = {A: 100, B: 0}
-        self.down = False
 
-    def offset_reader(self, retries: int) -> Brokers:
-        return self
-
-    def __enter__(self) -> Brokers:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None: ...
-
-    def latest(self, partitions: Any) -> dict[TopicPartition, int]:
-        if self.down:
-            raise ConnectionRefusedError
-        return {tp: self.ends[tp] for tp in partitions}
-
-    def latest_since(self, start: Any, partitions: Any) -> dict[TopicPartition, int]:
-        return self.latest(partitions)
-
-    def earliest(self, partitions: Any) -> dict[TopicPartition, int]:
-        return dict.fromkeys(partitions, 0)
-
-    def partitions(self, topics: Any) -> list[TopicPartition]:
-        return sorted(self.ends)
-
-    def leaders(self, partitions: Any) -> dict[TopicPartition, Any]:
-        return {}
+@pytest.fixture
+def cluster() -> FakeCluster:
+    made = cluster_of({})
+    reach(made, a=100, b=0)
+    return made
 
 
 class Spark:
@@ -91,10 +78,13 @@ def spark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Spark]:
     return made
 
 
-def planner_of(spark: Spark, brokers: Brokers, **offsets: int) -> DirectPlanner:
+def planner_of(spark: Spark, cluster: FakeCluster, **offsets: int) -> DirectPlanner:
+    def offset_reader(retries: int) -> OffsetReader:
+        return OffsetReader([], retries=retries, runtime=FakeRuntime(), cluster=client_of(cluster))
+
     planner = DirectPlanner.__new__(DirectPlanner)
     planner.stream, planner._stream_id, planner._batch_ms = "s", 7, 1000
-    planner._params = brokers  # type: ignore[assignment]
+    planner._params = SimpleNamespace(offset_reader=offset_reader)  # type: ignore[assignment]
     planner._offsets = {A: offsets.get("a", 0), B: 0}
     planner._elements = Elements()
     planner._batches = {}
@@ -107,11 +97,10 @@ def at(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds)
 
 
-def test_batches_follow_each_other(spark: Spark) -> None:
-    brokers = Brokers()
-    planner = planner_of(spark, brokers)
+def test_batches_follow_each_other(spark: Spark, cluster: FakeCluster) -> None:
+    planner = planner_of(spark, cluster)
     assert planner(at(1)) == [Range(*A, 0, 100), Range(*B, 0, 0)]
-    brokers.ends = {A: 120, B: 5}
+    reach(cluster, a=120, b=5)
     assert planner(at(2)) == [Range(*A, 100, 120), Range(*B, 0, 5)]
     assert planner(at(1)) == [Range(*A, 0, 100), Range(*B, 0, 0)]
     assert planner(at(3)) == [Range(*A, 120, 120), Range(*B, 5, 5)]
@@ -119,13 +108,12 @@ def test_batches_follow_each_other(spark: Spark) -> None:
     assert OffsetLog(LocalFiles(spark.directory)).read(2000) == planner._batches[2000]
 
 
-def test_what_fails_moves_nothing(spark: Spark) -> None:
-    brokers = Brokers()
-    planner = planner_of(spark, brokers)
-    brokers.down = True
-    with pytest.raises(ConnectionRefusedError):
+def test_what_fails_moves_nothing(spark: Spark, cluster: FakeCluster) -> None:
+    planner = planner_of(spark, cluster)
+    cluster.down = {9092}
+    with pytest.raises(OSError, match="port 9092"):
         planner(at(1))
-    brokers.down, spark.failing = False, True
+    cluster.down, spark.failing = set(), True
     with pytest.raises(RuntimeError):
         planner(at(2))
     spark.failing = False
@@ -136,53 +124,54 @@ def test_what_fails_moves_nothing(spark: Spark) -> None:
     assert planner(at(4)) == [Range(*A, 0, 100), Range(*B, 0, 0)]
 
 
-def test_offsets_beyond_the_end_are_an_error_and_no_reset(spark: Spark) -> None:
-    brokers = Brokers()
-    planner = planner_of(spark, brokers, a=150)
+def test_offsets_beyond_the_end_are_an_error_and_no_reset(
+    spark: Spark, cluster: FakeCluster
+) -> None:
+    planner = planner_of(spark, cluster, a=150)
     with pytest.raises(RangeNotAvailableError, match=r"150 of \[t,0\], whose log ends at 100"):
         planner(at(1))
-    brokers.ends[A] = 160
+    reach(cluster, a=160)
     assert planner(at(2))[0] == Range(*A, 150, 160)
 
 
-def test_rates(spark: Spark) -> None:
+def test_rates(spark: Spark, cluster: FakeCluster) -> None:
     spark.conf["spark.streaming.kafka.maxRatePerPartition"] = "30"
-    planner = planner_of(spark, Brokers())
+    planner = planner_of(spark, cluster)
     assert [planner(at(second))[0].end for second in (1, 2, 3, 4, 5)] == [30, 60, 90, 100, 100]
 
 
-def test_new_partitions_when_asked_for(spark: Spark) -> None:
-    brokers = Brokers()
-    planner = planner_of(spark, brokers)
-    brokers.ends[TopicPartition("t", 2)] = 4
+def test_new_partitions_when_asked_for(spark: Spark, cluster: FakeCluster) -> None:
+    planner = planner_of(spark, cluster)
+    reach(cluster, c=4)
     assert len(planner(at(1))) == 2
     spark.conf["spark.streaming.kafka.discoverPartitions"] = "true"
     assert planner(at(2))[2] == Range("t", 2, 0, 4)
 
 
-def test_a_batch_that_was_logged_is_planned_the_same(spark: Spark) -> None:
-    brokers = Brokers()
-    planner_of(spark, brokers)(at(1))
-    brokers.ends = {A: 150, B: 0}
-    again = planner_of(spark, brokers)
+def test_a_batch_that_was_logged_is_planned_the_same(spark: Spark, cluster: FakeCluster) -> None:
+    planner_of(spark, cluster)(at(1))
+    reach(cluster, a=150)
+    again = planner_of(spark, cluster)
     assert again(at(1))[0] == Range(*A, 0, 100)
     assert again(at(2))[0] == Range(*A, 100, 150)
 
 
-def test_a_log_that_does_not_fit_is_passed_over(spark: Spark) -> None:
-    planner_of(spark, Brokers())(at(1))
-    assert planner_of(spark, Brokers(), a=40)(at(1))[0] == Range(*A, 40, 100)
+def test_a_log_that_does_not_fit_is_passed_over(spark: Spark, cluster: FakeCluster) -> None:
+    planner_of(spark, cluster)(at(1))
+    assert planner_of(spark, cluster, a=40)(at(1))[0] == Range(*A, 40, 100)
 
 
-def test_a_batch_too_old_to_know_is_an_error(spark: Spark) -> None:
-    planner = planner_of(spark, Brokers())
+def test_a_batch_too_old_to_know_is_an_error(spark: Spark, cluster: FakeCluster) -> None:
+    planner = planner_of(spark, cluster)
     planner(at(5))
     with pytest.raises(KafkaError, match="batch 1000"):
         planner(at(1))
 
 
-def test_a_checkpoint_holds_offsets_and_ranges_and_nothing_that_runs(spark: Spark) -> None:
-    planner = planner_of(spark, Brokers())
+def test_a_checkpoint_holds_offsets_and_ranges_and_nothing_that_runs(
+    spark: Spark, cluster: FakeCluster
+) -> None:
+    planner = planner_of(spark, cluster)
     planner(at(1))
     planner._params = SourceParams((("a", 1),))
     copy = pickle.loads(pickle.dumps(planner))
