@@ -768,8 +768,8 @@ class Driver:
         now = self.clock.now_ms
         assert offsets_before(log, at, 100, start=log.first_offset, now=now) == best
         assert offsets_before(log, at, 2, start=log.first_offset, now=now) == best[:2]
-        assert offsets_before(log, -1, 1, now=now) == [known[-1][0]]
-        assert offsets_before(log, -2, 1, now=now) == [expected.start]
+        assert offsets_before(log, -1, 1, start=log.first_offset, now=now) == [known[-1][0]]
+        assert offsets_before(log, -2, 1, start=log.first_offset, now=now) == [expected.start]
 
 
 WEIGHTS = {
