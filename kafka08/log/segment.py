@@ -403,9 +403,12 @@ class LogSegment:
         cut = 0
         if position is not None:
             self.index.truncate_to(offset, position)
-            self.time_index.truncate_to(offset)
             cut = self.size - position
             self.cut(position)
+            if self.time_index.last.offset >= offset:
+                # If a power cut brings the messages back, their times must still be there.
+                os.fsync(self.file.fd)
+                self.time_index.truncate_to(offset)
             if self.newest.timestamp >= 0:
                 self.load_newest()
             self.bytes_since_index_entry = 0

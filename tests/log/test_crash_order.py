@@ -12,7 +12,8 @@ import pytest
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.directory import LogDirectory
 from kafka08.log.log import Log
-from tests.log.support import append, crash_copy, everything, open_log, segment_paths
+from tests.log.support import append, crash_copy, everything, open_log, segment_paths, writable
+from tests.message.batches import batch
 
 
 class Killed(BaseException):
@@ -69,6 +70,21 @@ def test_truncation_drops_the_newest_first_and_syncs_that_before_the_cut(
     steps = [step for step in trace if ".index" not in step]
     expected = [f"replace {name(4)}", f"replace {name(2)}", "fsync t-0", f"ftruncate {name(0)}"]
     assert steps[:4] == expected
+
+
+def test_times_are_cut_once_the_cut_of_their_messages_is_on_disk(
+    tmp_path: Path, trace: list[str]
+) -> None:
+    """A power cut that brings the messages back must not find their times gone."""
+    log = open_log(tmp_path)
+    for time in (10, 20, 30):
+        log.append(writable(batch([(None, b"x", time, [])])))
+    log.segments[0].complete_time_index()
+    trace.clear()
+    log.truncate_to(1)
+    steps = [step for step in trace if ".index" not in step]
+    times = name(0).replace(".log", ".timeindex")
+    assert steps == [f"ftruncate {name(0)}", f"fsync {name(0)}", f"ftruncate {times}"]
 
 
 def test_recovery_drops_what_lies_behind_damage_before_it_cuts(
