@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kafka08.client.cluster import ClusterClient, Endpoint
-from kafka08.client.offsets import CoordinatorOffsets
 from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition, java_string_hash
 from kafka08.connect.config import SinkConfig
 from kafka08.connect.converters import Converter
@@ -24,6 +23,7 @@ from kafka08.connect.topics import await_topics
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.errors import ConsumerTimeoutError
 from kafka08.consumer.fetcher import FetcherManager
+from kafka08.consumer.offset_store import coordinator_offsets
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
 from kafka08.errors import NO_ERROR, KafkaError
 from kafka08.message.consumed import Message
@@ -69,14 +69,8 @@ class SinkRunner(Runner):
         def brokers() -> list[Broker]:
             return [Broker(-1, host, port) for host, port in supply.endpoints]
 
-        self._coordinator = CoordinatorOffsets(
-            consumer.group_id,
-            brokers,
-            client_id=consumer.client_id,
-            backoff_ms=consumer.offsets_channel_backoff_ms,
-            socket_timeout_ms=consumer.offsets_channel_socket_timeout_ms,
-            stopping=self._context.stopping,
-            runtime=runtime,
+        self._coordinator = coordinator_offsets(
+            consumer, brokers, stopping=self._context.stopping, runtime=runtime
         )
         self._fetchers = FetcherManager(self.id, consumer, brokers, runtime=runtime)
         self._stream = KafkaStream(

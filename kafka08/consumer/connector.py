@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kafka08.client.offsets import CoordinatorOffsets, ZooKeeperOffsets
+from kafka08.client.offsets import ZooKeeperOffsets
 from kafka08.common import TopicPartition
 from kafka08.consumer.assignors import Assignment, assignor_for, thread_ids
 from kafka08.consumer.config import ConsumerConfig
@@ -28,7 +28,7 @@ from kafka08.consumer.fetcher import FetcherManager
 from kafka08.consumer.filters import STATIC, TopicFilter
 from kafka08.consumer.group import GroupNodes, GroupView, share_of
 from kafka08.consumer.metrics import ConsumerMetrics
-from kafka08.consumer.offset_store import OffsetStore
+from kafka08.consumer.offset_store import OffsetStore, coordinator_offsets
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.network.channel import Channel
@@ -88,12 +88,9 @@ class ConsumerConnector:
         self._store = OffsetStore(
             config,
             ZooKeeperOffsets(self._zk, config.group_id),
-            CoordinatorOffsets(
-                config.group_id,
+            coordinator_offsets(
+                config,
                 self._group.brokers,
-                client_id=config.client_id,
-                backoff_ms=config.offsets_channel_backoff_ms,
-                socket_timeout_ms=config.offsets_channel_socket_timeout_ms,
                 stopping=self._stopping,
                 runtime=self._runtime,
                 channel=channel,

@@ -7,16 +7,39 @@ and settings, but not how positions are determined.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from kafka08.client.meters import Meter
 from kafka08.client.offsets import CoordinatorOffsets, ZooKeeperOffsets
-from kafka08.common import TopicPartition
+from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.config import KAFKA, ConsumerConfig
 from kafka08.errors import NO_ERROR, KafkaError, OffsetMetadataTooLargeError
-from kafka08.runtime import Runtime
+from kafka08.network.channel import Channel
+from kafka08.runtime import Event, Runtime
 
 logger = logging.getLogger("kafka.consumer.ZookeeperConsumerConnector")
+
+
+def coordinator_offsets(
+    config: ConsumerConfig,
+    brokers: Callable[[], Sequence[Broker]],
+    *,
+    runtime: Runtime,
+    stopping: Event | None = None,
+    channel: Callable[..., Any] = Channel,
+) -> CoordinatorOffsets:
+    """The coordinator's store, with the settings of a consumer."""
+    return CoordinatorOffsets(
+        config.group_id,
+        brokers,
+        client_id=config.client_id,
+        backoff_ms=config.offsets_channel_backoff_ms,
+        socket_timeout_ms=config.offsets_channel_socket_timeout_ms,
+        stopping=stopping,
+        runtime=runtime,
+        channel=channel,
+    )
 
 
 class OffsetStore:

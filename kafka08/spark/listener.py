@@ -20,10 +20,10 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from kafka08.client.offsets import CoordinatorOffsets, ZooKeeperOffsets
+from kafka08.client.offsets import ZooKeeperOffsets
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.config import ConsumerConfig
-from kafka08.consumer.offset_store import OffsetStore
+from kafka08.consumer.offset_store import OffsetStore, coordinator_offsets
 from kafka08.errors import ConfigError
 from kafka08.runtime import ThreadRuntime
 from kafka08.spark.source_plan import from_json
@@ -129,9 +129,7 @@ class _Store:
         self._store = OffsetStore(
             config,
             ZooKeeperOffsets(self._zk, config.group_id),
-            CoordinatorOffsets(
-                config.group_id, self._brokers, client_id=config.client_id, runtime=runtime
-            ),
+            coordinator_offsets(config, self._brokers, runtime=runtime),
             runtime,
         )
 

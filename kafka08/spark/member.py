@@ -11,14 +11,14 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kafka08.client.offsets import CoordinatorOffsets, ZooKeeperOffsets
+from kafka08.client.offsets import ZooKeeperOffsets
 from kafka08.common import TopicPartition
 from kafka08.consumer.assignors import Assignment, assignor_for, thread_ids
 from kafka08.consumer.config import SMALLEST, ConsumerConfig
 from kafka08.consumer.connector import generate_consumer_id
 from kafka08.consumer.errors import PartitionOwnedError
 from kafka08.consumer.group import GroupNodes, GroupView, share_of
-from kafka08.consumer.offset_store import OffsetStore
+from kafka08.consumer.offset_store import OffsetStore, coordinator_offsets
 from kafka08.errors import KafkaError
 from kafka08.runtime import Loop, Runtime, ThreadRuntime
 from kafka08.spark.offsets import OffsetReader
@@ -72,12 +72,8 @@ class GroupMember:
         self._store = OffsetStore(
             config,
             ZooKeeperOffsets(self._zk, config.group_id),
-            CoordinatorOffsets(
-                config.group_id,
-                self._group.brokers,
-                client_id=config.client_id,
-                stopping=self._stopping,
-                runtime=self._runtime,
+            coordinator_offsets(
+                config, self._group.brokers, stopping=self._stopping, runtime=self._runtime
             ),
             self._runtime,
         )

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from kafka08.client.meters import Meter
-from kafka08.client.offsets import CoordinatorOffsets, ZooKeeperOffsets
+from kafka08.client.offsets import ZooKeeperOffsets
 from kafka08.common import TopicPartition
 from kafka08.consumer.config import ConsumerConfig
-from kafka08.consumer.offset_store import OffsetStore
+from kafka08.consumer.offset_store import OffsetStore, coordinator_offsets
 from kafka08.errors import OffsetMetadataTooLargeError
 from kafka08.protocol import schemas
 from tests.fakes.cluster import FakeCluster
@@ -29,6 +29,8 @@ class Rig:
                 "offsets.storage": storage,
                 "dual.commit.enabled": dual,
                 "offsets.channel.backoff.ms": "700",
+                "offsets.channel.socket.timeout.ms": "2500",
+                "client.id": "c",
             }
         )
         self.runtime = FakeRuntime()
@@ -37,8 +39,8 @@ class Rig:
         self.cluster.script = self._answer
         self.stopping = self.runtime.event()
         zookeeper = ZooKeeperOffsets(Session(self.ensemble), "g")
-        coordinator = CoordinatorOffsets(
-            "g",
+        coordinator = coordinator_offsets(
+            config,
             lambda: list(self.cluster.brokers.values()),
             stopping=self.stopping,
             runtime=self.runtime,
@@ -147,3 +149,13 @@ def test_a_stopped_connector_knows_no_offsets() -> None:
     rig = Rig()
     rig.stopping.set()
     assert rig.store.fetch([A]) is None
+
+
+def test_the_coordinator_is_searched_with_the_settings_of_the_consumer() -> None:
+    rig = Rig()
+    rig.cluster.down = {9090}
+    rig.runtime.on_sleep = lambda seconds: rig.cluster.down.clear()
+    rig.store.connect()
+    assert rig.runtime.slept == [0.7]
+    told = {(each["client_id"], each["timeout_ms"]) for each in rig.cluster.options}
+    assert told == {("c", 2500)}
