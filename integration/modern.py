@@ -74,6 +74,7 @@ class ModernBroker(Process):
             **cluster,
             "log.dirs": self.log_dir,
             "num.partitions": 3,
+            "log.retention.ms": -1,  # tests write messages with times of long ago
             "offsets.topic.num.partitions": 1,
             "offsets.topic.replication.factor": 1,
             "transaction.state.log.replication.factor": 1,

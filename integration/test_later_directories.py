@@ -14,6 +14,8 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 PER_CODEC = 40
 HEADERS = [("h", b"1"), ("h", None)]
 TOPIC, GROUP = "taken", "readers"
+# A topic whose first records were deleted, and the first that is left.
+SHORT, KEPT_FROM = "short", 4
 
 
 def fill(address: str) -> list[tuple[int, bytes]]:
@@ -45,6 +47,20 @@ def fill(address: str) -> list[tuple[int, bytes]]:
     consumer.commit(offsets=[TopicPartition(TOPIC, 0, 7)], asynchronous=False)
     consumer.close()
     return found
+
+
+def shorten(address: str) -> None:
+    from confluent_kafka import Producer, TopicPartition
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    admin = AdminClient({"bootstrap.servers": address})
+    admin.create_topics([NewTopic(SHORT, 1, 1)])[SHORT].result(30)
+    producer = Producer({"bootstrap.servers": address})
+    for _ in range(10):
+        producer.produce(SHORT, b"x", b"k", 0)
+    assert producer.flush(30) == 0
+    (future,) = admin.delete_records([TopicPartition(SHORT, 0, KEPT_FROM)]).values()
+    assert future.result(30).low_watermark == KEPT_FROM
 
 
 def read(address: str, count: int) -> list[tuple[int, bytes, int, list[tuple[str, bytes]]]]:
@@ -81,14 +97,22 @@ def test_ours_takes_over_from_3_9(
     launch(theirs)
     theirs.start()
     written = fill(theirs.address)
+    shorten(theirs.address)
     assert theirs.stop() == 143
-    props = {"api.versions.enable": "true", "offsets.topic.num.partitions": 1}
+    props = {
+        "api.versions.enable": "true",
+        "offsets.topic.num.partitions": 1,
+        "log.retention.hours": 1_000_000,  # the messages have times of long ago
+    }
     ours = Broker("ours", tmp_path / "ours", chroot, log_dir=theirs.log_dir, props=props)
     launch(ours)
     for again in (False, True):
         ours.start()
         ours.wait_for_leader(TOPIC)
         ours.wait_for_leader("__consumer_offsets")
+        ours.wait_for_leader(SHORT)
+        with ours.wire() as wire:
+            assert wire.offset(SHORT, 0, -2) == KEPT_FROM
         found = read(ours.address, len(written))
         assert [message[:2] for message in found] == written
         assert [message[2] for message in found[:PER_CODEC]] == list(range(1000, 1000 + PER_CODEC))
