@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import ConsumerGroupState
 from confluent_kafka.admin import AdminClient
 
-from integration.harness import Broker
+from integration.harness import Broker, Tools, ZooKeeper, zookeeper_text
 from integration.later import programs
 from integration.later.member import Member, await_members
 from integration.later.programs import CLIENTS, JAVA
@@ -19,6 +20,12 @@ NEWEST_JAVA = f"java-{JAVA[-1]}"
 COUNT = 20
 WAIT_S = 60.0
 SESSION_S = 6.0  # of each program's members
+REPLICATED = {
+    "offsets.topic.num.partitions": 1,
+    "offsets.topic.replication.factor": 3,
+    "unclean.leader.election.enable": "false",
+    "log.retention.hours": 1_000_000,
+}
 Join = Callable[..., Member]
 
 
@@ -31,11 +38,11 @@ def join(modern_broker: Broker) -> Iterator[Join]:
     """Starts members, which do not outlive the test."""
     members: list[Member] = []
 
-    def start(client: str, group: str, topic: str, *config: str) -> Member:
+    def start(client: str, group: str, topic: str, *config: str, at: str = "") -> Member:
         reason = programs.missing(client)
         if reason:
             pytest.skip(reason)
-        members.append(Member(client, modern_broker.address, group, topic, *config))
+        members.append(Member(client, at or modern_broker.address, group, topic, *config))
         return members[-1]
 
     yield start
@@ -109,16 +116,16 @@ def test_31_members_of_different_clients_of_which_one_is_killed(
 def test_33_static_members(modern_broker: Broker, join: Join) -> None:
     topic, group = unique("static"), unique("group")
     modern_broker.create_topic(topic, 2)
-    instance = "group.instance.id="
-    first = join(NEWEST_JAVA, group, topic, instance + "a")
-    other = join(NEWEST_JAVA, group, topic, instance + "b")
+    instance, patient = "group.instance.id=", "session.timeout.ms=30000"
+    first = join(NEWEST_JAVA, group, topic, instance + "a", patient)
+    other = join(NEWEST_JAVA, group, topic, instance + "b", patient)
     share("both", WAIT_S, 2, first, other)
     rebalances = len(other.words("assigned"))
     first.close()
-    again = join(NEWEST_JAVA, group, topic, instance + "a")
+    again = join(NEWEST_JAVA, group, topic, instance + "a", patient)
     await_members("its partition", WAIT_S, lambda: again.assigned == first.assigned, again, other)
     assert len(other.words("assigned")) == rebalances
-    twin = join(NEWEST_JAVA, group, topic, instance + "a")
+    twin = join(NEWEST_JAVA, group, topic, instance + "a", patient)
     await_members("the twin", WAIT_S, lambda: twin.assigned == again.assigned, twin, again)
     await_members("fenced", WAIT_S, lambda: "FencedInstanceId" in again.told, again)
     assert len(other.words("assigned")) == rebalances
@@ -138,6 +145,65 @@ def test_34_cooperative_members_keep_what_they_can(modern_broker: Broker, join: 
     assert first.words("revoked") == [["2"]]
     first.close()
     second.close()
+
+
+def test_37_the_coordinator_is_killed(zookeeper: ZooKeeper, tmp_path: Path, join: Join) -> None:
+    """No committed offset is lost, and consumption goes on soon."""
+    topic, chroot = "replicated", f"{zookeeper.connect}/{unique('coordinated')}"
+    brokers = {
+        number: Broker("ours", tmp_path / str(number), chroot, broker_id=number, props=REPLICATED)
+        for number in (1, 2, 3)
+    }
+    for broker in brokers.values():
+        broker.start()
+    brokers[1].create_topic(topic, replicas=[1, 2, 3])
+    addresses = ",".join(broker.address for broker in brokers.values())
+    clients = (NEWEST_JAVA, "aiokafka")
+    members = [join(client, f"of-{client}", topic, at=addresses) for client in clients]
+    expected = [(0, n) for n in range(COUNT)]
+
+    def send(count: int) -> None:
+        programs.run("confluent-kafka", "write", addresses, topic, "none", count, "false")
+
+    send(COUNT)
+    await_members(
+        "messages", WAIT_S, lambda: all(m.messages == expected for m in members), *members
+    )
+    with brokers[1].wire() as wire:
+        coordinator = wire.leader("__consumer_offsets", 0)
+    brokers[coordinator].kill()
+    send(COUNT)
+    expected += [(0, COUNT + n) for n in range(COUNT)]
+    await_members("more", 10, lambda: all(m.messages == expected for m in members), *members)
+    for member in members:
+        member.close()
+    later = [join(client, f"of-{client}", topic, at=addresses) for client in clients]
+    send(1)
+    following = [(0, 2 * COUNT)]
+    await_members("one", WAIT_S, lambda: all(m.messages == following for m in later), *later)
+    for member in later:
+        member.close()
+    for broker in brokers.values():
+        broker.kill()
+
+
+def test_40_offsets_in_zookeeper_are_of_another_group(
+    modern_broker: Broker, join: Join, our_tools: Tools
+) -> None:
+    """Of the same name, whose consumers are of 0.8."""
+    topic, group = unique("stored"), unique("group")
+    modern_broker.create_topic(topic)
+    write(modern_broker, topic)
+    where = ["--zookeeper", modern_broker.zookeeper, "--group", group, "--topic", topic]
+    scenario = ["--reset-offsets", "--to-offset", "3", "--execute"]
+    assert our_tools.run("kafka.admin.ConsumerGroupCommand", *where, *scenario).code == 0
+    node = f"/consumers/{group}/offsets/{topic}/0"
+    assert zookeeper_text(modern_broker.zookeeper, node) == "3"
+    member = join(NEWEST_JAVA, group, topic)
+    expected = [(0, n) for n in range(COUNT)]
+    await_members("messages", WAIT_S, lambda: member.messages == expected, member)
+    member.close()
+    assert zookeeper_text(modern_broker.zookeeper, node) == "3"
 
 
 def test_48_transactions_are_refused_at_once(modern_broker: Broker) -> None:

@@ -351,8 +351,8 @@ SCENARIOS = {
         (
             *stored_groups("the_next_coordinator_goes_on_with_the_group"),
             *coordinator("a_group_goes_on_where_it_was_stored"),
+            *groups("37_the_coordinator_is_killed"),
         ),
-        "with Java and aiokafka",
     ),
     38: Scenario(
         "metadata that is not of the consumer protocol: answered",
@@ -371,8 +371,10 @@ SCENARIOS = {
     ),
     40: Scenario(
         "offsets in ZooKeeper: a Java consumer starts at auto.offset.reset, the node stays",
-        api("groups", "v0_goes_to_zookeeper_whoever_coordinates"),
-        "with Java",
+        (
+            *api("groups", "v0_goes_to_zookeeper_whoever_coordinates"),
+            *groups("40_offsets_in_zookeeper_are_of_another_group"),
+        ),
     ),
     41: Scenario(
         "an original leads an offsets partition after ours: it loads all offsets",

@@ -2,7 +2,9 @@
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.io.IOException;
 import java.io.PrintStream;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -162,6 +164,16 @@ public class LaterClient {
         }
     }
 
+    /** Returns when standard input ends, which System.in.available() does not tell. */
+    static void awaitEnd() {
+        try {
+            while (System.in.read() >= 0) {
+            }
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
+    }
+
     static void member(String[] args) throws Exception {
         Properties config = common("consumer");
         config.put("group.id", args[0]);
@@ -184,7 +196,10 @@ public class LaterClient {
                     out.println("revoked " + revoked.size());
                 }
             });
-            while (System.in.available() == 0) {
+            Thread waiting = new Thread(LaterClient::awaitEnd);
+            waiting.setDaemon(true);
+            waiting.start();
+            while (waiting.isAlive()) {
                 boolean any = false;
                 for (ConsumerRecord<byte[], byte[]> record : consumer.poll(POLL)) {
                     out.println("message " + record.partition() + " " + record.offset());
