@@ -229,10 +229,11 @@ def python_texts(source: str) -> list[tuple[int, str]]:
     texts: list[tuple[int, str]] = []
     last = None
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type in (tokenize.NL, tokenize.INDENT):
+        if token.type in {tokenize.NL, tokenize.INDENT, *F_STRING_ENDS}:
             continue
         alone = token.line.lstrip().startswith("#")
-        kind = (token.type, alone) if token.type in TEXT_TOKENS else None
+        is_text = token.type == tokenize.COMMENT or token.type in STRINGS
+        kind = (token.type in STRINGS, alone) if is_text else None
         if kind is not None:
             text = " ".join(QUOTES.sub("", token.string).split())
             joins = kind == last and (alone or token.type != tokenize.COMMENT)
@@ -242,7 +243,9 @@ def python_texts(source: str) -> list[tuple[int, str]]:
     return texts
 
 
-TEXT_TOKENS = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", -1)}
+# From Python 3.12 on, an f-string is several tokens.
+STRINGS = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", -1)}
+F_STRING_ENDS = {getattr(tokenize, f"FSTRING_{end}", -1) for end in ("START", "END")}
 QUOTES = re.compile(r"""^(?:#[ :]*|[a-zA-Z]*["']+)|["']+$""")
 
 

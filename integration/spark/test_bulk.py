@@ -160,10 +160,13 @@ def test_back_into_topics_partition_by_partition_and_once(
 def test_what_retention_took_is_an_error(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:
-    topic = new_topic(broker, segment_bytes=1000, retention_ms=1)
+    topic = new_topic(broker, segment_bytes=1000)
     root = str(tmp_path / "lake")
     send(broker, topic, 0, 5)
     assert bulk.unload(spark, broker.address, [topic], root)
+    alter = [str(HOME / "bin" / "kafka-topics.sh"), "--zookeeper", broker.zookeeper, "--alter"]
+    change = ["--topic", topic, "--config", "retention.ms=1"]
+    subprocess.run([*alter, *change], check=True, capture_output=True)
     for _ in range(20):
         send(broker, topic, 0, 10)
     wait_until("retention", 30, lambda: earliest(broker, topic) > 150)

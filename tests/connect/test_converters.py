@@ -84,8 +84,8 @@ def test_schemas_enable_is_a_boolean() -> None:
 
 
 @pytest.mark.parametrize("converter", [JSON, ENVELOPE])
-@pytest.mark.parametrize("depth", [2_000, 100_000])
-def test_json_nested_too_deep_is_bad_data(converter: JsonConverter, depth: int) -> None:
+def test_json_nested_too_deep_is_bad_data(converter: JsonConverter) -> None:
+    depth = 100_000  # some versions of Python take several thousands
     nested = b"[" * depth + b"]" * depth
     for data in (nested, b'{"schema":null,"payload":%b}' % nested):
         with pytest.raises(DataError, match=r"Converting bytes to JSON failed|schemas\.enable"):
@@ -98,7 +98,8 @@ def test_json_nested_too_deep_is_bad_data(converter: JsonConverter, depth: int) 
 
 
 def test_a_schema_nested_too_deep_is_bad_data() -> None:
-    depth = 400  # JSON itself takes this much
+    # JSON itself takes this much; from 3.12 on it does not count Python's frames
+    depth = 400 if sys.version_info < (3, 12) else 2000
     schema = b'{"type":"array","items":' * depth + b"null" + b"}" * depth
     payload = b"[" * depth + b"]" * depth
     data = b'{"schema":%b,"payload":%b}' % (schema, payload)

@@ -56,5 +56,10 @@ def test_forgotten_files_are_cold(tmp_path: Path) -> None:
         pytest.skip("this file system keeps everything in memory")
     path.read_bytes()
     assert is_resident(last_byte)
-    storage.forget([path])
-    assert not is_resident(last_byte)
+    # The kernel keeps pages that another processor has just put into its list of new ones.
+    for _ in range(1000):
+        storage.forget([path])
+        if not is_resident(last_byte):
+            break
+    else:
+        pytest.fail("it is still in memory")

@@ -68,10 +68,14 @@ def bomb(size: int) -> bytes:
 
 
 class Healthy:
-    """A client that writes and reads one message after the other; ``worst`` in seconds."""
+    """A client that writes and reads one message after the other; ``worst`` in seconds.
+
+    ``late``: how much longer than asked the machine let it sleep, at the worst.
+    """
 
     def __init__(self, broker: LiveBroker) -> None:
         self.worst = 0.0
+        self.late = 0.0
         self._broker = broker
         self._done = threading.Event()
         self._failure: BaseException | None = None
@@ -82,8 +86,10 @@ class Healthy:
         sets = {"good": encode_set([(None, b"x")]), "squeezed": squeezed}
         try:
             with self._broker.channel() as channel:
+                asleep = time.monotonic()
                 while not self._done.wait(0.005):
                     began = time.monotonic()
+                    self.late = max(self.late, began - asleep - 0.005)
                     for topic, data in (
                         ("good", encode_set([(None, b"x")])),
                         ("squeezed", squeezed),
@@ -96,7 +102,8 @@ class Healthy:
                         (read,) = answer.topics[0].partitions
                         assert (written.error, read.error) == (0, 0)
                         assert len(read.message_set) > 0
-                    self.worst = max(self.worst, time.monotonic() - began)
+                    asleep = time.monotonic()
+                    self.worst = max(self.worst, asleep - began)
         except BaseException as error:
             self._failure = error
 
@@ -129,7 +136,8 @@ def send(broker: LiveBroker, request: Any) -> Any:
         sock.sendall(frame)
         (size,) = struct.unpack(">i", received(sock, 4))
         reply = received(sock, size)
-    assert healthy.worst < PATIENCE_SECONDS
+    # Each of its four requests needs the processor here and in the broker.
+    assert healthy.worst < PATIENCE_SECONDS + 8 * healthy.late
     return decode_response(api_of(request)[2], memoryview(reply))[1]
 
 
