@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -283,7 +282,11 @@ class FakeCluster:
 
 def connect(monkeypatch: pytest.MonkeyPatch, module: ModuleType, cluster: FakeCluster) -> None:
     """Have the clients that a tool's module creates talk to the cluster."""
-    monkeypatch.setattr(module, "ClusterClient", partial(ClusterClient, channel=cluster.channel))
+
+    def client(*args: Any, **options: Any) -> ClusterClient:
+        return ClusterClient(*args, **{**options, "channel": cluster.channel})
+
+    monkeypatch.setattr(module, "ClusterClient", client)
 
     def consumer(host: str, port: int, **options: Any) -> SimpleConsumer:
         return SimpleConsumer(host, port, channel=cluster.channel(host, port), **options)
