@@ -9,10 +9,12 @@ import pytest
 
 from integration import modern
 from integration.harness import KINDS, Broker, Process, Tools, ZooKeeper
+from integration.later import programs
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 PER_CODEC = 40
 HEADERS = [("h", b"1"), ("h", None)]
+OTHERS = (f"java-{programs.JAVA[-1]}", "franz-go", "sarama")
 TOPIC, GROUP = "taken", "readers"
 # A topic whose first records were deleted, and the first that is left.
 SHORT, KEPT_FROM = "short", 4
@@ -119,7 +121,18 @@ def test_ours_takes_over_from_3_9(
         assert all(message[3] == HEADERS for message in found[: len(CODECS) * PER_CODEC])
         assert committed(ours.address) == 7
         for kind in KINDS:
-            assert shell(Tools(kind, tmp_path / f"{kind}-{again}"), ours.address) == written
+            tools = Tools(kind, tmp_path / f"{kind}-{again}")
+            assert shell(tools, ours.address) == written
+            # From each marker on, too.
+            for marker in (each + 1 for each, _ in written[-3:] if not again):
+                following = [message for message in written if message[0] > marker]
+                assert shell(tools, ours.address, "--offset", str(marker)) == following
+        for client in OTHERS if not again else ():
+            if not programs.missing(client):
+                lines = programs.run(client, "read", ours.address, TOPIC, len(written))
+                cells = [line.split("\t") for line in lines]
+                assert [(int(line[1]), line[4].encode()) for line in cells] == written
+                assert {line[5] for line in cells[:-3]} == {"h=1,h=null"}
         if again:
             assert ours.stop() == 143
         else:
@@ -127,10 +140,10 @@ def test_ours_takes_over_from_3_9(
     assert " ERROR " not in ours.log
 
 
-def shell(tools: Tools, address: str) -> list[tuple[int, bytes]]:
+def shell(tools: Tools, address: str, *more: str) -> list[tuple[int, bytes]]:
     """The same as a consumer of 0.8 prints it."""
     args = ["--broker-list", address, "--topic", TOPIC, "--partition", "0", "--print-offsets"]
-    done = tools.run("kafka.tools.SimpleConsumerShell", *args, "--no-wait-at-logend")
+    done = tools.run("kafka.tools.SimpleConsumerShell", *args, "--no-wait-at-logend", *more)
     assert done.code == 0, done.err
     lines = done.raw.splitlines()
     following = [line for line in lines if line.startswith(b"next offset = ")]

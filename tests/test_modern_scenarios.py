@@ -143,8 +143,9 @@ SCENARIOS = {
                 "integration/test_timestamps_and_headers",
                 "every_consumer_of_ours_sees_what_the_producer_sent",
             ),
+            *named("integration/test_later_directories", "ours_takes_over_from_3_9"),
         ),
-        "null header values through the clients of others",
+        "null header values through kafka-python and aiokafka",
     ),
     9: Scenario(
         "a batch is stored as it was sent, from byte 16 on",
@@ -211,8 +212,10 @@ SCENARIOS = {
     ),
     18: Scenario(
         "markers and aborted data: every data message once",
-        server("conversion", "markers_are_passed_over"),
-        "with the shell of 0.8.2.2",
+        (
+            *server("conversion", "markers_are_passed_over"),
+            *named("integration/test_later_directories", "ours_takes_over_from_3_9"),
+        ),
     ),
     19: Scenario(
         "a marker is last: the long poll waits, a new message comes at once",
@@ -531,7 +534,7 @@ SCENARIOS = {
             *stored_groups("records_of_other_versions_and_other_layouts_are_skipped"),
             *named("integration/test_later_directories", "ours_takes_over_from_3_9"),
         ),
-        "other clients than librdkafka and those of 0.8.2.2",
+        "kafka-python, aiokafka and kafkajs",
     ),
     57: Scenario(
         "compaction of mixed formats: last values per key, tombstones go in time",
