@@ -55,6 +55,7 @@ OWN = {
         "--offset.commit.interval.ms",
     },
     "kafka.tools.DumpLogSegments": {"--verify-integrity"},
+    "kafka.tools.GetOffsetShell": {"--bootstrap-server"},
 }
 # Tools whose one sentence about themselves is our own.
 REWORDED = {"kafka.tools.DumpLogSegments", "kafka.tools.StateChangeLogMerger"}
