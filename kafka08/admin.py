@@ -15,7 +15,7 @@ from kafka08.common import TopicPartition, validate_topic
 from kafka08.config import LogConfig
 from kafka08.errors import AdminOperationError, TopicExistsError
 from kafka08.settings import NumberFormatError
-from zk import znodes
+from zk import entities, entity_configs, znodes
 from zk.client import CreateOp, Op, SetOp, ZkClient
 from zk.errors import BadVersionError, NodeExistsError, NoNodeError
 from zk.registry import live_brokers
@@ -371,12 +371,7 @@ def change_topic_config(client: ZkClient, topic: str, config: Mapping[str, str])
         raise UnknownTopicError(f'Topic "{topic}" does not exist.')
     LogConfig.validate(config)
     client.create_or_set(znodes.topic_config_path(topic), znodes.encode_topic_config(config))
-    client.create(
-        znodes.config_change_path_prefix(),
-        znodes.encode_config_change(topic),
-        sequence=True,
-        makepath=True,
-    )
+    entity_configs.notify(client, f"{entities.TOPICS}/{topic}")
 
 
 def delete_topic(client: ZkClient, topic: str) -> None:

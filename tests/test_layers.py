@@ -31,13 +31,13 @@ ALLOWED = {
     "zk": f"runtime {BASE}",
     "admin": f"zk config {BASE}",
     "controller": CONTROLLER,
-    "server": f"controller network log message {CONTROLLER}",
+    "server": f"controller network security log message {CONTROLLER}",
     "client": CLIENT,
     "producer": f"_native client {CLIENT}",
     "consumer": f"client {CLIENT}",
     "spark": f"producer consumer client {CLIENT}",
     "connect": f"spark producer consumer client {CLIENT}",
-    "tools": "connect producer consumer client server spark network log message log4j "
+    "tools": "connect producer consumer client server spark network security log message log4j "
     + CONTROLLER,
 }
 PLACES = {

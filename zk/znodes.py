@@ -31,7 +31,6 @@ DELETE_TOPICS = "/admin/delete_topics"
 PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
 DELETE_REPLICAS = "/admin/delete_replicas"
 ISR_CHANGES = "/isr_change_notification"
-CONFIG_CHANGE_PREFIX = "config_change_"
 
 COMMON_PATHS = (
     CONSUMERS,
@@ -153,24 +152,6 @@ def topic_config_path(topic: str) -> str:
     return f"{TOPIC_CONFIG}/{topic}"
 
 
-def config_change_path_prefix() -> str:
-    """The prefix of a sequential node, to which ZooKeeper appends ten digits."""
-    return f"{TOPIC_CONFIG_CHANGES}/{CONFIG_CHANGE_PREFIX}"
-
-
-def config_change_path(name: str) -> str:
-    return f"{TOPIC_CONFIG_CHANGES}/{name}"
-
-
-def config_change_number(name: str) -> int:
-    """The sequence number in the name of a child of /config/changes. Raises MalformedNodeError."""
-    digits = name[len(CONFIG_CHANGE_PREFIX) :]
-    is_number = digits.isdecimal() and len(digits) < 20
-    if not name.startswith(CONFIG_CHANGE_PREFIX) or not is_number:
-        raise MalformedNodeError(config_change_path(name), "not a change notification")
-    return int(digits)
-
-
 def delete_topic_path(topic: str) -> str:
     return f"{DELETE_TOPICS}/{topic}"
 
@@ -283,6 +264,11 @@ def java_properties_order(keys: Iterable[str]) -> list[str]:
 # --- readers of JSON members
 
 
+def decode_object(path: str, data: bytes) -> dict[str, Any]:
+    """A JSON object. Raises MalformedNodeError."""
+    return _object(path, decode_json(path, data))
+
+
 def _object(path: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise MalformedNodeError(path, "not a JSON object")
@@ -339,7 +325,7 @@ def encode_broker(registration: BrokerRegistration) -> bytes:
 
 def decode_broker(path: str, data: bytes) -> BrokerRegistration:
     """Only host and port are required (kafka.cluster.Broker.createBroker)."""
-    node = _object(path, decode_json(path, data))
+    node = decode_object(path, data)
     jmx_port, formats = node.get("jmx_port", -1), node.get("formats")
     return BrokerRegistration(
         _text(path, node, "host"),
@@ -356,7 +342,7 @@ def encode_cluster_id(cluster_id: str) -> bytes:
 
 def decode_cluster_id(path: str, data: bytes) -> str:
     """/cluster/id, a node of later releases. Raises MalformedNodeError."""
-    return _text(path, _object(path, decode_json(path, data)), "id")
+    return _text(path, decode_object(path, data), "id")
 
 
 def encode_topic(assignment: Mapping[int, Sequence[int]]) -> bytes:
@@ -371,7 +357,7 @@ def encode_topic(assignment: Mapping[int, Sequence[int]]) -> bytes:
 
 def decode_topic(path: str, data: bytes) -> dict[int, tuple[int, ...]]:
     """Partition to replicas, by partition; no "partitions" member: no partition."""
-    partitions = _object(path, decode_json(path, data)).get("partitions", {})
+    partitions = decode_object(path, data).get("partitions", {})
     assignment: dict[int, tuple[int, ...]] = {}
     for key, replicas in _object(path, partitions).items():
         if not (key.isascii() and key.isdecimal() and len(key) <= 10 and int(key) <= INT32_MAX):
@@ -393,7 +379,7 @@ def encode_partition_state(state: PartitionStateNode) -> bytes:
 
 
 def decode_partition_state(path: str, data: bytes) -> PartitionStateNode:
-    node = _object(path, decode_json(path, data))
+    node = decode_object(path, data)
     return PartitionStateNode(
         _integer(path, node, "leader"),
         _integer(path, node, "leader_epoch"),
@@ -466,7 +452,7 @@ def _topic_partition(path: str, node: Mapping[str, Any]) -> TopicPartition:
 
 
 def _entries(path: str, data: bytes, entry: Callable[[dict[str, Any]], T]) -> list[T]:
-    listed = _object(path, decode_json(path, data)).get("partitions", [])
+    listed = decode_object(path, data).get("partitions", [])
     if not isinstance(listed, list):
         raise MalformedNodeError(path, "partitions is not a list")
     return [entry(_object(path, node)) for node in listed]
@@ -501,7 +487,7 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
 
 def decode_offline_replicas(path: str, data: bytes) -> OfflineReplicas:
     """Raises MalformedNodeError."""
-    node = _object(path, decode_json(path, data))
+    node = decode_object(path, data)
     failed = _object(path, _member(path, node, "partitions"))
     full = _object(path, node.get("full", {}))
     return OfflineReplicas(_partitions(path, failed), _partitions(path, full))
@@ -521,10 +507,13 @@ def encode_topic_config(config: Mapping[str, str]) -> bytes:
 
 
 def decode_topic_config(path: str, data: bytes) -> dict[str, str]:
-    """The overrides. Numbers and booleans, on which 0.8.2.2 fails, are read as their text."""
+    """The settings of a topic or another entity.
+
+    Numbers and booleans, on which 0.8.2.2 fails, are read as their text.
+    """
     if not data:
         return {}
-    node = _object(path, decode_json(path, data))
+    node = decode_object(path, data)
     if node.get("version", 1) != 1:
         raise MalformedNodeError(path, "version is not 1")
     config = _object(path, _member(path, node, "config"))
@@ -533,17 +522,6 @@ def decode_topic_config(path: str, data: bytes) -> dict[str, str]:
     return {
         key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()
     }
-
-
-def encode_config_change(topic: str) -> bytes:
-    return b'"%b"' % topic.encode()
-
-
-def decode_config_change(path: str, data: bytes) -> str:
-    """The topic: the payload without its first and last byte."""
-    if len(data) < 3:
-        raise MalformedNodeError(path, "names no topic")
-    return _utf8(path, data[1:-1])
 
 
 # --- /consumers
@@ -561,7 +539,7 @@ def encode_consumer(registration: ConsumerRegistration) -> bytes:
 
 
 def decode_consumer(path: str, data: bytes) -> ConsumerRegistration:
-    node = _object(path, decode_json(path, data))
+    node = decode_object(path, data)
     subscription = _object(path, _member(path, node, "subscription"))
     for topic in subscription:
         _integer(path, subscription, topic)

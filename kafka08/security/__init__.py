@@ -1,1 +1,1 @@
-"""Who may connect and as whom: logins, principals, rules. Pure: no sockets, clocks or ZooKeeper."""
+"""Logins, principals and rules of access. Pure: no sockets, clocks or ZooKeeper."""

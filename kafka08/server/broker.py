@@ -61,6 +61,7 @@ from kafka08.server.apis.replicas import (
 )
 from kafka08.server.apis.versions import ApiVersionsApi
 from kafka08.server.cleaner_tasks import CleanerTasks
+from kafka08.server.config_changes import ConfigChanges
 from kafka08.server.controlled_shutdown import controlled_shutdown
 from kafka08.server.coordinator.coordinator import GroupCoordinator
 from kafka08.server.coordinator.requests import GroupRequests
@@ -82,9 +83,10 @@ from kafka08.server.rebuild import ConsumerView
 from kafka08.server.rebuild_tasks import RebuildTasks
 from kafka08.server.replica_manager import ReplicaManager
 from kafka08.server.roles import Roles
-from kafka08.server.topic_configs import TopicConfigManager
+from kafka08.server.topic_configs import TopicConfigs
 from kafka08.server.topic_creator import TopicCreator
 from kafka08.server.zk_offsets import ZkOffsets
+from zk import entities
 from zk.client import ZkClient
 from zk.errors import SessionExpiredError, ZkConnectionError
 from zk.registry import ensure_common_paths, register_broker
@@ -130,7 +132,8 @@ class KafkaServer:
         self._started("the logs", lambda: runtime.blocking(log_manager.close))
 
         scheduler = Scheduler(runtime)
-        topic_configs = TopicConfigManager(config, runtime, zk, log_manager.logs)
+        topic_configs = TopicConfigs(config, zk, log_manager.logs)
+        config_changes = ConfigChanges(runtime, zk, {entities.TOPICS: topic_configs.changed})
         creator = TopicCreator(zk, config)
         metadata_cache = MetadataCache()
         effects = Effects(runtime)
@@ -203,10 +206,10 @@ class KafkaServer:
         self._started("the timers of groups", members.stop)
         # From here on watches and nodes depend on the session: its end must be noticed.
         healthcheck = self._healthcheck(
-            zk, me, replicas, roles, retries, controller, topic_configs, log_dirs, originals
+            zk, me, replicas, roles, retries, controller, config_changes, log_dirs, originals
         )
-        self._patiently(topic_configs.start)
-        self._started("topic configs", topic_configs.stop)
+        self._patiently(config_changes.start)
+        self._started("the watch over settings", config_changes.stop)
         if config.api_versions_enable:
             self._patiently(originals.start)
             self._started("the watch over brokers", originals.stop)
@@ -391,7 +394,7 @@ class KafkaServer:
         roles: Roles,
         retries: PartitionRetries,
         controller: Controller,
-        topic_configs: TopicConfigManager,
+        config_changes: ConfigChanges,
         log_dirs: LogDirs,
         originals: Originals,
     ) -> KafkaHealthcheck:
@@ -406,7 +409,7 @@ class KafkaServer:
                 lambda: self._register(zk, me),
                 lambda: roles.confirm_leaderships(partial(_stored_leader, zk)),
                 lambda: replicas.fence(False),
-                topic_configs.session_expired,
+                config_changes.session_expired,
                 originals.session_expired,
             ],
             replicas.fence,

@@ -74,7 +74,6 @@ def test_small_nodes_bytes() -> None:
     assert znodes.encode_partitions([TopicPartition("t", 0)]) == (
         b'{"version":1,"partitions":[{"topic":"t","partition":0}]}'
     )
-    assert znodes.encode_config_change("t") == b'"t"'
     assert znodes.encode_consumer(ConsumerRegistration({"t": 2}, "static", "1")) == (
         b'{"version":1,"subscription":{"t":2},"pattern":"static","timestamp":"1"}'
     )
@@ -86,14 +85,10 @@ def test_paths() -> None:
     assert znodes.broker_path(3) == "/brokers/ids/3"
     assert znodes.partition_state_path("t", 1) == "/brokers/topics/t/partitions/1/state"
     assert znodes.topic_config_path("t") == "/config/topics/t"
-    assert znodes.config_change_path_prefix() == "/config/changes/config_change_"
-    assert znodes.config_change_number("config_change_0000000012") == 12
     assert znodes.delete_topic_path("t") == "/admin/delete_topics/t"
     assert znodes.consumer_id_path("g", "c") == "/consumers/g/ids/c"
     assert znodes.consumer_owner_path("g", "t", 0) == "/consumers/g/owners/t/0"
     assert znodes.consumer_offset_path("g", "t", 0) == "/consumers/g/offsets/t/0"
-    with pytest.raises(MalformedNodeError):
-        znodes.config_change_number("something")
 
 
 def test_readers_tolerate_what_the_original_tolerates() -> None:
@@ -106,7 +101,6 @@ def test_readers_tolerate_what_the_original_tolerates() -> None:
         "a": "5",
         "b": "true",
     }
-    assert znodes.decode_config_change("/c", b"'t '") == "t "
     twice = b'{"partitions":[{"topic":"t","partition":0},{"topic":"t","partition":0}]}'
     assert znodes.decode_partitions("/p", twice) == [TopicPartition("t", 0)]
 
@@ -138,7 +132,6 @@ def test_readers_tolerate_what_the_original_tolerates() -> None:
         (znodes.decode_partitions, b'{"partitions":{}}'),
         (znodes.decode_topic_config, b'{"config":{"a":null}}'),
         (znodes.decode_topic_config, b'{"version":2,"config":{}}'),
-        (znodes.decode_config_change, b'""'),
         (znodes.decode_consumer, b'{"subscription":{"t":1}}'),
         (znodes.decode_consumer, b'{"subscription":' + b"[" * 5000 + b"]" * 5000 + b"}"),
         (znodes.decode_consumer, b'{"subscription":{"t":"1"},"pattern":"static"}'),
