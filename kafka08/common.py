@@ -39,6 +39,30 @@ class Broker(NamedTuple):
         return f"id:{self.id},host:{self.host},port:{self.port}"
 
 
+class Endpoint(NamedTuple):
+    """Where a broker's listener can be reached; prints as in ``listeners`` and in ZooKeeper:
+    ``NAME://host:port``. ``host`` is without brackets, and empty for every interface."""
+
+    listener: str
+    protocol: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.listener}://{host}:{self.port}"
+
+
+# The security protocols, and the listener that 0.8.2.2 has, which is named as its protocol.
+PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL = PROTOCOLS = (
+    "PLAINTEXT",
+    "SSL",
+    "SASL_PLAINTEXT",
+    "SASL_SSL",
+)
+ANONYMOUS = "User:ANONYMOUS"
+
+
 def validate_topic(name: str) -> None:
     """Check a topic name; the errors are those of kafka.common.Topic.
 

@@ -10,6 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kafka08.errors import ConfigError
+from kafka08.listeners import (
+    OWN_PREFIX,
+    Listeners,
+    ListenerSettings,
+    own_settings,
+    resolve,
+)
 from kafka08.settings import (
     BOOLEAN,
     CODEC,
@@ -21,6 +28,7 @@ from kafka08.settings import (
     LONG,
     LONG_MAX,
     MAP,
+    OWN,
     RELEASE,
     SHORT,
     NumberFormatError,
@@ -161,6 +169,48 @@ class BrokerConfig(Settings):
         derive=value_of("port"),
         default_text="`port`",
         doc="Port that clients and other brokers are told to connect to.",
+    )
+    listeners: str | None = setting(
+        "listeners",
+        None,
+        default_text="`PLAINTEXT://host.name:port`",
+        doc="Not in 0.8.2.2. Where to listen: a comma list of `NAME://host:port`. Without a host, "
+        "or with `0.0.0.0`: every interface. A name is that of a security protocol or one in "
+        "`listener.security.protocol.map`. If set, `host.name` and `port` do not count.",
+    )
+    advertised_listeners: str | None = setting(
+        "advertised.listeners",
+        None,
+        default_text="`listeners`",
+        doc="Not in 0.8.2.2. The addresses that clients and other brokers are told, in the form of "
+        "`listeners`. Without a host: the machine's canonical name. Port 0: the listener's port.",
+    )
+    listener_security_protocol_map: str | None = setting(
+        "listener.security.protocol.map",
+        None,
+        default_text="each protocol's name to itself",
+        doc="Not in 0.8.2.2. The security protocol of each listener: `CLIENT:SSL,"
+        "INTERNAL:PLAINTEXT`. Protocols are `PLAINTEXT`, `SSL`, `SASL_PLAINTEXT`, `SASL_SSL`.",
+    )
+    inter_broker_listener_name: str | None = setting(
+        "inter.broker.listener.name",
+        None,
+        default_text="the listener named as `security.inter.broker.protocol`",
+        doc="Not in 0.8.2.2. The listener that brokers use for connections to each other.",
+    )
+    security_inter_broker_protocol: str | None = setting(
+        "security.inter.broker.protocol",
+        None,
+        default_text="`PLAINTEXT`",
+        doc="Not in 0.8.2.2. The same by the name of its protocol; only one of the two may be set.",
+    )
+    listener_name: Mapping[str, Mapping[str, str]] = setting(
+        "listener.name",
+        {},
+        OWN,
+        default_text="none",
+        doc="Not in 0.8.2.2. `listener.name.NAME.KEY`, with the listener's name in lower case, is "
+        "the setting KEY for that listener alone, as `listener.name.client.ssl.client.auth`.",
     )
     socket_send_buffer_bytes: int = setting(
         "socket.send.buffer.bytes", 102400, doc="SO_SNDBUF of the broker's connections."
@@ -722,7 +772,51 @@ class BrokerConfig(Settings):
     )
     mx4jport: int = setting("mx4jport", 8082, doc="System property: port of that page. No effect.")
 
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> BrokerConfig:
+        """Parse texts; unknown keys are ignored. Raises ConfigError."""
+        own = own_settings(properties)
+        config = super().from_properties(properties)
+        return config.replace(listener_name=own) if own else config
+
+    def resolved_listeners(self) -> Listeners:
+        """The listeners. Raises ConfigError."""
+        is_set = self.advertised_host_name != self.host_name, self.advertised_port != self.port
+        old = self.listeners is None
+        return resolve(
+            ListenerSettings(
+                self.listeners,
+                self.advertised_listeners,
+                self.listener_security_protocol_map,
+                self.inter_broker_listener_name,
+                self.security_inter_broker_protocol,
+                self.host_name,
+                self.port,
+                self.advertised_host_name if old or is_set[0] else None,
+                self.advertised_port if old or is_set[1] else None,
+            )
+        )
+
+    def of_listener(self, name: str) -> BrokerConfig:
+        """The settings as they are for one listener. Raises ConfigError."""
+        own = self.listener_name.get(name.lower(), {})
+        changes = {
+            attribute: described._replace(key=f"{OWN_PREFIX}{name.lower()}.{described.key}").parse(
+                own[described.key]
+            )
+            for attribute, described in self.settings().items()
+            if described.key in own
+        }
+        return self.replace(**changes) if changes else self
+
     def check(self) -> None:
+        names = {each.listener.lower() for each in self.resolved_listeners().bound}
+        for name in self.listener_name:
+            if name not in names:
+                raise ConfigError(
+                    f"{OWN_PREFIX}{name} is the beginning of a setting, and there is no "
+                    f"listener {name.upper()}."
+                )
         if not self.log_dirs:
             raise ConfigError("log.dirs has no value; at least one directory is needed.")
         per_thread = self.log_cleaner_dedupe_buffer_size // self.log_cleaner_threads

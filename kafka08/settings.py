@@ -39,6 +39,10 @@ DOUBLE_MAX = 1.7976931348623157e308
 
 COMPRESSION_CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3}
 
+HIDDEN = "[hidden]"
+# The ends of keys of passwords and keys; those of single listeners and misspelt ones have them too.
+_SECRET = re.compile(r".*(password|jaas\.config|secret|keystore\.key)", re.I)
+
 _log = logging.getLogger("kafka.utils.VerifiableProperties")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")  # Python reads no more than some thousand digits
 _DOUBLE = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]?")
@@ -65,12 +69,14 @@ class UnknownConfigError(ConfigError):
 
 
 class Kind(NamedTuple):
-    """The type of a setting: its name in the docs, its parser, and its widest range."""
+    """The type of a setting: its name in the docs, its parser, and its widest range. Values of a
+    ``secret`` kind are shown nowhere."""
 
     name: str
     parse: Callable[[str], Any]
     low: int | None = None
     high: int | None = None
+    secret: bool = False
 
 
 def _parse_integer(low: int, high: int) -> Callable[[str], int]:
@@ -132,6 +138,10 @@ def message_format(version: str) -> int:
     return {"0.10": 1, "0.11": 2}.get(version[:4], 0)
 
 
+def _refuse(text: str) -> NoReturn:
+    raise NumberFormatError(text)
+
+
 def _parse_release(text: str) -> str:
     message_format(text)
     return text
@@ -151,6 +161,9 @@ LIST = Kind("list", parse_list)
 MAP = Kind("map", parse_map)
 CODEC = Kind("codec", parse_codec)
 RELEASE = Kind("release", _parse_release)
+PASSWORD = Kind("password", str, secret=True)
+# Texts by key by name; not read from a key of its own.
+OWN = Kind("map", _refuse, secret=True)
 
 _KIND_OF_DEFAULT: dict[type, Kind] = {bool: BOOLEAN, int: INT, float: DOUBLE, str: STRING}
 _WHAT = {
@@ -185,7 +198,10 @@ class Setting(NamedTuple):
         try:
             value = self.kind.parse(text)
         except NumberFormatError:
-            raise ConfigError(f"{self.key} has value {text} which is not {self._what()}.") from None
+            shown = HIDDEN if self.kind.secret else text
+            raise ConfigError(
+                f"{self.key} has value {shown} which is not {self._what()}."
+            ) from None
         self.check(value)
         return value
 
@@ -295,8 +311,13 @@ class Settings:
         return hash(tuple(vars(self).values()))
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
-        return f"{type(self).__name__}({values})"
+        values = [
+            f"{name}={HIDDEN if value and described.kind.secret else repr(value)}"
+            for (name, value), described in zip(
+                vars(self).items(), self._declared.values(), strict=True
+            )
+        ]
+        return f"{type(self).__name__}({', '.join(values)})"
 
     def replace(self: S, **changes: Any) -> S:
         """A copy with other values, which are checked."""
@@ -329,11 +350,13 @@ class Settings:
 def log_overrides(properties: Mapping[str, str], known: Collection[str]) -> None:
     """Log each key that was set, and warn of unknown keys.
 
-    Keys starting with ``external`` belong to another program (VerifiableProperties.verify).
+    Keys starting with ``external`` belong to another program (VerifiableProperties.verify), those
+    with ``listener.name.`` are settings of one listener. Passwords are not shown.
     """
     _log.info("Verifying properties")
     for key in sorted(properties):
-        if key in known or key.startswith("external"):
-            _log.info("Property %s is overridden to %s", key, properties[key])
+        if key in known or key.startswith(("external", "listener.name.")):
+            shown = HIDDEN if _SECRET.fullmatch(key) else properties[key]
+            _log.info("Property %s is overridden to %s", key, shown)
         else:
             _log.warning("Property %s is not valid", key)

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 BASE = "common errors"
 CLIENT = f"protocol message network.channel runtime zk config {BASE}"
 CONTROLLER = f"cluster protocol network.channel zk runtime config admin {BASE}"
-# settings and properties are what config is made of.
+# settings, properties and listeners are what config is made of.
 ALLOWED = {
     "errors": "",
     "common": "errors",
@@ -27,7 +27,7 @@ ALLOWED = {
     "log": f"_native message config {BASE}",
     "cluster": f"protocol log message zk.znodes config {BASE}",
     "security": BASE,
-    "network": "protocol runtime security errors",
+    "network": f"protocol runtime security {BASE}",
     "zk": f"runtime {BASE}",
     "admin": f"zk config {BASE}",
     "controller": CONTROLLER,
@@ -52,7 +52,7 @@ def short(module: str) -> str:
     """kafka08.log.segment -> log.segment; settings and properties -> config."""
     name = module.removeprefix("kafka08.")
     head = name.split(".")[0]
-    return "config" if head in ("settings", "properties") else name
+    return "config" if head in ("settings", "properties", "listeners") else name
 
 
 def inside(module: str, places: tuple[str, ...] | list[str]) -> bool:

@@ -23,6 +23,7 @@ import gevent
 from gevent import socket
 from gevent.lock import RLock
 
+from kafka08.common import ANONYMOUS, PLAINTEXT
 from kafka08.network.memory import RequestMemory
 from kafka08.network.workers import END, MORE, WAIT, WATCHED
 from kafka08.protocol.framing import LARGEST_BUFFER, FrameDecoder
@@ -41,14 +42,29 @@ _READ = 1
 class Peer:
     """The sender of the current request, at ``address`` (host:port). ``has_ended`` is set when it
     has closed its connection, or its half of it. Code that waits on its behalf sets ``wake``,
-    which is called then."""
+    which is called then.
 
-    __slots__ = ("address", "has_ended", "wake")
+    ``listener`` is the name of the listener that it came in on. ``principal`` is who it is: a TLS
+    handshake or a login sets it. ``is_admitted`` is false until both are over.
+    """
 
-    def __init__(self, address: str = "") -> None:
+    __slots__ = ("address", "has_ended", "is_admitted", "listener", "principal", "wake")
+
+    def __init__(
+        self, address: str = "", principal: str = ANONYMOUS, listener: str = PLAINTEXT
+    ) -> None:
         self.address = address
+        self.principal = principal
+        self.listener = listener
+        self.is_admitted = True
         self.has_ended = False
         self.wake: Callable[[], object] | None = None
+
+    @property
+    def host(self) -> str:
+        """The address without the port; an IPv4 address also if the socket is one for both
+        families."""
+        return self.address.rpartition(":")[0]
 
     def end(self) -> None:
         self.has_ended = True
@@ -75,12 +91,12 @@ class Connection:
     )  # fmt: skip
 
     def __init__(
-        self, sock: Any, address: str, max_bytes: int, memory: RequestMemory, handle: Handle
+        self, sock: Any, peer: Peer, max_bytes: int, memory: RequestMemory, handle: Handle
     ) -> None:
-        self.address = address
+        self.address = peer.address
         self.last_active = time.monotonic()
         self.serving = False
-        self.peer = Peer(address)
+        self.peer = peer
         self._handle = handle
         self._memory = memory
         self._holds = False  # has memory for a large request

@@ -13,17 +13,18 @@ import select
 import socket as stdlib_socket
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import gevent
 from gevent import socket
 from gevent.event import Event
 from gevent.server import StreamServer
 
+from kafka08.common import PLAINTEXT
 from kafka08.errors import KafkaError, ProtocolError
-from kafka08.network.connection import Connection, Handle
+from kafka08.network.connection import Connection, Handle, Peer
 from kafka08.network.hosts import bare, first_address
 from kafka08.network.memory import UNBOUNDED, RequestMemory
 from kafka08.network.workers import Workers
@@ -44,7 +45,23 @@ class ConnectionClosed(KafkaError):
     """Raised by ``handle`` to close the connection without an answer."""
 
 
-class _Listener(StreamServer):  # type: ignore[misc]
+Login = Callable[[Peer, Handle], Handle]
+
+
+class Listener(NamedTuple):
+    """Where to listen. Without a ``host`` that is every interface, IPv4 and IPv6.
+
+    ``login`` makes the handler of a new connection, which gets the frames of the login first, and
+    passes requests on once the peer is known. Without it every request is served.
+    """
+
+    host: str | None
+    port: int
+    name: str = PLAINTEXT
+    login: Login | None = None
+
+
+class _Acceptor(StreamServer):  # type: ignore[misc]
     """Accepts, and leaves the sockets open."""
 
     def do_close(self, *_: Any) -> None:
@@ -52,9 +69,8 @@ class _Listener(StreamServer):  # type: ignore[misc]
 
 
 class Server:
-    """The listening socket and its connections.
+    """The listening sockets and their connections. Limits hold over all listeners.
 
-    Without a ``host`` it listens on every interface, IPv4 and IPv6.
     ``max_connections_per_ip`` closes further connections of an address as soon as they are
     accepted. ``idle_ms`` closes connections without traffic for that long, unless a request of
     theirs is being served. (0.8.2.2 never closes one that has not sent a request; here it counts as
@@ -63,8 +79,7 @@ class Server:
 
     def __init__(
         self,
-        host: str | None,
-        port: int,
+        listeners: Sequence[Listener],
         *,
         max_request_bytes: int,
         send_buffer_bytes: int = 0,
@@ -88,23 +103,27 @@ class Server:
         self._idle = idle_ms / 1000
         self._connections: set[Connection] = set()
         self._per_ip: Counter[str] = Counter()
-        self._host = bare(host or "")
-        self._socket = self._listen(port)
+        self._sockets: list[tuple[Listener, Any]] = []
         self._none_left = Event()
         self._workers: Workers | None = None
-        self._server: Any = None
+        self._acceptors: list[Any] = []
         self._reaper: Any = None
         self._watcher: Any = None
+        # Before anything is announced, so that a taken port fails the start.
+        for listener in listeners:
+            self._sockets.append((listener, self._listen(listener)))
 
-    def _listen(self, port: int) -> Any:
-        """Bind before anything is announced, so that a taken port fails the start."""
+    def _listen(self, listener: Listener) -> Any:
+        host, port = bare(listener.host or ""), listener.port
         try:
-            if self._host:
-                return self._bound(*first_address(self._host, port))
+            if host:
+                return self._bound(*first_address(host, port))
             return self._bound_everywhere(port)
         except OSError as error:
+            for _, sock in self._sockets:
+                sock.close()
             raise KafkaError(
-                f"Socket server failed to bind to {self._host or _ALL}:{port}: {error.strerror}."
+                f"Socket server failed to bind to {host or _ALL}:{port}: {error.strerror}."
             ) from error
 
     def _bound_everywhere(self, port: int) -> Any:
@@ -133,10 +152,9 @@ class Server:
         return sock
 
     @property
-    def port(self) -> int:
-        """The bound port (chosen by the system when 0 was asked for)."""
-        port: int = self._socket.getsockname()[1]
-        return port
+    def ports(self) -> list[int]:
+        """The bound ports (chosen by the system when 0 was asked for), in the listeners' order."""
+        return [sock.getsockname()[1] for _, sock in self._sockets]
 
     @property
     def connections(self) -> int:
@@ -145,20 +163,25 @@ class Server:
     def start(self, handle: Handle) -> None:
         """Serve with ``handle`` from now on: see the module's docstring."""
         self._workers = Workers(self._ended)
-        accept = partial(self._accept, handle, self._workers)
-        self._server = _Listener(self._socket, accept, spawn=None)
-        self._server.start()
+        for listener, sock in self._sockets:
+            accept = partial(self._accept, listener, handle, self._workers)
+            acceptor = _Acceptor(sock, accept, spawn=None)
+            acceptor.start()
+            self._acceptors.append(acceptor)
         self._watcher = gevent.spawn(self._notice_ends)
         if self._idle > 0:
             self._reaper = gevent.spawn(self._reap)
-        logger.info("Awaiting socket connections on %s:%d.", self._host or _ALL, self.port)
+        for (listener, _), port in zip(self._sockets, self.ports, strict=True):
+            host = bare(listener.host or "") or _ALL
+            logger.info("Awaiting socket connections on %s:%d.", host, port)
 
     def stop(self) -> None:
         """Stop accepting, end every connection, wait for those whose requests are being served."""
         for task in (self._reaper, self._watcher):
             if task is not None:
                 task.kill()
-        self._server.stop()
+        for acceptor in self._acceptors:
+            acceptor.stop()
         for connection in list(self._connections):
             connection.shutdown()
         assert self._workers is not None
@@ -172,7 +195,12 @@ class Server:
             self._none_left.wait(_STOP_SECONDS)
 
     def _accept(
-        self, handle: Handle, workers: Workers, accepted: Any, address: tuple[Any, ...]
+        self,
+        listener: Listener,
+        handle: Handle,
+        workers: Workers,
+        accepted: Any,
+        address: tuple[Any, ...],
     ) -> None:
         """Runs in the hub."""
         host = address[0].removeprefix("::ffff:")  # IPv4 on a socket for both families
@@ -183,7 +211,10 @@ class Server:
             return
         self._per_ip[host] += 1
         sock.setblocking(False)
-        peer = f"{host}:{address[1]}"
+        peer = Peer(f"{host}:{address[1]}", listener=listener.name)
+        if listener.login is not None:
+            peer.is_admitted = False
+            handle = listener.login(peer, handle)
         connection = Connection(sock, peer, self._max_request_bytes, self.memory, handle)
         self._connections.add(connection)
         try:
@@ -195,7 +226,7 @@ class Server:
 
     def _ended(self, connection: Connection, error: BaseException | None) -> None:
         """A connection has ended by itself or by an error: close it."""
-        host = connection.address.rpartition(":")[0]
+        host = connection.peer.host
         try:
             connection.close()
         except Exception as unsent:

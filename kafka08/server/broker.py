@@ -24,7 +24,7 @@ from kafka08.errors import ConfigError
 from kafka08.log.manager import LogManager
 from kafka08.message.compression import CodecMissingError, check_codecs
 from kafka08.network.hosts import bare, canonical_host_name
-from kafka08.network.server import Server
+from kafka08.network.server import Listener, Server
 from kafka08.protocol.registry import APIS, served_by
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
 from kafka08.server.apis import coordinated_groups
@@ -171,7 +171,7 @@ class KafkaServer:
             replicas.disk_failed(checkpoints.checkpoint_high_watermarks(replicas.partitions))
 
         server = self._bind()
-        me = Broker(config.broker_id, host, config.advertised_port or server.port)
+        me = Broker(config.broker_id, host, config.advertised_port or server.ports[0])
         controller = Controller(config, zk, runtime, broker=me)
         dispatcher = self._dispatcher(
             zk,
@@ -277,8 +277,10 @@ class KafkaServer:
     def _bind(self) -> Server:
         config = self.config
         return Server(
-            config.host_name,
-            config.port,
+            [
+                Listener(each.host, each.port, each.listener)
+                for each in config.resolved_listeners().bound
+            ],
             max_request_bytes=config.socket_request_max_bytes,
             send_buffer_bytes=config.socket_send_buffer_bytes,
             receive_buffer_bytes=config.socket_receive_buffer_bytes,

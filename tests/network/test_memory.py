@@ -14,7 +14,7 @@ from gevent import socket
 
 from kafka08.network import memory as memory_module
 from kafka08.network.memory import UNBOUNDED, EvictedError, RequestMemory
-from kafka08.network.server import Server
+from kafka08.network.server import Listener, Server
 from kafka08.protocol.framing import LARGEST_BUFFER
 from tests.fakes.runtime import FakeClock
 from tests.network.test_server import Client, Service, framed, until
@@ -157,7 +157,7 @@ def start(service: Service) -> Iterator[Start]:
 
         def start(**settings: Any) -> Server:
             settings = {"max_request_bytes": 1 << 30, "queued_max_bytes": LIMIT, **settings}
-            server = Server("127.0.0.1", 0, **settings)
+            server = Server([Listener("127.0.0.1", 0)], **settings)
             server.start(service.handle)
             stack.callback(server.stop)
             stack.callback(service.gate.set)
@@ -168,7 +168,7 @@ def start(service: Service) -> Iterator[Start]:
 
 def begin(server: Server, size: int, sent: int) -> socket.socket:
     """A connection that sends a part of a frame, as far as it is taken."""
-    sock = socket.create_connection(("127.0.0.1", server.port), 5)
+    sock = socket.create_connection(("127.0.0.1", server.ports[0]), 5)
     data = struct.pack(">i", size) + bytes(sent)
     gevent.spawn(_send_quietly, sock, data)
     return sock
@@ -201,7 +201,7 @@ def test_others_are_served_meanwhile(start: Start, monkeypatch: pytest.MonkeyPat
     server = start()
     socks = [begin(server, 2 * LARGE, 2 * LARGE - 1) for _ in range(3)]
     until(lambda: server.memory.used > LARGE)
-    client = Client(server.port)
+    client = Client(server.ports[0])
     assert client.call(b"short") == b"short"
     large = bytes(LARGE)
     client.sock.sendall(framed(large))
@@ -214,7 +214,7 @@ def test_others_are_served_meanwhile(start: Start, monkeypatch: pytest.MonkeyPat
 
 def test_a_served_request_gives_its_room_back(start: Start, service: Service) -> None:
     server = start()
-    client = Client(server.port)
+    client = Client(server.ports[0])
     large = bytes(LARGE)
     gevent.spawn(client.sock.sendall, framed(large))
     assert client.reply() == large

@@ -19,8 +19,8 @@ from gevent.event import Event
 from kafka08.errors import KafkaError
 from kafka08.log.segment import FileSlice, SegmentFile
 from kafka08.network import server as server_module
-from kafka08.network.connection import current_peer
-from kafka08.network.server import ConnectionClosed, Server
+from kafka08.network.connection import Handle, Peer, current_peer
+from kafka08.network.server import ConnectionClosed, Listener, Server
 
 PATIENCE = 5.0
 
@@ -115,7 +115,7 @@ def start(service: Service) -> Iterator[Start]:
         def start(**settings: Any) -> Server:
             settings = {"max_request_bytes": 1000, "idle_ms": 600_000, **settings}
             host = settings.pop("host", "127.0.0.1")
-            server = Server(host, 0, **settings)
+            server = Server([Listener(host, 0)], **settings)
             server.start(service.handle)
             stack.callback(server.stop)
             stack.callback(service.gate.set)
@@ -129,7 +129,7 @@ def connect() -> Iterator[Callable[..., Client]]:
     with ExitStack() as stack:
 
         def connect(server: Server, host: str = "127.0.0.1") -> Client:
-            client = Client(server.port, host)
+            client = Client(server.ports[0], host)
             stack.callback(client.sock.close)
             return client
 
@@ -321,9 +321,9 @@ def test_ipv4_alone_where_the_machine_has_no_ipv6(
 
 
 def test_a_port_taken_on_one_family_is_not_shared(start: Start) -> None:
-    taken = start(host="127.0.0.1").port
+    taken = start(host="127.0.0.1").ports[0]
     with pytest.raises(KafkaError, match=f"failed to bind to 0.0.0.0:{taken}"):
-        Server(None, taken, max_request_bytes=1)
+        Server([Listener(None, taken)], max_request_bytes=1)
 
 
 def test_a_host_that_does_not_resolve_fails_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,7 +332,7 @@ def test_a_host_that_does_not_resolve_fails_the_start(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(stdlib_socket, "getaddrinfo", getaddrinfo)
     with pytest.raises(KafkaError, match="failed to bind to box:9092: Name or service not known"):
-        Server("box", 9092, max_request_bytes=1)
+        Server([Listener("box", 9092)], max_request_bytes=1)
 
 
 # Slices of files
@@ -569,7 +569,7 @@ def test_stopping_ends_every_greenlet(
 ) -> None:
     service.slices = {b"s": FileSlice(stored, 0, 256 * 16384)}
     server = start(send_buffer_bytes=4096)
-    port = server.port
+    port = server.ports[0]
     silent, deaf, half = connect(server), connect(server), connect(server)
     assert silent.call(b"hello") == b"hello"
     deaf.send(b"s")
@@ -597,5 +597,51 @@ def test_stopping_does_not_wait_for_ever_for_a_request(
 
 def test_a_taken_port_is_told_before_anything_starts(start: Start) -> None:
     server = start()
-    with pytest.raises(KafkaError, match=f"failed to bind to 127.0.0.1:{server.port}"):
-        Server("127.0.0.1", server.port, max_request_bytes=1000)
+    with pytest.raises(KafkaError, match=f"failed to bind to 127.0.0.1:{server.ports[0]}"):
+        Server([Listener("127.0.0.1", server.ports[0])], max_request_bytes=1000)
+
+
+def test_listeners_share_the_limits_and_tell_themselves_apart(service: Service) -> None:
+    seen: list[tuple[str, str, str]] = []
+
+    def handle(frame: memoryview, address: str) -> list[Any] | None:
+        peer = current_peer.get()
+        assert peer is not None
+        seen.append((peer.listener, peer.host, peer.principal))
+        return service.handle(frame, address)
+
+    def login(peer: Peer, handle: Handle) -> Handle:
+        peer.principal = "User:alice"
+        return handle
+
+    server = Server(
+        [Listener("127.0.0.1", 0), Listener("127.0.0.1", 0, "INNER", login)],
+        max_request_bytes=1000,
+        max_connections_per_ip=2,
+    )
+    server.start(handle)
+    clients = [Client(port) for port in server.ports]
+    try:
+        for client in clients:
+            assert client.call(b"x") == b"x"
+        assert seen == [
+            ("PLAINTEXT", "127.0.0.1", "User:ANONYMOUS"),
+            ("INNER", "127.0.0.1", "User:alice"),
+        ]
+        clients.append(Client(server.ports[1]))
+        assert clients[-1].is_closed()
+    finally:
+        for client in clients:
+            client.sock.close()
+        server.stop()
+
+
+def test_a_second_listener_that_cannot_be_bound_frees_the_first(start: Start) -> None:
+    taken = start().ports[0]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(KafkaError, match=f"failed to bind to 127.0.0.1:{taken}"):
+        Server([Listener("127.0.0.1", port), Listener("127.0.0.1", taken)], max_request_bytes=1)
+    with socket.socket() as again:
+        again.bind(("127.0.0.1", port))

@@ -31,7 +31,8 @@ def broker_entries(config: BrokerConfig, wanted: Wanted) -> list[a.ConfigEntry]:
     found = []
     for attribute, described in BrokerConfig.settings().items():
         if not wanted.names or described.key in wanted.names:
-            value, source = text(getattr(config, attribute)), _source(config, attribute)
+            value = None if described.kind.secret else text(getattr(config, attribute))
+            source = _source(config, attribute)
             chain = [a.ConfigSynonym(described.key, value, source)]
             found.append(_entry(described.key, described, chain, wanted, read_only=True))
     return found
@@ -96,6 +97,7 @@ def _entry(
         value,
         read_only,
         is_default=source != a.TOPIC_CONFIG,
+        is_sensitive=described is not None and described.kind.secret,
         source=source,
         synonyms=chain if wanted.synonyms else [],
         config_type=_TYPES.get(described.kind.name, _STRING) if described else 0,
