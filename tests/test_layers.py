@@ -26,7 +26,7 @@ ALLOWED = {
     "message": f"_native {BASE}",
     "log": f"_native message config {BASE}",
     "cluster": f"protocol log message zk.znodes config {BASE}",
-    "security": BASE,
+    "security": f"zk runtime config {BASE}",
     "network": f"protocol runtime security {BASE}",
     "zk": f"runtime {BASE}",
     "admin": f"zk config {BASE}",
