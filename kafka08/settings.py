@@ -347,6 +347,11 @@ class Settings:
         return cls(**values)
 
 
+def is_secret(key: str) -> bool:
+    """Whether the key's name says that its value must be shown nowhere."""
+    return _SECRET.fullmatch(key) is not None
+
+
 def log_overrides(properties: Mapping[str, str], known: Collection[str]) -> None:
     """Log each key that was set, and warn of unknown keys.
 
@@ -356,7 +361,7 @@ def log_overrides(properties: Mapping[str, str], known: Collection[str]) -> None
     _log.info("Verifying properties")
     for key in sorted(properties):
         if key in known or key.startswith(("external", "listener.name.")):
-            shown = HIDDEN if _SECRET.fullmatch(key) else properties[key]
+            shown = HIDDEN if is_secret(key) else properties[key]
             _log.info("Property %s is overridden to %s", key, shown)
         else:
             _log.warning("Property %s is not valid", key)

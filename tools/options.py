@@ -144,6 +144,8 @@ class Arguments:
     def __init__(self, options: dict[str, Option]) -> None:
         self._options = options
         self._given: dict[str, list[str]] = {}
+        # Each option as it was given, in order.
+        self.in_order: list[tuple[str, str | None]] = []
         self.bare_words: list[str] = []
 
     def has(self, name: str) -> bool:
@@ -168,6 +170,7 @@ class Arguments:
 
     def add(self, name: str, text: str | None = None) -> None:
         """Note that an option was given, with this argument."""
+        self.in_order.append((name, text))
         texts = self._given.setdefault(name, [])
         if text is not None:
             texts.append(text)
