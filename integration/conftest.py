@@ -152,6 +152,7 @@ NOT_QUICK = (
     "test_compaction_soak::*",
     "test_connect::test_bad_input_is_named*no such topic*",
     "test_connect::test_many_topics_*",
+    "test_delete_records::*kafkajs*",
     "test_elections::test_20_and_22_clean_election?broker-*",
     "test_exchange::*-original-then-original?",
     "test_exchange::*plain-stop-*",

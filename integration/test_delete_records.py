@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from integration.harness import Broker, Process, ZooKeeper, zookeeper_text
+from integration.later import programs
 from integration.wire import WireError, entry, wait_until
 
 TOPIC = "short"
@@ -151,3 +152,19 @@ def test_an_original_opens_the_directory(
     assert readable(ours.address) == [*REST, (COUNT, b"more")]
     assert STARTS not in original.log
     assert " ERROR " not in ours.log
+
+
+def test_kafkajs_deletes_records(modern_broker: Broker) -> None:
+    if reason := programs.missing("kafkajs"):
+        pytest.skip(reason)
+    topic = "deleted-by-kafkajs"
+    modern_broker.create_topic(topic)
+    with modern_broker.wire() as wire:
+        for number in range(10):
+            wire.produce(topic, 0, entry(None, b"%d" % number))
+        lines = programs.run("kafkajs", "delete", modern_broker.address, topic, 4)
+        assert lines == ["4 10"]
+        assert wire.offset(topic, 0, -2) == 4
+        assert [each.offset for each in wire.read_all(topic, 0, 4)] == list(range(4, 10))
+        with pytest.raises(WireError):
+            wire.fetch(topic, 0, 3)

@@ -6,8 +6,8 @@ import itertools
 import json
 import socket
 import struct
-import subprocess
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -15,13 +15,15 @@ from typing import Any
 
 import pytest
 
-from integration import modern
-from integration.harness import Broker, ZooKeeper
+from integration.harness import Broker, Process, ZooKeeper
+from integration.later import programs
+from integration.later.sender import Sender
 from integration.proxy import Proxy
 from integration.wire import wait_until
 
 COUNT = 10_000
 BATCH = 20
+BACKLOG = 500
 TIMEOUT_S = 120
 GOLDEN = Path(__file__).parents[1] / "tests" / "golden" / "modern-vectors.json"
 PROPS = {"api.versions.enable": "true", "auto.create.topics.enable": "false"}
@@ -50,13 +52,16 @@ class Counted:
         return is_lost
 
 
-def by_confluent(
-    address: str, topic: str, during: Callable[[int], None] = lambda number: None
-) -> None:
-    """Send the numbers from 0 on; ``during`` is called with each before it is sent."""
+Before = Callable[[int], None]
+
+
+def by_confluent(address: str, topic: str, before: Before = lambda number: None) -> None:
+    """Send the numbers from 0 on; ``before`` is called with each before it is sent. All but the
+    last ``BACKLOG`` are acknowledged then."""
     from confluent_kafka import Producer
 
     failed: list[object] = []
+    ended = 0
     producer = Producer(
         {
             "bootstrap.servers": address,
@@ -70,32 +75,40 @@ def by_confluent(
     )
 
     def delivered(error: Any, message: Any) -> None:
+        nonlocal ended
+        ended += 1
         if error:
             failed.append(error)
 
+    deadline = time.monotonic() + 2 * TIMEOUT_S
     for number in range(COUNT):
-        during(number)
+        while ended < number - BACKLOG:
+            assert time.monotonic() < deadline, f"{ended} of {COUNT}"
+            producer.poll(0.1)
+        before(number)
         producer.produce(topic, str(number), partition=0, on_delivery=delivered)
         producer.poll(0)
     assert not producer.flush(TIMEOUT_S)
     assert not failed
 
 
-def by_java(address: str, topic: str) -> None:
+def by_java(address: str, topic: str, before: Before = lambda number: None) -> None:
     """As ``by_confluent``, by the producer that Java applications have by default."""
-    if modern.missing():
-        pytest.skip(modern.missing())
-    command = ["java", "-Xmx256M", "-cp", f"{modern.directory()}/*", "kafka.tools.ConsoleProducer"]
-    command += ["--bootstrap-server", address, "--topic", topic, "--max-memory-bytes", "33554432"]
-    settings = {"batch.size": 400, "linger.ms": 2, "retries": 2147483647, "acks": "all"}
-    settings |= {"reconnect.backoff.max.ms": 200, "enable.idempotence": "true"}
-    for key, value in settings.items():
-        command += ["--producer-property", f"{key}={value}"]
-    lines = "".join(f"{number}\n" for number in range(COUNT))
-    done = subprocess.run(
-        command, input=lines, capture_output=True, text=True, timeout=2 * TIMEOUT_S
-    )
-    assert done.returncode == 0 and "ERROR" not in done.stdout + done.stderr, done.stderr[-2000:]
+    client = f"java-{programs.JAVA[-1]}"
+    if reason := programs.missing(client):
+        pytest.skip(reason)
+    sender = Sender(client, address, topic, "batch.size=400", "reconnect.backoff.max.ms=200")
+    try:
+        for number in range(COUNT):
+            if number % BATCH == 0:
+                sender.await_ends(number - BACKLOG, 2 * TIMEOUT_S)
+            before(number)
+            sender.send(str(number).encode())
+        ends = sender.await_ends(COUNT, TIMEOUT_S)
+        sender.close()
+    finally:
+        sender.kill()
+    assert [each for each in ends if each.error] == []
 
 
 def stored(broker: Broker, topic: str) -> list[int]:
@@ -121,38 +134,56 @@ def test_every_seventh_answer_is_lost(
     assert " ERROR " not in broker.log
 
 
-def test_the_leader_is_killed(zookeeper: ZooKeeper, tmp_path: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("write", [by_confluent, by_java])
+def test_the_leader_is_killed(
+    zookeeper: ZooKeeper,
+    tmp_path: Path,
+    launch: Callable[[Process], None],
+    write: Callable[[str, str, Before], None],
+) -> None:
+    """Twice, while every seventh answer is lost."""
     topic = unique("killed")
     chroot = f"{zookeeper.connect}/{topic}"
     props = {**PROPS, "default.replication.factor": 3, "min.insync.replicas": 2}
     props |= {"unclean.leader.election.enable": "false", "log.segment.bytes": 100_000}
-    brokers = {
-        number: Broker("ours", tmp_path / str(number), chroot, broker_id=number, props=props)
-        for number in (1, 2, 3)
-    }
-    for broker in brokers.values():
+    lost = Counted(7)
+    brokers: dict[int, Broker] = {}
+    proxies: list[Proxy] = []
+    for number in (1, 2, 3):
+        proxy = Proxy()
+        proxies.append(proxy)
+        ports = {**props, "advertised.port": proxy.port}
+        broker = Broker("ours", tmp_path / str(number), chroot, broker_id=number, props=ports)
+        proxy.target, proxy.loses = broker.port, lost
+        brokers[number] = broker
+        launch(broker)
         broker.start()
     brokers[1].create_topic(topic, replicas=[1, 2, 3])
     killed: list[int] = []
 
+    def leader() -> int:
+        """-1 without one."""
+        with next(each for each in brokers.values() if each.alive).wire() as wire:
+            found = wire.leader(topic, 0)
+        return found if found in brokers and brokers[found].alive else -1
+
     def kill(number: int) -> None:
         if number not in (COUNT // 3, 2 * COUNT // 3):
             return
-        with next(each for each in brokers.values() if each.alive).wire() as wire:
-            leader = wire.leader(topic, 0)
-        brokers[leader].kill()
-        killed.append(leader)
+        wait_until("a leader", 30, lambda: leader() > 0)
+        killed.append(leader())
+        brokers[killed[-1]].kill()
         if len(killed) == 2:
             brokers[killed[0]].start()
 
-    by_confluent(",".join(each.address for each in brokers.values()), topic, kill)
-    assert len(killed) == 2
-    with next(each for each in brokers.values() if each.alive).wire() as wire:
-        wait_until("a leader", 30, lambda: wire.leader(topic, 0) in brokers)
-        leader = wire.leader(topic, 0)
-    assert stored(brokers[leader], topic) == list(range(COUNT))
-    for broker in brokers.values():
-        broker.kill()
+    write(",".join(each.address for each in proxies), topic, kill)
+    assert len(set(killed)) == 2
+    assert lost.lost > 10
+    wait_until("a leader", 30, lambda: leader() > 0)
+    assert stored(brokers[leader()], topic) == list(range(COUNT))
+    for proxy in proxies:
+        proxy.close()
 
 
 def answer(broker: Broker, name: str) -> tuple[int, int]:

@@ -10,10 +10,16 @@ from typing import Any
 import pytest
 
 from integration.harness import Broker, Process, ZooKeeper, zookeeper_text
+from integration.later import programs
+from integration.later.member import Member, await_members
+from integration.later.sender import Sender
 from integration.wire import wait_until
 
 SHARED, LATER = "shared", "later"
+OFFSETS = "__consumer_offsets"
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+JAVA = f"java-{programs.JAVA[-1]}"
+WAIT_S = 60
 
 
 def send(producer: Any, topic: str, value: bytes, **options: Any) -> str:
@@ -29,6 +35,11 @@ def send(producer: Any, topic: str, value: bytes, **options: Any) -> str:
     )
     assert producer.flush(30) == 0
     return told[0]
+
+
+def isr(chroot: str, topic: str) -> list[int]:
+    text = zookeeper_text(chroot, f"/brokers/topics/{topic}/partitions/0/state")
+    return sorted(json.loads(text or "{}").get("isr", []))
 
 
 @pytest.mark.original
@@ -52,17 +63,13 @@ def test_an_original_joins(
         assert send(producer, LATER, b"x", headers=[("h", b"1")]) == ""
     original.start()
 
-    def isr() -> list[int]:
-        text = zookeeper_text(chroot, f"/brokers/topics/{SHARED}/partitions/0/state")
-        return sorted(json.loads(text or "{}").get("isr", []))
-
-    wait_until("the original in the isr", 60, lambda: isr() == [0, 1])
+    wait_until("the original in the isr", 60, lambda: isr(chroot, SHARED) == [0, 1])
     for codec, producer in producers.items():  # connected before it came
         assert send(producer, SHARED, codec.encode()) == "", codec
         assert send(producer, SHARED, b"x", headers=[("h", b"1")]) == (
             "UNSUPPORTED_FOR_MESSAGE_FORMAT"
         )
-    assert isr() == [0, 1]
+    assert isr(chroot, SHARED) == [0, 1]
 
     client = zookeeper.client("/joined")
     moves = [{"topic": LATER, "partition": 0, "replicas": [1]}]
@@ -81,4 +88,82 @@ def test_an_original_joins(
     with original.wire() as wire:
         entries = wire.read_all(SHARED, 0)
     assert [entry.value for entry in entries] == [codec.encode() for codec in CODECS]
-    assert isr() == [1]
+    assert isr(chroot, SHARED) == [1]
+
+
+@pytest.mark.original
+def test_java_beside_an_original(
+    zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    """Its producer and its group go on while one joins, which then takes over the offsets."""
+    if reason := programs.missing(JAVA):
+        pytest.skip(reason)
+    chroot = f"{zookeeper.connect}/beside"
+    props = {"offsets.topic.num.partitions": 1, "replica.lag.time.max.ms": 5000}
+    ours = Broker("ours", tmp_path / "ours", chroot, broker_id=0, props=props)
+    original = Broker("original", tmp_path / "original", chroot, broker_id=1, props=props)
+    launch(ours)
+    launch(original)
+    ours.start()
+    for topic in (SHARED, OFFSETS):
+        ours.create_topic(topic, replicas=[0, 1])
+    sender = Sender(JAVA, ours.address, SHARED)
+    group, gone = (Member(JAVA, ours.address, name, SHARED) for name in ("group", "gone"))
+    members = (sender, group, gone)
+    try:
+        sender.send(b"alone")
+        assert sender.await_ends(1) == [(0, 0, "")]
+        await_members("alone", WAIT_S, lambda: group.messages == gone.messages != [], *members)
+        gone.close()
+        original.start()
+        for topic in (SHARED, OFFSETS):
+            wait_until(f"isr of {topic}", WAIT_S, lambda t=topic: isr(chroot, t) == [0, 1])
+        # A new connection is closed at its first request: these are from before.
+        sender.send(b"beside")
+        assert sender.await_ends(2)[1:] == [(1, 1, "")]
+        sender.send(b"lost", header=b"1")
+        [(_, offset, error)] = sender.await_ends(3)[2:]
+        assert offset == -1 and "UnsupportedForMessageFormatException" in error
+        sender.send(b"after")
+        assert sender.await_ends(4)[3:] == [(3, 2, "")]
+        expected = [(0, 0), (0, 1), (0, 2)]
+        await_members("all", WAIT_S, lambda: group.messages == expected, *members)
+        with ours.wire() as wire:
+            wait_until("its commit", 30, lambda: wire.committed("group", SHARED, 0) == (3, 0))
+            assert wire.commit("old", SHARED, 0, 2) == 0  # by a client of 0.8
+    finally:
+        for member in members:
+            member.kill()
+    for topic in (SHARED, OFFSETS):
+        assert isr(chroot, topic) == [0, 1]
+
+    ours.kill()
+    for topic in (SHARED, OFFSETS):
+        original.wait_for_leader(topic)
+    with original.wire() as wire:
+        found = wire.read_all(SHARED, 0)
+        assert [each.value for each in found] == [b"alone", b"beside", b"after"]
+        versions = {
+            (each.key or b"")[:2] + (each.value or b"\0\0")[:2]
+            for each in wire.read_all(OFFSETS, 0)
+        }
+        assert versions == {bytes(4)}
+        for name, offset in (("group", 3), ("gone", 1), ("old", 2)):
+            wait_until(
+                "loaded", 30, lambda n=name, o=offset: wire.committed(n, SHARED, 0) == (o, 0)
+            )
+        assert wire.commit("old", SHARED, 0, 3) == 0
+
+    ours.start()
+    for topic in (SHARED, OFFSETS):
+        wait_until(f"isr of {topic}", WAIT_S, lambda t=topic: isr(chroot, t) == [0, 1])
+    assert original.stop() == 143
+    for topic in (SHARED, OFFSETS):
+        ours.wait_for_leader(topic)
+    later = Member(JAVA, ours.address, "gone", SHARED)
+    try:
+        await_members("the rest", WAIT_S, lambda: later.messages == expected[1:], later)
+    finally:
+        later.kill()
+    with ours.wire() as wire:
+        assert wire.committed("old", SHARED, 0) == (3, 0)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import gzip
 import random
+import struct
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from integration import original
 from integration.clients import config_file
-from integration.harness import KINDS, Broker, Tools, ZooKeeper
+from integration.harness import KINDS, Broker, Process, Tools, ZooKeeper
 from integration.later import frames, programs
 from integration.later.frames import Record
 from integration.later.programs import JAVA
+from integration.proxy import Proxy
 from integration.wire import Wire, entry, wait_until
+from kafka08.protocol.schemas import FetchRequest
 
 NEWEST_JAVA = f"java-{JAVA[-1]}"
 WAIT_S = 60
@@ -140,6 +144,72 @@ def test_17_a_fetch_smaller_than_the_batch(modern_broker: Broker, tools: Tools, 
             produce(wire, topic, frames.batch(data, 200, codec=int(codec == "gzip")), 7)
     found = shown(tools, modern_broker, topic, "--fetchsize", "300")
     assert found == [(n, records[n % 200].value) for n in range(400)]
+
+
+COMMITTED = struct.pack(">hh", 0, 1), struct.pack(">hi", 0, 0)
+OF_A_TRANSACTION, CONTROL = 0x10, 0x20
+
+
+def marker(offset: int) -> bytes:
+    """The end of a transaction, as it is stored."""
+    data = frames.encode_records([Record(*COMMITTED)])
+    made = frames.batch(data, 1, codec=OF_A_TRANSACTION | CONTROL, producer=(1, 0, -1))
+    return struct.pack(">qii", offset, len(made) - 12, 0) + made[16:]
+
+
+def test_19_a_marker_is_last(
+    zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None], tools: Tools
+) -> None:
+    """The poll of a consumer of 0.8 behind all messages waits, and ends with the next message.
+    Kafka 3.9.1 answers at once, again and again."""
+    proxy = Proxy()
+    chroot = f"{zookeeper.connect}/{unique('marked')}"
+    props = {"advertised.port": proxy.port}
+    broker = Broker("ours", tmp_path / "broker", chroot, props=props)
+    launch(broker)
+    broker.start()
+    proxy.target = broker.port
+    topic = "marked"
+    broker.create_topic(topic)
+    with broker.wire() as wire:
+        assert produce(wire, topic, frames.plain(b"first"), 7) == 0
+    broker.kill()
+    [segment] = (broker.log_dir / f"{topic}-0").glob("*.log")
+    with segment.open("ab") as file:
+        file.write(marker(1))
+    broker.start()
+    broker.wait_for_leader(topic)
+
+    asked: list[int] = []
+
+    def look(request: object) -> None:
+        if isinstance(request, FetchRequest):
+            asked.extend(each.offset for part in request.topics for each in part.partitions)
+
+    proxy.intercept = look
+    settings: dict[str, object] = {
+        "group.id": "reader",
+        "zookeeper.connect": chroot,
+        "fetch.wait.max.ms": 120_000,
+        "socket.timeout.ms": 150_000,
+    }
+    config = config_file(tools.directory, f"{tools.kind}-marked.properties", settings)
+    args = ["--zookeeper", chroot, "--topic", topic, "--from-beginning"]
+    consumer = tools.background(
+        "kafka.tools.ConsoleConsumer", *args, "--consumer.config", str(config)
+    )
+    launch(consumer)
+    wait_until("the first message", WAIT_S, lambda: "first" in consumer.log.splitlines())
+    wait_until("a poll behind it", WAIT_S, lambda: asked[-1:] == [1])
+    with pytest.raises(TimeoutError):
+        wait_until("another poll", 3, lambda: asked.count(1) > 1)
+    with broker.wire() as wire:
+        assert wire.offset(topic, 0) == 2
+        assert produce(wire, topic, frames.plain(b"second"), 7) == 2
+    wait_until("the second message", WAIT_S, lambda: "second" in consumer.log.splitlines())
+    assert asked.count(1) == 1
+    assert consumer.alive
+    proxy.close()
 
 
 def test_22_the_broker_s_time_in_format_1(modern_broker: Broker) -> None:

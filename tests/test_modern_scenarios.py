@@ -82,6 +82,10 @@ def sets(*names: str) -> tuple[str, ...]:
     return named("integration/test_modern_sets", *names)
 
 
+def later_clients(*names: str) -> tuple[str, ...]:
+    return named("integration/cluster/test_later_clients", *names)
+
+
 SINCE = times("the_first_message_since_a_time")
 OLD_READERS = clients("clients_of_0_8_read_what_it_wrote")
 READERS = clients("it_reads_what_they_wrote")
@@ -184,8 +188,10 @@ SCENARIOS = {
     ),
     14: Scenario(
         "Produce 3 with acks 0, 1, -1 while the leader dies: the rules of 0.8 hold",
-        api("produce", "lost_leadership_ends_the_wait_with_6", "acks_0_is_silent"),
-        "Java, idempotence off, with a leader that is killed",
+        (
+            *api("produce", "lost_leadership_ends_the_wait_with_6", "acks_0_is_silent"),
+            *later_clients("14_the_leader_dies_under_a_producer_without_ids"),
+        ),
     ),
     15: Scenario(
         "a compacted topic and a null key: 87, to an 0.8.2.2 producer today's code",
@@ -219,8 +225,10 @@ SCENARIOS = {
     ),
     19: Scenario(
         "a marker is last: the long poll waits, a new message comes at once",
-        server("conversion", "nothing_but_markers_counts_as_nothing"),
-        "with a consumer of 0.8.2.2",
+        (
+            *server("conversion", "nothing_but_markers_counts_as_nothing"),
+            *sets("19_a_marker_is_last"),
+        ),
     ),
     20: Scenario(
         "a batch 4..7 compacted to 4 and 6, fetch at 7: 8 or later, or a wait",
@@ -381,8 +389,10 @@ SCENARIOS = {
     ),
     41: Scenario(
         "an original leads an offsets partition after ours: it loads all offsets",
-        stored_groups("groups_are_not_stored_while_an_original_broker_might_read_them"),
-        "with a broker of 0.8.2.2",
+        (
+            *stored_groups("groups_are_not_stored_while_an_original_broker_might_read_them"),
+            *named("integration/test_mixed_formats", "java_beside_an_original"),
+        ),
     ),
     42: Scenario(
         "kafka-consumer-groups resets and deletes, and refuses for live groups",
@@ -417,7 +427,6 @@ SCENARIOS = {
             *server("idempotent_producers", "a_new_leader_knows_what_it_copied"),
             *idempotent("the_leader_is_killed"),
         ),
-        "with Java, and with lost answers at the same time",
     ),
     45: Scenario(
         "a batch is sent again after a restart: success with its old offset",
@@ -482,10 +491,10 @@ SCENARIOS = {
                 "integration/test_delete_records",
                 "in_a_cluster",
                 "an_original_opens_the_directory",
+                "kafkajs_deletes_records",
             ),
             *api("delete_records", "the_log_begins_there_at_once"),
         ),
-        "with kafkajs",
     ),
     51: Scenario(
         "Spark 4's own connector, batch and stream, both ways: all rows once",
@@ -494,8 +503,10 @@ SCENARIOS = {
     # Replicas and mixed clusters
     52: Scenario(
         "three brokers, mixed formats, leaders killed in turn: nothing acknowledged is lost",
-        log("formats", "a_follower_stores_the_same_bytes"),
-        "with franz-go and leaders that are killed",
+        (
+            *log("formats", "a_follower_stores_the_same_bytes"),
+            *later_clients("52_leaders_die_in_turn_under_all_formats"),
+        ),
     ),
     53: Scenario(
         "an original registers: its topics keep format 0, ApiVersions closes",
@@ -507,9 +518,10 @@ SCENARIOS = {
                 "headers_are_refused_where_they_would_be_lost",
                 "only_partitions_with_a_replica_there_are_concerned",
             ),
-            *named("integration/test_mixed_formats", "an_original_joins"),
+            *named(
+                "integration/test_mixed_formats", "an_original_joins", "java_beside_an_original"
+            ),
         ),
-        "with Java",
     ),
     54: Scenario(
         "a reassignment of format 2 to an original is refused",

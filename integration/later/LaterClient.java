@@ -112,16 +112,30 @@ public class LaterClient {
         config.put("max.block.ms", "" + Long.MAX_VALUE);
         config.put("reconnect.backoff.max.ms", "500");
         config.put("retry.backoff.max.ms", "500");
+        settings(config, args, 4);
         int partition = Integer.parseInt(args[1]);
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
         try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(config)) {
             long count = 0;
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
                 long sequence = count++;
-                byte[] value = HexFormat.of().parseHex(line);
-                producer.send(new ProducerRecord<>(args[0], partition, null, value), (stored, error) ->
+                String[] words = line.split(" ");
+                byte[] value = HexFormat.of().parseHex(words[0]);
+                ProducerRecord<byte[], byte[]> record =
+                    new ProducerRecord<>(args[0], partition, null, value);
+                if (words.length > 1) {
+                    record.headers().add("header", HexFormat.of().parseHex(words[1]));
+                }
+                producer.send(record, (stored, error) ->
                     out.println(sequence + (error == null ? " " + stored.offset() : " -1 " + error)));
             }
+        }
+    }
+
+    static void settings(Properties config, String[] args, int first) {
+        for (int at = first; at < args.length; at++) {
+            String[] words = args[at].split("=", 2);
+            config.put(words[0], words[1]);
         }
     }
 
@@ -179,10 +193,7 @@ public class LaterClient {
         config.put("group.id", args[0]);
         config.put("session.timeout.ms", "6000");
         config.put("heartbeat.interval.ms", "1000");
-        for (int at = 2; at < args.length; at++) {
-            String[] words = args[at].split("=", 2);
-            config.put(words[0], words[1]);
-        }
+        settings(config, args, 2);
         try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(config)) {
             consumer.subscribe(List.of(args[1]), new ConsumerRebalanceListener() {
                 @Override

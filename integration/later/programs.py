@@ -14,8 +14,11 @@ A program is called with ACTION ADDRESS and these arguments, and prints lines:
 - ``member GROUP TOPIC [NAME=VALUE ...]``: ``assigned P,P``, ``revoked``, ``message P OFFSET``;
   commits after each poll, leaves and prints ``closed`` when its standard input ends.
 - ``admin TOPIC``: creates, lists, changes, grows and deletes a topic, and prints what it saw.
-- ``send TOPIC PARTITION CODEC REQUEST_TIMEOUT_MS``: Java alone; an idempotent producer of the
-  values in standard input, in hex, one a line. Prints ``NUMBER OFFSET``, or ``NUMBER -1 ERROR``.
+- ``send TOPIC PARTITION CODEC REQUEST_TIMEOUT_MS [NAME=VALUE ...]``: Java and franz-go, which has
+  no settings; an idempotent producer of the values in standard input, in hex, one a line, and
+  behind it the value of a header, if any. Prints ``NUMBER OFFSET``, or ``NUMBER -1 ERROR``.
+- ``delete TOPIC OFFSET``: kafkajs alone; the records of partition 0 below the offset. Prints the
+  first offset then, and the next.
 - ``transaction``: Java alone; how long initTransactions took, and the error.
 """
 

@@ -2,7 +2,9 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
@@ -50,6 +52,8 @@ func main() {
 		times(ctx, address, rest)
 	case "member":
 		member(ctx, address, rest)
+	case "send":
+		send(address, rest)
 	case "admin":
 		administer(ctx, address, rest[0])
 	default:
@@ -58,7 +62,7 @@ func main() {
 }
 
 func client(address string, options ...kgo.Opt) *kgo.Client {
-	return must(kgo.NewClient(append(options, kgo.SeedBrokers(address))...))
+	return must(kgo.NewClient(append(options, kgo.SeedBrokers(strings.Split(address, ",")...))...))
 }
 
 func write(ctx context.Context, address string, args []string) {
@@ -87,6 +91,34 @@ func write(ctx context.Context, address string, args []string) {
 		}
 		producer.Close()
 	}
+}
+
+// Ends with standard input, whatever the time.
+func send(address string, args []string) {
+	producer := client(address,
+		kgo.ProducerBatchCompression(codecs[args[2]]),
+		kgo.ProducerLinger(2*time.Millisecond),
+		kgo.ProduceRequestTimeout(time.Duration(number(args[3]))*time.Millisecond),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+	)
+	lines := bufio.NewScanner(os.Stdin)
+	for count := 0; lines.Scan(); count++ {
+		sequence, words := count, strings.Fields(lines.Text())
+		record := &kgo.Record{Topic: args[0], Partition: int32(number(args[1])), Value: must(hex.DecodeString(words[0]))}
+		if len(words) > 1 {
+			header := kgo.RecordHeader{Key: "header", Value: must(hex.DecodeString(words[1]))}
+			record.Headers = append(record.Headers, header)
+		}
+		producer.Produce(context.Background(), record, func(stored *kgo.Record, err error) {
+			if err != nil {
+				fmt.Println(sequence, -1, err)
+			} else {
+				fmt.Println(sequence, stored.Offset)
+			}
+		})
+	}
+	must(0, producer.Flush(context.Background()))
+	producer.Close()
 }
 
 func text(data []byte) string {

@@ -45,7 +45,10 @@ async function read(pairs) {
       consumer.run({
         eachMessage: async ({ partition, message }) => {
           if (partition !== 0) return
-          const headers = Object.entries(message.headers || {}).map(([name, value]) => `${name}=${text(value)}`)
+          // Headers of one name come as an array.
+          const headers = Object.entries(message.headers || {}).flatMap(([name, values]) =>
+            [].concat(values).map((value) => `${name}=${text(value)}`),
+          )
           const fields = [message.offset, message.timestamp ?? -1, text(message.key), text(message.value)]
           show([topic, ...fields, headers.join(',')].join('\t'))
           if (--left === 0) resolve()
@@ -109,7 +112,17 @@ async function administer([topic]) {
   await admin.disconnect()
 }
 
-const actions = { write, read, times, member, admin: administer }
+async function remove([topic, before]) {
+  const admin = kafka.admin()
+  await admin.connect()
+  await admin.fetchTopicOffsets(topic) // or deleteTopicRecords does not know the topic
+  await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: before }] })
+  const [ends] = await admin.fetchTopicOffsets(topic)
+  show(ends.low, ends.high)
+  await admin.disconnect()
+}
+
+const actions = { write, read, times, member, admin: administer, delete: remove }
 actions[action](args).then(
   () => process.exit(0),
   (error) => {
