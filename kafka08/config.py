@@ -48,6 +48,10 @@ _HOUR_MS = 60 * _MINUTE_MS
 _COMPRESSED_SETS = ("verbatim", "normalised")
 _CREATE_TIME, _LOG_APPEND_TIME = _TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
 _DELETE, _COMPACT = "delete", "compact"
+AUTHORIZERS = (
+    "kafka.security.auth.SimpleAclAuthorizer",
+    "kafka.security.authorizer.AclAuthorizer",
+)
 
 # A topic without a setting of its own follows the broker's.
 BROKER_KEYS = {
@@ -700,6 +704,32 @@ class BrokerConfig(Settings):
         doc="The longest session timeout that a member of a coordinated group may ask for. "
         "Not in 0.8.2.2.",
     )
+    authorizer_class_name: str = setting(
+        "authorizer.class.name",
+        "",
+        choices=("", *AUTHORIZERS),
+        doc="Not in 0.8.2.2. The authorizer: none, or the one that decides by the rules in "
+        "ZooKeeper, under either of the names that later releases have for it.",
+    )
+    super_users: str = setting(
+        "super.users",
+        "",
+        doc="Not in 0.8.2.2. Principals that may do everything, separated by semicolons: "
+        "`User:admin;User:CN=broker,O=org`.",
+    )
+    allow_everyone_if_no_acl_found: bool = setting(
+        "allow.everyone.if.no.acl.found",
+        False,
+        doc="Not in 0.8.2.2. With an authorizer: whether everybody may do everything with a "
+        "resource that has no rules, instead of nobody but super users.",
+    )
+    authorizer_zookeeper_url: str = setting(
+        "authorizer.zookeeper.url",
+        derive=value_of("zookeeper.connect"),
+        default_text="`zookeeper.connect`",
+        doc="Not in 0.8.2.2. Where the rules are. Another place than `zookeeper.connect` is not "
+        "supported.",
+    )
     group_initial_rebalance_delay_ms: int = setting(
         "group.initial.rebalance.delay.ms",
         3000,
@@ -809,6 +839,24 @@ class BrokerConfig(Settings):
         }
         return self.replace(**changes) if changes else self
 
+    def _check_authorizer(self) -> None:
+        for user in self.super_principals:
+            if not user.partition(":")[2]:
+                raise ConfigError(
+                    f"super.users has value {self.super_users}: {user} is not a principal, such "
+                    "as User:alice."
+                )
+        if self.authorizer_class_name and self.authorizer_zookeeper_url != self.zookeeper_connect:
+            raise ConfigError(
+                f"authorizer.zookeeper.url has value {self.authorizer_zookeeper_url} which is not "
+                "the value of zookeeper.connect; the rules of another ZooKeeper are not read."
+            )
+
+    @property
+    def super_principals(self) -> tuple[str, ...]:
+        """The principals of super.users. Names hold commas, so semicolons separate them."""
+        return tuple(user for each in self.super_users.split(";") if (user := each.strip()))
+
     def check(self) -> None:
         names = {each.listener.lower() for each in self.resolved_listeners().bound}
         for name in self.listener_name:
@@ -817,6 +865,7 @@ class BrokerConfig(Settings):
                     f"{OWN_PREFIX}{name} is the beginning of a setting, and there is no "
                     f"listener {name.upper()}."
                 )
+        self._check_authorizer()
         if not self.log_dirs:
             raise ConfigError("log.dirs has no value; at least one directory is needed.")
         per_thread = self.log_cleaner_dedupe_buffer_size // self.log_cleaner_threads

@@ -58,7 +58,6 @@ class Permission(_Named):
 
 WILDCARD = "*"
 EVERYONE = "User:*"
-ANONYMOUS = "User:ANONYMOUS"
 CLUSTER_NAME = "kafka-cluster"
 
 _IMPLYING_DESCRIBE = (Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER)

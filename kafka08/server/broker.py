@@ -60,6 +60,7 @@ from kafka08.server.apis.replicas import (
     UpdateMetadataApi,
 )
 from kafka08.server.apis.versions import ApiVersionsApi
+from kafka08.server.authorization.authorization import Authorization
 from kafka08.server.cleaner_tasks import CleanerTasks
 from kafka08.server.config_changes import ConfigChanges
 from kafka08.server.controlled_shutdown import controlled_shutdown
@@ -170,6 +171,9 @@ class KafkaServer:
         def checkpoint_high_watermarks() -> None:
             replicas.disk_failed(checkpoints.checkpoint_high_watermarks(replicas.partitions))
 
+        authorization = None
+        if config.authorizer_class_name:
+            authorization = Authorization(config, runtime, zk)
         server = self._bind()
         me = Broker(config.broker_id, host, config.advertised_port or server.ports[0])
         controller = Controller(config, zk, runtime, broker=me)
@@ -184,6 +188,7 @@ class KafkaServer:
             originals,
             creator,
             controller,
+            authorization,
         )
 
         self._started("the high watermarks", checkpoint_high_watermarks)
@@ -199,6 +204,10 @@ class KafkaServer:
         self._started("offset loading", offsets.stop)
         log_dirs.start()
         self._started("the watch over log dirs", log_dirs.stop)
+        if authorization is not None:
+            self._patiently(authorization.start)
+            authorization.schedule(scheduler)
+            self._started("the authorizer", authorization.stop)
         server.start(dispatcher.handle)
         self._started("the socket server", server.stop)
         self._started("waiting requests", replicas.close)
@@ -302,6 +311,7 @@ class KafkaServer:
         originals: Originals,
         creator: TopicCreator,
         controller: Controller,
+        authorization: Authorization | None,
     ) -> Dispatcher:
         config, zk_offsets = self.config, ZkOffsets(zk)
         view = ConsumerView(self._runtime)
@@ -326,7 +336,10 @@ class KafkaServer:
         ]
         if not config.api_versions_enable:
             stubs: list[Handler] = [JoinGroupStubApi(), HeartbeatStubApi(), DescribeGroupsApi(zk)]
-            return Dispatcher(self._runtime, [*handlers, *stubs])
+            handlers += stubs
+            if authorization is not None:
+                handlers = authorization.guard(handlers, cache)
+            return Dispatcher(self._runtime, handlers)
         handlers += coordinated_groups.handlers(members, zk, cache)
         handlers.append(DescribeGroupsApi(zk, members))
         handlers.append(IncrementalAlterConfigsApi(zk))
@@ -336,6 +349,8 @@ class KafkaServer:
         handlers.append(DescribeLogDirsApi(log_manager))
         handlers.append(InitProducerIdApi(ProducerIds(self._runtime, zk, config.broker_id)))
         handlers.append(ApiVersionsApi(served_by(APIS, last_versions(handlers)), originals))
+        if authorization is not None:
+            handlers = authorization.guard(handlers, cache)
         return Dispatcher(self._runtime, handlers, APIS)
 
     def _schedule(

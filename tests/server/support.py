@@ -197,7 +197,7 @@ class Rig:
         self.view = ConsumerView(self.runtime)
         zk.create(znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(LATEST_CONTROLLER))
         epochs = EpochCheck(zk, self.runtime, self.replicas, self.roles)
-        handlers: list[Any] = [
+        self.handlers: list[Any] = [
             ProduceApi(self.runtime, self.replicas, self.view),
             FetchApi(self.runtime, self.replicas, self.view),
             OffsetsApi(self.runtime, self.replicas, self.view.long_work),
@@ -218,16 +218,16 @@ class Rig:
         ]
         if later:
             ids = ProducerIds(self.runtime, zk, ME)
-            handlers += [
+            self.handlers += [
                 *coordinated_groups.handlers(self.members, zk, cache),
                 InitProducerIdApi(ids),
                 DescribeLogDirsApi(self.logs),
                 DeleteRecordsApi(self.runtime, self.replicas, cache),
             ]
         else:
-            handlers += [JoinGroupStubApi(), HeartbeatStubApi()]
+            self.handlers += [JoinGroupStubApi(), HeartbeatStubApi()]
         self.apis = APIS if later else ORIGINAL_APIS
-        self.dispatcher = Dispatcher(self.runtime, handlers, self.apis)
+        self.dispatcher = Dispatcher(self.runtime, self.handlers, self.apis)
 
     def _log_config(self, topic: str) -> LogConfig:
         self.asked_configs.append(topic)

@@ -67,6 +67,10 @@ class MetadataApi:
     def handle(
         self, header: RequestHeader, request: MetadataRequest
     ) -> MetadataResponse | PaddedMetadataResponse:
+        return self.response(header, self.topics(header, request))
+
+    def topics(self, header: RequestHeader, request: MetadataRequest) -> list[TopicMetadata]:
+        """The topics that are asked for, created as far as that is allowed."""
         version = header.api_version
         asks_all = request.topics is None or (version == 0 and not request.topics)
         names = self._cache.topics() if asks_all else list(dict.fromkeys(request.topics or ()))
@@ -79,18 +83,19 @@ class MetadataApi:
         ]
         if failures:
             failures.tell(logger, "Could not create all topics asked for")
-        return self._response(header, topics)
+        return topics
 
     def failure(
         self, header: RequestHeader, request: MetadataRequest, code: int
     ) -> MetadataResponse | PaddedMetadataResponse:
-        return self._response(
+        return self.response(
             header, [TopicMetadata(code, name, []) for name in dict.fromkeys(request.topics or ())]
         )
 
-    def _response(
+    def response(
         self, header: RequestHeader, topics: list[TopicMetadata]
     ) -> MetadataResponse | PaddedMetadataResponse:
+        """The answer with these topics, and all brokers."""
         brokers = self._brokers()
         later: tuple[Any, ...] = ()
         if header.api_version and self._originals is not None:
