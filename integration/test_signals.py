@@ -169,11 +169,16 @@ TOOLS = {
 SHORT = {"topics", "consumer-groups", "dump-log-segments", "simple-consumer-performance"}
 
 
+def words(template: str, **values: object) -> list[str]:
+    """Each word filled in by itself: a path may have blanks."""
+    return [word.format(**values) for word in template.split()]
+
+
 @pytest.mark.parametrize("name", TOOLS)
 def test_two_interrupts_are_no_traceback(
     name: str, place: dict[str, str], ours: Tools, tmp_path: Path
 ) -> None:
-    command = ours.command(*TOOLS[name].format(**place).split())
+    command = ours.command(*words(TOOLS[name], **place))
     for number, delay in enumerate(DELAYS):
         running = Running(tmp_path / f"after-{delay}", command)
         running.wait_until_age(delay)
@@ -190,7 +195,7 @@ def test_two_interrupts_are_no_traceback(
 def test_a_termination_is_143(
     name: str, place: dict[str, str], ours: Tools, tmp_path: Path
 ) -> None:
-    command = ours.command(*TOOLS[name].format(**place).split())
+    command = ours.command(*words(TOOLS[name], **place))
     for delay in (0.2, 2.0):
         running = Running(tmp_path / f"after-{delay}", command)
         running.wait_until_age(delay)
@@ -229,7 +234,7 @@ def test_a_member_that_is_ended_early_leaves_nothing(
             group = unique("early")
             ids, owners = f"/consumers/{group}/ids", f"/consumers/{group}/owners/wide"
             config = config_file(tmp_path, f"{group}.properties", {"group.id": group, **consumer})
-            arguments = MEMBERS[name].format(**place, group=group, config=config).split()
+            arguments = words(MEMBERS[name], **place, group=group, config=config)
             running = Running(tmp_path / group, ours.command(*arguments))
             deadline = time.monotonic() + END_S
             while not below(ids) or len(below(owners)) < owned:
@@ -255,8 +260,8 @@ def test_a_consumer_ends_soon_without_zookeeper(
         broker.create_topic(topic)
         with broker.wire() as wire:
             wire.produce(topic, 0, entry(None, b"message"))
-        words = [CONSOLE_CONSUMER, "--zookeeper", zookeeper.connect, "--topic", topic]
-        running = Running(tmp_path / "tool", ours.command(*words, "--from-beginning"))
+        consume = [CONSOLE_CONSUMER, "--zookeeper", zookeeper.connect, "--topic", topic]
+        running = Running(tmp_path / "tool", ours.command(*consume, "--from-beginning"))
         wait_until("the first message", END_S, lambda: "message" in running.out)
         if gone == "hangs":
             zookeeper.pause()
@@ -283,8 +288,8 @@ def test_a_consumer_ends_soon_without_zookeeper(
 def test_a_consumer_ends_soon_where_zookeeper_never_was(
     option: list[str], number: int, ours: Tools, tmp_path: Path
 ) -> None:
-    words = [CONSOLE_CONSUMER, "--zookeeper", f"127.0.0.1:{free_port()}", "--topic", "t"]
-    running = Running(tmp_path / "tool", ours.command(*words, *option))
+    consume = [CONSOLE_CONSUMER, "--zookeeper", f"127.0.0.1:{free_port()}", "--topic", "t"]
+    running = Running(tmp_path / "tool", ours.command(*consume, *option))
     running.wait_until_age(2.5)
     begin = time.monotonic()
     running.send(number)
