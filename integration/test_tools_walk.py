@@ -27,6 +27,7 @@ ABSENT = {
     "kafka.tools.KafkaMigrationTool": "needs the jars of Kafka 0.7",
 }
 CLASSES = {
+    "kafka-acls": "kafka.admin.AclCommand",
     "kafka-console-consumer": "kafka.tools.ConsoleConsumer",
     "kafka-console-producer": "kafka.tools.ConsoleProducer",
     "kafka-consumer-groups": "kafka.admin.ConsumerGroupCommand",

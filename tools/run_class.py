@@ -19,6 +19,7 @@ from tools.options import run_main, run_tool
 
 MODULES = {
     "kafka.Kafka": "kafka08.server.broker",
+    "kafka.admin.AclCommand": "tools.admin.acls",
     "kafka.admin.ConfigCommand": "tools.admin.configs",
     "kafka.admin.ConsumerGroupCommand": "tools.groups.consumer_groups",
     "kafka.admin.PreferredReplicaLeaderElectionCommand": "tools.topics.preferred_replica_election",

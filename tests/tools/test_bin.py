@@ -23,6 +23,7 @@ TELLING = """#!/usr/bin/env bash
 printf '%s\\n' "$$" "$LOG_DIR" "$KAFKA_LOG4J_OPTS" "$@"
 """
 CLASSES = {
+    "kafka-acls": ["kafka.admin.AclCommand"],
     "kafka-configs": ["kafka.admin.ConfigCommand"],
     "kafka-topics": ["kafka.admin.TopicCommand"],
     "kafka-console-producer": ["kafka.tools.ConsoleProducer"],
