@@ -149,7 +149,6 @@ SCENARIOS = {
             ),
             *named("integration/test_later_directories", "ours_takes_over_from_3_9"),
         ),
-        "null header values through kafka-python and aiokafka",
     ),
     9: Scenario(
         "a batch is stored as it was sent, from byte 16 on",
@@ -289,8 +288,8 @@ SCENARIOS = {
                 "nothing_is_written_for_format_0",
                 "a_restart",
             ),
+            *named("integration/test_later_directories", "an_original_keeps_the_files_of_3_9"),
         ),
-        "a broker of 0.8.2.2 on such a directory",
     ),
     29: Scenario(
         "retention of back-dated records by their own time; format 0 by file time",
@@ -546,7 +545,6 @@ SCENARIOS = {
             *stored_groups("records_of_other_versions_and_other_layouts_are_skipped"),
             *named("integration/test_later_directories", "ours_takes_over_from_3_9"),
         ),
-        "kafka-python, aiokafka and kafkajs",
     ),
     57: Scenario(
         "compaction of mixed formats: last values per key, tombstones go in time",
