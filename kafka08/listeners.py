@@ -54,14 +54,21 @@ class Listeners(NamedTuple):
         """Whether there is only the one listener of 0.8.2.2."""
         return [(each.listener, each.protocol) for each in self.bound] == [(PLAINTEXT, PLAINTEXT)]
 
-    def announced(self, ports: Iterable[int], host_name: Callable[[], str]) -> tuple[Endpoint, ...]:
-        """The endpoints for others: ``advertised`` with the bound ``ports`` (in the order of
-        ``bound``) and the machine's ``host_name`` in place."""
+    def named(self, host_name: Callable[[], str]) -> Listeners:
+        """With the machine's name, where it is needed, in place of the empty host."""
+        if all(each.host for each in self.advertised):
+            return self
+        name = host_name()
+        told = tuple(each._replace(host=each.host or name) for each in self.advertised)
+        return self._replace(advertised=told)
+
+    def announced(self, ports: Iterable[int]) -> tuple[Endpoint, ...]:
+        """The endpoints for others: ``advertised`` with the bound ``ports``, which are in the order
+        of ``bound``."""
         names = [each.listener for each in self.bound]
         port_of = dict(zip(names, ports, strict=True))
         return tuple(
-            each._replace(host=each.host or host_name(), port=each.port or port_of[each.listener])
-            for each in self.advertised
+            each._replace(port=each.port or port_of[each.listener]) for each in self.advertised
         )
 
 
@@ -138,13 +145,18 @@ def _advertised(settings: ListenerSettings, protocols: Mapping[str, str]) -> tup
         return told
     return tuple(
         each._replace(
-            host=each.host if settings.advertised_host is None else settings.advertised_host,
+            host=each.host if settings.advertised_host is None else _bare(settings.advertised_host),
             port=each.port if settings.advertised_port is None else settings.advertised_port,
         )
         if each.listener == PLAINTEXT
         else each
         for each in _bound(settings, protocols)
     )
+
+
+def _bare(host: str) -> str:
+    """Without blanks around it and without the brackets of an IPv6 address."""
+    return host.strip().removeprefix("[").removesuffix("]")
 
 
 def _inter_broker(settings: ListenerSettings, told: tuple[Endpoint, ...]) -> Endpoint:

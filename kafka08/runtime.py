@@ -73,7 +73,14 @@ class Task(Protocol):
         """Wait for the end; False if ``timeout`` seconds passed first."""
 
 
-class Runtime(Protocol):
+class Connector(Protocol):
+    """Makes connections."""
+
+    def connect(self, host: str, port: int, timeout: float) -> Any:
+        """A connected TCP socket with TCP_NODELAY and that timeout. Raises OSError."""
+
+
+class Runtime(Connector, Protocol):
     """The interface that the broker and clients run on."""
 
     clock: Clock
@@ -85,9 +92,6 @@ class Runtime(Protocol):
         """Re-entrant."""
 
     def queue(self, maxsize: int = 0) -> Queue: ...
-    def connect(self, host: str, port: int, timeout: float) -> Any:
-        """A connected TCP socket with TCP_NODELAY and that timeout. Raises OSError."""
-
     def blocking(self, function: Callable[..., T], *args: Any) -> T:
         """Run a call that blocks a whole thread (fsync, recovery) without stalling others."""
 

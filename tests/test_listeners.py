@@ -24,7 +24,7 @@ def bound(**changes: str) -> list[str]:
 def told(**changes: str) -> list[str]:
     found = config(**changes).resolved_listeners()
     ports = [each.port or 50000 + number for number, each in enumerate(found.bound)]
-    return [str(each) for each in found.announced(ports, lambda: "box")]
+    return [str(each) for each in found.named(lambda: "box").announced(ports)]
 
 
 def test_the_settings_of_0_8() -> None:
@@ -34,6 +34,8 @@ def test_the_settings_of_0_8() -> None:
     assert told(port="0") == ["PLAINTEXT://box:50000"]
     assert told(host_name="h", advertised_port="9") == ["PLAINTEXT://h:9"]
     assert told(advertised_host_name="a", port="7") == ["PLAINTEXT://a:7"]
+    assert config(host_name=" [::1] ").resolved_listeners().advertised[0].host == "::1"
+    assert told(host_name=" ") == ["PLAINTEXT://box:9092"]
     assert config().resolved_listeners().is_plain
 
 
@@ -46,7 +48,7 @@ def test_several_listeners() -> None:
         Endpoint("SSL", "SSL", "::1", 0),
     )
     assert not found.is_plain
-    assert [str(each) for each in found.announced([5, 6], lambda: "box")] == [
+    assert [str(each) for each in found.named(lambda: "box").announced([5, 6])] == [
         "PLAINTEXT://box:5",
         "SSL://[::1]:6",
     ]

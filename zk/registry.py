@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from uuid import uuid4
 
-from kafka08.common import Broker
+from kafka08.common import Broker, Endpoint
 from kafka08.runtime import Clock
 from zk import znodes
 from zk.client import ZkClient
+from zk.endpoints import is_original
 from zk.errors import DuplicateBrokerError, NodeExistsError, ZkClosedError
 from zk.znodes import BrokerRegistration, MalformedNodeError
 
@@ -38,6 +39,7 @@ def register_broker(
     wait: Callable[[float], object],
     jmx_port: int = -1,
     formats: int | None = None,
+    endpoints: tuple[Endpoint, ...] = (),
 ) -> BrokerRegistration:
     """Create /brokers/ids/N for this session (ZkUtils.registerBrokerInZk).
 
@@ -47,7 +49,7 @@ def register_broker(
     broker with another address has the id.
     """
     path = znodes.broker_path(broker_id)
-    registration = BrokerRegistration(host, port, jmx_port, str(clock.millis()), formats)
+    registration = BrokerRegistration(host, port, jmx_port, str(clock.millis()), formats, endpoints)
     data = znodes.encode_broker(registration)
     waiting = False
     while not _register(client, path, data, registration):
@@ -61,7 +63,11 @@ def register_broker(
             )
         if wait(_RETRY_SECONDS):
             raise ZkClosedError(f"Stopped while {path} was still held by a former session")
-    logger.info("Registered broker %d at path %s with address %s:%d.", broker_id, path, host, port)
+    if is_original(endpoints):
+        address = f"address {host}:{port}"
+    else:
+        address = f"addresses {', '.join(map(str, endpoints))}"
+    logger.info("Registered broker %d at path %s with %s.", broker_id, path, address)
     return registration
 
 
@@ -92,6 +98,8 @@ def _same_address(path: str, stored: bytes, registration: BrokerRegistration) ->
         other = znodes.decode_broker(path, stored)
     except znodes.MalformedNodeError:
         return False
+    if not registration.host:
+        return other.endpoints == registration.endpoints
     return (other.host, other.port) == (registration.host, registration.port)
 
 
@@ -102,29 +110,31 @@ def broker_ids(client: ZkClient) -> list[int]:
     return sorted(int(name) for name in names if _BROKER_ID.fullmatch(name))
 
 
-def read_broker(client: ZkClient, broker_id: int) -> Broker | None:
+def read_registration(client: ZkClient, broker_id: int) -> BrokerRegistration | None:
     """Raises MalformedNodeError."""
     path = znodes.broker_path(broker_id)
     found = client.get_if_exists(path)
-    if found is None:
-        return None
-    registration = znodes.decode_broker(path, found[0])
-    return Broker(broker_id, registration.host, registration.port)
+    return None if found is None else znodes.decode_broker(path, found[0])
 
 
-def formats_by_broker(client: ZkClient) -> dict[int, int | None]:
-    """``BrokerRegistration.formats`` of the live brokers by id; None for malformed nodes too."""
-    formats: dict[int, int | None] = {}
+def read_broker(client: ZkClient, broker_id: int) -> Broker | None:
+    """Raises MalformedNodeError."""
+    found = read_registration(client, broker_id)
+    return None if found is None else Broker(broker_id, found.host, found.port)
+
+
+def registrations(client: ZkClient) -> dict[int, BrokerRegistration | None]:
+    """The registrations of the live brokers by id; None for malformed nodes."""
+    found: dict[int, BrokerRegistration | None] = {}
     for broker_id in broker_ids(client):
-        path = znodes.broker_path(broker_id)
-        found = client.get_if_exists(path)
-        if found is None:
-            continue
         try:
-            formats[broker_id] = znodes.decode_broker(path, found[0]).formats
+            registration = read_registration(client, broker_id)
         except MalformedNodeError:
-            formats[broker_id] = None
-    return formats
+            found[broker_id] = None
+            continue
+        if registration is not None:
+            found[broker_id] = registration
+    return found
 
 
 def remember_formats(client: ZkClient, live: Mapping[int, int | None]) -> dict[int, int]:

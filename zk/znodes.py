@@ -13,8 +13,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
-from kafka08.common import TopicPartition, java_string_hash
+from kafka08.common import PLAINTEXT, Endpoint, TopicPartition, java_string_hash
 from kafka08.errors import KafkaError
+from zk import endpoints
 
 CONSUMERS = "/consumers"
 BROKER_IDS = "/brokers/ids"
@@ -63,7 +64,8 @@ class BrokerRegistration(NamedTuple):
     """/brokers/ids/N. ``timestamp``: ms since the epoch as text.
 
     ``formats``: the highest message format that the broker knows; None if it does not say, as
-    0.8.2.2, which ignores the field.
+    0.8.2.2, which ignores the field. ``endpoints``: of all listeners; without them host and port
+    tell of the only one. See ``zk.endpoints``, also for a broker without host and port.
     """
 
     host: str
@@ -71,6 +73,18 @@ class BrokerRegistration(NamedTuple):
     jmx_port: int = -1
     timestamp: str = ""
     formats: int | None = None
+    endpoints: tuple[Endpoint, ...] = ()
+
+    @property
+    def all_endpoints(self) -> tuple[Endpoint, ...]:
+        """``endpoints``, or the one of 0.8.2.2."""
+        if self.endpoints or self.port == endpoints.NO_PORT:
+            return self.endpoints
+        return (Endpoint(PLAINTEXT, PLAINTEXT, self.host, self.port),)
+
+    def endpoint(self, listener: str) -> Endpoint | None:
+        """The endpoint of a listener."""
+        return next((each for each in self.all_endpoints if each.listener == listener), None)
 
 
 class ControllerNode(NamedTuple):
@@ -314,9 +328,10 @@ def encode_broker(registration: BrokerRegistration) -> bytes:
     node: dict[str, object] = {
         "jmx_port": registration.jmx_port,
         "timestamp": registration.timestamp,
-        "host": registration.host,
+        "host": registration.host or None,
         "version": 1,
         "port": registration.port,
+        **endpoints.members(registration.endpoints),
     }
     if registration.formats is not None:
         node["formats"] = registration.formats
@@ -324,15 +339,20 @@ def encode_broker(registration: BrokerRegistration) -> bytes:
 
 
 def decode_broker(path: str, data: bytes) -> BrokerRegistration:
-    """Only host and port are required (kafka.cluster.Broker.createBroker)."""
+    """Only host and port are required (kafka.cluster.Broker.createBroker); the host may be null
+    beside endpoints."""
     node = decode_object(path, data)
     jmx_port, formats = node.get("jmx_port", -1), node.get("formats")
+    is_plain = "endpoints" not in node or node.get("host") is not None
+    host = _text(path, node, "host") if is_plain else endpoints.NO_HOST
+    port = _integer(path, node, "port")
     return BrokerRegistration(
-        _text(path, node, "host"),
-        _integer(path, node, "port"),
+        host,
+        port,
         jmx_port if type(jmx_port) is int else -1,
         _timestamp(node),
         formats if type(formats) is int else None,
+        endpoints.read(node),
     )
 
 

@@ -6,7 +6,7 @@ memory. It does not know which topics are being created.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
 from kafka08.errors import LeaderNotAvailableError, ReplicaNotAvailableError
@@ -20,15 +20,19 @@ from kafka08.protocol.schemas import (
 
 
 class MetadataCache:
-    """Partition states by topic, live brokers by id."""
+    """Partition states by topic, live brokers by id, and those of them that have a host and port
+    for clients of 0.8. Questions about leaders take the brokers that can be reached, by default
+    the live ones."""
 
     def __init__(self) -> None:
-        self.brokers: dict[int, Broker] = {}
+        self.brokers: Mapping[int, Broker] = {}
+        self.plain_brokers: Mapping[int, Broker] = {}
         self._topics: dict[str, dict[int, PartitionState]] = {}
 
     def update(self, partitions: Iterable[PartitionState], brokers: Iterable[Broker]) -> None:
         """Replace the brokers, merge the partitions; leader -2 removes a partition."""
         self.brokers = {broker.id: broker for broker in brokers}
+        self.plain_brokers = {each.id: each for each in self.brokers.values() if each.port >= 0}
         for state in partitions:
             if state.leader == LEADER_DURING_DELETE:
                 known = self._topics.get(state.topic)
@@ -51,46 +55,62 @@ class MetadataCache:
     def partition_count(self, topic: str) -> int:
         return len(self._topics.get(topic, ()))
 
-    def leader_of(self, topic_partition: TopicPartition) -> Broker | None:
+    def leader_of(
+        self, topic_partition: TopicPartition, brokers: Mapping[int, Broker] | None = None
+    ) -> Broker | None:
         """The live leader of a partition, None where there is none."""
         state = self._topics.get(topic_partition.topic, {}).get(topic_partition.partition)
-        return None if state is None else self.brokers.get(state.leader)
+        if state is None:
+            return None
+        return (self.brokers if brokers is None else brokers).get(state.leader)
 
-    def topic_metadata(self, topic: str) -> TopicMetadata:
+    def topic_metadata(
+        self, topic: str, brokers: Mapping[int, Broker] | None = None
+    ) -> TopicMetadata:
         """The wire form of a cached topic; dead replicas are left out as clients expect."""
+        brokers = self.brokers if brokers is None else brokers
         return TopicMetadata(
             0,
             topic,
-            [self._partition_metadata(state) for _, state in sorted(self._topics[topic].items())],
+            [
+                _partition_metadata(state, brokers)
+                for _, state in sorted(self._topics[topic].items())
+            ],
         )
 
-    def later_topic_metadata(self, topic: str) -> TopicMetadata:
+    def later_topic_metadata(
+        self, topic: str, brokers: Mapping[int, Broker] | None = None
+    ) -> TopicMetadata:
         """The same for versions from 1 on: all replicas are named, and those that are not live
         once more as offline."""
+        brokers = self.brokers if brokers is None else brokers
         states = [state for _, state in sorted(self._topics[topic].items())]
-        partitions = [self._later_partition_metadata(state) for state in states]
+        partitions = [_later_partition_metadata(state, brokers) for state in states]
         return TopicMetadata(0, topic, partitions, topic == OFFSETS_TOPIC)
 
-    def _later_partition_metadata(self, state: PartitionState) -> PartitionMetadata:
-        has_leader = state.leader in self.brokers
-        return PartitionMetadata(
-            0 if has_leader else LeaderNotAvailableError.code,
-            state.partition,
-            state.leader if has_leader else NO_LEADER,
-            state.replicas,
-            state.isr,
-            state.leader_epoch,
-            [replica for replica in state.replicas if replica not in self.brokers],
-        )
 
-    def _partition_metadata(self, state: PartitionState) -> PartitionMetadata:
-        brokers = self.brokers
-        replicas = [replica for replica in state.replicas if replica in brokers]
-        if state.leader not in brokers:
-            return PartitionMetadata(
-                LeaderNotAvailableError.code, state.partition, NO_LEADER, replicas, []
-            )
-        isr = [replica for replica in state.isr if replica in brokers]
-        whole = len(replicas) == len(state.replicas) and len(isr) == len(state.isr)
-        error = 0 if whole else ReplicaNotAvailableError.code
-        return PartitionMetadata(error, state.partition, state.leader, replicas, isr)
+def _later_partition_metadata(
+    state: PartitionState, brokers: Mapping[int, Broker]
+) -> PartitionMetadata:
+    has_leader = state.leader in brokers
+    return PartitionMetadata(
+        0 if has_leader else LeaderNotAvailableError.code,
+        state.partition,
+        state.leader if has_leader else NO_LEADER,
+        state.replicas,
+        state.isr,
+        state.leader_epoch,
+        [replica for replica in state.replicas if replica not in brokers],
+    )
+
+
+def _partition_metadata(state: PartitionState, brokers: Mapping[int, Broker]) -> PartitionMetadata:
+    replicas = [replica for replica in state.replicas if replica in brokers]
+    if state.leader not in brokers:
+        return PartitionMetadata(
+            LeaderNotAvailableError.code, state.partition, NO_LEADER, replicas, []
+        )
+    isr = [replica for replica in state.isr if replica in brokers]
+    whole = len(replicas) == len(state.replicas) and len(isr) == len(state.isr)
+    error = 0 if whole else ReplicaNotAvailableError.code
+    return PartitionMetadata(error, state.partition, state.leader, replicas, isr)

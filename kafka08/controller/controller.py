@@ -10,8 +10,7 @@ again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kafka08.common import Broker, TopicPartition
@@ -21,7 +20,7 @@ from kafka08.controller.active_controller import ActiveController
 from kafka08.controller.channels import Connection
 from kafka08.controller.log_ends import FetchLogEnds
 from kafka08.errors import KafkaError, StaleControllerEpochError, UnknownError
-from kafka08.network.channel import Channel
+from kafka08.network.channel import Channel, Connectors
 from kafka08.runtime import Empty, Runtime, Task
 from zk import election
 from zk.client import ZkClient
@@ -68,6 +67,7 @@ class Controller:
 
     ``connect(broker)`` creates connections. ``fetch_log_ends(broker, partitions)`` asks a broker
     for the log ends of its replicas, so that an unclean election chooses the longest log.
+    ``connectors`` connect both to brokers, by default to host and port of their registrations.
     """
 
     def __init__(
@@ -79,14 +79,16 @@ class Controller:
         broker: Broker,
         connect: Callable[[Broker], Connection] | None = None,
         fetch_log_ends: FetchLogEnds | None = None,
+        connectors: Connectors | None = None,
     ) -> None:
+        self._connectors = connectors or (lambda broker_id: runtime)
         self.broker = broker
         self.controller_id = election.NO_CONTROLLER
         self._config = config
         self._zk = zk
         self._runtime = runtime
         self._connect = connect or self._channel
-        self._fetch_log_ends = fetch_log_ends or partial(log_ends.fetch_log_ends, runtime)
+        self._fetch_log_ends = fetch_log_ends or self._log_ends
         self._prefix = f"[Controller {broker.id}]: "
         self._queue = runtime.queue()
         self._election_watches = WatchSet(zk, self._queue.put)
@@ -155,8 +157,13 @@ class Controller:
             broker.host,
             broker.port,
             timeout_ms=self._config.controller_socket_timeout_ms,
-            runtime=self._runtime,
+            runtime=self._connectors(broker.id),
         )
+
+    def _log_ends(
+        self, broker: Broker, partitions: Sequence[TopicPartition], time: int
+    ) -> Mapping[TopicPartition, int]:
+        return log_ends.fetch_log_ends(self._connectors(broker.id), broker, partitions, time)
 
     # The loop
 

@@ -20,7 +20,7 @@ from kafka08.protocol.schemas import (
     OffsetsRequest,
     OffsetsTopic,
 )
-from kafka08.runtime import Runtime, Task
+from kafka08.runtime import Connector, Runtime, Task
 
 logger = logging.getLogger("kafka.controller.KafkaController")
 
@@ -34,7 +34,7 @@ FetchLogEnds = Callable[[Broker, Sequence[TopicPartition], int], Mapping[TopicPa
 
 
 def fetch_log_ends(
-    runtime: Runtime,
+    connector: Connector,
     broker: Broker,
     partitions: Sequence[TopicPartition],
     time: int = LATEST_TIME,
@@ -49,7 +49,7 @@ def fetch_log_ends(
         topics.setdefault(topic, []).append(OffsetsPartition(partition, time, 1))
     asked = [OffsetsTopic(topic, parts) for topic, parts in topics.items()]
     try:
-        with channel(broker.host, broker.port, timeout_ms=TIMEOUT_MS, runtime=runtime) as opened:
+        with channel(broker.host, broker.port, timeout_ms=TIMEOUT_MS, runtime=connector) as opened:
             answer = opened.call(OffsetsRequest(DEBUG_REPLICA_ID, asked))
     except (OSError, KafkaError) as error:
         logger.warning("Broker %d does not tell about its logs: %s", broker.id, error)

@@ -10,13 +10,17 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections import deque
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kafka08.errors import ProtocolError
 from kafka08.protocol import negotiation, requests, schemas
 from kafka08.protocol.registry import api_of
 from kafka08.protocol.types import Struct
-from kafka08.runtime import Runtime, ThreadRuntime
+from kafka08.runtime import Connector, ThreadRuntime
+
+# How to connect to the broker with an id.
+Connectors = Callable[[int], Connector]
 
 # 0.8.2.2 answers a failed ConsumerMetadata request with correlation id 0.
 _MAY_ANSWER_ZERO = schemas.ConsumerMetadataResponse
@@ -44,7 +48,7 @@ class Channel:
         *,
         client_id: str | None = "",
         timeout_ms: int = 30000,
-        runtime: Runtime | None = None,
+        runtime: Connector | None = None,
         receive_buffer_bytes: int = 0,
         send_buffer_bytes: int = 0,
         api_versions: bool = False,

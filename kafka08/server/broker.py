@@ -17,16 +17,17 @@ from typing import Any, TypeVar
 
 from kafka08 import admin, properties
 from kafka08.cluster.metadata_cache import MetadataCache
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import Broker, Endpoint, TopicPartition
 from kafka08.config import BrokerConfig, log_overrides
 from kafka08.controller.controller import Controller
 from kafka08.errors import ConfigError
 from kafka08.log.manager import LogManager
 from kafka08.message.compression import CodecMissingError, check_codecs
-from kafka08.network.hosts import bare, canonical_host_name
-from kafka08.network.server import Listener, Server
+from kafka08.network.channel import Connectors
+from kafka08.network.hosts import canonical_host_name
 from kafka08.protocol.registry import APIS, served_by
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
+from kafka08.server import inter_broker
 from kafka08.server.apis import coordinated_groups
 from kafka08.server.apis.admin import (
     AlterConfigsApi,
@@ -82,13 +83,16 @@ from kafka08.server.partition_retries import PartitionRetries
 from kafka08.server.producer_ids import ProducerIds
 from kafka08.server.rebuild import ConsumerView
 from kafka08.server.rebuild_tasks import RebuildTasks
+from kafka08.server.registrations import Reachable, Registrations
 from kafka08.server.replica_manager import ReplicaManager
 from kafka08.server.roles import Roles
+from kafka08.server.server_listeners import bind
 from kafka08.server.topic_configs import TopicConfigs
 from kafka08.server.topic_creator import TopicCreator
 from kafka08.server.zk_offsets import ZkOffsets
 from zk import entities
 from zk.client import ZkClient
+from zk.endpoints import plain_address
 from zk.errors import SessionExpiredError, ZkConnectionError
 from zk.registry import ensure_common_paths, register_broker
 from zk.znodes import MalformedNodeError
@@ -127,7 +131,7 @@ class KafkaServer:
 
     def _start(self) -> None:
         config, runtime = self.config, self._runtime
-        host = bare(config.advertised_host_name or "") or canonical_host_name()
+        listeners = config.resolved_listeners().named(canonical_host_name)
         zk = self._connect_zookeeper()
         log_manager = self._load_logs(zk)
         self._started("the logs", lambda: runtime.blocking(log_manager.close))
@@ -145,9 +149,19 @@ class KafkaServer:
             config, runtime, log_manager, effects, replicas.disk_failed
         )
         isr = IsrMaintenance(config, runtime, zk, replicas, effects)
-        originals = Originals(runtime, zk, config.broker_id, replicas.follow_modern)
+        originals = Originals(zk, config.broker_id, replicas.follow_modern)
+        registrations = Registrations(
+            runtime, zk, originals.registered if config.api_versions_enable else None
+        )
+        connectors = inter_broker.connectors(runtime, registrations, listeners)
         fetchers = FetcherManager(
-            config, runtime, effects, log_manager, replicas.disk_failed, originals.serves_later
+            config,
+            runtime,
+            effects,
+            log_manager,
+            replicas.disk_failed,
+            originals.serves_later,
+            connectors,
         )
         groups = GroupCoordinator(config, runtime.clock)
         offsets = OffsetManager(config, runtime, replicas, groups)
@@ -174,9 +188,11 @@ class KafkaServer:
         authorization = None
         if config.authorizer_class_name:
             authorization = Authorization(config, runtime, zk)
-        server = self._bind()
-        me = Broker(config.broker_id, host, config.advertised_port or server.ports[0])
-        controller = Controller(config, zk, runtime, broker=me)
+        server = bind(config, listeners)
+        endpoints = listeners.announced(server.ports)
+        me = Broker(config.broker_id, *plain_address(endpoints))
+        controller = Controller(config, zk, runtime, broker=me, connectors=connectors)
+        reachable = Reachable(metadata_cache, None if listeners.is_plain else registrations)
         dispatcher = self._dispatcher(
             zk,
             metadata_cache,
@@ -189,6 +205,7 @@ class KafkaServer:
             creator,
             controller,
             authorization,
+            reachable,
         )
 
         self._started("the high watermarks", checkpoint_high_watermarks)
@@ -215,21 +232,29 @@ class KafkaServer:
         self._started("the timers of groups", members.stop)
         # From here on watches and nodes depend on the session: its end must be noticed.
         healthcheck = self._healthcheck(
-            zk, me, replicas, roles, retries, controller, config_changes, log_dirs, originals
+            zk,
+            partial(self._register, zk, me, endpoints),
+            replicas,
+            roles,
+            retries,
+            controller,
+            config_changes,
+            log_dirs,
+            registrations,
         )
         self._patiently(config_changes.start)
         self._started("the watch over settings", config_changes.stop)
-        if config.api_versions_enable:
-            self._patiently(originals.start)
-            self._started("the watch over brokers", originals.stop)
+        if config.api_versions_enable or not listeners.is_plain:
+            self._patiently(registrations.start)
+            self._started("the watch over brokers", registrations.stop)
         controller.start()
         self._started("the controller", controller.stop)
         healthcheck.start()
         self._started("the healthcheck", healthcheck.stop)
         self._started("waiting for ZooKeeper", self._stopping.set)
-        self._patiently(lambda: self._register(zk, me))
+        self._patiently(partial(self._register, zk, me, endpoints))
         if config.controlled_shutdown_enable:
-            self._started("leaderships", lambda: self._hand_over(zk, fetchers))
+            self._started("leaderships", lambda: self._hand_over(zk, fetchers, connectors))
 
     def _started(self, name: str, stop: Callable[[], Any]) -> None:
         self._stops.append((name, stop))
@@ -283,22 +308,6 @@ class KafkaServer:
         tasks.start()
         self._started("rebuilding", tasks.stop)
 
-    def _bind(self) -> Server:
-        config = self.config
-        return Server(
-            [
-                Listener(each.host, each.port, each.listener)
-                for each in config.resolved_listeners().bound
-            ],
-            max_request_bytes=config.socket_request_max_bytes,
-            send_buffer_bytes=config.socket_send_buffer_bytes,
-            receive_buffer_bytes=config.socket_receive_buffer_bytes,
-            max_connections_per_ip=config.max_connections_per_ip,
-            max_connections_per_ip_overrides=config.max_connections_per_ip_overrides,
-            idle_ms=config.connections_max_idle_ms,
-            queued_max_bytes=config.queued_max_request_bytes,
-        )
-
     def _dispatcher(
         self,
         zk: ZkClient,
@@ -312,6 +321,7 @@ class KafkaServer:
         creator: TopicCreator,
         controller: Controller,
         authorization: Authorization | None,
+        reachable: Reachable,
     ) -> Dispatcher:
         config, zk_offsets = self.config, ZkOffsets(zk)
         view = ConsumerView(self._runtime)
@@ -320,14 +330,14 @@ class KafkaServer:
             ProduceApi(self._runtime, replicas, view),
             FetchApi(self._runtime, replicas, view),
             OffsetsApi(self._runtime, replicas, view.long_work),
-            MetadataApi(self._runtime, cache, creator, originals),
+            MetadataApi(self._runtime, cache, creator, originals, reachable),
             LeaderAndIsrApi(roles, retries, epochs),
             StopReplicaApi(roles, retries, epochs),
             UpdateMetadataApi(roles, epochs),
             ControlledShutdownApi(controller),
             OffsetCommitApi(self._runtime, cache, members, zk_offsets, config),
             OffsetFetchApi(self._runtime, cache, members.offsets, zk_offsets),
-            ConsumerMetadataApi(cache, creator, config.offsets_topic_num_partitions),
+            ConsumerMetadataApi(cache, creator, config.offsets_topic_num_partitions, reachable),
             CreateTopicsApi(zk, config, cache, self._runtime),
             DeleteTopicsApi(zk, config, cache, self._runtime),
             DescribeConfigsApi(zk, config),
@@ -391,7 +401,7 @@ class KafkaServer:
             delay_ms=_REFUSED_RETRY_MS,
         )
 
-    def _register(self, zk: ZkClient, me: Broker) -> None:
+    def _register(self, zk: ZkClient, me: Broker, endpoints: tuple[Endpoint, ...]) -> None:
         register_broker(
             zk,
             me.id,
@@ -401,19 +411,20 @@ class KafkaServer:
             wait=self._stopping.wait,
             jmx_port=int(os.environ.get("JMX_PORT") or -1),
             formats=FORMATS if self.config.api_versions_enable else None,
+            endpoints=endpoints,
         )
 
     def _healthcheck(
         self,
         zk: ZkClient,
-        me: Broker,
+        register: Callable[[], None],
         replicas: ReplicaManager,
         roles: Roles,
         retries: PartitionRetries,
         controller: Controller,
         config_changes: ConfigChanges,
         log_dirs: LogDirs,
-        originals: Originals,
+        registrations: Registrations,
     ) -> KafkaHealthcheck:
         return KafkaHealthcheck(
             self._runtime,
@@ -423,11 +434,11 @@ class KafkaServer:
                 controller.session_expired,
                 log_dirs.publish,
                 retries.clear,
-                lambda: self._register(zk, me),
+                register,
                 lambda: roles.confirm_leaderships(partial(_stored_leader, zk)),
                 lambda: replicas.fence(False),
                 config_changes.session_expired,
-                originals.session_expired,
+                registrations.session_expired,
             ],
             replicas.fence,
         )
@@ -438,9 +449,9 @@ class KafkaServer:
         self._stop_all()
         self._say("shut down completed")
 
-    def _hand_over(self, zk: ZkClient, fetchers: FetcherManager) -> None:
+    def _hand_over(self, zk: ZkClient, fetchers: FetcherManager, connectors: Connectors) -> None:
         fetchers.leave()
-        controlled_shutdown(self.config, self._runtime, zk, self._runtime.sleep)
+        controlled_shutdown(self.config, connectors, zk, self._runtime.sleep)
 
     def _stop_all(self) -> None:
         while self._stops:

@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError
-from kafka08.network.channel import Channel
+from kafka08.network.channel import Channel, Connectors
 from kafka08.protocol.schemas import ControlledShutdownRequest
-from kafka08.runtime import Runtime
 from zk.client import ZkClient
 from zk.election import NO_CONTROLLER, read_controller
 from zk.errors import ZkConnectionError
@@ -19,7 +18,10 @@ logger = logging.getLogger("kafka.server.KafkaServer")
 
 
 def controlled_shutdown(
-    config: BrokerConfig, runtime: Runtime, zk: ZkClient, wait: Callable[[float], object]
+    config: BrokerConfig,
+    connectors: Connectors,
+    zk: ZkClient,
+    wait: Callable[[float], object],
 ) -> bool:
     """Ask the controller to move our leaderships; True once none is left.
 
@@ -37,7 +39,7 @@ def controlled_shutdown(
         if not zk.connected:
             break
         try:
-            if _ask(config, runtime, zk):
+            if _ask(config, connectors, zk):
                 logger.info("[Kafka Server %d], Controlled shutdown succeeded", config.broker_id)
                 return True
         except ZkConnectionError:
@@ -55,7 +57,7 @@ def controlled_shutdown(
     return False
 
 
-def _ask(config: BrokerConfig, runtime: Runtime, zk: ZkClient) -> bool:
+def _ask(config: BrokerConfig, connectors: Connectors, zk: ZkClient) -> bool:
     leader = read_controller(zk).leader
     controller = None if leader == NO_CONTROLLER else read_broker(zk, leader)
     if controller is None:
@@ -65,7 +67,7 @@ def _ask(config: BrokerConfig, runtime: Runtime, zk: ZkClient) -> bool:
         controller.host,
         controller.port,
         timeout_ms=config.controller_socket_timeout_ms,
-        runtime=runtime,
+        runtime=connectors(leader),
     ) as channel:
         response = channel.call(ControlledShutdownRequest(config.broker_id))
     # The code comes first: 0.8.2.2 sends an empty list with its refusals.

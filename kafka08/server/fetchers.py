@@ -30,7 +30,7 @@ from kafka08.log.disk import DiskFailure, is_full
 from kafka08.log.divergence import compare
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
-from kafka08.network.channel import Channel
+from kafka08.network.channel import Channel, Connectors
 from kafka08.protocol.schemas import (
     FetchPartition,
     FetchPartitionResponse,
@@ -339,8 +339,11 @@ class FetcherManager:
         log_manager: LogManager,
         disk_failed: DiskFailed,
         serves_later: ServesLater,
+        connectors: Connectors | None = None,
     ) -> None:
+        """``connectors`` connect to leaders, by default to host and port of LeaderAndIsr."""
         self._config = config
+        self._connectors = connectors or (lambda broker_id: runtime)
         self._runtime = runtime
         self._effects = effects
         self._log_manager = log_manager
@@ -369,7 +372,7 @@ class FetcherManager:
             leader.port,
             client_id=name,
             timeout_ms=self._config.replica_socket_timeout_ms,
-            runtime=self._runtime,
+            runtime=self._connectors(leader.id),
             receive_buffer_bytes=self._config.replica_socket_receive_buffer_bytes,
         )
         return ReplicaFetcher(

@@ -1,24 +1,20 @@
 """Facts about the cluster for later clients: its id, and whether it has brokers of 0.8.2.2.
 
 A kafka08 broker with ``api.versions.enable`` writes the message formats that it knows into its
-registration (``formats``). 0.8.2.2 reads only host and port there, and writes no such field. One
-task reads the registrations whenever a broker comes or goes, stores them in ZooKeeper, and says
-which brokers hold later formats. A broker that is away counts as what it was when it was last
-registered, and as one of 0.8.2.2 if a kafka08 broker has not seen it yet.
+registration (``formats``). 0.8.2.2 reads only host and port there, and writes no such field. The
+formats of every broker are stored in ZooKeeper. A broker that is away counts as what it was when it
+was last registered, and as one of 0.8.2.2 if a kafka08 broker has not seen it yet.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
-from kafka08.runtime import Runtime
-from kafka08.server.watched_children import WatchedChildren
-from zk import znodes
 from zk.client import ZkClient
 from zk.errors import ZkError
-from zk.registry import ensure_cluster_id, formats_by_broker, remember_formats
-from zk.znodes import MalformedNodeError
+from zk.registry import ensure_cluster_id, remember_formats
+from zk.znodes import BrokerRegistration, MalformedNodeError
 
 logger = logging.getLogger("kafka.server.KafkaServer")
 
@@ -27,12 +23,11 @@ FORMATS = 2
 
 
 class Originals:
-    """Follows the registrations. ``tell_modern`` gets the brokers that hold later formats after
-    each reading."""
+    """Is told of the registrations (``server.registrations``). ``tell_modern`` gets the brokers
+    that hold later formats then."""
 
     def __init__(
         self,
-        runtime: Runtime,
         zk: ZkClient,
         broker_id: int,
         tell_modern: Callable[[frozenset[int]], None],
@@ -44,26 +39,6 @@ class Originals:
         # None before the registrations were read for the first time.
         self._live: Mapping[int, int | None] | None = None
         self._modern: frozenset[int] = frozenset()
-        self.registrations = WatchedChildren(
-            runtime,
-            zk,
-            znodes.BROKER_IDS,
-            "original-brokers",
-            self._read,
-            logger,
-            "Cannot read the registrations of brokers",
-        )
-
-    def start(self) -> None:
-        """Read the registrations, and follow them."""
-        self.registrations.start()
-
-    def stop(self) -> None:
-        self.registrations.stop()
-
-    def session_expired(self) -> None:
-        """Watches are gone: read again."""
-        self.registrations.read_again()
 
     def are_registered(self) -> bool:
         """Whether a live broker has not said that it knows format 2, or might not have."""
@@ -89,8 +64,9 @@ class Originals:
                 logger.warning("Cannot read the id of the cluster: %s", error)
         return self._cluster_id
 
-    def _read(self, _: Sequence[str]) -> None:
-        live = formats_by_broker(self._zk)
+    def registered(self, brokers: Mapping[int, BrokerRegistration | None]) -> None:
+        """Take over the registrations of the live brokers; None: malformed. Raises ZkError."""
+        live = {number: each and each.formats for number, each in brokers.items()}
         known = remember_formats(self._zk, live)
         self._live = live
         modern = frozenset(number for number, formats in known.items() if _is_modern(formats))

@@ -30,6 +30,7 @@ from kafka08.server.apis.metadata import MetadataApi
 from kafka08.server.apis.versions import ApiVersionsApi
 from kafka08.server.dispatch import Dispatcher, Handler, last_versions
 from kafka08.server.originals import FORMATS, Originals
+from kafka08.server.registrations import Registrations
 from kafka08.server.topic_creator import TopicCreator
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
@@ -67,8 +68,9 @@ class AdminRig:
             self.register(broker, FORMATS if modern else None)
         self.cache.update([], self.brokers)
         self.modern: list[frozenset[int]] = []
-        originals = Originals(self.runtime, self.zk, 1, self.modern.append)
-        originals.start()
+        originals = Originals(self.zk, 1, self.modern.append)
+        self.registrations = Registrations(self.runtime, self.zk, originals.registered)
+        self.registrations.start()
         self.cluster = originals
         handlers: list[Handler] = [
             MetadataApi(self.runtime, self.cache, TopicCreator(self.zk, config), originals),

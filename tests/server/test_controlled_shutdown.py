@@ -60,7 +60,10 @@ def asking(rig: Rig, controller: Controller) -> Callable[..., bool]:
 
     def ask(*answers: Any) -> bool:
         controller.answers = list(answers)
-        return module.controlled_shutdown(rig.config, rig.runtime, rig.zk, rig.runtime.sleep)  # type: ignore[arg-type]
+        zk: Any = rig.zk
+        return module.controlled_shutdown(
+            rig.config, lambda broker_id: rig.runtime, zk, rig.runtime.sleep
+        )
 
     return ask
 

@@ -11,6 +11,7 @@ from kafka08.protocol.schemas import MetadataRequest
 from kafka08.server.originals import FORMATS, Originals
 from tests.server.admin_support import AdminRig
 from zk import znodes
+from zk.registry import registrations
 
 
 @pytest.fixture
@@ -26,66 +27,70 @@ def test_the_stored_id_of_the_cluster_counts(rig: AdminRig) -> None:
 def test_administrators_are_not_sent_to_originals(rig: AdminRig) -> None:
     original = Broker(0, "host0", 9090)
     rig.register(original, None)
-    rig.cluster.registrations.step()
+    rig.registrations.step()
     assert rig.call(MetadataRequest([]), 1).controller_id == 1
 
 
 def modern(rig: AdminRig, broker_id: int = 1) -> Originals:
-    return Originals(rig.runtime, rig.zk, broker_id, rig.modern.append)
+    return Originals(rig.zk, broker_id, rig.modern.append)
+
+
+def read(rig: AdminRig, originals: Originals) -> None:
+    originals.registered(registrations(rig.zk))
 
 
 def test_nothing_is_certain_before_the_registrations_were_read(rig: AdminRig) -> None:
     originals = modern(rig)
     assert originals.are_registered()
-    originals.start()
+    read(rig, originals)
     assert not originals.are_registered()
 
 
 def test_registrations_are_read_again_when_a_broker_comes_or_goes(rig: AdminRig) -> None:
     assert not rig.cluster.are_registered()
     rig.register(Broker(7, "host7", 9097), None)
-    rig.cluster.registrations.step()
+    rig.registrations.step()
     assert rig.cluster.are_registered()
     assert rig.modern[-1] == {1, 2}
     rig.zk.delete(znodes.broker_path(7))
-    rig.cluster.registrations.step()
+    rig.registrations.step()
     assert not rig.cluster.are_registered()
     assert rig.modern[-1] == {1, 2}, "it may be back with the same replicas"
     rig.register(Broker(7, "host7", 9097), FORMATS)
-    rig.cluster.registrations.step()
+    rig.registrations.step()
     assert rig.modern[-1] == {1, 2, 7}
 
 
 def test_a_broker_that_is_away_at_a_start_is_what_it_was(rig: AdminRig) -> None:
     """Only a broker that was seen with later formats counts as modern."""
     rig.zk.delete(znodes.broker_path(2))
-    modern(rig).start()
+    read(rig, modern(rig))
     assert rig.modern[-1] == {1, 2}
     rig.register(Broker(2, "host2", 9092), None)
-    modern(rig).start()
+    read(rig, modern(rig))
     assert rig.modern[-1] == {1}
     rig.zk.delete(znodes.broker_path(2))
-    modern(rig, 3).start()
+    read(rig, modern(rig, 3))
     assert rig.modern[-1] == {1, 3}, "the broker itself is, before it registers"
 
 
 def test_a_new_session_reads_again(rig: AdminRig) -> None:
     rig.zk.expire()
     rig.register(Broker(7, "host7", 9097), None)
-    rig.cluster.session_expired()
-    rig.cluster.registrations.step()
+    rig.registrations.session_expired()
+    rig.registrations.step()
     assert rig.cluster.are_registered()
 
 
 def test_a_broker_of_an_older_format_is_an_original(rig: AdminRig) -> None:
     rig.register(Broker(3, "host3", 9093), FORMATS - 1)
     originals = modern(rig, 5)
-    originals.start()
+    read(rig, originals)
     assert originals.are_registered() and rig.modern[-1] == {1, 2, 5}
     assert originals.administrator() == 1
     for number in (1, 2):
         rig.zk.delete(znodes.broker_path(number))
-    originals.registrations.step()
+    read(rig, originals)
     assert originals.administrator() == 5, "there is no better one"
 
 
@@ -95,23 +100,23 @@ def test_what_was_read_last_counts_while_zookeeper_is_away(
     rig.register(Broker(7, "host7", 9097), None)
     rig.controller_works = False
     rig.zk.down = True
-    rig.cluster.registrations.step()
+    rig.registrations.step()
     assert not rig.cluster.are_registered()
     assert modern(rig).cluster_id() is None
     assert "Cannot read the registrations" in caplog.text
     assert "Cannot read the id of the cluster" in caplog.text
     rig.zk.down = False
-    rig.cluster.registrations.step()
+    rig.registrations.step()
     assert rig.cluster.are_registered(), "it is read again"
 
 
 def test_who_serves_later_requests(rig: AdminRig) -> None:
     originals = modern(rig)
     assert not originals.serves_later(2)
-    originals.start()
+    read(rig, originals)
     assert originals.serves_later(2) and not originals.serves_later(9)
     rig.register(Broker(7, "host7", 9097), None)
     rig.zk.delete(znodes.broker_path(2))
-    originals.registrations.step()
+    read(rig, originals)
     assert not originals.serves_later(7)
     assert not originals.serves_later(2), "it may come back as another"

@@ -54,6 +54,7 @@ from kafka08.server.coordinator.records import Committed, GroupPartition
 from kafka08.server.coordinator.requests import GroupRequests
 from kafka08.server.long_work import in_turns, partitions_of
 from kafka08.server.offset_manager import OffsetManager
+from kafka08.server.registrations import Reachable
 from kafka08.server.zk_offsets import ZkOffsets
 
 logger = logging.getLogger("kafka.server.KafkaApis")
@@ -250,7 +251,15 @@ class ConsumerMetadataApi:
     key = 10
     last_version = 2
 
-    def __init__(self, cache: MetadataCache, creator: TopicCreator, num_partitions: int) -> None:
+    def __init__(
+        self,
+        cache: MetadataCache,
+        creator: TopicCreator,
+        num_partitions: int,
+        reachable: Reachable | None = None,
+    ) -> None:
+        """``reachable``: as for MetadataApi."""
+        self._reachable = reachable or Reachable(cache)
         self._cache = cache
         self._creator = creator
         self._num_partitions = num_partitions
@@ -265,7 +274,8 @@ class ConsumerMetadataApi:
         if OFFSETS_TOPIC not in self._cache:
             self._creator.create_on_demand(OFFSETS_TOPIC)
         partition = offsets_partition_for(request.group, self._num_partitions)
-        leader = self._cache.leader_of(TopicPartition(OFFSETS_TOPIC, partition))
+        key = TopicPartition(OFFSETS_TOPIC, partition)
+        leader = self._cache.leader_of(key, self._reachable.brokers())
         if leader is None:
             return self.failure(header, request, UnknownError.code)
         found = (leader.id, leader.host, leader.port)

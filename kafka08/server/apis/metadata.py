@@ -15,9 +15,11 @@ librdkafka does by default.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from kafka08.cluster.metadata_cache import MetadataCache
+from kafka08.common import Broker
 from kafka08.errors import LeaderNotAvailableError, UnknownTopicOrPartitionError
 from kafka08.protocol.schemas import (
     BrokerEndpoint,
@@ -31,6 +33,7 @@ from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import Failures
 from kafka08.server.long_work import in_turns
 from kafka08.server.originals import Originals
+from kafka08.server.registrations import Reachable
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
@@ -57,8 +60,11 @@ class MetadataApi:
         cache: MetadataCache,
         creator: TopicCreator,
         originals: Originals | None = None,
+        reachable: Reachable | None = None,
     ) -> None:
-        """``originals`` is needed for versions from 1 on."""
+        """``originals`` is needed for versions from 1 on. ``reachable``: by default the
+        brokers as the controller told them."""
+        self._reachable = reachable or Reachable(cache)
         self._runtime = runtime
         self._cache = cache
         self._creator = creator
@@ -75,10 +81,11 @@ class MetadataApi:
         asks_all = request.topics is None or (version == 0 and not request.topics)
         names = self._cache.topics() if asks_all else list(dict.fromkeys(request.topics or ()))
         failures = Failures()
+        brokers = self._reachable.brokers()
         topics = [
-            self._known(name, version)
+            self._known(name, version, brokers)
             if name in self._cache
-            else self._missing(name, request.allow_auto_topic_creation, version, failures)
+            else self._missing(name, request.allow_auto_topic_creation, header, failures)
             for name in in_turns(self._runtime, names)
         ]
         if failures:
@@ -106,21 +113,21 @@ class MetadataApi:
         return PaddedMetadataResponse(brokers, topics, bytes(padding), *later)
 
     def _brokers(self) -> list[BrokerEndpoint]:
-        return [BrokerEndpoint(*broker) for broker in self._cache.brokers.values()]
+        return [BrokerEndpoint(*broker) for broker in self._reachable.brokers().values()]
 
-    def _known(self, topic: str, version: int) -> TopicMetadata:
+    def _known(self, topic: str, version: int, brokers: Mapping[int, Broker]) -> TopicMetadata:
         if version == 0:
-            return self._cache.topic_metadata(topic)
-        return self._cache.later_topic_metadata(topic)
+            return self._cache.topic_metadata(topic, brokers)
+        return self._cache.later_topic_metadata(topic, brokers)
 
     def _missing(
-        self, topic: str, may_create: bool, version: int, failures: Failures
+        self, topic: str, may_create: bool, header: RequestHeader, failures: Failures
     ) -> TopicMetadata:
         try:
             created = may_create and self._creator.create_on_demand(topic)
         except Exception as error:
             return TopicMetadata(failures.add(topic, error), topic, [])
         if topic in self._cache:
-            return self._known(topic, version)
+            return self._known(topic, header.api_version, self._reachable.brokers())
         code = (LeaderNotAvailableError if created else UnknownTopicOrPartitionError).code
         return TopicMetadata(code, topic, [])

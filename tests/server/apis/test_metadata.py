@@ -9,8 +9,9 @@ import pytest
 
 from kafka08.common import OFFSETS_TOPIC, Broker
 from kafka08.protocol.requests import decode_response, encode_request, encode_response
-from kafka08.protocol.schemas import MetadataRequest, MetadataResponse
+from kafka08.protocol.schemas import MetadataRequest, MetadataResponse, RequestHeader
 from kafka08.protocol.types import Struct
+from kafka08.server.apis.metadata import MetadataApi
 from tests.server.support import BROKERS, ME, PEER, THIRD, Rig, partition_state
 from zk import znodes
 from zk.errors import ZkConnectionError
@@ -97,7 +98,7 @@ class TestLibrdkafka:
         assert self.memory(response) <= 4 * (len(reply) - 4)
 
     def test_a_host_of_one_character(self, rig: Rig) -> None:
-        rig.cache.brokers = {n: Broker(n, "h", 9092) for n in range(100)}
+        rig.cache.update([], [Broker(n, "h", 9092) for n in range(100)])
         reply = self.frame(rig, "rdkafka")
         _, response = decode_response(Struct(MetadataResponse), reply[4:])
         assert len(response.brokers) == 100
@@ -223,3 +224,24 @@ def test_trouble_in_creation_that_is_not_ours(rig: Rig) -> None:
     assert ask(rig, "new") == {"new": (-1, [])}
     rig.zk.fails[znodes.BROKER_IDS] = ZkConnectionError()
     assert ask(rig, "new") == {"new": (-1, [])}
+
+
+def test_a_leader_that_the_senders_listener_does_not_lead_to(rig: Rig) -> None:
+    """All versions name the brokers that can be reached, and code 5 where the leader cannot."""
+
+    class OnlyMe:
+        def brokers(self) -> dict[int, Broker]:
+            return {ME: Broker(ME, "me", 9093)}
+
+    only_me: Any = OnlyMe()
+    api = MetadataApi(rig.runtime, rig.cache, rig.creator, None, only_me)
+    rig.know(
+        partition_state("t", 0, leader=PEER, replicas=[PEER, ME]),
+        partition_state("t", 1, replicas=[ME, PEER]),
+    )
+    for version in (0, 1, 8):
+        answer = api.handle(RequestHeader(3, version, 1, "c"), MetadataRequest(["t"]))
+        assert [tuple(broker[:3]) for broker in answer.brokers] == [(ME, "me", 9093)]
+        ((_, _, (first, second), *_),) = answer.topics
+        assert (first.error, first.leader) == (5, -1)
+        assert second.leader == ME

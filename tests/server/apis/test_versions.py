@@ -53,11 +53,11 @@ def test_the_connection_closes_while_an_original_is_registered(rig: AdminRig) ->
     rig.call(JAVA, 3)
     original = Broker(7, "host7", 9097)
     rig.register(original, None)
-    rig.cluster.registrations.step()
+    rig.registrations.step()
     with pytest.raises(ConnectionClosed):
         rig.call(JAVA, 3)
     rig.zk.delete(znodes.broker_path(7))
-    rig.cluster.registrations.step()
+    rig.registrations.step()
     assert rig.call(JAVA, 3).error == 0
 
 
