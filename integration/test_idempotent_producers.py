@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import socket
@@ -9,17 +10,21 @@ import struct
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kazoo.client import KazooClient
+from kazoo.exceptions import NodeExistsError
 
-from integration.harness import Broker, Process, ZooKeeper
+from integration.harness import STARTED, Broker, Process, ZooKeeper, free_port
 from integration.later import programs
 from integration.later.sender import Sender
 from integration.proxy import Proxy
 from integration.wire import wait_until
+from kafka08.server.originals import FORMATS
+from zk import znodes
 
 COUNT = 10_000
 BATCH = 20
@@ -55,7 +60,12 @@ class Counted:
 Before = Callable[[int], None]
 
 
-def by_confluent(address: str, topic: str, before: Before = lambda number: None) -> None:
+def by_confluent(
+    address: str,
+    topic: str,
+    before: Before = lambda number: None,
+    settings: Mapping[str, object] | None = None,
+) -> None:
     """Send the numbers from 0 on; ``before`` is called with each before it is sent. All but the
     last ``BACKLOG`` are acknowledged then."""
     from confluent_kafka import Producer
@@ -71,6 +81,7 @@ def by_confluent(address: str, topic: str, before: Before = lambda number: None)
             "reconnect.backoff.max.ms": 200,
             "retry.backoff.ms": 50,
             "log_level": 2,
+            **(settings or {}),
         }
     )
 
@@ -184,6 +195,66 @@ def test_the_leader_is_killed(
     assert stored(brokers[leader()], topic) == list(range(COUNT))
     for proxy in proxies:
         proxy.close()
+
+
+class Registered:
+    """Broker 2, which is registered and takes connections, and never says a word."""
+
+    def __init__(self, chroot: str) -> None:
+        self._listener = socket.create_server(("127.0.0.1", free_port()))
+        host, port = self._listener.getsockname()
+        self._zk = KazooClient(chroot, timeout=30)
+        self._zk.start(30)
+        registration = znodes.BrokerRegistration(host, port, -1, "1", FORMATS)
+        self._zk.create(znodes.broker_path(2), znodes.encode_broker(registration), ephemeral=True)
+
+    def take_over(self) -> None:
+        """Be the controller as soon as nobody is."""
+
+        def taken() -> bool:
+            with contextlib.suppress(NodeExistsError):
+                data = znodes.encode_controller(znodes.ControllerNode(2, "1"))
+                self._zk.create(znodes.CONTROLLER, data, ephemeral=True)
+                return True
+            return False
+
+        wait_until("the end of the controller", 30, taken)
+
+    def resign(self) -> None:
+        self._zk.delete(znodes.CONTROLLER)
+
+    def close(self) -> None:
+        self._zk.stop()
+        self._zk.close()
+        self._listener.close()
+
+
+def test_the_leader_returns_before_there_is_a_controller(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """librdkafka 2.16 may send nothing ever again after it was told that there are no brokers, and
+    it gives up messages after it was told that there is no topic (one of 30 s of age; here, any).
+    """
+    topic = unique("young")
+    chroot = f"{zookeeper.connect}/{topic}"
+    broker = Broker("ours", tmp_path, chroot, broker_id=1, props=PROPS).start()
+    other = Registered(chroot)
+    broker.create_topic(topic)
+
+    def restart(number: int) -> None:
+        if number in (COUNT // 3, 2 * COUNT // 3):
+            broker.kill()
+            other.take_over()
+            broker.spawn()
+            broker.wait_for(STARTED)
+            time.sleep(1)  # for the client to ask while there is no controller
+            other.resign()
+
+    settings = {"topic.metadata.propagation.max.ms": 0}
+    by_confluent(broker.address, topic, restart, settings)
+    assert stored(broker, topic) == list(range(COUNT))
+    other.close()
+    broker.kill()
 
 
 def answer(broker: Broker, name: str) -> tuple[int, int]:

@@ -6,6 +6,7 @@ as the history knows, so that each copy beyond the first is a violation. A gap i
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import threading
@@ -92,12 +93,16 @@ class IdempotentProducer(NumberedProducer):
 
 
 class LibrdkafkaProducer(IdempotentProducer):
-    """Through confluent-kafka."""
+    """Through confluent-kafka. The client's own log is beside the history."""
 
     def __init__(self, *args: Any, bootstrap: Sequence[Address]) -> None:
         from confluent_kafka import Producer
 
         super().__init__(*args)
+        log = logging.FileHandler(self._history.path.with_name(f"{self.name}.log"))
+        log.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        logger = logging.Logger(self.name)
+        logger.addHandler(log)
         self._producer = Producer(
             {
                 "bootstrap.servers": ",".join(f"{host}:{port}" for host, port in bootstrap),
@@ -110,9 +115,11 @@ class LibrdkafkaProducer(IdempotentProducer):
                 "reconnect.backoff.max.ms": 500,
                 "linger.ms": 2,
                 "compression.type": self._compression,
-                "log_level": 0,
+                "log_level": 7,
+                "debug": "eos,topic,metadata,broker",
                 "error_cb": self._error,
-            }
+            },
+            logger=logger,
         )
 
     def _send(self, sequence: int, data: bytes) -> None:

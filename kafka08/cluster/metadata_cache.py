@@ -7,6 +7,7 @@ memory. It does not know which topics are being created.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
 from kafka08.errors import LeaderNotAvailableError, ReplicaNotAvailableError
@@ -19,12 +20,20 @@ from kafka08.protocol.schemas import (
 )
 
 
+class Signal(Protocol):
+    """An event of a runtime."""
+
+    def set(self) -> None: ...
+    def wait(self, timeout: float | None = None) -> bool: ...
+
+
 class MetadataCache:
     """Partition states by topic, live brokers by id, and those of them that have a host and port
     for clients of 0.8. Questions about leaders take the brokers that can be reached, by default
-    the live ones."""
+    the live ones. ``announced`` is set by the first update."""
 
-    def __init__(self) -> None:
+    def __init__(self, announced: Signal) -> None:
+        self.announced = announced
         self.brokers: Mapping[int, Broker] = {}
         self.plain_brokers: Mapping[int, Broker] = {}
         self._topics: dict[str, dict[int, PartitionState]] = {}
@@ -42,6 +51,7 @@ class MetadataCache:
                         del self._topics[state.topic]
             else:
                 self._topics.setdefault(state.topic, {})[state.partition] = state
+        self.announced.set()
 
     def topics(self) -> list[str]:
         return list(self._topics)

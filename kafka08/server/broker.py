@@ -140,7 +140,7 @@ class KafkaServer:
         topic_configs = TopicConfigs(config, zk, log_manager.logs)
         config_changes = ConfigChanges(runtime, zk, {entities.TOPICS: topic_configs.changed})
         creator = TopicCreator(zk, config)
-        metadata_cache = MetadataCache()
+        metadata_cache = MetadataCache(self._runtime.event())
         effects = Effects(runtime)
 
         failures = LogDirFailures(runtime, log_manager)

@@ -7,8 +7,9 @@ import logging
 from kafka08 import admin
 from kafka08.common import OFFSETS_TOPIC, validate_topic
 from kafka08.config import BrokerConfig
-from kafka08.errors import AdminOperationError, TopicExistsError
+from kafka08.errors import AdminOperationError, InvalidTopicError, TopicExistsError
 from zk.client import ZkClient
+from zk.errors import ZkError
 from zk.registry import live_brokers
 
 logger = logging.getLogger("kafka.server.KafkaApis")
@@ -47,6 +48,19 @@ class TopicCreator:
         validate_topic(topic)
         self._create(topic, config.num_partitions, config.default_replication_factor, {})
         return True
+
+    def may_exist(self, topic: str) -> bool:
+        """Whether the topic exists and is not marked for deletion; True while nobody can tell."""
+        try:
+            validate_topic(topic)
+            return not self._zk.connected or (
+                admin.topic_exists(self._zk, topic)
+                and not admin.is_marked_for_deletion(self._zk, topic)
+            )
+        except InvalidTopicError:
+            return False
+        except ZkError:
+            return True
 
     def _create(
         self, topic: str, partitions: int, replicas: int, topic_config: dict[str, str]

@@ -1,5 +1,7 @@
 """Metadata replies as 0.8 clients need them."""
 
+import threading
+
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import Broker, TopicPartition
 from kafka08.protocol.schemas import PartitionMetadata, PartitionState
@@ -12,7 +14,7 @@ def partition(topic: str, number: int, leader: int, *, isr: list[int]) -> Partit
 
 
 def test_partitions_merge_and_brokers_replace() -> None:
-    cache = MetadataCache()
+    cache = MetadataCache(threading.Event())
     cache.update([partition("t", 0, 1, isr=[1])], [ONE, TWO])
     cache.update([partition("t", 1, 2, isr=[2])], [TWO])
     assert cache.brokers == {2: TWO}
@@ -23,13 +25,13 @@ def test_partitions_merge_and_brokers_replace() -> None:
 
 
 def test_dead_replicas_are_left_out_and_flagged() -> None:
-    cache = MetadataCache()
+    cache = MetadataCache(threading.Event())
     cache.update([partition("t", 0, 1, isr=[1, 3])], [ONE, TWO])
     assert cache.topic_metadata("t").partitions == [PartitionMetadata(9, 0, 1, [1, 2], [1])]
 
 
 def test_without_a_live_leader_the_isr_is_empty() -> None:
-    cache = MetadataCache()
+    cache = MetadataCache(threading.Event())
     cache.update([partition("t", 0, 3, isr=[3]), partition("t", 1, -1, isr=[1])], [ONE, TWO])
     assert cache.topic_metadata("t").partitions == [
         PartitionMetadata(5, 0, -1, [1, 2], []),
@@ -38,7 +40,7 @@ def test_without_a_live_leader_the_isr_is_empty() -> None:
 
 
 def test_leader_minus_two_removes() -> None:
-    cache = MetadataCache()
+    cache = MetadataCache(threading.Event())
     cache.update([partition("t", 0, 1, isr=[1]), partition("t", 1, 1, isr=[1])], [ONE])
     cache.update([partition("t", 0, -2, isr=[])], [ONE])
     assert "t" in cache and not cache.has_partition("t", 0)

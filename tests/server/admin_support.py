@@ -60,7 +60,7 @@ class AdminRig:
         self.runtime.on_sleep = lambda seconds: self.control() if self.controller_works else None
         self.controller_works = True
         self.originals: set[int] = set()
-        self.cache = MetadataCache()
+        self.cache = MetadataCache(self.runtime.event())
         self.brokers = [Broker(number, f"host{number}", 9090 + number) for number in (1, 2)]
         self.network = FakeCluster(self.brokers)
         self.network.script = self._answer

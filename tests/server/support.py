@@ -176,7 +176,7 @@ class Rig:
         self.offsets = OffsetManager(self.config, self.runtime, self.replicas, self.groups)
         self.members = GroupRequests(self.runtime, self.groups, self.offsets)
         self.checkpoints = HwCheckpoints(self.runtime, self.logs)
-        self.cache = MetadataCache()
+        self.cache = MetadataCache(self.runtime.event())
         self.log_dirs = LogDirs(
             self.runtime, zk, self.logs, self.replicas, self.failures, self._stored_state
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -104,7 +105,7 @@ def test_without_zookeeper_a_new_broker_has_no_endpoint(
 def test_the_listener_of_the_request_counts(world: World) -> None:
     world.register(1, PLAIN, TLS)
     world.registrations.start()
-    cache = MetadataCache()
+    cache = MetadataCache(threading.Event())
     cache.update([], LIVE.values())
     reachable = Reachable(cache, world.registrations)
     assert reachable.brokers()[1] == LIVE[1]

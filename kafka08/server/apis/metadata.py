@@ -5,6 +5,13 @@ all topics (an empty array) creates none. When a creation fails, only that topic
 code; 0.8.2.2 answers every topic with it and an empty broker list, which clients cannot use.
 Live brokers are listed even before the first topic exists.
 
+A broker that has just been started knows neither brokers nor topics until the controller names
+them. Version 0 tells so with an empty list of brokers, as 0.8.2.2 does. Later versions wait for
+the controller, and the connection is closed if that takes too long: of an empty list librdkafka
+2.16 concludes that there are no brokers, and it asks none ever again. A topic that such a broker
+has not heard of is not denied to later versions either, if ZooKeeper has it: it is answered 5, for
+on a 3 librdkafka gives up the topic's messages.
+
 librdkafka from 2.2 on sets aside four times an answer's size for what it makes of the answer,
 which is not enough where most topics have short names and few partitions or none
 ("tmpabuf memory shortage"). It passes over bytes behind the last topic, and they count. Other
@@ -21,6 +28,7 @@ from typing import Any, Protocol
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import Broker
 from kafka08.errors import LeaderNotAvailableError, UnknownTopicOrPartitionError
+from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.schemas import (
     BrokerEndpoint,
     MetadataRequest,
@@ -42,12 +50,17 @@ _LIBRDKAFKA = "rdkafka"
 # 60 for a topic of one character and without partitions.
 _BROKER_PADDING = 7
 _TOPIC_PADDING = 15
+# Less than the request timeouts that clients have.
+_PATIENCE_S = 2.0
 
 
 class TopicCreator(Protocol):
-    """Creates a topic on first use; returns False where that is not allowed."""
+    """Creates a topic on first use; returns False where that is not allowed. Knows topics that no
+    controller has announced."""
 
     def create_on_demand(self, topic: str) -> bool: ...
+
+    def may_exist(self, topic: str) -> bool: ...
 
 
 class MetadataApi:
@@ -78,6 +91,8 @@ class MetadataApi:
     def topics(self, header: RequestHeader, request: MetadataRequest) -> list[TopicMetadata]:
         """The topics that are asked for, created as far as that is allowed."""
         version = header.api_version
+        if version and not self._cache.announced.wait(_PATIENCE_S):
+            raise ConnectionClosed("no controller has named the brokers and topics yet")
         asks_all = request.topics is None or (version == 0 and not request.topics)
         names = self._cache.topics() if asks_all else list(dict.fromkeys(request.topics or ()))
         failures = Failures()
@@ -104,6 +119,8 @@ class MetadataApi:
     ) -> MetadataResponse | PaddedMetadataResponse:
         """The answer with these topics, and all brokers."""
         brokers = self._brokers()
+        if header.api_version and not brokers:
+            raise ConnectionClosed("no broker is known that the client can reach")
         later: tuple[Any, ...] = ()
         if header.api_version and self._originals is not None:
             later = (0, self._originals.cluster_id(), self._originals.administrator())
@@ -124,10 +141,12 @@ class MetadataApi:
         self, topic: str, may_create: bool, header: RequestHeader, failures: Failures
     ) -> TopicMetadata:
         try:
-            created = may_create and self._creator.create_on_demand(topic)
+            found = (may_create and self._creator.create_on_demand(topic)) or (
+                header.api_version > 0 and self._creator.may_exist(topic)
+            )
         except Exception as error:
             return TopicMetadata(failures.add(topic, error), topic, [])
         if topic in self._cache:
             return self._known(topic, header.api_version, self._reachable.brokers())
-        code = (LeaderNotAvailableError if created else UnknownTopicOrPartitionError).code
+        code = (LeaderNotAvailableError if found else UnknownTopicOrPartitionError).code
         return TopicMetadata(code, topic, [])

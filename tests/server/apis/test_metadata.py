@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from kafka08 import admin
 from kafka08.common import OFFSETS_TOPIC, Broker
+from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.requests import decode_response, encode_request, encode_response
 from kafka08.protocol.schemas import MetadataRequest, MetadataResponse, RequestHeader
 from kafka08.protocol.types import Struct
@@ -55,6 +57,81 @@ def test_all_topics_creates_none(rig: Rig) -> None:
 def test_brokers_are_listed_before_the_first_topic(rig: Rig) -> None:
     rig.know()
     assert list(map(tuple, rig.call(MetadataRequest([])).brokers)) == ENDPOINTS
+
+
+class TestBeforeTheControllerNamesTheBrokers:
+    """librdkafka 2.16 never sends anything again once the list of brokers has been empty."""
+
+    def test_version_0_has_an_empty_list(self, rig: Rig) -> None:
+        assert rig.call(MetadataRequest([])) == ([], [])
+        assert rig.runtime.slept == []
+
+    @pytest.mark.parametrize("version", [1, 4, 8])
+    def test_later_versions_wait(self, make_rig: Callable[..., Rig], version: int) -> None:
+        rig = make_rig(later=True)
+        rig.runtime.while_waiting.append(lambda: rig.know(partition_state("t")))
+        answer = rig.call(MetadataRequest(["t"]), sent_in=version)
+        assert [broker[:3] for broker in map(tuple, answer.brokers)] == ENDPOINTS
+        assert [topic[:2] for topic in answer.topics] == [(0, "t")]
+
+    def test_not_for_ever(self, make_rig: Callable[..., Rig]) -> None:
+        rig = make_rig(later=True)
+        with pytest.raises(ConnectionClosed):
+            rig.call(MetadataRequest(["t"]), sent_in=1)
+        assert rig.runtime.slept == [2.0]
+
+    def test_no_broker_has_the_listener(self, make_rig: Callable[..., Rig]) -> None:
+        rig = make_rig(later=True)
+        rig.know(brokers=[])
+        with pytest.raises(ConnectionClosed):
+            rig.call(MetadataRequest(["t"]), sent_in=1)
+        assert rig.runtime.slept == []
+
+
+class TestTopicsThatNoControllerHasNamedYet:
+    """librdkafka gives up the messages of a topic that is answered 3."""
+
+    @pytest.fixture
+    def rig(self, make_rig: Callable[..., Rig]) -> Rig:
+        rig = make_rig(later=True, auto_create_topics_enable="false")
+        rig.register(ME)
+        rig.know()
+        admin.create_topic(rig.zk, "t", 1, 1)  # type: ignore[arg-type]
+        return rig
+
+    @staticmethod
+    def error(rig: Rig, topic: str, version: int) -> int:
+        ((error, *_),) = rig.call(MetadataRequest([topic]), sent_in=version).topics
+        assert isinstance(error, int)
+        return error
+
+    def test_later_versions_look_into_zookeeper(self, rig: Rig) -> None:
+        assert [self.error(rig, "t", version) for version in (0, 1, 8)] == [3, 5, 5]
+        assert [self.error(rig, "u", version) for version in (0, 1, 8)] == [3, 3, 3]
+
+    def test_a_topic_that_is_being_deleted(self, rig: Rig) -> None:
+        admin.delete_topic(rig.zk, "t")  # type: ignore[arg-type]
+        assert self.error(rig, "t", 8) == 3
+
+    @pytest.mark.parametrize("name", ["", "..", "../ids", "t/partitions", "a b"])
+    def test_illegal_names(self, rig: Rig, name: str) -> None:
+        assert self.error(rig, name, 8) == 3
+
+    def test_without_zookeeper_nothing_is_denied(self, rig: Rig) -> None:
+        rig.zk.down = True
+        assert self.error(rig, "u", 8) == 5
+        rig.zk.connected = False
+        rig.zk.before = lambda call, path: pytest.fail(f"{call} {path}")
+        assert self.error(rig, "u", 8) == 5
+
+    def test_a_client_that_does_not_want_topics_created(self, make_rig: Callable[..., Rig]) -> None:
+        rig = make_rig(later=True)
+        rig.register(ME)
+        rig.know()
+        request = MetadataRequest(["u"], allow_auto_topic_creation=False)
+        assert rig.call(request, sent_in=4).topics[0][0] == 3
+        assert self.error(rig, "u", 4) == 5  # created
+        assert rig.call(request, sent_in=4).topics[0][0] == 5
 
 
 class TestLibrdkafka:
