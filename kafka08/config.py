@@ -29,6 +29,7 @@ from kafka08.settings import (
     LONG_MAX,
     MAP,
     OWN,
+    PASSWORD,
     RELEASE,
     SHORT,
     NumberFormatError,
@@ -242,6 +243,38 @@ class BrokerConfig(Settings):
         600000,
         LONG,
         doc="A connection without traffic for this long is closed.",
+    )
+
+    connection_failed_authentication_delay_ms: int = setting(
+        "connection.failed.authentication.delay.ms",
+        100,
+        low=0,
+        doc="Not in 0.8.2.2. Time by which the answer to a failed login is held back. It must be "
+        "below `connections.max.idle.ms`.",
+    )
+    sasl_enabled_mechanisms: tuple[str, ...] = setting(
+        "sasl.enabled.mechanisms",
+        (),
+        LIST,
+        default_text="none",
+        doc="Not in 0.8.2.2. The mechanisms with which clients may log in on listeners of "
+        "`SASL_PLAINTEXT` and `SASL_SSL`: `PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512`. Users of "
+        "SCRAM are in ZooKeeper, where `kafka-configs` puts them.",
+    )
+    sasl_mechanism_inter_broker_protocol: str = setting(
+        "sasl.mechanism.inter.broker.protocol",
+        "PLAIN",
+        doc="Not in 0.8.2.2. The mechanism with which this broker logs in at others.",
+    )
+    sasl_jaas_config: str | None = setting(
+        "sasl.jaas.config",
+        None,
+        PASSWORD,
+        default_text="none",
+        doc="Not in 0.8.2.2. The login module of the mechanisms, as in Kafka. `username` and "
+        "`password` are the broker's own for logins at other brokers, `user_NAME` is the password "
+        "of a user of PLAIN. `listener.name.NAME.MECHANISM.sasl.jaas.config`, all in lower case, "
+        "comes before it.",
     )
 
     num_partitions: int = setting(
@@ -888,6 +921,14 @@ class BrokerConfig(Settings):
             self.replica_lag_time_max_ms,
             "the high end is replica.lag.time.max.ms: followers would leave the isr while waiting",
         )
+        if self.connections_max_idle_ms > 0:
+            _check_range(
+                "connection.failed.authentication.delay.ms",
+                self.connection_failed_authentication_delay_ms,
+                0,
+                self.connections_max_idle_ms - 1,
+                "the high end is below connections.max.idle.ms",
+            )
         if self.queued_max_request_bytes != -1:
             _check_range(
                 "queued.max.request.bytes",

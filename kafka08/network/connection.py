@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from functools import partial
 from socket import MSG_MORE
 from typing import Any
 
@@ -27,6 +28,9 @@ from kafka08.common import ANONYMOUS, PLAINTEXT
 from kafka08.network.memory import RequestMemory
 from kafka08.network.workers import END, MORE, WAIT, WATCHED
 from kafka08.protocol.framing import LARGEST_BUFFER, FrameDecoder
+
+LARGEST_BEFORE_LOGIN = 524288
+"""The largest frame from a peer that is not admitted, in bytes."""
 
 Handle = Callable[[memoryview, str], "list[Any] | None"]
 
@@ -45,10 +49,13 @@ class Peer:
     which is called then.
 
     ``listener`` is the name of the listener that it came in on. ``principal`` is who it is: a TLS
-    handshake or a login sets it. ``is_admitted`` is false until both are over.
+    handshake or a login sets it. ``is_admitted`` is false until both are over; ``admitted`` is
+    called then.
     """
 
-    __slots__ = ("address", "has_ended", "is_admitted", "listener", "principal", "wake")
+    __slots__ = (
+        "address", "admitted", "has_ended", "is_admitted", "listener", "principal", "wake"
+    )  # fmt: skip
 
     def __init__(
         self, address: str = "", principal: str = ANONYMOUS, listener: str = PLAINTEXT
@@ -57,6 +64,7 @@ class Peer:
         self.principal = principal
         self.listener = listener
         self.is_admitted = True
+        self.admitted: Callable[[], object] | None = None
         self.has_ended = False
         self.wake: Callable[[], object] | None = None
 
@@ -65,6 +73,13 @@ class Peer:
         """The address without the port; an IPv4 address also if the socket is one for both
         families."""
         return self.address.rpartition(":")[0]
+
+    def admit(self, principal: str) -> None:
+        """Let it send requests from now on, as ``principal``."""
+        self.principal = principal
+        self.is_admitted = True
+        if self.admitted is not None:
+            self.admitted()
 
     def end(self) -> None:
         self.has_ended = True
@@ -81,7 +96,8 @@ class Connection:
     (monotonic seconds).
 
     ``serving`` is true while a request is being handled. ``handle`` gets each frame and the
-    address, and returns the parts of the reply, or None if there is none.
+    address, and returns the parts of the reply, or None if there is none. Frames are limited to
+    ``LARGEST_BEFORE_LOGIN`` bytes until the peer is admitted.
     """
 
     __slots__ = (
@@ -102,6 +118,9 @@ class Connection:
         self._holds = False  # has memory for a large request
         self._sock = sock
         self._decoder = FrameDecoder(max_bytes)
+        if not peer.is_admitted:
+            self._decoder.limit(min(max_bytes, LARGEST_BEFORE_LOGIN))
+            peer.admitted = partial(self._decoder.limit, max_bytes)
         self._frames: list[memoryview] = []  # read, and not yet handled
         self._drained = True  # a read would most likely return no data
         self._is_shut = False
@@ -182,7 +201,7 @@ class Connection:
             reply = self._handle(frame, self.address)
             self.serving = False
             if reply is not None:
-                self._hold(reply)
+                self.hold(reply)
 
     def waits(self) -> None:
         """Runs in the hub when ``serve`` has begun to wait: replies do not wait with it."""
@@ -205,7 +224,8 @@ class Connection:
         """Whether greenlets are about to run: those whose events were set."""
         return bool(self._loop._callbacks)
 
-    def _hold(self, reply: list[Any]) -> None:
+    def hold(self, reply: Sequence[Any]) -> None:
+        """Have the parts of a reply sent after those before it."""
         self._held += reply
         for part in reply:
             self._held_bytes += len(part)

@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import gevent
 from gevent import socket
@@ -39,26 +39,28 @@ _HUNG_UP = getattr(select, "POLLRDHUP", 0)
 # How long a request being served may take at shutdown before its greenlet is killed.
 _STOP_SECONDS = 2
 _ALL = "0.0.0.0"
+LOGIN_MS = 10_000
 
 
 class ConnectionClosed(KafkaError):
-    """Raised by ``handle`` to close the connection without an answer."""
+    """Raised by ``handle`` to close the connection, after the parts of a last reply. ``level`` is
+    that of the line in the log."""
+
+    level: ClassVar[int] = logging.INFO
+    reply: Sequence[Any] = ()
 
 
 Login = Callable[[Peer, Handle], Handle]
+"""Makes the handler of a new connection, which gets the frames of the login first, and passes
+requests on once the peer is known."""
 
 
 class Listener(NamedTuple):
-    """Where to listen. Without a ``host`` that is every interface, IPv4 and IPv6.
-
-    ``login`` makes the handler of a new connection, which gets the frames of the login first, and
-    passes requests on once the peer is known. Without it every request is served.
-    """
+    """Where to listen. Without a ``host`` that is every interface, IPv4 and IPv6."""
 
     host: str | None
     port: int
     name: str = PLAINTEXT
-    login: Login | None = None
 
 
 class _Acceptor(StreamServer):  # type: ignore[misc]
@@ -74,7 +76,8 @@ class Server:
     ``max_connections_per_ip`` closes further connections of an address as soon as they are
     accepted. ``idle_ms`` closes connections without traffic for that long, unless a request of
     theirs is being served. (0.8.2.2 never closes one that has not sent a request; here it counts as
-    idle.) ``queued_max_bytes`` limits large requests in memory, see ``memory``.
+    idle.) ``queued_max_bytes`` limits large requests in memory, see ``memory``. ``login_ms`` is the
+    time within which a login must be done.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class Server:
         max_connections_per_ip_overrides: Mapping[str, int] | None = None,
         idle_ms: int = 600_000,
         queued_max_bytes: int = UNBOUNDED,
+        login_ms: int = LOGIN_MS,
     ) -> None:
         self.memory = RequestMemory(queued_max_bytes)
         self._max_request_bytes = max_request_bytes
@@ -101,14 +105,19 @@ class Server:
             for name, limit in (max_connections_per_ip_overrides or {}).items()
         }
         self._idle = idle_ms / 1000
+        self._login_seconds = login_ms / 1000
         self._connections: set[Connection] = set()
         self._per_ip: Counter[str] = Counter()
         self._sockets: list[tuple[Listener, Any]] = []
+        # Connections accepted since then (monotonic), whose peers may not be admitted yet.
+        self._half_open: dict[Connection, float] = {}
+        self._logins: Mapping[str, Login] = {}
         self._none_left = Event()
         self._workers: Workers | None = None
         self._acceptors: list[Any] = []
         self._reaper: Any = None
         self._watcher: Any = None
+        self._doorkeeper: Any = None
         # Before anything is announced, so that a taken port fails the start.
         for listener in listeners:
             self._sockets.append((listener, self._listen(listener)))
@@ -160,8 +169,13 @@ class Server:
     def connections(self) -> int:
         return len(self._connections)
 
-    def start(self, handle: Handle) -> None:
-        """Serve with ``handle`` from now on: see the module's docstring."""
+    def start(self, handle: Handle, logins: Mapping[str, Login] | None = None) -> None:
+        """Serve with ``handle`` from now on: see the module's docstring.
+
+        ``logins``: the login of a listener, by its name. The requests of other listeners are served
+        at once.
+        """
+        self._logins = logins or {}
         self._workers = Workers(self._ended)
         for listener, sock in self._sockets:
             accept = partial(self._accept, listener, handle, self._workers)
@@ -169,6 +183,8 @@ class Server:
             acceptor.start()
             self._acceptors.append(acceptor)
         self._watcher = gevent.spawn(self._notice_ends)
+        if self._logins:
+            self._doorkeeper = gevent.spawn(self._end_half_open)
         if self._idle > 0:
             self._reaper = gevent.spawn(self._reap)
         for (listener, _), port in zip(self._sockets, self.ports, strict=True):
@@ -177,7 +193,7 @@ class Server:
 
     def stop(self) -> None:
         """Stop accepting, end every connection, wait for those whose requests are being served."""
-        for task in (self._reaper, self._watcher):
+        for task in (self._reaper, self._watcher, self._doorkeeper):
             if task is not None:
                 task.kill()
         for acceptor in self._acceptors:
@@ -212,11 +228,14 @@ class Server:
         self._per_ip[host] += 1
         sock.setblocking(False)
         peer = Peer(f"{host}:{address[1]}", listener=listener.name)
-        if listener.login is not None:
+        login = self._logins.get(listener.name)
+        if login is not None:
             peer.is_admitted = False
-            handle = listener.login(peer, handle)
+            handle = login(peer, handle)
         connection = Connection(sock, peer, self._max_request_bytes, self.memory, handle)
         self._connections.add(connection)
+        if not peer.is_admitted:
+            self._half_open[connection] = time.monotonic()
         try:
             sock.setsockopt(stdlib_socket.IPPROTO_TCP, stdlib_socket.TCP_NODELAY, 1)
         except OSError as error:
@@ -227,6 +246,9 @@ class Server:
     def _ended(self, connection: Connection, error: BaseException | None) -> None:
         """A connection has ended by itself or by an error: close it."""
         host = connection.peer.host
+        self._half_open.pop(connection, None)
+        if isinstance(error, ConnectionClosed):
+            connection.hold(error.reply)
         try:
             connection.close()
         except Exception as unsent:
@@ -239,7 +261,7 @@ class Server:
             if not self._connections:
                 self._none_left.set()
         if isinstance(error, ConnectionClosed):
-            processor_logger.info("Closing socket connection to %s: %s", host, error)
+            processor_logger.log(error.level, "Closing socket connection to %s: %s", host, error)
         elif isinstance(error, ProtocolError):
             processor_logger.error("Closing socket for %s because of error: %s", host, error)
         elif isinstance(error, OSError):
@@ -257,6 +279,18 @@ class Server:
                 poll.register(descriptor, _HUNG_UP)
             for descriptor, _ in poll.poll(0):
                 waiting[descriptor].peer.end()
+
+    def _end_half_open(self) -> None:
+        """Close connections whose peers are not admitted in time, however much they send."""
+        while True:
+            gevent.sleep(_LOOK_SECONDS)
+            oldest = time.monotonic() - self._login_seconds
+            for connection, since in list(self._half_open.items()):
+                if connection.peer.is_admitted:
+                    del self._half_open[connection]
+                elif since < oldest:
+                    processor_logger.debug("No login in time from %s", connection.address)
+                    connection.shutdown()
 
     def _reap(self) -> None:
         while True:

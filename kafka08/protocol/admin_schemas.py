@@ -13,10 +13,10 @@ from kafka08.protocol.schemas import NOT_ASKED
 from kafka08.protocol.types import (
     Doc,
     Nullable,
-    Records,
     Since,
     Strict,
     Until,
+    blob,
     boolean,
     int8,
     int16,
@@ -26,8 +26,6 @@ from kafka08.protocol.types import (
     strict_string,
     string,
 )
-
-blob = Annotated[bytes | memoryview, Records("bytes")]
 
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4

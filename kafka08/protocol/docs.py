@@ -47,6 +47,9 @@ With [`api.versions.enable`](settings.md) on, a broker serves the versions below
 which it has a handler, and closes the connection over others. An ApiVersions request in a version
 that is not served is answered in version 0 with code 35.
 
+SaslHandshake and SaslAuthenticate are served on listeners with logins alone. Those listeners answer
+ApiVersions always, and other requests once the client has logged in.
+
 With `api.versions.enable` off, it serves these keys and versions, as 0.8.2.2 does up to key 12:
 
 """
@@ -77,6 +80,7 @@ ERRORS: dict[int, tuple[int, ...]] = {
     14: (-1, 14, 15, 16, 22, 23, 24, 25, 27, 82),
     15: (-1, 14, 15, 16, 24),
     16: (-1, 14, 15),
+    17: (33, 34),
     18: (35, 42),
     19: (-1, 7, 17, 36, 37, 38, 39, 40, 42),
     20: (-1, 3, 7, 42, 73),
@@ -86,6 +90,7 @@ ERRORS: dict[int, tuple[int, ...]] = {
     32: (-1, 3, 42),
     33: (-1, 3, 40, 42),
     35: (-1, 56),
+    36: (34, 58),
     37: (-1, 3, 7, 37, 39, 42),
     42: (-1, 14, 15, 16, 24, 68, 69),
     43: (-1, 3, 7, 42, 80, 83, 84),

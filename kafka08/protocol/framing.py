@@ -45,6 +45,10 @@ class FrameDecoder:
         self._quiet = 0
         self.error: ProtocolError | None = None
 
+    def limit(self, max_bytes: int) -> None:
+        """Change the largest frame; it counts for frames whose size has not been read."""
+        self.max_bytes = max_bytes
+
     @property
     def pending(self) -> int:
         """The number of bytes of an incomplete frame."""

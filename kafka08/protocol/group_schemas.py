@@ -11,19 +11,16 @@ from typing import Annotated, NamedTuple
 
 from kafka08.protocol.types import (
     Doc,
-    Records,
     Since,
     Strict,
     Until,
+    blob,
     int16,
     int32,
     nullable_string,
     strict_string,
     string,
 )
-
-blob = Annotated[bytes | memoryview, Records("bytes")]
-
 
 # 11 JoinGroup
 

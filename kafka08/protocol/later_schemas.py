@@ -10,6 +10,7 @@ from kafka08.protocol.types import (
     Doc,
     Since,
     Strict,
+    blob,
     int16,
     int32,
     int64,
@@ -18,6 +19,21 @@ from kafka08.protocol.types import (
     string,
     tagged_fields,
 )
+
+# 17 SaslHandshake
+
+
+class SaslHandshakeRequest(NamedTuple):
+    """Begin a login with a mechanism. Its tokens follow: after version 0 as frames of their own,
+    after version 1 in SaslAuthenticate."""
+
+    mechanism: strict_string
+
+
+class SaslHandshakeResponse(NamedTuple):
+    error: int16
+    mechanisms: Annotated[list[string], Doc("those of the listener")]
+
 
 # 18 ApiVersions
 
@@ -46,6 +62,22 @@ class ApiVersionsResponse(NamedTuple):
     api_keys: Annotated[list[ServedVersions], Compact(3)]
     throttle_time_ms: Annotated[int32, Since(1)] = 0
     tags: Annotated[tagged_fields, Since(3)] = None
+
+
+# 36 SaslAuthenticate
+
+
+class SaslAuthenticateRequest(NamedTuple):
+    """A token of the login."""
+
+    auth_bytes: blob
+
+
+class SaslAuthenticateResponse(NamedTuple):
+    error: int16
+    error_message: nullable_string
+    auth_bytes: blob
+    session_lifetime_ms: Annotated[int64, Since(1), Doc("0: the login does not expire")] = 0
 
 
 # 22 InitProducerId

@@ -18,7 +18,7 @@ from kafka08.protocol.types import Struct
 
 Schema = type[Any]
 
-API_VERSIONS = 18
+SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE = 17, 18, 36
 
 
 class Api(NamedTuple):
@@ -76,6 +76,13 @@ APIS: Apis = {
         Api(15, "DescribeGroups", a.DescribeGroupsRequest, a.DescribeGroupsResponse, 4, 0),
         Api(16, "ListGroups", g.ListGroupsRequest, g.ListGroupsResponse, 2),
         Api(
+            SASL_HANDSHAKE,
+            "SaslHandshake",
+            later.SaslHandshakeRequest,
+            later.SaslHandshakeResponse,
+            1,
+        ),
+        Api(
             API_VERSIONS,
             "ApiVersions",
             later.ApiVersionsRequest,
@@ -97,6 +104,13 @@ APIS: Apis = {
         Api(32, "DescribeConfigs", a.DescribeConfigsRequest, a.DescribeConfigsResponse, 3, 0),
         Api(33, "AlterConfigs", a.AlterConfigsRequest, a.AlterConfigsResponse, 1, 0),
         Api(35, "DescribeLogDirs", a.DescribeLogDirsRequest, a.DescribeLogDirsResponse, 1),
+        Api(
+            SASL_AUTHENTICATE,
+            "SaslAuthenticate",
+            later.SaslAuthenticateRequest,
+            later.SaslAuthenticateResponse,
+            1,
+        ),
         Api(37, "CreatePartitions", a.CreatePartitionsRequest, a.CreatePartitionsResponse, 1, 0),
         Api(42, "DeleteGroups", g.DeleteGroupsRequest, g.DeleteGroupsResponse, 1),
         Api(43, "ElectLeaders", a.ElectLeadersRequest, a.ElectLeadersResponse, 1),

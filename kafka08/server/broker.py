@@ -11,7 +11,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -60,7 +60,7 @@ from kafka08.server.apis.replicas import (
     StopReplicaApi,
     UpdateMetadataApi,
 )
-from kafka08.server.apis.versions import ApiVersionsApi
+from kafka08.server.apis.versions import ApiVersionsApi, LoginVersions
 from kafka08.server.authorization.authorization import Authorization
 from kafka08.server.cleaner_tasks import CleanerTasks
 from kafka08.server.config_changes import ConfigChanges
@@ -77,6 +77,7 @@ from kafka08.server.isr import IsrMaintenance
 from kafka08.server.log_dir_failures import LogDirFailures
 from kafka08.server.log_dirs import LogDirs
 from kafka08.server.log_maintenance import LogMaintenance
+from kafka08.server.logins import Logins, LoginSettings
 from kafka08.server.offset_manager import OffsetManager
 from kafka08.server.originals import FORMATS, Originals
 from kafka08.server.partition_retries import PartitionRetries
@@ -86,6 +87,7 @@ from kafka08.server.rebuild_tasks import RebuildTasks
 from kafka08.server.registrations import Reachable, Registrations
 from kafka08.server.replica_manager import ReplicaManager
 from kafka08.server.roles import Roles
+from kafka08.server.scram_credentials import ScramCredentials
 from kafka08.server.server_listeners import bind
 from kafka08.server.topic_configs import TopicConfigs
 from kafka08.server.topic_creator import TopicCreator
@@ -132,13 +134,19 @@ class KafkaServer:
     def _start(self) -> None:
         config, runtime = self.config, self._runtime
         listeners = config.resolved_listeners().named(canonical_host_name)
+        login_settings = LoginSettings(config)
         zk = self._connect_zookeeper()
         log_manager = self._load_logs(zk)
         self._started("the logs", lambda: runtime.blocking(log_manager.close))
 
         scheduler = Scheduler(runtime)
         topic_configs = TopicConfigs(config, zk, log_manager.logs)
-        config_changes = ConfigChanges(runtime, zk, {entities.TOPICS: topic_configs.changed})
+        credentials = ScramCredentials(zk)
+        watched = {entities.TOPICS: topic_configs.changed}
+        if login_settings.need_credentials:
+            watched[entities.USERS] = credentials.changed
+        config_changes = ConfigChanges(runtime, zk, watched)
+        read_settings = [config_changes.session_expired]
         creator = TopicCreator(zk, config)
         metadata_cache = MetadataCache(self._runtime.event())
         effects = Effects(runtime)
@@ -153,7 +161,9 @@ class KafkaServer:
         registrations = Registrations(
             runtime, zk, originals.registered if config.api_versions_enable else None
         )
-        connectors = inter_broker.connectors(runtime, registrations, listeners)
+        connectors = inter_broker.connectors(
+            login_settings.connector(runtime), registrations, listeners
+        )
         fetchers = FetcherManager(
             config,
             runtime,
@@ -225,7 +235,12 @@ class KafkaServer:
             self._patiently(authorization.start)
             authorization.schedule(scheduler)
             self._started("the authorizer", authorization.stop)
-        server.start(dispatcher.handle)
+        if login_settings.need_credentials:
+            self._patiently(credentials.load)
+            read_settings.append(credentials.load)
+        versions = LoginVersions(dispatcher.served, originals, config.api_versions_enable)
+        logins = Logins(login_settings, config, runtime, credentials, versions.now)
+        server.start(dispatcher.handle, logins.by_listener)
         self._started("the socket server", server.stop)
         self._started("waiting requests", replicas.close)
         members.start()
@@ -238,7 +253,7 @@ class KafkaServer:
             roles,
             retries,
             controller,
-            config_changes,
+            read_settings,
             log_dirs,
             registrations,
         )
@@ -422,7 +437,7 @@ class KafkaServer:
         roles: Roles,
         retries: PartitionRetries,
         controller: Controller,
-        config_changes: ConfigChanges,
+        read_settings: Iterable[Callable[[], None]],
         log_dirs: LogDirs,
         registrations: Registrations,
     ) -> KafkaHealthcheck:
@@ -437,7 +452,7 @@ class KafkaServer:
                 register,
                 lambda: roles.confirm_leaderships(partial(_stored_leader, zk)),
                 lambda: replicas.fence(False),
-                config_changes.session_expired,
+                *read_settings,
                 registrations.session_expired,
             ],
             replicas.fence,

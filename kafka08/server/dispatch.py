@@ -46,15 +46,16 @@ def last_versions(handlers: Iterable[Handler]) -> dict[int, int]:
 
 
 class Dispatcher:
-    """The handlers by API key. Serves those APIs and versions of ``apis`` that they handle."""
+    """The handlers by API key. Serves those APIs and versions of ``apis`` that they handle:
+    ``served``."""
 
     def __init__(
         self, runtime: Runtime, handlers: Iterable[Handler], apis: Apis = ORIGINAL_APIS
     ) -> None:
         self._runtime = runtime
         self._handlers = {handler.key: handler for handler in handlers}
-        served = served_by(apis, last_versions(self._handlers.values()))
-        self._decoder = RequestDecoder(served)
+        self.served = served_by(apis, last_versions(self._handlers.values()))
+        self._decoder = RequestDecoder(self.served)
         self._is_logged = request_log.is_wanted()
 
     def handle(self, frame: memoryview, address: str) -> list[Any] | None:

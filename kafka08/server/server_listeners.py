@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka08.common import PLAINTEXT, Endpoint
+from kafka08.common import PLAINTEXT, SASL_PLAINTEXT, Endpoint
 from kafka08.config import BrokerConfig
 from kafka08.errors import ConfigError
 from kafka08.listeners import Listeners
@@ -24,6 +24,6 @@ def bind(config: BrokerConfig, listeners: Listeners) -> Server:
 
 
 def _listener(endpoint: Endpoint) -> Listener:
-    if endpoint.protocol != PLAINTEXT:
+    if endpoint.protocol not in (PLAINTEXT, SASL_PLAINTEXT):
         raise ConfigError(f"listeners has {endpoint}; {endpoint.protocol} is not served.")
     return Listener(endpoint.host, endpoint.port, endpoint.listener)

@@ -611,15 +611,15 @@ def test_listeners_share_the_limits_and_tell_themselves_apart(service: Service) 
         return service.handle(frame, address)
 
     def login(peer: Peer, handle: Handle) -> Handle:
-        peer.principal = "User:alice"
+        peer.admit("User:alice")
         return handle
 
     server = Server(
-        [Listener("127.0.0.1", 0), Listener("127.0.0.1", 0, "INNER", login)],
+        [Listener("127.0.0.1", 0), Listener("127.0.0.1", 0, "INNER")],
         max_request_bytes=1000,
         max_connections_per_ip=2,
     )
-    server.start(handle)
+    server.start(handle, {"INNER": login})
     clients = [Client(port) for port in server.ports]
     try:
         for client in clients:
@@ -645,3 +645,88 @@ def test_a_second_listener_that_cannot_be_bound_frees_the_first(start: Start) ->
         Server([Listener("127.0.0.1", port), Listener("127.0.0.1", taken)], max_request_bytes=1)
     with socket.socket() as again:
         again.bind(("127.0.0.1", port))
+
+
+class Door:
+    """A login that takes the word "open"."""
+
+    def __init__(self) -> None:
+        self.peer = Peer()
+
+    def begin(self, peer: Peer, serve: Handle) -> Handle:
+        self.peer = peer
+
+        def handle(frame: memoryview, address: str) -> list[Any] | None:
+            if peer.is_admitted:
+                return serve(frame, address)
+            if bytes(frame) == b"open":
+                peer.admit("User:alice")
+                return [framed(b"come in")]
+            refused = ConnectionClosed("a wrong word")
+            refused.reply = [framed(b"no")]
+            raise refused
+
+        return handle
+
+
+@pytest.fixture
+def door(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., tuple[Door, Client]]]:
+    """A server of a listener with a login, and a client of it."""
+    monkeypatch.setattr(server_module, "_LOOK_SECONDS", 0.02)
+    with ExitStack() as stack:
+
+        def start(**settings: Any) -> tuple[Door, Client]:
+            door = Door()
+            settings = {"max_request_bytes": 1 << 20, **settings}
+            server = Server([Listener("127.0.0.1", 0, "INNER")], **settings)
+            server.start(service.handle, {"INNER": door.begin})
+            stack.callback(server.stop)
+            client = Client(server.ports[0])
+            stack.callback(client.sock.close)
+            return door, client
+
+        yield start
+
+
+def test_a_login_comes_first_and_its_last_word_is_sent(
+    service: Service, door: Callable[..., tuple[Door, Client]]
+) -> None:
+    login, client = door()
+    client.send(b"open", b"request")
+    assert (client.reply(), client.reply()) == (b"come in", b"request")
+    assert login.peer.principal == "User:alice"
+    _, other = door()
+    other.send(b"request", b"request")
+    assert other.reply() == b"no"
+    assert other.is_closed()
+    assert service.frames == [b"request"]
+
+
+def test_frames_are_small_until_the_login_is_done(
+    door: Callable[..., tuple[Door, Client]],
+) -> None:
+    _, client = door()
+    client.sock.sendall(struct.pack(">i", 524_289))
+    assert client.is_closed()
+    _, other = door()
+    assert other.call(b"open") == b"come in"
+    assert other.call(b"x" * 600_000) == b"x" * 600_000
+
+
+def test_a_login_has_a_deadline(door: Callable[..., tuple[Door, Client]]) -> None:
+    """Bytes that come meanwhile do not move it; connections with a login are not ended."""
+    _, client = door(login_ms=200)
+    _, other = door(login_ms=200)
+    assert other.call(b"open") == b"come in"
+    client.sock.settimeout(0.02)
+    with pytest.raises((ConnectionError, EOFError)):
+        for byte in struct.pack(">i", 1000) + bytes(500):
+            client.sock.sendall(bytes([byte]))
+            try:
+                if client.sock.recv(1) == b"":
+                    raise EOFError
+            except TimeoutError:
+                pass
+    assert other.call(b"still here") == b"still here"

@@ -17,11 +17,13 @@ from kafka08.protocol.later_schemas import (
     ServedVersions,
     UnsupportedApiVersionsRequest,
 )
-from kafka08.protocol.registry import API_VERSIONS, Apis
+from kafka08.protocol.registry import API_VERSIONS, ORIGINAL_APIS, Apis
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.server.originals import Originals
 
 _FIRST_WITH_SOFTWARE = 3
+# JoinGroup, Heartbeat and DescribeGroups of 0.8.2.2 do not make groups.
+_STUBS = (11, 12, 15)
 _SOFTWARE = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
@@ -32,8 +34,7 @@ class ApiVersionsApi:
     def __init__(self, served: Apis, originals: Originals) -> None:
         """``served``: the APIs of the other handlers."""
         own = ServedVersions(API_VERSIONS, 0, self.last_version)
-        others = [ServedVersions(api.key, 0, api.last) for api in served.values()]
-        self._served = sorted([*others, own])
+        self._served = sorted([*_versions_of(served), own])
         self._own = [own]
         self._originals = originals
 
@@ -56,6 +57,37 @@ class ApiVersionsApi:
         code: int,
     ) -> ApiVersionsResponse:
         return ApiVersionsResponse(code, [])
+
+
+class LoginVersions:
+    """The versions that listeners with logins name, whose clients ask for them before they log in.
+
+    While an original broker is registered, or with api.versions.enable off, these are the versions
+    of 0.8.2.2. ``served``: the APIs that have handlers.
+    """
+
+    def __init__(self, served: Apis, originals: Originals, later: bool) -> None:
+        self._originals = originals
+        self._later = _versions_of(served) if later else []
+        self._old = _versions_of(
+            {
+                key: api._replace(last=min(api.last, served[key].last))
+                for key, api in ORIGINAL_APIS.items()
+                if key in served and key not in _STUBS
+            }
+        )
+
+    def now(self) -> list[ServedVersions]:
+        """Without those of the login's own APIs."""
+        if not self._later or self._originals.are_registered():
+            return self._old
+        return self._later
+
+
+def _versions_of(served: Apis) -> list[ServedVersions]:
+    return [
+        ServedVersions(api.key, 0, api.last) for api in served.values() if api.key != API_VERSIONS
+    ]
 
 
 def _are_valid(names: Iterable[str]) -> bool:

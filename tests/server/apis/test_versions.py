@@ -11,6 +11,8 @@ from kafka08.errors import LaterCode, ProtocolError
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.later_schemas import ApiVersionsRequest
+from kafka08.protocol.registry import APIS
+from kafka08.server.apis.versions import LoginVersions
 from tests.server.admin_support import AdminRig
 from zk import znodes
 
@@ -67,3 +69,17 @@ def test_it_is_unknown_when_the_setting_is_off(tmp_path: Path) -> None:
         rig.call(JAVA, 0)
     with pytest.raises(ProtocolError, match="Version 2 is invalid"):
         rig.call(a.CreateTopicsRequest([], 0), 2)
+
+
+@pytest.mark.parametrize("later", [True, False])
+def test_listeners_with_logins_name_versions_even_beside_an_original(
+    rig: AdminRig, later: bool
+) -> None:
+    served = {key: APIS[key] for key in (0, 3, 9, 11, 18, 32, 42)}
+    versions = LoginVersions(served, rig.cluster, later)
+    old = [(0, 0, 0), (3, 0, 0), (9, 0, 1), (32, 0, 0)]
+    new = [(key, 0, APIS[key].last) for key in (0, 3, 9, 11, 32, 42)]
+    assert [each[:3] for each in versions.now()] == (new if later else old)
+    rig.register(Broker(7, "h", 9092), None)
+    rig.cluster.registrations.step()
+    assert [each[:3] for each in versions.now()] == old

@@ -154,7 +154,7 @@ def test_a_topic(tool: Tool) -> None:
     assert tool.alter(*words, "--add-config", added) == [f"{DONE}topic 't'."]
     assert tool.alter(*words, "--delete-config", "retention.ms") == [f"{DONE}topic 't'."]
     assert tool.notices() == ['"t"', '"t"']  # as brokers of 0.8.2.2 read them
-    line = "Configs for topic 't' are min.insync.replicas=2,cleanup.policy=compact,delete"
+    line = "Configs for topic 't' are cleanup.policy=compact,delete,min.insync.replicas=2"
     assert tool.describe(*words) == tool.describe("--entity-type", "topics") == [line]
 
 

@@ -1,0 +1,280 @@
+"""The login at the beginning of a connection (SaslServerAuthenticator, SaslClientAuthenticator).
+
+A client may ask for ApiVersions, names a mechanism with SaslHandshake, and sends the mechanism's
+tokens: after SaslHandshake 0 as frames of their own, after version 1 in SaslAuthenticate. No other
+request is served before that. The mechanisms themselves are in ``security``. Does not know
+settings, files or ZooKeeper.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kafka08.errors import NO_ERROR, LaterCode, ProtocolError
+from kafka08.network.connection import LARGEST_BEFORE_LOGIN, Handle, Peer
+from kafka08.network.server import ConnectionClosed
+from kafka08.protocol.later_schemas import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+    ServedVersions,
+    UnsupportedApiVersionsRequest,
+)
+from kafka08.protocol.registry import API_VERSIONS, APIS, SASL_AUTHENTICATE, SASL_HANDSHAKE, Apis
+from kafka08.protocol.requests import (
+    RequestDecoder,
+    decode_response,
+    encode_request,
+    encode_response,
+)
+from kafka08.protocol.schemas import RequestHeader
+from kafka08.protocol.types import Struct
+from kafka08.runtime import Connector
+from kafka08.security.mechanisms import LoginRefusedError, Side
+
+LOGIN_APIS: Apis = {key: APIS[key] for key in (SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE)}
+# SaslAuthenticate 0 tells nothing less than version 1 to a client that never logs in again.
+OWN_VERSIONS = [
+    ServedVersions(SASL_HANDSHAKE, 0, 1),
+    ServedVersions(API_VERSIONS, 0, 3),
+    ServedVersions(SASL_AUTHENTICATE, 0, 1),
+]
+
+_DECODER = RequestDecoder(LOGIN_APIS)
+_KEYS = {key.to_bytes(2, "big") for key in LOGIN_APIS}
+_CREDENTIALS = (
+    "Authentication failed during authentication due to invalid credentials with SASL mechanism {}"
+)
+_AGAIN = "SaslAuthenticate request received after successful authentication"
+
+Mechanisms = Mapping[str, Callable[[], Side]]
+"""What makes the server's side of a login, by mechanism, in the order in which they are told."""
+
+
+class LoginFailed(ConnectionClosed):
+    """Closes the connection. The log has a line of its own for failed logins."""
+
+    level = logging.DEBUG
+
+    def __init__(self, reason: str, reply: Sequence[Any] = ()) -> None:
+        super().__init__(reason)
+        self.reply = reply
+
+
+class _State(enum.Enum):
+    """What the next frame must be."""
+
+    START = "ApiVersions or SaslHandshake"
+    HANDSHAKE = "SaslHandshake"
+    TOKEN = "a token without a header"
+    AUTHENTICATE = "SaslAuthenticate"
+    DONE = "any request"
+
+
+class ServerLogin:
+    """The login of one connection, and the requests of the login's APIs after it.
+
+    ``handle`` takes each frame of the connection, and passes the requests of the user on to
+    ``serve``. A failed login raises LoginFailed. ``versions`` are those of the other APIs at the
+    moment.
+    """
+
+    def __init__(
+        self,
+        peer: Peer,
+        serve: Handle,
+        mechanisms: Mechanisms,
+        versions: Callable[[], Sequence[ServedVersions]],
+    ) -> None:
+        self._peer = peer
+        self._serve = serve
+        self._mechanisms = mechanisms
+        self._versions = versions
+        self._state = _State.START
+        self._mechanism = ""
+        self._side: Side | None = None
+
+    def handle(self, frame: memoryview, address: str) -> list[Any] | None:
+        """The parts of the answer to a frame. Raises LoginFailed."""
+        if self._state is _State.DONE and bytes(frame[:2]) not in _KEYS:
+            return self._serve(frame, address)
+        if self._state is _State.TOKEN:
+            return self._raw_token(frame)
+        header, request = self._decode(frame)
+        answer = _ANSWERS.get((self._state, type(request)))
+        if answer is None:
+            raise LoginFailed(_unexpected(LOGIN_APIS[header.api_key].name, self._state))
+        response = answer(self, header, request)
+        return encode_response(header.correlation_id, response, header.api_version)
+
+    def _decode(self, frame: memoryview) -> tuple[RequestHeader, Any]:
+        try:
+            return _DECODER.decode(frame)
+        except ProtocolError as error:
+            api = APIS.get(int.from_bytes(frame[:2], "big"))
+            name = str(error) if api is None or api.key in LOGIN_APIS else api.name
+            raise LoginFailed(_unexpected(name, self._state)) from None
+
+    def _answer_versions(self, header: RequestHeader, _: Any) -> ApiVersionsResponse:
+        if self._state is _State.START:
+            self._state = _State.HANDSHAKE
+        return ApiVersionsResponse(NO_ERROR, sorted([*self._versions(), *OWN_VERSIONS]))
+
+    def _answer_unknown_version(self, header: RequestHeader, _: Any) -> ApiVersionsResponse:
+        versions = sorted([*self._versions(), *OWN_VERSIONS])
+        return ApiVersionsResponse(LaterCode.UNSUPPORTED_VERSION, versions)
+
+    def _begin(self, header: RequestHeader, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
+        names = list(self._mechanisms)
+        make = self._mechanisms.get(request.mechanism)
+        if make is None:
+            response = SaslHandshakeResponse(LaterCode.UNSUPPORTED_SASL_MECHANISM, names)
+            raise LoginFailed(
+                f"Unsupported SASL mechanism {request.mechanism}",
+                encode_response(header.correlation_id, response, header.api_version),
+            )
+        self._mechanism, self._side = request.mechanism, make()
+        self._state = _State.AUTHENTICATE if header.api_version else _State.TOKEN
+        return SaslHandshakeResponse(NO_ERROR, names)
+
+    def _raw_token(self, frame: memoryview) -> list[Any]:
+        try:
+            answer = self._next(bytes(frame))
+        except LoginRefusedError as error:
+            raise LoginFailed(f"{self._mechanism}: {error}") from None
+        return [len(answer).to_bytes(4, "big") + answer]
+
+    def _authenticate(
+        self, header: RequestHeader, request: SaslAuthenticateRequest
+    ) -> SaslAuthenticateResponse:
+        try:
+            return SaslAuthenticateResponse(NO_ERROR, "", self._next(bytes(request.auth_bytes)))
+        except LoginRefusedError as error:
+            text = str(error) if error.reveal else _CREDENTIALS.format(self._mechanism)
+            response = SaslAuthenticateResponse(LaterCode.SASL_AUTHENTICATION_FAILED, text, b"")
+            raise LoginFailed(
+                f"{self._mechanism}: {error}",
+                encode_response(header.correlation_id, response, header.api_version),
+            ) from None
+
+    def _next(self, token: bytes) -> bytes:
+        side = self._side
+        assert side is not None
+        answer = side.answer(token) or b""
+        if side.is_done:
+            self._side = None
+            self._state = _State.DONE
+            self._peer.admit(f"User:{side.user}")
+        return answer
+
+    def _refuse_handshake(self, header: RequestHeader, _: Any) -> SaslHandshakeResponse:
+        return SaslHandshakeResponse(LaterCode.ILLEGAL_SASL_STATE, [])
+
+    def _refuse_token(self, header: RequestHeader, _: Any) -> SaslAuthenticateResponse:
+        return SaslAuthenticateResponse(LaterCode.ILLEGAL_SASL_STATE, _AGAIN, b"")
+
+
+def _unexpected(name: str, state: _State) -> str:
+    return f"Unexpected Kafka request of type {name} during SASL handshake, expected {state.value}"
+
+
+_Answer = Callable[[ServerLogin, RequestHeader, Any], Any]
+_ANSWERS: dict[tuple[_State, type[Any]], _Answer] = {
+    (_State.START, ApiVersionsRequest): ServerLogin._answer_versions,
+    (_State.START, UnsupportedApiVersionsRequest): ServerLogin._answer_unknown_version,
+    (_State.START, SaslHandshakeRequest): ServerLogin._begin,
+    (_State.HANDSHAKE, SaslHandshakeRequest): ServerLogin._begin,
+    (_State.AUTHENTICATE, SaslAuthenticateRequest): ServerLogin._authenticate,
+    (_State.DONE, ApiVersionsRequest): ServerLogin._answer_versions,
+    (_State.DONE, UnsupportedApiVersionsRequest): ServerLogin._answer_unknown_version,
+    (_State.DONE, SaslHandshakeRequest): ServerLogin._refuse_handshake,
+    (_State.DONE, SaslAuthenticateRequest): ServerLogin._refuse_token,
+}
+
+
+# --- the client's side
+
+
+class LoginError(ConnectionRefusedError):
+    """A broker refused the login, or is not one that the client may believe."""
+
+
+class SaslConnector:
+    """Connects through ``connector`` and logs in. ``make`` gives the client's side of a login."""
+
+    def __init__(
+        self, connector: Connector, mechanism: str, make: Callable[[], Side], client_id: str = ""
+    ) -> None:
+        self._connector = connector
+        self._mechanism = mechanism
+        self._make = make
+        self._client_id = client_id
+
+    def connect(self, host: str, port: int, timeout: float) -> Any:
+        """A connected socket on which requests may be sent. Raises OSError."""
+        sock = self._connector.connect(host, port, timeout)
+        try:
+            log_in(self._mechanism, self._make(), self._client_id, sock.sendall, _frames_of(sock))
+        except (LoginRefusedError, ProtocolError) as error:
+            sock.close()
+            raise LoginError(f"login at {host}:{port} with {self._mechanism}: {error}") from error
+        except BaseException:
+            sock.close()
+            raise
+        return sock
+
+
+def _frames_of(sock: Any) -> Callable[[], bytes]:
+    def read(size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            more = sock.recv(size - len(data))
+            if not more:
+                raise ProtocolError("the broker closed the connection")
+            data += more
+        return data
+
+    def receive() -> bytes:
+        size = int.from_bytes(read(4), "big", signed=True)
+        if not 4 <= size <= LARGEST_BEFORE_LOGIN:
+            raise ProtocolError(f"a response of {size} bytes")
+        return read(size)
+
+    return receive
+
+
+def log_in(
+    mechanism: str,
+    side: Side,
+    client_id: str | None,
+    send: Callable[[bytes], object],
+    receive: Callable[[], bytes | bytearray],
+) -> None:
+    """Log in on a new connection. ``send`` takes bytes, ``receive`` gives a frame without its size
+    word. Raises LoginRefusedError, which says what the broker said, and what the two raise."""
+
+    def ask(request: Any, correlation_id: int, response: type[Any], version: int) -> Any:
+        send(b"".join(encode_request(request, correlation_id, client_id, version)))
+        answered, answer = decode_response(Struct(response, version), receive())
+        if answered != correlation_id:
+            raise ProtocolError(f"answered {answered} where {correlation_id} was due")
+        return answer
+
+    handshake = ask(SaslHandshakeRequest(mechanism), 0, SaslHandshakeResponse, 1)
+    if handshake.error != NO_ERROR:
+        offered = ", ".join(handshake.mechanisms) or "no mechanism"
+        raise LoginRefusedError(f"sasl.mechanism is {mechanism}, and the broker offers {offered}")
+    token = side.answer(b"")
+    number = 0
+    while token is not None:
+        number += 1
+        answer = ask(SaslAuthenticateRequest(token), number, SaslAuthenticateResponse, 0)
+        if answer.error != NO_ERROR:
+            raise LoginRefusedError(answer.error_message or f"code {answer.error}")
+        token = side.answer(bytes(answer.auth_bytes))

@@ -1,0 +1,200 @@
+"""The logins that the listeners of a broker take, as its settings say.
+
+Puts the mechanisms of ``security``, the credentials of ZooKeeper and the wire's side of a login
+(``network.login``) together. Failed logins are answered late, and told in a few lines of the log
+however many there are.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from kafka08.common import SASL_PLAINTEXT, SASL_SSL, Endpoint
+from kafka08.config import BrokerConfig
+from kafka08.errors import ConfigError
+from kafka08.network.connection import Handle, Peer
+from kafka08.network.login import LoginFailed, Mechanisms, SaslConnector, ServerLogin
+from kafka08.network.server import Login
+from kafka08.protocol.later_schemas import ServedVersions
+from kafka08.runtime import Connector, Runtime
+from kafka08.security import jaas
+from kafka08.security.mechanisms import Side
+from kafka08.security.plain import PLAIN, PlainServer
+from kafka08.security.scram import HASHES, ScramServer, nonce_of
+from kafka08.security.sides import check_module, client_side
+from kafka08.server.scram_credentials import ScramCredentials
+
+logger = logging.getLogger("kafka.network.Selector")
+
+SASL = (SASL_PLAINTEXT, SASL_SSL)
+MECHANISMS = (PLAIN, *HASHES)
+
+_ENABLED = "sasl.enabled.mechanisms"
+_INTER_BROKER = "sasl.mechanism.inter.broker.protocol"
+_JAAS = "sasl.jaas.config"
+# A line per address in so many seconds, and one for all other addresses together.
+_LINE_SECONDS = 60
+_MOST_ADDRESSES = 1000
+_MOST_CHARACTERS = 200
+
+
+class LoginSettings:
+    """What the settings say of logins. Raises ConfigError for what makes no sense."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        listeners = config.resolved_listeners()
+        self._config = config
+        # The PLAIN users of each listener with logins; none if it does not take PLAIN.
+        self._users: dict[str, dict[str, str]] = {}
+        self.mechanisms: dict[str, tuple[str, ...]] = {}
+        for each in listeners.bound:
+            if each.protocol in SASL:
+                self._read(each.listener)
+        self.inter_broker = self._read_inter_broker(listeners.inter_broker)
+
+    def users(self, listener: str) -> Mapping[str, str]:
+        """The passwords of the users that may log in with PLAIN."""
+        return self._users[listener]
+
+    @property
+    def need_credentials(self) -> bool:
+        """Whether some listener takes users of ZooKeeper."""
+        return any(name in HASHES for names in self.mechanisms.values() for name in names)
+
+    def _read(self, listener: str) -> None:
+        config = self._config.of_listener(listener)
+        names = tuple(name.upper() for name in config.sasl_enabled_mechanisms)
+        if not names:
+            raise ConfigError(f"{_ENABLED} has no value, and the listener {listener} needs one.")
+        for name in names:
+            if name not in MECHANISMS:
+                raise ConfigError(
+                    f"{_ENABLED} has {name}, which is not one of {', '.join(MECHANISMS)}."
+                )
+        self.mechanisms[listener] = names
+        self._users[listener] = self._module(listener, PLAIN).users if PLAIN in names else {}
+
+    def _module(self, listener: str, mechanism: str) -> jaas.LoginModule:
+        """The login module of a listener and mechanism."""
+        own = self._config.listener_name.get(listener.lower(), {})
+        short = f"{mechanism.lower()}.{_JAAS}"
+        key = f"listener.name.{listener.lower()}.{short}"
+        text = own.get(short)
+        if text is None:
+            text = self._config.of_listener(listener).sasl_jaas_config
+        if text is None:
+            raise ConfigError(f"{key} has no value, and {mechanism} needs one.")
+        module = jaas.parse(text, key)
+        check_module(mechanism, module, key)
+        return module
+
+    def _read_inter_broker(self, listener: Endpoint) -> Callable[[], Side] | None:
+        """What makes the broker's own side of a login at other brokers."""
+        if listener.protocol not in SASL:
+            return None
+        mechanism = self.inter_broker_mechanism
+        if mechanism not in self.mechanisms[listener.listener]:
+            raise ConfigError(
+                f"{_INTER_BROKER} is {mechanism}, and {_ENABLED} of the listener "
+                f"{listener.listener} does not have it."
+            )
+        module = self._module(listener.listener, mechanism)
+        return client_side(mechanism, module, f"{mechanism.lower()}.{_JAAS}")
+
+    @property
+    def inter_broker_mechanism(self) -> str:
+        return str(self._config.sasl_mechanism_inter_broker_protocol).upper()
+
+    def connector(self, connector: Connector) -> Connector:
+        """``connector``, and a login on each connection if the listener of brokers wants one."""
+        if self.inter_broker is None:
+            return connector
+        return SaslConnector(connector, self.inter_broker_mechanism, self.inter_broker)
+
+
+class Logins:
+    """The login of each listener that wants one.
+
+    ``credentials``: those of SCRAM. ``versions``: of the APIs that are served after a login.
+    """
+
+    def __init__(
+        self,
+        settings: LoginSettings,
+        config: BrokerConfig,
+        runtime: Runtime,
+        credentials: ScramCredentials,
+        versions: Callable[[], Sequence[ServedVersions]],
+    ) -> None:
+        self._runtime = runtime
+        self._delay = config.connection_failed_authentication_delay_ms / 1000
+        self._credentials = credentials
+        self._versions = versions
+        self._failures = Failures(runtime)
+        self.by_listener: dict[str, Login] = {
+            listener: partial(self._begin, self._mechanisms(settings, listener))
+            for listener in settings.mechanisms
+        }
+
+    def _mechanisms(self, settings: LoginSettings, listener: str) -> Mechanisms:
+        made: dict[str, Callable[[], Side]] = {}
+        for name in settings.mechanisms[listener]:
+            if name == PLAIN:
+                made[name] = partial(PlainServer, settings.users(listener))
+            else:
+                made[name] = partial(self._scram, name, partial(self._credentials.find, name))
+        return made
+
+    def _scram(self, mechanism: str, find: Callable[[str], Any]) -> Side:
+        return ScramServer(mechanism, find, nonce_of(secrets.token_bytes(32)))
+
+    def _begin(self, mechanisms: Mechanisms, peer: Peer, serve: Handle) -> Handle:
+        login = ServerLogin(peer, serve, mechanisms, self._versions)
+        return partial(self._handle, login)
+
+    def _handle(self, login: ServerLogin, frame: memoryview, address: str) -> list[Any] | None:
+        try:
+            return login.handle(frame, address)
+        except LoginFailed as error:
+            self._failures.tell(address, str(error))
+            self._runtime.sleep(self._delay)
+            raise
+
+
+class Failures:
+    """Tells of failed logins, a line per address and minute, with their number."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._clock = runtime.clock
+        # By host, from when its line counts, and the failures since.
+        self._untold: dict[str, tuple[float, int]] = {}
+
+    def tell(self, address: str, reason: str) -> None:
+        """Note a failed login of ``address`` (host:port)."""
+        host = address.rpartition(":")[0]
+        now = self._clock.monotonic()
+        if host not in self._untold and len(self._untold) >= _MOST_ADDRESSES:
+            self._forget(now)
+            if len(self._untold) >= _MOST_ADDRESSES:
+                host = "other addresses"
+        since, count = self._untold.get(host, (now - _LINE_SECONDS, 0))
+        if now - since < _LINE_SECONDS:
+            self._untold[host] = since, count + 1
+            return
+        self._untold[host] = now, 0
+        more = f", and {count} more in the last {_LINE_SECONDS} seconds" if count else ""
+        logger.info("Failed authentication with /%s (%s)%s", host, _escaped(reason), more)
+
+    def _forget(self, now: float) -> None:
+        for host, (since, _) in list(self._untold.items()):
+            if now - since >= _LINE_SECONDS:
+                del self._untold[host]
+
+
+def _escaped(text: str) -> str:
+    """A text of a peer on one line, and not too much of it."""
+    return text[:_MOST_CHARACTERS].encode("unicode_escape").decode()

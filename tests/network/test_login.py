@@ -1,0 +1,321 @@
+"""The login on the wire, without sockets: the bytes that Kafka 2.8.2 took and answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafka08.network.connection import Peer
+from kafka08.network.login import LoginFailed, ServerLogin, log_in
+from kafka08.protocol.later_schemas import ServedVersions
+from kafka08.security.mechanisms import LoginRefusedError, Side
+from kafka08.security.plain import PlainClient, PlainServer
+from kafka08.security.scram import ScramClient, ScramServer, credential_of
+from tests.security.test_scram import CAPTURED, CLIENT_NONCE, credential
+
+USERS = {"alice": "alice-secret", "bob": "b"}
+SHA_256 = "SCRAM-SHA-256"
+VERSIONS = [ServedVersions(0, 0, 0), ServedVersions(3, 0, 0), ServedVersions(42, 0, 1)]
+
+# Frames without their size words; client id c.
+VERSIONS_0 = "0012 0000 00000001 0001 63"
+HANDSHAKE_0 = "0011 0000 00000002 0001 63 0005 504c41494e"
+HANDSHAKE_1 = "0011 0001 00000002 0001 63 0005 504c41494e"
+HANDSHAKE_1_SCRAM = "0011 0001 00000002 0001 63 000d 534352414d2d5348412d323536"
+HANDSHAKE_0_SCRAM = "0011 0000 00000002 0001 63 000d 534352414d2d5348412d323536"
+CRAM_MD5 = "0011 0000 00000002 0001 63 0008 4352414d2d4d4435"
+OFFERED = "00000002 0005 504c41494e 000d 534352414d2d5348412d323536"
+RIGHT = "00 616c696365 00 616c6963652d736563726574"
+WRONG = "00 616c696365 00 77726f6e67"
+METADATA = "0003 0000 00000009 0001 63 00000000"
+PRODUCE_ACKS_0 = "0000 0000 00000009 0001 63 0000 00000001 00000000"
+
+
+def raw(text: str) -> bytes:
+    return bytes.fromhex(text.replace(" ", ""))
+
+
+def authenticate(token: str | bytes, version: int = 0) -> bytes:
+    data = raw(token) if isinstance(token, str) else token
+    return raw(f"0024 000{version} 00000003 0001 63") + len(data).to_bytes(4, "big") + data
+
+
+class Connection:
+    """A server's side of a connection; ``served`` are the requests that passed the login."""
+
+    def __init__(self) -> None:
+        self.peer = Peer("10.0.0.1:5")
+        self.peer.is_admitted = False
+        self.served: list[bytes] = []
+        mechanisms: dict[str, Callable[[], Side]] = {
+            "PLAIN": lambda: PlainServer(USERS),
+            SHA_256: lambda: ScramServer(
+                SHA_256, lambda user: credential(SHA_256, user), CAPTURED[SHA_256][0]
+            ),
+        }
+        self.login = ServerLogin(self.peer, self._serve, mechanisms, lambda: VERSIONS)
+
+    def _serve(self, frame: memoryview, address: str) -> list[Any]:
+        self.served.append(bytes(frame))
+        return [b"served"]
+
+    def send(self, frame: str | bytes) -> bytes:
+        """The bytes of the answer."""
+        data = raw(frame) if isinstance(frame, str) else frame
+        parts = self.login.handle(memoryview(bytearray(data)), self.peer.address)
+        return b"".join(parts or [])
+
+    def body(self, frame: str | bytes) -> bytes:
+        """The answer without its size word, which is checked."""
+        answer = self.send(frame)
+        assert int.from_bytes(answer[:4], "big") == len(answer) - 4
+        return answer[4:]
+
+    def fails(self, frame: str | bytes) -> tuple[str, bytes]:
+        """The reason, and the body of the last answer, if there is one."""
+        data = raw(frame) if isinstance(frame, str) else frame
+        with pytest.raises(LoginFailed) as raised:
+            self.login.handle(memoryview(bytearray(data)), self.peer.address)
+        assert not self.peer.is_admitted
+        assert self.served == []
+        return str(raised.value), b"".join(raised.value.reply)[4:]
+
+
+@pytest.fixture
+def connection() -> Connection:
+    return Connection()
+
+
+TABLE = (
+    "00000006 0000 0000 0000 0003 0000 0000 0011 0000 0001 0012 0000 0003 0024 0000 0001 "
+    "002a 0000 0001"
+)
+
+
+class TestVersions:
+    def test_before_the_login(self, connection: Connection) -> None:
+        assert connection.body(VERSIONS_0) == raw(f"00000001 0000 {TABLE}")
+        assert connection.body(HANDSHAKE_0) == raw(f"00000002 0000 {OFFERED}")
+
+    def test_version_3_before_the_login(self, connection: Connection) -> None:
+        answer = connection.body("0012 0003 00000001 0001 63 00 02 61 02 31 00")
+        assert answer[:6] == raw("00000001 0000")
+        assert raw("0024 0000 0001 00") in answer
+
+    def test_an_unknown_version_may_be_followed_by_a_known_one(
+        self, connection: Connection
+    ) -> None:
+        unknown = "0012 0063 00000001 0001 63 00 ffff"
+        assert connection.body(unknown) == raw(f"00000001 0023 {TABLE}")
+        assert connection.body(VERSIONS_0) == raw(f"00000001 0000 {TABLE}")
+
+    def test_a_second_time_before_the_login(self, connection: Connection) -> None:
+        connection.send(VERSIONS_0)
+        assert connection.fails(VERSIONS_0) == (
+            "Unexpected Kafka request of type ApiVersions during SASL handshake, "
+            "expected SaslHandshake",
+            b"",
+        )
+
+    def test_after_the_login(self, connection: Connection) -> None:
+        connection.send(HANDSHAKE_1)
+        connection.send(authenticate(RIGHT))
+        for _ in range(2):
+            assert connection.body(VERSIONS_0) == raw(f"00000001 0000 {TABLE}")
+        unknown = "0012 0063 00000001 0001 63 00 ffff"
+        assert connection.body(unknown) == raw(f"00000001 0023 {TABLE}")
+
+
+class TestRawTokens:
+    """After SaslHandshake 0."""
+
+    def test_the_right_password(self, connection: Connection) -> None:
+        assert connection.body(HANDSHAKE_0) == raw(f"00000002 0000 {OFFERED}")
+        assert not connection.peer.is_admitted
+        assert connection.send(RIGHT) == raw("00000000")
+        assert connection.peer.is_admitted
+        assert connection.peer.principal == "User:alice"
+        assert connection.send(METADATA) == b"served"
+        assert connection.served == [raw(METADATA)]
+
+    @pytest.mark.parametrize(
+        "token",
+        [
+            WRONG,
+            "626f62 00 616c696365 00 616c6963652d736563726574",
+            "00 00 616c6963652d736563726574",
+            "616c696365",
+            "00 657665 00 616c6963652d736563726574",
+            METADATA,
+        ],
+    )
+    def test_others_close_without_a_byte(self, connection: Connection, token: str) -> None:
+        connection.send(HANDSHAKE_0)
+        assert connection.fails(token)[1] == b""
+        assert connection.peer.principal == "User:ANONYMOUS"
+
+    def test_scram(self, connection: Connection) -> None:
+        _, first, final, signature = CAPTURED[SHA_256]
+        connection.send(HANDSHAKE_0_SCRAM)
+        assert connection.body(f"n,,n=carol,r={CLIENT_NONCE}".encode()) == first.encode()
+        assert not connection.peer.is_admitted
+        assert connection.body(final.encode()) == signature.encode()
+        assert connection.peer.principal == "User:carol"
+
+
+class TestAuthenticate:
+    """After SaslHandshake 1."""
+
+    def test_the_right_password(self, connection: Connection) -> None:
+        assert connection.body(HANDSHAKE_1) == raw(f"00000002 0000 {OFFERED}")
+        assert connection.body(authenticate(RIGHT)) == raw("00000003 0000 0000 00000000")
+        assert connection.peer.principal == "User:alice"
+
+    def test_version_1_has_the_life_of_the_session(self, connection: Connection) -> None:
+        connection.send(HANDSHAKE_1)
+        answer = connection.body(authenticate(RIGHT, 1))
+        assert answer == raw("00000003 0000 0000 00000000 0000000000000000")
+
+    @pytest.mark.parametrize("token", [WRONG, "00 657665 00 616c6963652d736563726574"])
+    def test_a_wrong_password_and_an_unknown_user_are_the_same(
+        self, connection: Connection, token: str
+    ) -> None:
+        connection.send(HANDSHAKE_1)
+        text = b"Authentication failed: Invalid username or password"
+        reason, answer = connection.fails(authenticate(token))
+        assert reason == "PLAIN: Authentication failed: Invalid username or password"
+        assert answer == raw("00000003 003a 0033") + text + raw("00000000")
+
+    @pytest.mark.parametrize("name", ["carol", "eve"])
+    def test_a_wrong_proof(self, connection: Connection, name: str) -> None:
+        client = ScramClient(SHA_256, name, "wrong", CLIENT_NONCE)
+        connection.send(HANDSHAKE_1_SCRAM)
+        answer = connection.body(authenticate(client.answer(b"") or b""))
+        assert answer[:6] == raw("00000003 0000")
+        proof = client.answer(answer[12:]) or b""
+        text = (
+            b"Authentication failed during authentication due to invalid credentials with SASL "
+            b"mechanism SCRAM-SHA-256"
+        )
+        assert connection.fails(authenticate(proof))[1] == (
+            raw("00000003 003a 0068") + text + raw("00000000")
+        )
+
+    def test_after_the_login(self, connection: Connection) -> None:
+        connection.send(HANDSHAKE_1)
+        connection.send(authenticate(RIGHT))
+        assert connection.body(HANDSHAKE_1) == raw("00000002 0022 00000000")
+        assert connection.body(authenticate(RIGHT))[:6] == raw("00000003 0022")
+        assert connection.peer.principal == "User:alice"
+        assert connection.served == []
+
+    def test_raw_tokens_and_handshakes_are_refused_between(self, connection: Connection) -> None:
+        connection.send(HANDSHAKE_1)
+        assert connection.fails(RIGHT)[1] == b""
+        other = Connection()
+        other.send(HANDSHAKE_1)
+        assert other.fails(HANDSHAKE_1)[1] == b""
+
+
+class TestOtherRequests:
+    """Before the login is done they close the connection, and nothing is served."""
+
+    @pytest.mark.parametrize(
+        ("frame", "reason"),
+        [
+            (METADATA, "Unexpected Kafka request of type Metadata during SASL handshake"),
+            (PRODUCE_ACKS_0, "Unexpected Kafka request of type Produce during SASL handshake"),
+            ("ffff", "Unexpected Kafka request of type"),
+            ("60", "Unexpected Kafka request of type"),
+            (RIGHT, "Unexpected Kafka request of type"),
+            ("474554202f20485454502f312e31", "Unexpected Kafka request of type"),
+            ("0011", "Unexpected Kafka request of type"),
+            ("0011 0007 00000002 0001 63 0005 504c41494e", "Unexpected Kafka request of type"),
+            (authenticate(RIGHT), "Unexpected Kafka request of type SaslAuthenticate"),
+        ],
+    )
+    @pytest.mark.parametrize("before", [[], [VERSIONS_0]])
+    def test_at_the_beginning(
+        self, connection: Connection, before: list[str], frame: str | bytes, reason: str
+    ) -> None:
+        for each in before:
+            connection.send(each)
+        said, answer = connection.fails(frame)
+        assert said.startswith(reason)
+        assert answer == b""
+
+    @pytest.mark.parametrize("key", range(50))
+    def test_no_api_is_served_while_a_token_is_due(self, key: int) -> None:
+        connection = Connection()
+        connection.send(HANDSHAKE_1)
+        connection.fails(key.to_bytes(2, "big") + raw("0000 00000009 0001 63 00000000"))
+
+    def test_an_unknown_mechanism_is_told_the_known_ones(self, connection: Connection) -> None:
+        reason, answer = connection.fails(CRAM_MD5)
+        assert reason == "Unsupported SASL mechanism CRAM-MD5"
+        assert answer == raw(f"00000002 0021 {OFFERED}")
+
+
+# --- the client's side
+
+
+def through(connection: Connection, mechanism: str, side: Side) -> None:
+    answers: list[bytes] = []
+
+    def send(data: bytes) -> None:
+        try:
+            answers.append(connection.body(data[4:]))
+        except LoginFailed as error:
+            answers.append(b"".join(error.reply)[4:])
+
+    log_in(mechanism, side, "c", send, lambda: answers.pop(0))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "make", "principal"),
+    [
+        ("PLAIN", lambda: PlainClient("alice", "alice-secret"), "User:alice"),
+        (SHA_256, lambda: ScramClient(SHA_256, "carol", "pencil", CLIENT_NONCE), "User:carol"),
+    ],
+)
+def test_both_sides(
+    connection: Connection, mechanism: str, make: Callable[[], Side], principal: str
+) -> None:
+    through(connection, mechanism, make())
+    assert connection.peer.principal == principal
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "side", "error"),
+    [
+        ("PLAIN", PlainClient("alice", "x"), "Authentication failed: Invalid username or password"),
+        (SHA_256, ScramClient(SHA_256, "carol", "x", "n"), "due to invalid credentials with SASL"),
+        (
+            "SCRAM-SHA-512",
+            ScramClient("SCRAM-SHA-512", "carol", "x", "n"),
+            "sasl.mechanism is SCRAM-SHA-512, and the broker offers PLAIN, SCRAM-SHA-256",
+        ),
+    ],
+)
+def test_a_client_is_told_why(
+    connection: Connection, mechanism: str, side: Side, error: str
+) -> None:
+    with pytest.raises(LoginRefusedError, match=error):
+        through(connection, mechanism, side)
+
+
+def test_a_server_that_does_not_know_the_password_is_refused() -> None:
+    connection = Connection()
+    wrong = credential_of(SHA_256, "other", b"salt", 4096)
+    right = credential_of(SHA_256, "pencil", b"salt", 4096)
+    mixed = right._replace(server_key=wrong.server_key)
+    connection.login = ServerLogin(
+        connection.peer,
+        connection._serve,
+        {SHA_256: lambda: ScramServer(SHA_256, lambda user: mixed, "s")},
+        lambda: VERSIONS,
+    )
+    with pytest.raises(LoginRefusedError, match="does not know the password"):
+        through(connection, SHA_256, ScramClient(SHA_256, "carol", "pencil", "c"))
