@@ -45,8 +45,9 @@ class SaslBroker(Broker):
                 "sasl.jaas.config": f'{PLAIN_MODULE} required username="admin" '
                 f'password="admin-secret" {users};',
                 "num.partitions": 1,
+                "zookeeper.session.timeout.ms": 6000,
                 "offsets.topic.num.partitions": 1,
-                **{key.replace("_", "."): value for key, value in props.items()},
+                **{key.replace("_", ".").replace("..", "_"): value for key, value in props.items()},
             },
         )
 

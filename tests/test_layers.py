@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 BASE = "common errors"
-CLIENT = f"protocol message network.channel runtime zk config {BASE}"
+CLIENT = "protocol message network.channel network.client_login security runtime zk config " + BASE
 CONTROLLER = f"cluster protocol network.channel zk runtime config admin {BASE}"
 # settings, properties and listeners are what config is made of.
 ALLOWED = {

@@ -27,10 +27,7 @@ from gevent.lock import RLock
 from kafka08.common import ANONYMOUS, PLAINTEXT
 from kafka08.network.memory import RequestMemory
 from kafka08.network.workers import END, MORE, WAIT, WATCHED
-from kafka08.protocol.framing import LARGEST_BUFFER, FrameDecoder
-
-LARGEST_BEFORE_LOGIN = 524288
-"""The largest frame from a peer that is not admitted, in bytes."""
+from kafka08.protocol.framing import LARGEST_BEFORE_LOGIN, LARGEST_BUFFER, FrameDecoder
 
 Handle = Callable[[memoryview, str], "list[Any] | None"]
 

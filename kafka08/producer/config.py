@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kafka08.client.ids import check_id
+from kafka08.client.security import ClientSecurity
 from kafka08.errors import ConfigError
 from kafka08.settings import (
     CODEC,
     INT_MAX,
     LIST,
     SHORT,
-    Settings,
     log_overrides,
     setting,
     value_of,
@@ -23,7 +23,7 @@ DEFAULT_ENCODER = "kafka.serializer.DefaultEncoder"
 DEFAULT_PARTITIONER = "kafka.producer.DefaultPartitioner"
 
 
-class ProducerConfig(Settings):
+class ProducerConfig(ClientSecurity):
     """Producer settings by attribute; ``ProducerConfig.from_properties`` reads dotted keys."""
 
     metadata_broker_list: tuple[str, ...] = setting(

@@ -12,8 +12,19 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kafka08.client.security import ClientSecurity
 from kafka08.errors import ConfigError
-from kafka08.settings import INT, INT_MAX, LIST, LONG, LONG_MAX, Settings, log_overrides, setting
+from kafka08.settings import (
+    HIDDEN,
+    INT,
+    INT_MAX,
+    LIST,
+    LONG,
+    LONG_MAX,
+    is_secret,
+    log_overrides,
+    setting,
+)
 
 logger = logging.getLogger("org.apache.kafka.clients.producer.ProducerConfig")
 
@@ -30,7 +41,7 @@ def parse_acks(text: str) -> int:
     raise ConfigError(f"acks has value {text} which is not all, -1, 0, 1 or a number of replicas.")
 
 
-class KafkaProducerConfig(Settings):
+class KafkaProducerConfig(ClientSecurity):
     """Settings by attribute; ``of`` accepts dotted names and Python names."""
 
     bootstrap_servers: tuple[str, ...] = setting(
@@ -188,7 +199,9 @@ def warn_of(given: Mapping[str, Any], config: KafkaProducerConfig) -> None:
     for name, value in given.items():
         if "." in name and name not in known:
             logger.warning(
-                "The configuration %s = %s was supplied but isn't a known config.", name, value
+                "The configuration %s = %s was supplied but isn't a known config.",
+                name,
+                HIDDEN if is_secret(name) else value,
             )
     if config.metric_reporters:
         logger.warning(

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kafka08.client.cluster import ClusterClient, parse_broker_list
+from kafka08.client.security import runtime_for
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError, UnsupportedForMessageFormatError
 from kafka08.message.compression import ZSTD
@@ -40,7 +41,7 @@ from kafka08.producer.partitioners import Partitioner, RoundRobin, Unkeyed, murm
 from kafka08.producer.sender import Sender
 from kafka08.producer.serializers import Encoder, serialized, serializer_of
 from kafka08.protocol.schemas import PartitionMetadata
-from kafka08.runtime import Runtime, ThreadRuntime
+from kafka08.runtime import Runtime
 from kafka08.settings import COMPRESSION_CODECS
 
 __all__ = ["KafkaProducer", "RecordFuture", "RecordMetadata"]
@@ -92,7 +93,7 @@ class KafkaProducer:
         self.config = config = KafkaProducerConfig.of(given)
         warn_of(given, config)
         self.client_id = config.client_id or f"producer-{next(_numbers)}"
-        self._runtime = runtime or ThreadRuntime()
+        self._runtime = runtime or runtime_for(config)
         self._clock = self._runtime.clock
         self._now = self._clock.monotonic
         self._serialize_key = serializer_of(key_serializer)

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from kafka08.client.cluster import ClusterClient, parse_broker_list
+from kafka08.client.security import runtime_for
 from kafka08.network.channel import Channel
 from kafka08.producer.config import SYNC, ProducerConfig
 from kafka08.producer.errors import ForkedProducerError, ProducerClosedError, QueueFullError
@@ -22,7 +23,7 @@ from kafka08.producer.event_handler import EventHandler, KeyedMessage
 from kafka08.producer.partitioners import Partitioner
 from kafka08.producer.scala_metrics import ScalaProducerMetrics
 from kafka08.producer.serializers import Encoder, encoder_named, partitioner_named
-from kafka08.runtime import Empty, Full, Queue, Runtime, Task, ThreadRuntime
+from kafka08.runtime import Empty, Full, Queue, Runtime, Task
 
 logger = logging.getLogger("kafka.producer.Producer")
 thread_logger = logging.getLogger("kafka.producer.async.ProducerSendThread")
@@ -82,7 +83,7 @@ class Producer:
         handler: Any = None,
     ) -> None:
         self.config = config
-        self._runtime = runtime or ThreadRuntime()
+        self._runtime = runtime or runtime_for(config)
         self._lock = self._runtime.lock()
         self._metrics = ScalaProducerMetrics(self._runtime.clock.monotonic)
         self._closed = False

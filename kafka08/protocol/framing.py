@@ -20,6 +20,8 @@ from kafka08.errors import ProtocolError
 
 SMALLEST_BUFFER = 4 * 1024
 LARGEST_BUFFER = 256 * 1024
+# The largest frame before a login is done.
+LARGEST_BEFORE_LOGIN = 512 * 1024
 GROWTH = 4
 # After so many reads in a row that would fit the next smaller buffer, that one is used.
 QUIET_READS = 64

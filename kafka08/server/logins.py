@@ -16,8 +16,9 @@ from typing import Any
 from kafka08.common import SASL_PLAINTEXT, SASL_SSL, Endpoint
 from kafka08.config import BrokerConfig
 from kafka08.errors import ConfigError
+from kafka08.network.client_login import SaslConnector
 from kafka08.network.connection import Handle, Peer
-from kafka08.network.login import LoginFailed, Mechanisms, SaslConnector, ServerLogin
+from kafka08.network.login import LoginFailed, Mechanisms, ServerLogin
 from kafka08.network.server import Login
 from kafka08.protocol.later_schemas import ServedVersions
 from kafka08.runtime import Connector, Runtime
@@ -43,7 +44,7 @@ _MOST_CHARACTERS = 200
 
 
 class LoginSettings:
-    """What the settings say of logins. Raises ConfigError for what makes no sense."""
+    """The settings about logins. Raises ConfigError for what makes no sense."""
 
     def __init__(self, config: BrokerConfig) -> None:
         listeners = config.resolved_listeners()
@@ -93,7 +94,7 @@ class LoginSettings:
         return module
 
     def _read_inter_broker(self, listener: Endpoint) -> Callable[[], Side] | None:
-        """What makes the broker's own side of a login at other brokers."""
+        """Makes the broker's own side of a login at other brokers."""
         if listener.protocol not in SASL:
             return None
         mechanism = self.inter_broker_mechanism

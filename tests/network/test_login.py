@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import base64
+import re
+import statistics
+import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
 from kafka08.network.connection import Peer
-from kafka08.network.login import LoginFailed, ServerLogin, log_in
+from kafka08.network.login import LoginFailed, ServerLogin
 from kafka08.protocol.later_schemas import ServedVersions
-from kafka08.security.mechanisms import LoginRefusedError, Side
-from kafka08.security.plain import PlainClient, PlainServer
-from kafka08.security.scram import ScramClient, ScramServer, credential_of
+from kafka08.security.mechanisms import Side
+from kafka08.security.plain import PlainServer
+from kafka08.security.scram import ScramClient, ScramServer, made_up_credential
 from tests.security.test_scram import CAPTURED, CLIENT_NONCE, credential
 
 USERS = {"alice": "alice-secret", "bob": "b"}
@@ -94,228 +99,227 @@ TABLE = (
 )
 
 
-class TestVersions:
-    def test_before_the_login(self, connection: Connection) -> None:
-        assert connection.body(VERSIONS_0) == raw(f"00000001 0000 {TABLE}")
-        assert connection.body(HANDSHAKE_0) == raw(f"00000002 0000 {OFFERED}")
-
-    def test_version_3_before_the_login(self, connection: Connection) -> None:
-        answer = connection.body("0012 0003 00000001 0001 63 00 02 61 02 31 00")
-        assert answer[:6] == raw("00000001 0000")
-        assert raw("0024 0000 0001 00") in answer
-
-    def test_an_unknown_version_may_be_followed_by_a_known_one(
-        self, connection: Connection
-    ) -> None:
-        unknown = "0012 0063 00000001 0001 63 00 ffff"
-        assert connection.body(unknown) == raw(f"00000001 0023 {TABLE}")
-        assert connection.body(VERSIONS_0) == raw(f"00000001 0000 {TABLE}")
-
-    def test_a_second_time_before_the_login(self, connection: Connection) -> None:
-        connection.send(VERSIONS_0)
-        assert connection.fails(VERSIONS_0) == (
-            "Unexpected Kafka request of type ApiVersions during SASL handshake, "
-            "expected SaslHandshake",
-            b"",
-        )
-
-    def test_after_the_login(self, connection: Connection) -> None:
-        connection.send(HANDSHAKE_1)
-        connection.send(authenticate(RIGHT))
-        for _ in range(2):
-            assert connection.body(VERSIONS_0) == raw(f"00000001 0000 {TABLE}")
-        unknown = "0012 0063 00000001 0001 63 00 ffff"
-        assert connection.body(unknown) == raw(f"00000001 0023 {TABLE}")
+def test_versions_before_the_login(connection: Connection) -> None:
+    assert connection.body(VERSIONS_0) == raw(f"00000001 0000 {TABLE}")
+    assert connection.body(HANDSHAKE_0) == raw(f"00000002 0000 {OFFERED}")
 
 
-class TestRawTokens:
-    """After SaslHandshake 0."""
+def test_versions_in_version_3(connection: Connection) -> None:
+    answer = connection.body("0012 0003 00000001 0001 63 00 02 61 02 31 00")
+    assert answer[:6] == raw("00000001 0000")
+    assert raw("0024 0000 0001 00") in answer
 
-    def test_the_right_password(self, connection: Connection) -> None:
-        assert connection.body(HANDSHAKE_0) == raw(f"00000002 0000 {OFFERED}")
-        assert not connection.peer.is_admitted
-        assert connection.send(RIGHT) == raw("00000000")
-        assert connection.peer.is_admitted
-        assert connection.peer.principal == "User:alice"
-        assert connection.send(METADATA) == b"served"
-        assert connection.served == [raw(METADATA)]
 
-    @pytest.mark.parametrize(
-        "token",
-        [
-            WRONG,
-            "626f62 00 616c696365 00 616c6963652d736563726574",
-            "00 00 616c6963652d736563726574",
-            "616c696365",
-            "00 657665 00 616c6963652d736563726574",
-            METADATA,
-        ],
+def test_an_unknown_version_of_versions_may_be_followed_by_a_known_one(
+    connection: Connection,
+) -> None:
+    unknown = "0012 0063 00000001 0001 63 00 ffff"
+    assert connection.body(unknown) == raw(f"00000001 0023 {TABLE}")
+    assert connection.body(VERSIONS_0) == raw(f"00000001 0000 {TABLE}")
+
+
+def test_versions_a_second_time_before_the_login(connection: Connection) -> None:
+    connection.send(VERSIONS_0)
+    assert connection.fails(VERSIONS_0) == (
+        "Unexpected Kafka request of type ApiVersions during SASL handshake, "
+        "expected SaslHandshake",
+        b"",
     )
-    def test_others_close_without_a_byte(self, connection: Connection, token: str) -> None:
-        connection.send(HANDSHAKE_0)
-        assert connection.fails(token)[1] == b""
-        assert connection.peer.principal == "User:ANONYMOUS"
-
-    def test_scram(self, connection: Connection) -> None:
-        _, first, final, signature = CAPTURED[SHA_256]
-        connection.send(HANDSHAKE_0_SCRAM)
-        assert connection.body(f"n,,n=carol,r={CLIENT_NONCE}".encode()) == first.encode()
-        assert not connection.peer.is_admitted
-        assert connection.body(final.encode()) == signature.encode()
-        assert connection.peer.principal == "User:carol"
 
 
-class TestAuthenticate:
-    """After SaslHandshake 1."""
-
-    def test_the_right_password(self, connection: Connection) -> None:
-        assert connection.body(HANDSHAKE_1) == raw(f"00000002 0000 {OFFERED}")
-        assert connection.body(authenticate(RIGHT)) == raw("00000003 0000 0000 00000000")
-        assert connection.peer.principal == "User:alice"
-
-    def test_version_1_has_the_life_of_the_session(self, connection: Connection) -> None:
-        connection.send(HANDSHAKE_1)
-        answer = connection.body(authenticate(RIGHT, 1))
-        assert answer == raw("00000003 0000 0000 00000000 0000000000000000")
-
-    @pytest.mark.parametrize("token", [WRONG, "00 657665 00 616c6963652d736563726574"])
-    def test_a_wrong_password_and_an_unknown_user_are_the_same(
-        self, connection: Connection, token: str
-    ) -> None:
-        connection.send(HANDSHAKE_1)
-        text = b"Authentication failed: Invalid username or password"
-        reason, answer = connection.fails(authenticate(token))
-        assert reason == "PLAIN: Authentication failed: Invalid username or password"
-        assert answer == raw("00000003 003a 0033") + text + raw("00000000")
-
-    @pytest.mark.parametrize("name", ["carol", "eve"])
-    def test_a_wrong_proof(self, connection: Connection, name: str) -> None:
-        client = ScramClient(SHA_256, name, "wrong", CLIENT_NONCE)
-        connection.send(HANDSHAKE_1_SCRAM)
-        answer = connection.body(authenticate(client.answer(b"") or b""))
-        assert answer[:6] == raw("00000003 0000")
-        proof = client.answer(answer[12:]) or b""
-        text = (
-            b"Authentication failed during authentication due to invalid credentials with SASL "
-            b"mechanism SCRAM-SHA-256"
-        )
-        assert connection.fails(authenticate(proof))[1] == (
-            raw("00000003 003a 0068") + text + raw("00000000")
-        )
-
-    def test_after_the_login(self, connection: Connection) -> None:
-        connection.send(HANDSHAKE_1)
-        connection.send(authenticate(RIGHT))
-        assert connection.body(HANDSHAKE_1) == raw("00000002 0022 00000000")
-        assert connection.body(authenticate(RIGHT))[:6] == raw("00000003 0022")
-        assert connection.peer.principal == "User:alice"
-        assert connection.served == []
-
-    def test_raw_tokens_and_handshakes_are_refused_between(self, connection: Connection) -> None:
-        connection.send(HANDSHAKE_1)
-        assert connection.fails(RIGHT)[1] == b""
-        other = Connection()
-        other.send(HANDSHAKE_1)
-        assert other.fails(HANDSHAKE_1)[1] == b""
+def test_versions_after_the_login(connection: Connection) -> None:
+    connection.send(HANDSHAKE_1)
+    connection.send(authenticate(RIGHT))
+    for _ in range(2):
+        assert connection.body(VERSIONS_0) == raw(f"00000001 0000 {TABLE}")
+    unknown = "0012 0063 00000001 0001 63 00 ffff"
+    assert connection.body(unknown) == raw(f"00000001 0023 {TABLE}")
 
 
-class TestOtherRequests:
-    """Before the login is done they close the connection, and nothing is served."""
-
-    @pytest.mark.parametrize(
-        ("frame", "reason"),
-        [
-            (METADATA, "Unexpected Kafka request of type Metadata during SASL handshake"),
-            (PRODUCE_ACKS_0, "Unexpected Kafka request of type Produce during SASL handshake"),
-            ("ffff", "Unexpected Kafka request of type"),
-            ("60", "Unexpected Kafka request of type"),
-            (RIGHT, "Unexpected Kafka request of type"),
-            ("474554202f20485454502f312e31", "Unexpected Kafka request of type"),
-            ("0011", "Unexpected Kafka request of type"),
-            ("0011 0007 00000002 0001 63 0005 504c41494e", "Unexpected Kafka request of type"),
-            (authenticate(RIGHT), "Unexpected Kafka request of type SaslAuthenticate"),
-        ],
-    )
-    @pytest.mark.parametrize("before", [[], [VERSIONS_0]])
-    def test_at_the_beginning(
-        self, connection: Connection, before: list[str], frame: str | bytes, reason: str
-    ) -> None:
-        for each in before:
-            connection.send(each)
-        said, answer = connection.fails(frame)
-        assert said.startswith(reason)
-        assert answer == b""
-
-    @pytest.mark.parametrize("key", range(50))
-    def test_no_api_is_served_while_a_token_is_due(self, key: int) -> None:
-        connection = Connection()
-        connection.send(HANDSHAKE_1)
-        connection.fails(key.to_bytes(2, "big") + raw("0000 00000009 0001 63 00000000"))
-
-    def test_an_unknown_mechanism_is_told_the_known_ones(self, connection: Connection) -> None:
-        reason, answer = connection.fails(CRAM_MD5)
-        assert reason == "Unsupported SASL mechanism CRAM-MD5"
-        assert answer == raw(f"00000002 0021 {OFFERED}")
+# After SaslHandshake 0
 
 
-# --- the client's side
-
-
-def through(connection: Connection, mechanism: str, side: Side) -> None:
-    answers: list[bytes] = []
-
-    def send(data: bytes) -> None:
-        try:
-            answers.append(connection.body(data[4:]))
-        except LoginFailed as error:
-            answers.append(b"".join(error.reply)[4:])
-
-    log_in(mechanism, side, "c", send, lambda: answers.pop(0))
+def test_the_right_raw_token(connection: Connection) -> None:
+    assert connection.body(HANDSHAKE_0) == raw(f"00000002 0000 {OFFERED}")
+    assert not connection.peer.is_admitted
+    assert connection.send(RIGHT) == raw("00000000")
+    assert connection.peer.is_admitted
+    assert connection.peer.principal == "User:alice"
+    assert connection.send(METADATA) == b"served"
+    assert connection.served == [raw(METADATA)]
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "make", "principal"),
+    "token",
     [
-        ("PLAIN", lambda: PlainClient("alice", "alice-secret"), "User:alice"),
-        (SHA_256, lambda: ScramClient(SHA_256, "carol", "pencil", CLIENT_NONCE), "User:carol"),
+        WRONG,
+        "626f62 00 616c696365 00 616c6963652d736563726574",
+        "00 00 616c6963652d736563726574",
+        "616c696365",
+        "00 657665 00 616c6963652d736563726574",
+        METADATA,
     ],
 )
-def test_both_sides(
-    connection: Connection, mechanism: str, make: Callable[[], Side], principal: str
+def test_other_raw_tokens_close_without_a_byte(connection: Connection, token: str) -> None:
+    connection.send(HANDSHAKE_0)
+    assert connection.fails(token)[1] == b""
+    assert connection.peer.principal == "User:ANONYMOUS"
+
+
+def test_raw_scram(connection: Connection) -> None:
+    _, first, final, signature = CAPTURED[SHA_256]
+    connection.send(HANDSHAKE_0_SCRAM)
+    assert connection.body(f"n,,n=carol,r={CLIENT_NONCE}".encode()) == first.encode()
+    assert not connection.peer.is_admitted
+    assert connection.body(final.encode()) == signature.encode()
+    assert connection.peer.principal == "User:carol"
+
+
+# After SaslHandshake 1
+
+
+def test_the_right_password(connection: Connection) -> None:
+    assert connection.body(HANDSHAKE_1) == raw(f"00000002 0000 {OFFERED}")
+    assert connection.body(authenticate(RIGHT)) == raw("00000003 0000 0000 00000000")
+    assert connection.peer.principal == "User:alice"
+
+
+def test_version_1_has_the_life_of_the_session(connection: Connection) -> None:
+    connection.send(HANDSHAKE_1)
+    answer = connection.body(authenticate(RIGHT, 1))
+    assert answer == raw("00000003 0000 0000 00000000 0000000000000000")
+
+
+@pytest.mark.parametrize("token", [WRONG, "00 657665 00 616c6963652d736563726574"])
+def test_a_wrong_password_and_an_unknown_user_are_the_same(
+    connection: Connection, token: str
 ) -> None:
-    through(connection, mechanism, make())
-    assert connection.peer.principal == principal
+    connection.send(HANDSHAKE_1)
+    text = b"Authentication failed: Invalid username or password"
+    reason, answer = connection.fails(authenticate(token))
+    assert reason == "PLAIN: Authentication failed: Invalid username or password"
+    assert answer == raw("00000003 003a 0033") + text + raw("00000000")
+
+
+@pytest.mark.parametrize("name", ["carol", "eve"])
+def test_a_wrong_proof(connection: Connection, name: str) -> None:
+    client = ScramClient(SHA_256, name, "wrong", CLIENT_NONCE)
+    connection.send(HANDSHAKE_1_SCRAM)
+    answer = connection.body(authenticate(client.answer(b"") or b""))
+    assert answer[:6] == raw("00000003 0000")
+    proof = client.answer(answer[12:]) or b""
+    text = (
+        b"Authentication failed during authentication due to invalid credentials with SASL "
+        b"mechanism SCRAM-SHA-256"
+    )
+    assert connection.fails(authenticate(proof))[1] == (
+        raw("00000003 003a 0068") + text + raw("00000000")
+    )
+
+
+def test_no_second_login(connection: Connection) -> None:
+    connection.send(HANDSHAKE_1)
+    connection.send(authenticate(RIGHT))
+    assert connection.body(HANDSHAKE_1) == raw("00000002 0022 00000000")
+    assert connection.body(authenticate(RIGHT))[:6] == raw("00000003 0022")
+    assert connection.peer.principal == "User:alice"
+    assert connection.served == []
+
+
+def test_raw_tokens_and_handshakes_are_refused_between(connection: Connection) -> None:
+    connection.send(HANDSHAKE_1)
+    assert connection.fails(RIGHT)[1] == b""
+    other = Connection()
+    other.send(HANDSHAKE_1)
+    assert other.fails(HANDSHAKE_1)[1] == b""
+
+
+# Before the login is done they close the connection, and nothing is served
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "side", "error"),
+    ("frame", "reason"),
     [
-        ("PLAIN", PlainClient("alice", "x"), "Authentication failed: Invalid username or password"),
-        (SHA_256, ScramClient(SHA_256, "carol", "x", "n"), "due to invalid credentials with SASL"),
-        (
-            "SCRAM-SHA-512",
-            ScramClient("SCRAM-SHA-512", "carol", "x", "n"),
-            "sasl.mechanism is SCRAM-SHA-512, and the broker offers PLAIN, SCRAM-SHA-256",
-        ),
+        (METADATA, "Unexpected Kafka request of type Metadata during SASL handshake"),
+        (PRODUCE_ACKS_0, "Unexpected Kafka request of type Produce during SASL handshake"),
+        ("ffff", "Unexpected Kafka request of type"),
+        ("60", "Unexpected Kafka request of type"),
+        (RIGHT, "Unexpected Kafka request of type"),
+        ("474554202f20485454502f312e31", "Unexpected Kafka request of type"),
+        ("0011", "Unexpected Kafka request of type"),
+        ("0011 0007 00000002 0001 63 0005 504c41494e", "Unexpected Kafka request of type"),
+        (authenticate(RIGHT), "Unexpected Kafka request of type SaslAuthenticate"),
     ],
 )
-def test_a_client_is_told_why(
-    connection: Connection, mechanism: str, side: Side, error: str
+@pytest.mark.parametrize("before", [[], [VERSIONS_0]])
+def test_other_requests_at_the_beginning(
+    connection: Connection, before: list[str], frame: str | bytes, reason: str
 ) -> None:
-    with pytest.raises(LoginRefusedError, match=error):
-        through(connection, mechanism, side)
+    for each in before:
+        connection.send(each)
+    said, answer = connection.fails(frame)
+    assert said.startswith(reason)
+    assert answer == b""
 
 
-def test_a_server_that_does_not_know_the_password_is_refused() -> None:
+@pytest.mark.parametrize("key", range(50))
+def test_no_api_is_served_while_a_token_is_due(key: int) -> None:
     connection = Connection()
-    wrong = credential_of(SHA_256, "other", b"salt", 4096)
-    right = credential_of(SHA_256, "pencil", b"salt", 4096)
-    mixed = right._replace(server_key=wrong.server_key)
-    connection.login = ServerLogin(
-        connection.peer,
-        connection._serve,
-        {SHA_256: lambda: ScramServer(SHA_256, lambda user: mixed, "s")},
-        lambda: VERSIONS,
-    )
-    with pytest.raises(LoginRefusedError, match="does not know the password"):
-        through(connection, SHA_256, ScramClient(SHA_256, "carol", "pencil", "c"))
+    connection.send(HANDSHAKE_1)
+    connection.fails(key.to_bytes(2, "big") + raw("0000 00000009 0001 63 00000000"))
+
+
+def test_an_unknown_mechanism_is_told_the_known_ones(connection: Connection) -> None:
+    reason, answer = connection.fails(CRAM_MD5)
+    assert reason == "Unsupported SASL mechanism CRAM-MD5"
+    assert answer == raw(f"00000002 0021 {OFFERED}")
+
+
+# They cannot be told from known names with a wrong password, over 1,000 tries
+
+
+def told_apart(cost: dict[str, list[float]]) -> bool:
+    known, unknown = (statistics.median(times) for times in cost.values())
+    return not 0.5 < known / unknown < 2
+
+
+def test_plain_tells_nothing_of_names() -> None:
+    answers: set[tuple[str, bytes]] = set()
+    cost: dict[str, list[float]] = {"alice": [], "evita": []}
+    for _ in range(1000):
+        for name, times in cost.items():
+            connection = Connection()
+            connection.send(HANDSHAKE_1)
+            begin = time.thread_time()
+            answers.add(connection.fails(authenticate(f"\0{name}\0wrong".encode())))
+            times.append(time.thread_time() - begin)
+    assert len(answers) == 1
+    assert not told_apart(cost)
+
+
+def test_scram_tells_nothing_of_names() -> None:
+    firsts: set[str] = set()
+    lasts: set[tuple[str, bytes]] = set()
+    cost: dict[str, list[float]] = {"carol": [], "evita": []}
+    found = {
+        "carol": credential(SHA_256),
+        "evita": made_up_credential(SHA_256, "evita", b"secret"),
+    }
+    for number in range(1000):
+        for name, times in cost.items():
+            make = partial(ScramServer, SHA_256, found.__getitem__, f"s{number:04}")
+            connection = Connection()
+            connection.login = ServerLogin(
+                connection.peer, connection._serve, {SHA_256: make}, list
+            )
+            connection.send(HANDSHAKE_1_SCRAM)
+            first = connection.body(authenticate(f"n,,n={name},r=c".encode()))[12:].decode()
+            firsts.add(re.sub("s=[A-Za-z0-9+/=]{36}", "s=", first))
+            proof = base64.b64encode(bytes(32)).decode()
+            final = authenticate(f"c=biws,r=cs{number:04},p={proof}".encode())
+            begin = time.thread_time()
+            lasts.add(connection.fails(final))
+            times.append(time.thread_time() - begin)
+    assert firsts == {f"r=cs{number:04},s=,i=4096" for number in range(1000)}
+    assert len(lasts) == 1
+    assert not told_apart(cost)

@@ -73,170 +73,179 @@ def refused(side: ScramServer | ScramClient, token: str, error: str = ".") -> No
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-class TestGoldenBytes:
-    def test_server(self, mechanism: str) -> None:
-        side = server(mechanism)
-        _, first, final, signature = CAPTURED[mechanism]
-        assert side.answer(FIRST.encode()) == first.encode()
-        assert side.user == ""
-        assert side.answer(final.encode()) == signature.encode()
-        assert side.is_done
-        assert side.user == "carol"
-
-    def test_client(self, mechanism: str) -> None:
-        side = ScramClient(mechanism, "carol", "pencil", CLIENT_NONCE)
-        _, first, final, signature = CAPTURED[mechanism]
-        assert side.answer(b"") == FIRST.encode()
-        assert side.answer(first.encode()) == final.encode()
-        assert side.answer(signature.encode()) is None
-        assert side.is_done
-
-    def test_stored_credential(self, mechanism: str) -> None:
-        found = decode_credential(mechanism, STORED[mechanism])
-        assert found == credential_of(mechanism, "pencil", found.salt, 4096)
-        assert encode_credential(found) == STORED[mechanism]
-        assert STORED[mechanism][40:60] not in repr(found)
+def test_the_captured_server(mechanism: str) -> None:
+    side = server(mechanism)
+    _, first, final, signature = CAPTURED[mechanism]
+    assert side.answer(FIRST.encode()) == first.encode()
+    assert side.user == ""
+    assert side.answer(final.encode()) == signature.encode()
+    assert side.is_done
+    assert side.user == "carol"
 
 
-class TestServer:
-    """Broken tokens end the login."""
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_the_captured_client(mechanism: str) -> None:
+    side = ScramClient(mechanism, "carol", "pencil", CLIENT_NONCE)
+    _, first, final, signature = CAPTURED[mechanism]
+    assert side.answer(b"") == FIRST.encode()
+    assert side.answer(first.encode()) == final.encode()
+    assert side.answer(signature.encode()) is None
+    assert side.is_done
 
-    @pytest.mark.parametrize(
-        "first",
-        [
-            "",
-            "p=tls-unique,,n=carol,r=abc",
-            "n,a=bob,n=carol,r=abc",
-            "n,,m=must,n=carol,r=abc",
-            "n,,n=,r=abc",
-            "n,,n=car=olr=abc",
-            "n,,n=car=2col,r=abc",
-            "n,,n=carol,r=",
-            "n,,n=carol,r=a b",
-            "n,,n=carol",
-            "n,,n=carol,r=abc,",
-            "x" * 500_000,
-            "n,,n=carol,r=abc" + ",x=y" * 100_000 + ",",
-        ],
-    )
-    def test_bad_first_messages(self, first: str) -> None:
-        refused(server("SCRAM-SHA-256"), first)
 
-    @pytest.mark.parametrize("first", ["n,,n=a,r=b", "y,,n=a,r=b,x=ext", "n,a=a,n=a,r=b"])
-    def test_good_first_messages(self, first: str) -> None:
-        answer = server("SCRAM-SHA-256").answer(first.encode())
-        assert answer is not None
-        assert answer.startswith(b"r=b35nocisqsvfjmi8tmf4m2v2vp,s=")
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_the_stored_credential(mechanism: str) -> None:
+    found = decode_credential(mechanism, STORED[mechanism])
+    assert found == credential_of(mechanism, "pencil", found.salt, 4096)
+    assert encode_credential(found) == STORED[mechanism]
+    assert STORED[mechanism][40:60] not in repr(found)
 
-    @pytest.mark.parametrize(
-        ("old", "new"),
-        [
-            ("c=biws", "c=eSws"),
-            ("35nocisqsvfjmi8tmf4m2v2vp", ""),
-            (CLIENT_NONCE, CLIENT_NONCE[:-1] + "M"),
-            ("p=8a", "p=8b"),
-            ("EXQ=", ""),
-            ("p=8a/LNpKotfBFdE/gZ8Syi2Iqy7fxG764Az5k1HE5EXQ=", "p=8a=="),
-            (",p=8a/LNpKotfBFdE/gZ8Syi2Iqy7fxG764Az5k1HE5EXQ=", ""),
-            ("vp,p", "vp,x=y,p"),
-        ],
-    )
-    def test_bad_final_messages(self, old: str, new: str) -> None:
-        side, final = server("SCRAM-SHA-256"), CAPTURED["SCRAM-SHA-256"][2]
-        side.answer(FIRST.encode())
-        assert final.replace(old, new) != final
-        refused(side, final.replace(old, new))
-        refused(side, final)
 
-    def test_a_replayed_final_message(self) -> None:
-        side = ScramServer("SCRAM-SHA-256", lambda user: credential("SCRAM-SHA-256"), "another")
-        side.answer(FIRST.encode())
-        refused(side, CAPTURED["SCRAM-SHA-256"][2], "another nonce")
+# Broken tokens end the login
 
-    def test_the_final_message_first(self) -> None:
-        refused(server("SCRAM-SHA-256"), CAPTURED["SCRAM-SHA-256"][2], "client-first-message")
 
-    @given(st.binary(), st.binary())
-    def test_no_other_tokens_log_in(self, first: bytes, final: bytes) -> None:
+@pytest.mark.parametrize(
+    "first",
+    [
+        "",
+        "p=tls-unique,,n=carol,r=abc",
+        "n,a=bob,n=carol,r=abc",
+        "n,,m=must,n=carol,r=abc",
+        "n,,n=,r=abc",
+        "n,,n=car=olr=abc",
+        "n,,n=car=2col,r=abc",
+        "n,,n=carol,r=",
+        "n,,n=carol,r=a b",
+        "n,,n=carol",
+        "n,,n=carol,r=abc,",
+        "x" * 500_000,
+        "n,,n=carol,r=abc" + ",x=y" * 100_000 + ",",
+    ],
+)
+def test_bad_first_messages(first: str) -> None:
+    refused(server("SCRAM-SHA-256"), first)
+
+
+@pytest.mark.parametrize("first", ["n,,n=a,r=b", "y,,n=a,r=b,x=ext", "n,a=a,n=a,r=b"])
+def test_good_first_messages(first: str) -> None:
+    answer = server("SCRAM-SHA-256").answer(first.encode())
+    assert answer is not None
+    assert answer.startswith(b"r=b35nocisqsvfjmi8tmf4m2v2vp,s=")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("c=biws", "c=eSws"),
+        ("35nocisqsvfjmi8tmf4m2v2vp", ""),
+        (CLIENT_NONCE, CLIENT_NONCE[:-1] + "M"),
+        ("p=8a", "p=8b"),
+        ("EXQ=", ""),
+        ("p=8a/LNpKotfBFdE/gZ8Syi2Iqy7fxG764Az5k1HE5EXQ=", "p=8a=="),
+        (",p=8a/LNpKotfBFdE/gZ8Syi2Iqy7fxG764Az5k1HE5EXQ=", ""),
+        ("vp,p", "vp,x=y,p"),
+    ],
+)
+def test_bad_final_messages(old: str, new: str) -> None:
+    side, final = server("SCRAM-SHA-256"), CAPTURED["SCRAM-SHA-256"][2]
+    side.answer(FIRST.encode())
+    assert final.replace(old, new) != final
+    refused(side, final.replace(old, new))
+    refused(side, final)
+
+
+def test_a_replayed_final_message() -> None:
+    side = ScramServer("SCRAM-SHA-256", lambda user: credential("SCRAM-SHA-256"), "another")
+    side.answer(FIRST.encode())
+    refused(side, CAPTURED["SCRAM-SHA-256"][2], "another nonce")
+
+
+def test_the_final_message_first() -> None:
+    refused(server("SCRAM-SHA-256"), CAPTURED["SCRAM-SHA-256"][2], "client-first-message")
+
+
+@given(st.binary(), st.binary())
+def test_no_other_tokens_log_in(first: bytes, final: bytes) -> None:
+    side = server("SCRAM-SHA-256")
+    try:
+        side.answer(first)
+        side.answer(final)
+    except LoginRefusedError:
+        pass
+    assert side.user == ""
+
+
+# They get a conversation like any other
+
+
+def test_the_same_salt_on_every_broker_and_no_one_elses() -> None:
+    answers = {server("SCRAM-SHA-256").answer(b"n,,n=%b,r=x" % name) for name in (b"eve", b"eva")}
+    again = server("SCRAM-SHA-256").answer(b"n,,n=eve,r=x")
+    assert len(answers) == 2
+    assert again in answers
+
+
+def test_it_looks_like_that_of_a_user() -> None:
+    salt = made_up_credential("SCRAM-SHA-512", "eve", SECRET).salt.decode()
+    assert salt.isalnum()
+    assert salt == salt.lower()
+    assert 22 <= len(salt) <= 26
+
+
+def test_the_error_is_that_of_a_wrong_password() -> None:
+    errors = []
+    for name in ("carol", "eve"):
+        client = ScramClient("SCRAM-SHA-256", name, "wrong", "cnonce")
         side = server("SCRAM-SHA-256")
-        try:
-            side.answer(first)
-            side.answer(final)
-        except LoginRefusedError:
-            pass
-        assert side.user == ""
+        final = client.answer(side.answer(client.answer(b"") or b"") or b"")
+        with pytest.raises(LoginRefusedError) as raised:
+            side.answer(final or b"")
+        errors.append((str(raised.value), raised.value.reveal))
+    assert errors == [("Invalid client credentials", False)] * 2
 
 
-class TestUnknownUsers:
-    """They get a conversation like any other."""
-
-    def test_the_same_salt_on_every_broker_and_no_one_elses(self) -> None:
-        answers = {
-            server("SCRAM-SHA-256").answer(b"n,,n=%b,r=x" % name) for name in (b"eve", b"eva")
-        }
-        again = server("SCRAM-SHA-256").answer(b"n,,n=eve,r=x")
-        assert len(answers) == 2
-        assert again in answers
-
-    def test_it_looks_like_that_of_a_user(self) -> None:
-        salt = made_up_credential("SCRAM-SHA-512", "eve", SECRET).salt.decode()
-        assert salt.isalnum()
-        assert salt == salt.lower()
-        assert 22 <= len(salt) <= 26
-
-    def test_the_error_is_that_of_a_wrong_password(self) -> None:
-        errors = []
-        for name in ("carol", "eve"):
-            client = ScramClient("SCRAM-SHA-256", name, "wrong", "cnonce")
-            side = server("SCRAM-SHA-256")
-            final = client.answer(side.answer(client.answer(b"") or b"") or b"")
-            with pytest.raises(LoginRefusedError) as raised:
-                side.answer(final or b"")
-            errors.append((str(raised.value), raised.value.reveal))
-        assert errors == [("Invalid client credentials", False)] * 2
+# A server that does not know the password, or asks for too little, is refused
 
 
-class TestClient:
-    """A server that does not know the password, or asks for too little, is refused."""
+def after_first() -> ScramClient:
+    side = ScramClient("SCRAM-SHA-256", "carol", "pencil", "cnonce")
+    assert side.answer(b"") == b"n,,n=carol,r=cnonce"
+    return side
 
-    @staticmethod
-    def after_first() -> ScramClient:
-        side = ScramClient("SCRAM-SHA-256", "carol", "pencil", "cnonce")
-        assert side.answer(b"") == b"n,,n=carol,r=cnonce"
-        return side
 
-    @pytest.mark.parametrize(
-        ("first", "error"),
-        [
-            ("r=cnonceX,s=c2FsdA==,i=1", "1 iterations"),
-            ("r=cnonceX,s=c2FsdA==,i=4095", "4095 iterations"),
-            ("r=cnonceX,s=c2FsdA==,i=999999999", "999999999 iterations"),
-            ("r=cnonce,s=c2FsdA==,i=4096", "nonce"),
-            ("r=other,s=c2FsdA==,i=4096", "nonce"),
-            ("m=x,r=cnonceX,s=c2FsdA==,i=4096", "server-first-message"),
-            ("r=cnonceX,s=c,i=4096", "base64"),
-            ("e=other-error", "server-first-message"),
-            ("", "server-first-message"),
-        ],
-    )
-    def test_bad_first_answers(self, first: str, error: str) -> None:
-        refused(self.after_first(), first, error)
+@pytest.mark.parametrize(
+    ("first", "error"),
+    [
+        ("r=cnonceX,s=c2FsdA==,i=1", "1 iterations"),
+        ("r=cnonceX,s=c2FsdA==,i=4095", "4095 iterations"),
+        ("r=cnonceX,s=c2FsdA==,i=999999999", "999999999 iterations"),
+        ("r=cnonce,s=c2FsdA==,i=4096", "nonce"),
+        ("r=other,s=c2FsdA==,i=4096", "nonce"),
+        ("m=x,r=cnonceX,s=c2FsdA==,i=4096", "server-first-message"),
+        ("r=cnonceX,s=c,i=4096", "base64"),
+        ("e=other-error", "server-first-message"),
+        ("", "server-first-message"),
+    ],
+)
+def test_bad_first_answers(first: str, error: str) -> None:
+    refused(after_first(), first, error)
 
-    @pytest.mark.parametrize(
-        ("final", "error"),
-        [
-            ("v=nK3R+5kZ51gjrbwWzCT7lNy6ztbBmzSICU506ppniEA=", "does not know the password"),
-            ("v=AAAA", "does not know the password"),
-            ("v=A", "base64"),
-            ("e=invalid-proof", "refused the login: invalid-proof"),
-            ("", "server-final-message"),
-        ],
-    )
-    def test_bad_last_answers(self, final: str, error: str) -> None:
-        side = self.after_first()
-        side.answer(b"r=cnonceX,s=c2FsdA==,i=4096")
-        refused(side, final, error)
-        assert not side.is_done
+
+@pytest.mark.parametrize(
+    ("final", "error"),
+    [
+        ("v=nK3R+5kZ51gjrbwWzCT7lNy6ztbBmzSICU506ppniEA=", "does not know the password"),
+        ("v=AAAA", "does not know the password"),
+        ("v=A", "base64"),
+        ("e=invalid-proof", "refused the login: invalid-proof"),
+        ("", "server-final-message"),
+    ],
+)
+def test_bad_last_answers(final: str, error: str) -> None:
+    side = after_first()
+    side.answer(b"r=cnonceX,s=c2FsdA==,i=4096")
+    refused(side, final, error)
+    assert not side.is_done
 
 
 @given(

@@ -11,6 +11,7 @@ import logging
 import sys
 from collections.abc import Mapping
 
+from kafka08.client.security import runtime_of
 from kafka08.errors import AdminOperationError, KafkaError
 from kafka08.settings import INT
 from tools import admin_command
@@ -98,6 +99,7 @@ def _connect(args: Arguments, config: Mapping[str, str]) -> GroupService:
         timeout_ms=args.value("timeout"),
         request_timeout_ms=INT.parse(config.get("request.timeout.ms", str(_REQUEST_TIMEOUT_MS))),
         client_id=config.get("client.id", CLIENT_ID),
+        runtime=runtime_of(config),
     )
 
 

@@ -17,6 +17,7 @@ from kafka08.admin import (
 )
 from kafka08.client.admin import AdminClient, AdminNotServedError
 from kafka08.client.cluster import Endpoint
+from kafka08.client.security import runtime_of
 from kafka08.errors import ReplicaNotAvailableError, TopicExistsError
 from kafka08.protocol import schemas
 from kafka08.protocol.admin_schemas import BROKER_DEFAULT, ConfigEntry
@@ -47,6 +48,7 @@ def connect(endpoints: list[Endpoint], args: Arguments) -> AdminClient:
         endpoints,
         client_id=config.get("client.id", ""),
         timeout_ms=INT.parse(config.get("request.timeout.ms", str(DEFAULT_TIMEOUT_MS))),
+        runtime=runtime_of(config),
     )
 
 

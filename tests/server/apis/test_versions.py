@@ -81,5 +81,5 @@ def test_listeners_with_logins_name_versions_even_beside_an_original(
     new = [(key, 0, APIS[key].last) for key in (0, 3, 9, 11, 32, 42)]
     assert [each[:3] for each in versions.now()] == (new if later else old)
     rig.register(Broker(7, "h", 9092), None)
-    rig.cluster.registrations.step()
+    rig.registrations.step()
     assert [each[:3] for each in versions.now()] == old
