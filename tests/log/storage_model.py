@@ -20,12 +20,10 @@ import os
 import random
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
-from itertools import pairwise
 from pathlib import Path
-from struct import Struct
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka08.common import TopicPartition
 from kafka08.config import BrokerConfig
@@ -39,43 +37,32 @@ from kafka08.log.offsets_before import offsets_before
 from kafka08.log.segment import LogSegment
 from kafka08.log.throttler import Throttler
 from kafka08.log.time_index import ENTRY as TIME_ENTRY
-from kafka08.message.compression import compress
-from kafka08.message.entry import encode_entry
 from kafka08.message.scan import iter_entries, newest_time
-from kafka08.message.sets import iter_messages
 from tests.fakes.runtime import FakeClock
 from tests.log.faulty_files import Crash, FaultyFiles
+from tests.log.model_units import (
+    SetMaker,
+    Stored,
+    Unit,
+    check_compacted,
+    check_index,
+    entries_of,
+    joined,
+    rises,
+    shown,
+    stored_units,
+    wanted,
+)
 from tests.log.support import writable
 
 SEGMENT_BYTES = 600
 INDEX_ENTRIES = 4
-FIRST_TIME = 1_400_000_000_000
 PARTITIONS = [
     TopicPartition("plain", 0),
     TopicPartition("mixed", 0),
     TopicPartition("mixed", 1),
     TopicPartition("keyed", 0),
 ]
-
-_header_at = Struct(">qi").unpack_from
-_index_entry_at = Struct(">ii").unpack_from
-
-Pair = tuple[bytes | None, bytes | None]
-
-
-class Unit(NamedTuple):
-    """Messages (offset, key, value) that are stored as one entry: all of them or none."""
-
-    last: int
-    messages: tuple[tuple[int, bytes | None, bytes | None], ...]
-
-
-class Stored(NamedTuple):
-    """A segment as its files show it: entries as (offset, position, end)."""
-
-    base: int
-    data: bytes
-    entries: list[tuple[int, int, int]]
 
 
 class Expected:
@@ -85,6 +72,8 @@ class Expected:
     else is promised. ``pending`` holds what the call in flight adds; ``front`` and ``back`` bound
     what of units + pending may be left, as (lowest, highest) counts, if the process dies in the
     call. ``compacted`` logs may also lack what later messages supersede, if ``cleaning``.
+    Records below ``deleted`` were deleted by a client; ``starts`` are the values of it that may be
+    on disk.
     """
 
     def __init__(self, *, compacted: bool = False) -> None:
@@ -92,6 +81,7 @@ class Expected:
         self.cleaning = False
         self.units: list[Unit] = []
         self.start = self.leo = 0
+        self.deleted, self.starts = 0, {0}
         self.durable = 0
         self.power_cut = False
         self.history: set[Unit] = set()
@@ -105,6 +95,11 @@ class Expected:
         self.pending: list[Unit] = []
         self.front = (0, 0)
         self.back = (len(self.units), len(self.units))
+
+    @property
+    def first(self) -> int:
+        """The first offset for consumers."""
+        return max(self.start, self.deleted)
 
     def claim(self, recovery_point: int) -> None:
         self.durable = self.durable_before = max(self.durable, recovery_point)
@@ -310,6 +305,11 @@ class Driver:
                 expected.durable = max(backed)
         end = max(units[-1].last + 1 if units else 0, log.segments[-1].base_offset)
         assert log.log_end_offset == end
+        starts = {start if start <= end else 0 for start in expected.starts}
+        assert log.deleted_until in starts or expected.being_deleted, (
+            f"{log.name}: records are deleted up to {log.deleted_until}, not {starts}"
+        )
+        expected.deleted, expected.starts = log.deleted_until, {log.deleted_until}
         expected.units, expected.start, expected.leo = units, log.log_start_offset, end
         expected.durable = min(expected.durable, end)
         assert log.recovery_point <= expected.durable or expected.being_deleted, (
@@ -520,6 +520,7 @@ class Driver:
         self._truncate(log, expected, to)
         self.manager.truncate_to({partition: to})
         self._truncated(log, expected, to)
+        self._starts_are_stored()
 
     def _truncate(self, log: Log, expected: Expected, to: int) -> None:
         if to > expected.leo:
@@ -527,19 +528,25 @@ class Driver:
         kept = sum([u.last < to for u in expected.units]) if to >= expected.start else 0
         expected.back = (kept, len(expected.units))
         expected.truncating = True
+        expected.starts.add(self._deleted_after(expected, to))
         cut = expected.units[kept:]
         expected.durable = min([expected.durable, to, *(u.messages[0][0] for u in cut[:1])])
+
+    @staticmethod
+    def _deleted_after(expected: Expected, to: int) -> int:
+        return min(expected.deleted, to) if to >= expected.start else 0
 
     def _truncated(self, log: Log, expected: Expected, to: int) -> None:
         if to > expected.leo:
             assert log.log_end_offset == expected.leo
             return
+        expected.deleted = self._deleted_after(expected, to)
         expected.units = expected.units[: expected.back[0]]
         expected.settle()
         expected.leo = to
         expected.start = min(expected.start, to)
         assert log.log_end_offset == to
-        assert log.log_start_offset == expected.start
+        assert (log.log_start_offset, log.first_offset) == (expected.start, expected.first)
         assert log.recovery_point <= to
 
     def truncate_fully(self) -> None:
@@ -549,11 +556,33 @@ class Driver:
         expected.truncating = True
         expected.durable = 0
         expected.leo = max(expected.leo, to)
+        expected.starts.add(0)
         self.manager.truncate_fully_and_start_at(partition, to)
+        expected.deleted = 0
+        self._starts_are_stored()
         expected.units = []
         expected.settle()
         expected.leo = expected.start = to
-        assert (log.log_start_offset, log.log_end_offset) == (to, to)
+        assert (log.log_start_offset, log.first_offset, log.log_end_offset) == (to, to, to)
+
+    def delete_records(self) -> None:
+        """As a client asks for it; now and then the broker gets no further than its memory."""
+        _, log, expected = self._pick()
+        if log.config.compact:
+            return
+        until = self.rng.randint(0, expected.leo)
+        expected.starts.add(max(expected.deleted, until))
+        log.delete_records(until)
+        expected.deleted = max(expected.deleted, until)
+        assert log.first_offset == expected.first
+        if self.rng.random() < 0.8:
+            assert self.manager.store_deletions([log]) == []
+            expected.claim(log.recovery_point)
+            self._starts_are_stored()
+
+    def _starts_are_stored(self) -> None:
+        for expected in self.expected.values():
+            expected.starts = {expected.deleted}
 
     def retain(self) -> None:
         if self.rng.random() < 0.3:
@@ -561,7 +590,7 @@ class Driver:
         starts = {}
         for partition, log in self.manager.logs.items():
             expected = self.expected[partition]
-            starts[partition] = start = self._start_after_retention(log)
+            starts[partition] = start = self._start_after_retention(log, expected.deleted)
             gone = sum([u.last < start for u in expected.units])
             expected.front = (0, gone)
             expected.back = (len(expected.units), len(expected.units))
@@ -574,14 +603,19 @@ class Driver:
             expected.start = starts[partition]
             expected.settle()
 
-    def _start_after_retention(self, log: Log) -> int:
+    def _start_after_retention(self, log: Log, deleted: int) -> int:
+        """By the rules of Kafka: what clients have deleted, time from the oldest on, then size
+        while a whole one is over."""
         if log.config.compact:
             return log.log_start_offset
-        """By the rules of Kafka: time from the oldest on, then size while a whole one is over."""
         known = [(s.base_offset, s.size, s.largest_timestamp) for s in log.segments]
         bases = [base for base, _, _ in known] + [log.log_end_offset]
         sizes = [size for _, size, _ in known]
         gone = 0
+        while gone < len(known) and bases[gone + 1] <= deleted:
+            if gone == len(known) - 1 and not sizes[gone]:
+                break
+            gone += 1
         while gone < len(known) and self.clock.now_ms - known[gone][2] > log.config.retention_ms:
             if gone == len(known) - 1 and not sizes[gone]:
                 break
@@ -650,12 +684,13 @@ class Driver:
             self._truncate(log, expected, to)
             log.truncate_to(to)
             self._truncated(log, expected, to)
-            self.manager.checkpoint_recovery_points()
+            self.checkpoint()
         else:
             self.retain()
 
     def checkpoint(self) -> None:
         self.manager.checkpoint_recovery_points()
+        self._starts_are_stored()
 
     def delete_files(self) -> None:
         self.clock.now_ms += self.rng.randint(0, 2000)
@@ -759,17 +794,19 @@ class Driver:
 
     def offsets_before(self) -> None:
         _, log, expected = self._pick()
-        known = [(s.base_offset, s.last_modified_ms) for s in log.segments]
-        if log.segments[-1].size:
-            known.append((expected.leo, self.clock.now_ms))
-        at = self.clock.now_ms - self.rng.choice((0, 0, 500, 5000, 1_000_000))
+        first, now = expected.first, self.clock.now_ms
+        ends = [s.base_offset for s in log.segments[1:]] + [1 << 62]
+        held = [s for s, end in zip(log.segments, ends, strict=True) if end > first]
+        known = [(max(s.base_offset, first), s.last_modified_ms) for s in held]
+        if log.segments[-1].size and expected.leo > first:
+            known.append((expected.leo, now))
+        at = now - self.rng.choice((0, 0, 500, 5000, 1_000_000))
         count = max((i for i, (_, time) in enumerate(known, 1) if time <= at), default=0)
         best = [offset for offset, _ in known[:count]][::-1]
-        now = self.clock.now_ms
         assert offsets_before(log, at, 100, start=log.first_offset, now=now) == best
         assert offsets_before(log, at, 2, start=log.first_offset, now=now) == best[:2]
         assert offsets_before(log, -1, 1, start=log.first_offset, now=now) == [known[-1][0]]
-        assert offsets_before(log, -2, 1, start=log.first_offset, now=now) == [expected.start]
+        assert offsets_before(log, -2, 1, start=log.first_offset, now=now) == [first]
 
 
 WEIGHTS = {
@@ -780,6 +817,7 @@ WEIGHTS = {
     "truncate": 5,
     "truncate_fully": 1,
     "retain": 3,
+    "delete_records": 3,
     "delete": 1,
     "flush": 8,
     "clean": 4,
@@ -794,185 +832,6 @@ WEIGHTS = {
 }
 
 
-class SetMaker:
-    """Random message sets as producers and leaders send them, and the units they are.
-
-    ``offset`` is what the next message gets; ``codec`` the last one used.
-    """
-
-    def __init__(self, rng: random.Random, offset: int, topic: str) -> None:
-        self.rng = rng
-        self.offset = offset
-        self.plain = topic == "plain"
-        self.keyed = topic == "keyed"
-        self.codec = 0
-
-    def make(self, *, numbered: bool = False) -> tuple[bytes, list[Unit]]:
-        """The bytes, and the units they become. ``numbered`` sets carry their offsets."""
-        parts: list[bytes] = []
-        units: list[Unit] = []
-        timed = not self.plain and self.rng.random() < 0.3
-        for _ in range(self.rng.choice((1, 1, 2, 3))):
-            if self.plain or timed or self.rng.random() < 0.5:
-                key, value = self._pair()
-                time = FIRST_TIME + self.rng.randrange(10_000) if timed else None
-                offset = self.offset if numbered else 0
-                parts.append(encode_entry(key, value, offset, timestamp=time))
-                units.append(Unit(self.offset, ((self.offset, key, value),)))
-                self.offset += 1
-            else:
-                entry, unit = self._wrapper(numbered)
-                parts.append(entry)
-                units += [unit] if unit else []
-        if not numbered and self.rng.random() < 0.15:
-            parts.append(encode_entry(None, b"cut")[: self.rng.randint(1, 20)])
-        return b"".join(parts), units
-
-    def _pair(self) -> Pair:
-        rng = self.rng
-        key = rng.choice((None, b"", b"k%d" % rng.randrange(9), b"k%d" % rng.randrange(9)))
-        if self.keyed:
-            key = b"k%d" % rng.randrange(9)
-        value = rng.choice((None, b"", rng.randbytes(rng.randint(0, 12)) * 2, b"v" * 30))
-        return key, value
-
-    def _wrapper(self, numbered: bool) -> tuple[bytes, Unit | None]:
-        rng = self.rng
-        count = rng.choice((0, 1, 1, 2, 3, 5)) if not numbered else rng.randint(1, 5)
-        codec = rng.choice((1, 2, 3))
-        pairs = [self._pair() for _ in range(count)]
-        stored = self._inner_offsets(count)
-        last = self.offset + count - 1
-        truths = list(range(self.offset, last + 1))
-        if count and rises(stored) and stored[-1] == last and stored != truths:
-            # would be taken for true offsets with gaps
-            if numbered:
-                stored = truths
-            else:
-                truths = [offset + 1 for offset in truths]
-                last += 1
-        leaves = [encode_entry(k, v, at) for (k, v), at in zip(pairs, stored, strict=True)]
-        inner = b"".join(leaves)
-        if count > 1 and rng.random() < 0.15:
-            nested = b"".join(leaves[: count // 2])
-            inner = encode_entry(None, compress(1, nested), 0, 1) + b"".join(leaves[count // 2 :])
-        key = rng.choice((None, None, b"wk"))
-        entry = encode_entry(key, compress(codec, inner), last if numbered else 7, codec)
-        if not count:
-            return entry, None
-        self.codec = codec
-        self.offset = last + 1
-        return entry, Unit(
-            last, tuple((at, k, v) for at, (k, v) in zip(truths, pairs, strict=True))
-        )
-
-    def _inner_offsets(self, count: int) -> list[int]:
-        """Right ones, and every way of wrong ones that producers have."""
-        rng, first = self.rng, self.offset
-        how = rng.randrange(7)
-        if how < 2:
-            return list(range(count))
-        if how == 2:
-            return list(range(first, first + count))
-        if how == 3:
-            return [rng.choice((0, -1, first))] * count
-        if how == 4:  # rising with gaps up to the wrapper's own
-            gaps = sorted(rng.sample(range(2 * count + 1), count))
-            return [first + count - 1 - (gaps[-1] - gap) for gap in gaps] if count else []
-        return [rng.randint(-3, first + 9) for _ in range(count)]
-
-
-def rises(offsets: list[int]) -> bool:
-    return all(a < b for a, b in pairwise(offsets))
-
-
-def joined(units: list[Unit]) -> Unit:
-    """The unit of a set that is stored as one wrapper, with new offsets for its messages."""
-    messages = [message for unit in units for message in unit.messages]
-    first = units[-1].last - len(messages) + 1
-    return Unit(
-        units[-1].last, tuple((first + i, key, value) for i, (_, key, value) in enumerate(messages))
-    )
-
-
-def entries_of(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """(offset, position, end) of the whole entries; stops at what is none."""
-    position = 0
-    while position + 26 <= len(data):
-        offset, size = _header_at(data, position)
-        end = position + 12 + size
-        if size < 14 or end > len(data):
-            return
-        yield offset, position, end
-        position = end
-
-
-def stored_units(segments: list[Stored]) -> Iterator[Unit]:
-    """The messages of each stored entry, crcs checked."""
-    for _, data, entries in segments:
-        for offset, position, end in entries:
-            messages = tuple(
-                [(m.offset, m.key, m.value) for m in iter_messages(data[position:end])]
-            )
-            yield Unit(offset, messages)
-
-
-def check_compacted(old: list[Unit], new: list[Unit], below: int) -> None:
-    """Of the messages below an offset only superseded ones and tombstones may be missing."""
-    have = {message for unit in new for message in unit.messages}
-    last = {m[1]: m[0] for unit in old for m in unit.messages}
-    kept = {m[1]: m[0] for unit in new for m in unit.messages}
-    for unit in old:
-        for message in unit.messages:
-            offset, key, value = message
-            superseded = max(last[key], kept.get(key, -1)) > offset
-            if offset < below and message not in have and value is not None and not superseded:
-                raise AssertionError(f"{offset}, the last of {key!r}, is gone")
-            if offset < below and superseded and last[key] < below and message not in have:
-                later = (kept.get(key, -1) >= last[key]) or _is_tombstone(old, last[key])
-                assert later, f"{offset} is gone, and {last[key]}, which superseded it, too"
-
-
-def _is_tombstone(units: list[Unit], offset: int) -> bool:
-    return any(m[0] == offset and m[2] is None for unit in units for m in unit.messages)
-
-
-def check_index(content: bytes, count: int, stored: Stored) -> None:
-    """Each index entry names an offset above the previous log entry's, at most its target's."""
-    before = {position: offset for offset, _, position in stored.entries}
-    targets = {position: offset for offset, position, _ in stored.entries}
-    last = (-1, -1)
-    for at in range(0, count * 8, 8):
-        relative, position = _index_entry_at(content, at)
-        offset = stored.base + relative
-        assert relative > last[0] and position > last[1], f"{stored.base}: index does not rise"
-        assert position in targets, f"{stored.base}: index points at {position}, no entry"
-        assert before.get(position, stored.base - 1) < offset <= targets[position], (
-            f"{stored.base}: index has {offset} at {position}, of {targets[position]}"
-        )
-        last = (relative, position)
-
-
-def wanted(segments: list[Stored], offset: int, max_bytes: int, hw: int | None, leo: int) -> bytes:
-    """The bytes that a read must give."""
-    if offset == leo:
-        return b""
-    if hw is not None and hw < offset:
-        hw = offset
-    if hw is not None and hw >= leo:
-        hw = None
-    first = max(i for i, s in enumerate(segments) if s.base <= offset)
-    for _, data, entries in segments[first:]:
-        start = next((position for at, position, _ in entries if at >= offset), None)
-        if start is None:
-            continue
-        end = len(data)
-        if hw is not None:
-            end = next((p for at, p, _ in entries if at >= hw and p >= start), end)
-        return data[start : min(end, start + max_bytes)]
-    return b""
-
-
 def os_fsync_directories(paths: list[str]) -> None:
     for path in paths:
         fd = os.open(path, os.O_RDONLY)
@@ -980,10 +839,3 @@ def os_fsync_directories(paths: list[str]) -> None:
             os.fsync(fd)
         finally:
             os.close(fd)
-
-
-def shown(units: list[Unit]) -> str:
-    """Offsets only: first-last of each unit."""
-    return " ".join(
-        f"{u.messages[0][0]}-{u.last}" if len(u.messages) > 1 else str(u.last) for u in units
-    )
