@@ -32,6 +32,7 @@ TOPIC_CODE, GROUP_CODE, CLUSTER_CODE = (
     LaterCode.GROUP_AUTHORIZATION_FAILED,
     LaterCode.CLUSTER_AUTHORIZATION_FAILED,
 )
+_SASL_HANDSHAKE, _SASL_AUTHENTICATE = 17, 36
 _GROUP_KEY = 0
 
 Name = Callable[[Message], str]
@@ -60,6 +61,7 @@ def rules(cache: MetadataCache, creates_topics: bool) -> dict[int, Rule]:
         14: of_member,
         15: _split("groups", str, Operation.DESCRIBE, GROUP, GROUP_CODE),
         16: _list_groups,
+        _SASL_HANDSHAKE: _open,
         API_VERSIONS: _open,
         19: _create_topics,
         20: _split("topics", str, Operation.DELETE),
@@ -69,6 +71,7 @@ def rules(cache: MetadataCache, creates_topics: bool) -> dict[int, Rule]:
         32: _by_resource(Operation.DESCRIBE_CONFIGS),
         33: alter_configs,
         35: _describe_log_dirs,
+        _SASL_AUTHENTICATE: _open,
         37: _split("topics", _TOPIC_OF, Operation.ALTER),
         42: _split("groups", str, Operation.DELETE, GROUP, GROUP_CODE),
         43: _whole(Operation.ALTER, CLUSTER, lambda request: CLUSTER_NAME, CLUSTER_CODE),

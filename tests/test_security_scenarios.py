@@ -1,0 +1,167 @@
+"""The required behaviour of listeners, logins, access rules and quotas, and the tests that show it.
+
+``SCENARIOS``: number -> what is given and what must follow, the tests, as ``file::name``, and what
+of it no test shows yet, with the reason. Those below integration/ run real processes.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+class Scenario(NamedTuple):
+    text: str
+    tests: tuple[str, ...]
+    not_yet: str = ""
+
+
+def named(path: str, *names: str) -> tuple[str, ...]:
+    return tuple(f"{path}.py::test_{name}" for name in names)
+
+
+def security(module: str, *names: str) -> tuple[str, ...]:
+    return named(f"tests/security/test_{module}", *names)
+
+
+def rules(*names: str) -> tuple[str, ...]:
+    return named("tests/server/authorization/test_rules", *names)
+
+
+def acl_changes(*names: str) -> tuple[str, ...]:
+    return named("tests/server/test_acl_changes", *names)
+
+
+SCENARIOS = {
+    # Access rules
+    28: Scenario(
+        "no rules: every API is refused with the code and the layout of later releases",
+        (
+            *rules(
+                "28_a_refusal_has_the_bytes_of_later_releases",
+                "28_later_requests_are_refused",
+                "every_api_has_a_rule",
+                "settings_of_topics_and_brokers",
+            ),
+        ),
+    ),
+    29: Scenario(
+        "allow.everyone.if.no.acl.found: all are allowed; a rule for bob refuses alice that topic",
+        (
+            *rules("29_everybody_may_while_there_are_no_rules"),
+            *security("authorizer", "without_rules_everyone_may_be_allowed"),
+        ),
+    ),
+    30: Scenario(
+        "produce to an allowed and a refused topic: one is stored, the other is 29",
+        rules("30_a_request_is_served_in_part"),
+    ),
+    31: Scenario(
+        "Deny wins over Allow, by name, by * and by prefix; Deny of Describe over Allow of Read",
+        security("acls", "deny_wins", "deny_implies_nothing", "it_decides_as_the_model"),
+    ),
+    32: Scenario(
+        "Read from one address: the same user from another one is refused",
+        (*rules("32_hosts_count"), *security("acls", "hosts_are_addresses")),
+    ),
+    33: Scenario(
+        "acks 0 to a refused topic: the connection is closed, allowed partitions are stored",
+        (*rules("33_without_acks_the_connection_is_closed"),),
+    ),
+    34: Scenario(
+        "Read is withdrawn while a fetch waits: what comes then is not sent",
+        rules("34_a_right_that_goes_while_a_fetch_waits_is_gone"),
+    ),
+    35: Scenario(
+        "metadata of all topics and of named ones; creation needs Create",
+        rules(
+            "35_a_list_of_all_topics_has_the_senders_own",
+            "35_a_topic_is_created_by_those_who_may",
+            "35_create_on_the_cluster_is_for_all_topics",
+            "35_without_creation_a_missing_topic_is_missing",
+        ),
+    ),
+    36: Scenario(
+        "requests between brokers from others: 31, and nothing happens",
+        (
+            *rules(
+                "28_a_refusal_has_the_bytes_of_later_releases",
+                "36_nobody_but_brokers_shuts_a_broker_down",
+                "36_brokers_need_cluster_action_alone",
+            ),
+        ),
+    ),
+    37: Scenario(
+        "an original broker is allowed by its address; a client elsewhere is refused",
+        (),
+        "no test with an original broker",
+    ),
+    38: Scenario(
+        "kafka-acls of Kafka adds, ours lists, and the reverse; brokers follow within a second",
+        (
+            *named(
+                "tests/tools/admin/test_acls",
+                "a_producer_is_added_and_listed",
+                "the_nodes_are_those_of_kafka",
+            ),
+            *acl_changes("changes_are_followed", "rules_from_before_the_start_hold"),
+        ),
+        "Kafka's own tool, and the second",
+    ),
+    39: Scenario(
+        "garbage as rules: that resource is refused to all but super users, with one ERROR",
+        (
+            *acl_changes("what_cannot_be_read_is_refused", "unknown_types_are_passed_over"),
+            *security("acl_nodes", "what_is_not_understood_is_an_error"),
+        ),
+    ),
+    40: Scenario(
+        "ZooKeeper is away: the last known rules hold",
+        (*acl_changes("without_zookeeper_the_last_rules_hold"),),
+    ),
+    41: Scenario(
+        "an old consumer of a refused topic registers, gets no data, and fills no log",
+        (),
+        "no test with the original's consumer",
+    ),
+    42: Scenario(
+        "offsets of another group: 30",
+        (*rules("42_offsets_need_the_group_and_the_topic"),),
+        "kafka-consumer-groups is not run there",
+    ),
+    43: Scenario(
+        "super users whose names hold commas and blanks are compared as a whole",
+        security("authorizer", "super_users_are_separated_by_semicolons"),
+    ),
+    # Log lines
+    53: Scenario(
+        "names with line breaks and of 32 kB: a refusal is one line, escaped and cut",
+        security("audit", "a_name_cannot_write_lines_of_its_own"),
+        "lines besides those of the audit log are escaped, but not cut",
+    ),
+}
+
+
+@cache
+def names_in(path: str) -> frozenset[str]:
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+
+
+def test_the_numbers_are_in_order() -> None:
+    assert list(SCENARIOS) == sorted(SCENARIOS)
+
+
+@pytest.mark.parametrize("number", SCENARIOS)
+def test_its_tests_exist(number: int) -> None:
+    scenario = SCENARIOS[number]
+    assert scenario.tests or scenario.not_yet
+    for test in scenario.tests:
+        path, _, name = test.partition("::")
+        assert name in names_in(path), test
