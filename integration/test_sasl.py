@@ -155,8 +155,8 @@ def test_nothing_is_executed_before_the_login(broker: SaslBroker) -> None:
 
 
 def test_the_plain_port_knows_no_login(broker: SaslBroker) -> None:
-    raw = Raw(broker.port, 30, "127.0.0.1")
-    assert raw.ask(HANDSHAKE_0) is None
+    with Raw(broker.port, 30, "127.0.0.1") as raw:
+        assert raw.ask(HANDSHAKE_0) is None
 
 
 # Users that kafka-configs made

@@ -263,7 +263,9 @@ class Server:
         if isinstance(error, ConnectionClosed):
             processor_logger.log(error.level, "Closing socket connection to %s: %s", host, error)
         elif isinstance(error, ProtocolError):
-            processor_logger.error("Closing socket for %s because of error: %s", host, error)
+            # Strangers do not fill the log.
+            level = logging.ERROR if connection.peer.is_admitted else logging.DEBUG
+            processor_logger.log(level, "Closing socket for %s because of error: %s", host, error)
         elif isinstance(error, OSError):
             processor_logger.debug("Connection to %s ended: %s", host, error)
         elif isinstance(error, Exception):

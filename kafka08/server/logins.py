@@ -23,6 +23,7 @@ from kafka08.network.server import Login
 from kafka08.protocol.later_schemas import ServedVersions
 from kafka08.runtime import Connector, Runtime
 from kafka08.security import jaas
+from kafka08.security.audit import shown
 from kafka08.security.mechanisms import Side
 from kafka08.security.plain import PLAIN, PlainServer
 from kafka08.security.scram import HASHES, ScramServer, nonce_of
@@ -40,7 +41,6 @@ _JAAS = "sasl.jaas.config"
 # A line per address in so many seconds, and one for all other addresses together.
 _LINE_SECONDS = 60
 _MOST_ADDRESSES = 1000
-_MOST_CHARACTERS = 200
 
 
 class LoginSettings:
@@ -188,14 +188,9 @@ class Failures:
             return
         self._untold[host] = now, 0
         more = f", and {count} more in the last {_LINE_SECONDS} seconds" if count else ""
-        logger.info("Failed authentication with /%s (%s)%s", host, _escaped(reason), more)
+        logger.info("Failed authentication with /%s (%s)%s", host, shown(reason), more)
 
     def _forget(self, now: float) -> None:
         for host, (since, _) in list(self._untold.items()):
             if now - since >= _LINE_SECONDS:
                 del self._untold[host]
-
-
-def _escaped(text: str) -> str:
-    """A text of a peer on one line, and not too much of it."""
-    return text[:_MOST_CHARACTERS].encode("unicode_escape").decode()

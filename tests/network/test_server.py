@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import select
 import socket as stdlib_socket
 import struct
@@ -705,11 +706,12 @@ def test_a_login_comes_first_and_its_last_word_is_sent(
 
 
 def test_frames_are_small_until_the_login_is_done(
-    door: Callable[..., tuple[Door, Client]],
+    door: Callable[..., tuple[Door, Client]], caplog: pytest.LogCaptureFixture
 ) -> None:
     _, client = door()
     client.sock.sendall(struct.pack(">i", 524_289))
     assert client.is_closed()
+    assert [each for each in caplog.records if each.levelno > logging.INFO] == []
     _, other = door()
     assert other.call(b"open") == b"come in"
     assert other.call(b"x" * 600_000) == b"x" * 600_000
