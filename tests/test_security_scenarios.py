@@ -38,7 +38,110 @@ def acl_changes(*names: str) -> tuple[str, ...]:
     return named("tests/server/test_acl_changes", *names)
 
 
+def sasl(*names: str) -> tuple[str, ...]:
+    return named("integration/test_sasl", *names)
+
+
+def login(*names: str) -> tuple[str, ...]:
+    return named("tests/network/test_login", *names)
+
+
+def server(module: str, *names: str) -> tuple[str, ...]:
+    return named(f"tests/server/test_{module}", *names)
+
+
 SCENARIOS = {
+    # Logins
+    17: Scenario(
+        "raw tokens: right, wrong, empty name, foreign authzid, no NUL, 600 kB",
+        (
+            *sasl("raw_token", "wrong_raw_tokens", "a_token_of_600_kb"),
+            *login("the_right_raw_token", "other_raw_tokens_close_without_a_byte"),
+        ),
+    ),
+    18: Scenario(
+        "SaslAuthenticate with a wrong password: 58 with the text, for unknown names too",
+        (
+            *sasl("a_wrong_password_in_sasl_authenticate"),
+            *login("a_wrong_password_and_an_unknown_user_are_the_same", "a_wrong_proof"),
+        ),
+    ),
+    19: Scenario(
+        "SCRAM users of our and of Kafka's kafka-configs, with confluent-kafka and kafka-python",
+        (
+            *sasl("confluent_kafka", "kafka_python", "java", "scram"),
+            *named("integration/test_configs_tool", "users"),
+        ),
+    ),
+    20: Scenario(
+        "a wrong server key: the client refuses",
+        (
+            *named(
+                "tests/network/test_client_login",
+                "a_server_that_does_not_know_the_password_is_refused",
+            ),
+            *security("scram", "bad_last_answers"),
+        ),
+    ),
+    21: Scenario(
+        "a replayed final message, a foreign nonce, few iterations, another proof: closed",
+        security("scram", "a_replayed_final_message", "bad_final_messages", "bad_first_answers"),
+    ),
+    22: Scenario(
+        "users are altered and deleted: the next login within 1 s, who is in stays in",
+        (
+            *sasl("changes_count_within_a_second_on_every_broker"),
+            *server("scram_credentials", "an_altered_user_counts"),
+        ),
+    ),
+    23: Scenario(
+        "any other API before the login: closed, nothing is executed",
+        (
+            *sasl("nothing_is_executed_before_the_login", "the_plain_port_knows_no_login"),
+            *login("other_requests_at_the_beginning", "no_api_is_served_while_a_token_is_due"),
+        ),
+    ),
+    24: Scenario(
+        "ApiVersions 0, 3, 99 before and after the login",
+        (
+            *login(
+                "versions_before_the_login",
+                "versions_in_version_3",
+                "an_unknown_version_of_versions_may_be_followed_by_a_known_one",
+                "versions_after_the_login",
+            ),
+            *named(
+                "tests/server/apis/test_versions",
+                "listeners_with_logins_name_versions_even_beside_an_original",
+            ),
+        ),
+    ),
+    25: Scenario(
+        "a flood of wrong logins: others get in within 1 s, the log is bounded",
+        (
+            *sasl("a_flood_of_wrong_logins"),
+            *server("logins", "a_line_per_address_and_minute"),
+            *server("logins", "ever_new_addresses_do_not_take_memory"),
+        ),
+        "60 connections at a time, not 10,000 logins a second: a test's client is not that fast",
+    ),
+    26: Scenario(
+        "unknown names and wrong passwords over 1,000 tries: the same bytes and time",
+        (
+            *login("plain_tells_nothing_of_names", "scram_tells_nothing_of_names"),
+            *server(
+                "scram_credentials",
+                "unknown_users_have_the_same_salt_on_every_broker_and_after_a_restart",
+            ),
+        ),
+    ),
+    27: Scenario(
+        "a login that never ends: closed after 10 s",
+        (
+            *sasl("a_login_that_never_ends", "many_half_open_connections_with_large_tokens"),
+            *named("tests/network/test_server", "a_login_has_a_deadline"),
+        ),
+    ),
     # Access rules
     28: Scenario(
         "no rules: every API is refused with the code and the layout of later releases",
@@ -144,6 +247,16 @@ SCENARIOS = {
         "names with line breaks and of 32 kB: a refusal is one line, escaped and cut",
         security("audit", "a_name_cannot_write_lines_of_its_own"),
         "lines besides those of the audit log are escaped, but not cut",
+    ),
+    54: Scenario(
+        "passwords in settings, logs, DescribeConfigs and tools are shown nowhere",
+        (
+            *named("tests/security/test_jaas", "it_does_not_show_passwords", "bad_texts"),
+            *named("tests/tools/admin/test_config_values", "secrets_are_not_shown"),
+            *named("tests/client/test_security", "producers_take_them_and_show_no_password"),
+            *sasl("brokers_log_in_at_each_other"),
+        ),
+        "file modes of key files",
     ),
 }
 
