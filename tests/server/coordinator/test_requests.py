@@ -116,6 +116,24 @@ def test_the_next_coordinator_goes_on_with_the_group(led: Rig) -> None:
     assert beat(led, answer) == 25
 
 
+def test_a_replaced_coordinator_that_does_not_know_it_takes_nothing(led: Rig) -> None:
+    """Its followers copy from another leader, so that nothing reaches the high watermark."""
+    led.offsets.commit("g", {KEY: Committed(5, "", led.clock.millis())})
+    led.lead(*OFFSETS, replicas=[ME, PEER], isr=[ME, PEER])
+    led.runtime.run_spawned()
+    led.replicas.follow_modern(frozenset({ME, PEER}))
+    meanwhile(led, lambda: wait_for_timers(led))
+    answer = join(led)
+    led.runtime.while_waiting = []
+    member = MemberId(answer.member_id)
+    assert led.members.sync("g", 1, member, {answer.member_id: b"A"}) == (27, b"")
+    assert led.offsets.commit("g", {KEY: Committed(6, "", led.clock.millis())}) == 7
+    known = led.offsets.fetch(KEY)
+    assert known is not None and known.offset == 5
+    led.follow(*OFFSETS)
+    assert beat(led, answer) == 16
+
+
 def test_groups_are_not_stored_while_an_original_broker_might_read_them(led: Rig) -> None:
     led.offsets.stores_groups = False
     answer = stable(led)
