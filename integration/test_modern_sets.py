@@ -164,7 +164,8 @@ def test_19_a_marker_is_last(
     Kafka 3.9.1 answers at once, again and again."""
     proxy = Proxy()
     chroot = f"{zookeeper.connect}/{unique('marked')}"
-    props = {"advertised.port": proxy.port}
+    # The messages have a time of long ago.
+    props = {"advertised.port": proxy.port, "log.retention.hours": 1_000_000}
     broker = Broker("ours", tmp_path / "broker", chroot, props=props)
     launch(broker)
     broker.start()
