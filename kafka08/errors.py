@@ -8,7 +8,7 @@ KafkaError; on the wire they are -1.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 
 class KafkaError(Exception):
@@ -22,6 +22,15 @@ class KafkaError(Exception):
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else self.text
+
+
+_E = TypeVar("_E", bound=KafkaError)
+
+
+def caused(error: _E, cause: BaseException) -> _E:
+    """``error`` with its cause. In a module compiled by mypyc, ``raise ... from`` sets none."""
+    error.__cause__ = cause
+    return error
 
 
 class UnknownError(KafkaError):

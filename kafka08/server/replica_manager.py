@@ -22,6 +22,7 @@ from kafka08.errors import (
     ReplicaNotAvailableError,
     UnknownError,
     UnknownTopicOrPartitionError,
+    caused,
 )
 from kafka08.log.disk import DiskFailure
 from kafka08.log.log import Log, LogAppendInfo
@@ -139,9 +140,8 @@ class ReplicaManager:
             self.disk_error(partition, error)
             # Another broker may lead in a moment, or there may be room. Clients ask for the
             # leader and try again; to most of them -1 is final.
-            raise NotLeaderForPartitionError(
-                f"{topic_partition} cannot be written here: {error}"
-            ) from error
+            refused = f"{topic_partition} cannot be written here: {error}"
+            raise caused(NotLeaderForPartitionError(refused), error) from error
         if appended.rolled and partition.log is not None:
             self._effects.rolled(partition.log)
         if hw_moved:
@@ -250,15 +250,15 @@ class ReplicaManager:
                 raise self.disk_error(partition, error) from error
 
     def disk_error(self, partition: Partition, error: OSError) -> KafkaError:
-        """Report an I/O error in the partition's files; returns the error to answer."""
-        log = partition.log
+        """Report an I/O error in the partition's files; returns the error to answer, whose cause
+        it is."""
+        log, key = partition.log, partition.topic_partition
         if log is not None:
             self.disk_failed([DiskFailure(os.path.dirname(log.directory), error)])
         if partition.log is None:
-            return NotLeaderForPartitionError(
-                f"The data directory of {partition.topic_partition} has failed: {error}"
-            )
-        return UnknownError(f"I/O error in {partition.topic_partition}: {error}")
+            failed = f"The data directory of {key} has failed: {error}"
+            return caused(NotLeaderForPartitionError(failed), error)
+        return caused(UnknownError(f"I/O error in {key}: {error}"), error)
 
     def disk_failed(self, failures: Iterable[DiskFailure]) -> None:
         """Act on I/O errors below data directories. Partitions in failed ones are out of use on

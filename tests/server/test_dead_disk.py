@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.errors import NotLeaderForPartitionError
 from kafka08.log.log import Log
 from kafka08.protocol.schemas import (
     OffsetsPartition,
@@ -137,6 +138,29 @@ def test_met_first_by(disks: Disks, dead: Dead, meet: Callable[[Disks], None]) -
     assert disks.rig.produce(("t", 0, bytes(one()))) == {("t", 0): (gone, -1)}
     disks.rig.lead("t", 1)
     assert disks.rig.produce(("t", 1, bytes(one()))) == {("t", 1): (0, 0)}
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_the_disk_s_error_is_the_cause_of_what_is_answered(disks: Disks, is_gone: bool) -> None:
+    """Also from compiled modules: such an answer is not logged for each request."""
+    replicas = disks.rig.replicas
+    error = OSError(errno.EIO if is_gone else errno.ENOSPC, "as told")
+    answered = replicas.disk_error(replicas.partitions[T0], error)
+    assert answered.__cause__ is error
+
+
+def test_the_disk_s_error_is_the_cause_of_a_refused_append(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = OSError(errno.ENOSPC, "No space left on device")
+
+    def refuse(*_: Any) -> int:
+        raise error
+
+    monkeypatch.setattr(os, "pwrite", refuse)
+    with pytest.raises(NotLeaderForPartitionError) as raised:
+        disks.rig.replicas.append_messages(T0, one(), 1)
+    assert raised.value.__cause__ is error
 
 
 class TestOffsetsTopic:
