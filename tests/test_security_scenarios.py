@@ -50,6 +50,10 @@ def server(module: str, *names: str) -> tuple[str, ...]:
     return named(f"tests/server/test_{module}", *names)
 
 
+def acls(*names: str) -> tuple[str, ...]:
+    return named("integration/test_acls", *names)
+
+
 SCENARIOS = {
     # Logins
     17: Scenario(
@@ -152,6 +156,7 @@ SCENARIOS = {
                 "every_api_has_a_rule",
                 "settings_of_topics_and_brokers",
             ),
+            *acls("librdkafka_is_refused_by_name", "kafka_python_is_refused_by_name"),
         ),
     ),
     29: Scenario(
@@ -175,7 +180,10 @@ SCENARIOS = {
     ),
     33: Scenario(
         "acks 0 to a refused topic: the connection is closed, allowed partitions are stored",
-        (*rules("33_without_acks_the_connection_is_closed"),),
+        (
+            *rules("33_without_acks_the_connection_is_closed"),
+            *acls("33_a_refusal_without_acks_closes_the_connection"),
+        ),
     ),
     34: Scenario(
         "Read is withdrawn while a fetch waits: what comes then is not sent",
@@ -235,7 +243,10 @@ SCENARIOS = {
     ),
     42: Scenario(
         "offsets of another group: 30",
-        (*rules("42_offsets_need_the_group_and_the_topic"),),
+        (
+            *rules("42_offsets_need_the_group_and_the_topic"),
+            *acls("42_offsets_of_another_group_are_refused"),
+        ),
         "kafka-consumer-groups is not run there",
     ),
     43: Scenario(
