@@ -12,6 +12,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -87,16 +88,23 @@ def test_examples_run(name: str, servers: Callable[[], Broker], tmp_path: Path) 
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
 
 
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory whose path has no blank, wherever TMPDIR is: the guides do not quote /srv."""
+    with tempfile.TemporaryDirectory(prefix="guide-", dir="/tmp") as directory:
+        yield Path(directory)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHELL_GUIDES)
 def test_commands_run(
-    name: str, servers: Callable[[], Broker], zookeeper: ZooKeeper, tmp_path: Path
+    name: str, servers: Callable[[], Broker], zookeeper: ZooKeeper, place: Path
 ) -> None:
     """Run in a directory that looks like a checkout; all that the script started is killed."""
     for part in ("bin", "config", "kafka08", "tools", "zk", ".venv"):
-        (tmp_path / part).symlink_to(HOME / part)
+        (place / part).symlink_to(HOME / part)
     script = "\n".join(_SHELL_BLOCK.findall((HOME / "docs" / name).read_text()))
-    script = re.sub(r"/srv\b", str(tmp_path / "srv"), script)
+    script = re.sub(r"/srv\b", str(place / "srv"), script)
     connect = f"{zookeeper.connect}/guide-{uuid.uuid4().hex[:8]}"
     ports = {}
     if SHELL_GUIDES[name]:
@@ -106,16 +114,16 @@ def test_commands_run(
         first = _free_ports(4)
         ports = {str(9092 + number): str(first + number) for number in range(4)}
         # The brokers write it into their settings from config/server.properties.
-        (tmp_path / "config").unlink()
-        (tmp_path / "config").mkdir()
+        (place / "config").unlink()
+        (place / "config").mkdir()
         for file in (HOME / "config").iterdir():
             text = file.read_text().replace("localhost:2181", connect)
-            (tmp_path / "config" / file.name).write_text(text)
+            (place / "config" / file.name).write_text(text)
     script = script.replace("localhost:2181", connect)
     script = re.sub(r"\b909[2-5]\b", lambda match: ports[match[0]], script)
-    path = tmp_path / "guide.sh"
-    path.write_text(f"set -euxo pipefail\ncd {tmp_path}\n{script}")
-    shell = Process(name, ["bash", str(path)], tmp_path)
+    path = place / "guide.sh"
+    path.write_text(f"set -euxo pipefail\ncd {place}\n{script}")
+    shell = Process(name, ["bash", str(path)], place)
     try:
         shell.spawn()
         code = shell.exit_code(SHELL_TIMEOUT_S)
