@@ -46,6 +46,7 @@ class SaslBroker(Broker):
                 f'password="admin-secret" {users};',
                 "num.partitions": 1,
                 "zookeeper.session.timeout.ms": 6000,
+                "zookeeper.connection.timeout.ms": 60000,
                 "offsets.topic.num.partitions": 1,
                 **{key.replace("_", ".").replace("..", "_"): value for key, value in props.items()},
             },

@@ -354,13 +354,17 @@ def test_brokers_log_in_at_each_other(
         "security_inter_broker_protocol": "SASL_PLAINTEXT",
         "sasl_mechanism_inter_broker_protocol": "SCRAM-SHA-256",
         "listener_name_sasl__plaintext_scram-sha-256_sasl_jaas_config": jaas(
-            "admin", "between", SCRAM_MODULE
+            "admin", "broker-secret", SCRAM_MODULE
         ),
     }
     brokers = [SaslBroker(tmp_path / str(number), chroot, number, **users) for number in (0, 1)]
-    added = ("--add-config", "SCRAM-SHA-256=[password=between]")
+    added = ("--add-config", "SCRAM-SHA-256=[password=broker-secret]")
     client = zookeeper.client()
-    client.ensure_path("/sasl-between")
+    try:
+        client.ensure_path("/sasl-between")
+    finally:
+        client.stop()
+        client.close()
     brokers[0].set_user(our_tools, "admin", *added)
     try:
         for each in brokers:
@@ -369,7 +373,7 @@ def test_brokers_log_in_at_each_other(
         with brokers[0].wire() as wire:
             assert wire.produce("replicated", 0, entry(None, b"v"), acks=-1) == 0
         assert all("Failed authentication" not in each.log for each in brokers)
-        assert all("between" not in each.log for each in brokers)
+        assert all("broker-secret" not in each.log for each in brokers)
     finally:
         for each in brokers:
             each.kill()
@@ -381,6 +385,7 @@ def test_brokers_log_in_at_each_other(
 def test_a_login_that_never_ends(broker: SaslBroker) -> None:
     begin = time.monotonic()
     with broker.raw(timeout=20) as raw:
+        raw.sock.sendall((1000).to_bytes(4, "big"))
         raw.sock.settimeout(1)
         with contextlib.suppress(ConnectionError):
             while time.monotonic() - begin < 20:
