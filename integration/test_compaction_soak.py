@@ -27,10 +27,11 @@ TOPIC = "soak"
 SET_MESSAGES = 2000
 SEED = 20150909
 CLIENT_TIMEOUT_S = 180
+CLEANABLE = 0.2
 PROPS = {
     "log.cleaner.enable": "true",
     "log.cleaner.backoff.ms": 200,
-    "log.cleaner.min.cleanable.ratio": 0.2,
+    "log.cleaner.min.cleanable.ratio": CLEANABLE,
     "log.cleaner.dedupe.buffer.size": 16 << 20,
     "log.segment.bytes": 4 << 20,
     "log.flush.offset.checkpoint.interval.ms": 2000,
@@ -186,23 +187,17 @@ class Soak:
         self.broker.wait_for_leader(TOPIC)
 
     def wait_until_clean(self) -> None:
-        """Until what is left to clean is less than is worth it."""
-        wait_until("an end of cleaning", 180, self._is_quiet)
+        """Until what is left to clean is less than is worth it, as the cleaner reckons."""
+        wait_until("an end of cleaning", 180, self._is_clean)
 
-    def _is_quiet(self) -> bool:
-        before = self._layout()
-        time.sleep(3)
-        return before == self._layout()
-
-    def _layout(self) -> list[tuple[str, int]]:
+    def _is_clean(self) -> bool:
         directory = self.broker.log_dir / f"{TOPIC}-0"
-        found = []
-        for path in directory.iterdir():
-            if path.suffix == ".cleaned":
-                return [("cleaning", time.monotonic_ns())]
-            if path.suffix == ".log":
-                found.append((path.name, path.stat().st_size))
-        return sorted(found)
+        sizes = {int(path.stem): path.stat().st_size for path in directory.glob("*.log")}
+        first_dirty = cleaned_until(self.broker)
+        closed = sorted(sizes)[:-1]
+        dirty = sum(sizes[base] for base in closed if base >= first_dirty)
+        share = dirty / (sum(sizes[base] for base in closed if base < first_dirty) + dirty)
+        return share <= CLEANABLE and not any(directory.glob("*.cleaned"))
 
 
 def check(found: list[Entry], updates: Updates, clean_until: int) -> None:
@@ -229,7 +224,8 @@ def check(found: list[Entry], updates: Updates, clean_until: int) -> None:
 
 def cleaned_until(broker: Broker) -> int:
     lines = (broker.log_dir / "cleaner-offset-checkpoint").read_text().splitlines()
-    return next(int(line.split()[2]) for line in lines[2:] if line.startswith(f"{TOPIC} 0 "))
+    found = (int(line.split()[2]) for line in lines[2:] if line.startswith(f"{TOPIC} 0 "))
+    return next(found, 0)
 
 
 @pytest.mark.parametrize(
