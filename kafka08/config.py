@@ -41,6 +41,7 @@ from kafka08.settings import (
     setting,
     value_of,
 )
+from kafka08.ssl_settings import SslSettings
 
 __all__ = ["BROKER_KEYS", "BrokerConfig", "LogConfig", "log_overrides"]
 
@@ -106,7 +107,7 @@ def _log_retention_ms(config: BrokerConfig) -> int:
     return config.log_retention_minutes * _MINUTE_MS
 
 
-class BrokerConfig(Settings):
+class BrokerConfig(SslSettings):
     """The settings of server.properties, resolved and checked. Raises ConfigError."""
 
     broker_id: int = setting(
@@ -216,6 +217,19 @@ class BrokerConfig(Settings):
         default_text="none",
         doc="Not in 0.8.2.2. `listener.name.NAME.KEY`, with the listener's name in lower case, is "
         "the setting KEY for that listener alone, as `listener.name.client.ssl.client.auth`.",
+    )
+    ssl_client_auth: str = setting(
+        "ssl.client.auth",
+        "none",
+        choices=("none", "requested", "required"),
+        doc="Not in 0.8.2.2. Whether clients need a certificate on a listener with TLS.",
+    )
+    ssl_principal_mapping_rules: str = setting(
+        "ssl.principal.mapping.rules",
+        "DEFAULT",
+        doc="Not in 0.8.2.2. Makes a user's name of the subject of a client's certificate, which "
+        "is in the order of RFC 2253: `RULE:pattern/replacement/` with `L` or `U` behind it for "
+        "small or large letters, `DEFAULT` for the subject itself. The first that matches counts.",
     )
     socket_send_buffer_bytes: int = setting(
         "socket.send.buffer.bytes", 102400, doc="SO_SNDBUF of the broker's connections."

@@ -92,6 +92,10 @@ class Runtime(Connector, Protocol):
         """Re-entrant."""
 
     def queue(self, maxsize: int = 0) -> Queue: ...
+    def secured(self, sock: Any, context: Any, host: str) -> Any:
+        """A socket for TLS over a connected one, with the same timeout; ``host`` is the name that
+        the server must have. Raises OSError."""
+
     def blocking(self, function: Callable[..., T], *args: Any) -> T:
         """Run a call that blocks a whole thread (fsync, recovery) without stalling others."""
 
@@ -140,6 +144,9 @@ class ThreadRuntime:
 
     def connect(self, host: str, port: int, timeout: float) -> Any:
         return _connect(stdlib_socket, host, port, timeout)
+
+    def secured(self, sock: Any, context: Any, host: str) -> Any:
+        return context.wrap_socket(sock, server_hostname=host)
 
     def blocking(self, function: Callable[..., T], *args: Any) -> T:
         return function(*args)
@@ -205,6 +212,11 @@ class GeventRuntime:
 
     def connect(self, host: str, port: int, timeout: float) -> Any:
         return _connect(self._gevent.socket, host, port, timeout)
+
+    def secured(self, sock: Any, context: Any, host: str) -> Any:
+        import gevent.ssl
+
+        return gevent.ssl.SSLSocket(sock=sock, server_hostname=host, _context=context)
 
     def blocking(self, function: Callable[..., T], *args: Any) -> T:
         # Errors are passed as values: gevent prints raised ones on stderr, with a traceback.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kafka08.config import BROKER_KEYS, BrokerConfig, LogConfig
 from kafka08.settings import COMPRESSION_CODECS, Setting, Settings
+from kafka08.ssl_settings import SslSettings
 
 _INTRO = """\
 # Settings
@@ -34,7 +35,9 @@ def render() -> str:
 def _table(cls: type[Settings], headers: list[str]) -> str:
     defaults = _defaults(cls)
     lines = [_line(headers), _line(["---"] * len(headers))]
-    for attribute, described in cls.settings().items():
+    shared = SslSettings.keys()
+    own_first = sorted(cls.settings().items(), key=lambda each: each[1].key in shared)
+    for attribute, described in own_first:
         cells = [
             f"`{described.key}`",
             described.kind.name,

@@ -10,7 +10,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 BASE = "common errors"
-CLIENT = "protocol message network.channel network.client_login security runtime zk config " + BASE
+CLIENT = (
+    "protocol message network.channel network.client_login network.tls security runtime zk config "
+    + BASE
+)
 CONTROLLER = f"cluster protocol network.channel zk runtime config admin {BASE}"
 # settings, properties and listeners are what config is made of.
 ALLOWED = {
@@ -28,7 +31,7 @@ ALLOWED = {
     "log": f"_native message config {BASE}",
     "cluster": f"protocol log message zk.znodes zk.endpoints config {BASE}",
     "security": f"zk runtime config {BASE}",
-    "network": f"protocol runtime security {BASE}",
+    "network": f"protocol runtime security config {BASE}",
     "zk": f"runtime {BASE}",
     "admin": f"zk config {BASE}",
     "controller": CONTROLLER,
@@ -53,7 +56,7 @@ def short(module: str) -> str:
     """kafka08.log.segment -> log.segment; settings and properties -> config."""
     name = module.removeprefix("kafka08.")
     head = name.split(".")[0]
-    return "config" if head in ("settings", "properties", "listeners") else name
+    return "config" if head in ("settings", "properties", "listeners", "ssl_settings") else name
 
 
 def inside(module: str, places: tuple[str, ...] | list[str]) -> bool:

@@ -8,23 +8,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kafka08.common import PLAINTEXT, SASL_PLAINTEXT
+from kafka08.common import PLAINTEXT, PROTOCOLS, SASL_SSL, SSL
 from kafka08.errors import ConfigError
 from kafka08.network.client_login import SaslConnector
+from kafka08.network.tls import SecureConnector, Tls, client_context
 from kafka08.runtime import Connector, Runtime, ThreadRuntime
 from kafka08.security import jaas
 from kafka08.security.sides import client_side
-from kafka08.settings import PASSWORD, Settings, setting
+from kafka08.settings import PASSWORD, setting
+from kafka08.ssl_settings import SslSettings
 
 _JAAS = "sasl.jaas.config"
-_PROTOCOLS = (PLAINTEXT, SASL_PLAINTEXT)
 
 
-class ClientSecurity(Settings):
+class ClientSecurity(SslSettings):
     """The settings that every client takes."""
 
     security_protocol: str = setting(
-        "security.protocol", PLAINTEXT, doc="PLAINTEXT or SASL_PLAINTEXT: that of the broker's port"
+        "security.protocol",
+        PLAINTEXT,
+        doc="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL: that of the broker's port",
     )
     sasl_mechanism: str = setting(
         "sasl.mechanism", "PLAIN", doc="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"
@@ -48,18 +51,22 @@ class SecuredRuntime(ThreadRuntime):
 def runtime_for(settings: ClientSecurity) -> Runtime:
     """The runtime of a client with these settings. Raises ConfigError."""
     protocol, plain = settings.security_protocol.upper(), ThreadRuntime()
-    if protocol not in _PROTOCOLS:
+    if protocol not in PROTOCOLS:
         raise ConfigError(
-            f"security.protocol {settings.security_protocol} is not supported, only "
-            f"{' and '.join(_PROTOCOLS)}"
+            f"security.protocol {settings.security_protocol} is not one of {', '.join(PROTOCOLS)}"
         )
     if protocol == PLAINTEXT:
         return plain
+    connector: Connector = plain
+    if protocol in (SSL, SASL_SSL):
+        connector = SecureConnector(plain, Tls(settings, client_context))
+    if protocol == SSL:
+        return SecuredRuntime(connector)
     if settings.sasl_jaas_config is None:
         raise ConfigError(f"{_JAAS} has no value, and security.protocol {protocol} needs one.")
     mechanism = settings.sasl_mechanism.upper()
     side = client_side(mechanism, jaas.parse(settings.sasl_jaas_config, _JAAS), _JAAS)
-    return SecuredRuntime(SaslConnector(plain, mechanism, side))
+    return SecuredRuntime(SaslConnector(connector, mechanism, side))
 
 
 def runtime_of(properties: Mapping[str, str]) -> Runtime:

@@ -12,7 +12,6 @@ A frame's memory belongs to the connection's receive buffer and is reused after 
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -26,10 +25,13 @@ from gevent.lock import RLock
 
 from kafka08.common import ANONYMOUS, PLAINTEXT
 from kafka08.network.memory import RequestMemory
+from kafka08.network.transport import PlainSocket, TlsSocket
 from kafka08.network.workers import END, MORE, WAIT, WATCHED
 from kafka08.protocol.framing import LARGEST_BEFORE_LOGIN, LARGEST_BUFFER, FrameDecoder
 
 Handle = Callable[[memoryview, str], "list[Any] | None"]
+# A step of the handshake: true when it is over. Raises OSError.
+Hello = Callable[[], bool]
 
 # Replies are not held together beyond this.
 _HELD_BYTES = 64 * 1024
@@ -92,6 +94,7 @@ class Connection:
     """A socket that does not block, its frames and replies, and the time of its last traffic
     (monotonic seconds).
 
+    ``sock`` is one of ``network.transport``. ``hello`` comes before anything is read.
     ``serving`` is true while a request is being handled. ``handle`` gets each frame and the
     address, and returns the parts of the reply, or None if there is none. Frames are limited to
     ``LARGEST_BEFORE_LOGIN`` bytes until the peer is admitted.
@@ -99,18 +102,26 @@ class Connection:
 
     __slots__ = (
         "_callback", "_decoder", "_drained", "_frames", "_handle", "_has_waited", "_held",
-        "_held_bytes", "_holds", "_is_shut", "_lock", "_loop", "_memory", "_sending", "_sock",
-        "_writer", "address", "is_unwatched", "last_active", "peer", "serving", "state", "watcher",
+        "_held_bytes", "_hello", "_holds", "_is_shut", "_lock", "_loop", "_memory", "_sending",
+        "_sock", "_writer", "address", "is_unwatched", "last_active", "peer", "serving", "state",
+        "watcher",
     )  # fmt: skip
 
     def __init__(
-        self, sock: Any, peer: Peer, max_bytes: int, memory: RequestMemory, handle: Handle
+        self,
+        sock: PlainSocket | TlsSocket,
+        peer: Peer,
+        max_bytes: int,
+        memory: RequestMemory,
+        handle: Handle,
+        hello: Hello | None = None,
     ) -> None:
         self.address = peer.address
         self.last_active = time.monotonic()
         self.serving = False
         self.peer = peer
         self._handle = handle
+        self._hello = hello
         self._memory = memory
         self._holds = False  # has memory for a large request
         self._sock = sock
@@ -135,12 +146,17 @@ class Connection:
         self._writer: Any = None  # the greenlet that sends the held replies while a request waits
 
     def fileno(self) -> int:
-        descriptor: int = self._sock.fileno()
-        return descriptor
+        return self._sock.fileno()
 
     def serve(self, until: float) -> int:
         """A turn: see ``workers.Served``. Raises ProtocolError and what ``handle`` raises."""
         self._has_waited = False
+        if self._hello is not None:
+            if self._is_shut:
+                return END
+            if not self._hello():
+                return WAIT
+            self._hello = None
         if not self._frames and not self._read():
             return END
         self._serve(until)
@@ -170,7 +186,7 @@ class Connection:
             self._memory.hold(self, size)
         buffer = decoder.get_buffer()
         try:
-            count: int = self._sock.recv_into(buffer)
+            count = self._sock.recv_into(buffer)
         except BlockingIOError:
             self._drained = True
             return True
@@ -257,8 +273,9 @@ class Connection:
         else:
             data = b"".join([p if isinstance(p, _PLAIN) else p.read() for p in held])
         try:
-            sent = os.write(self._sock.fileno(), data)
+            sent = self._sock.send(data)
         except BlockingIOError:
+            self._held = [data]  # TLS needs the same bytes again
             return False
         self._held = [data[sent:]] if sent < len(data) else []
         self._held_bytes = len(data) - sent
@@ -310,25 +327,15 @@ class Connection:
         left = memoryview(data)
         while left:
             try:
-                sent: int = self._sock.send(left, flags)
+                sent = self._sock.send(left, flags)
             except BlockingIOError:
                 socket.wait_write(self._sock.fileno())
                 continue
             left = left[sent:]
 
     def _send_file(self, part: Any) -> None:
-        source, position, left = part.fileno(), part.position, len(part)
-        target = self._sock.fileno()
-        while left:
-            try:
-                sent = os.sendfile(target, source, position, left)
-            except BlockingIOError:
-                socket.wait_write(target)
-                continue
-            if not sent:
-                raise OSError(f"{part} ends before its size")
-            position += sent
-            left -= sent
+        wait = partial(socket.wait_write, self._sock.fileno())
+        self._sock.send_file(part.fileno(), part.position, len(part), wait)
 
     def shutdown(self) -> None:
         """Make the next turn the last one, and have it soon; wakes who waits to send."""

@@ -25,8 +25,11 @@ from gevent.server import StreamServer
 from kafka08.common import PLAINTEXT
 from kafka08.errors import KafkaError, ProtocolError
 from kafka08.network.connection import Connection, Handle, Peer
+from kafka08.network.half_open import HalfOpen
 from kafka08.network.hosts import bare, first_address
 from kafka08.network.memory import UNBOUNDED, RequestMemory
+from kafka08.network.tls import Tls, principal
+from kafka08.network.transport import HandshakeError, PlainSocket, TlsSocket
 from kafka08.network.workers import Workers
 
 logger = logging.getLogger("kafka.network.Acceptor")
@@ -56,11 +59,14 @@ requests on once the peer is known."""
 
 
 class Listener(NamedTuple):
-    """Where to listen. Without a ``host`` that is every interface, IPv4 and IPv6."""
+    """Where to listen. Without a ``host`` that is every interface, IPv4 and IPv6. With ``tls``
+    everything is inside TLS; ``name_of`` makes user names of the subjects of certificates."""
 
     host: str | None
     port: int
     name: str = PLAINTEXT
+    tls: Tls | None = None
+    name_of: Callable[[str], str] = str
 
 
 class _Acceptor(StreamServer):  # type: ignore[misc]
@@ -105,12 +111,10 @@ class Server:
             for name, limit in (max_connections_per_ip_overrides or {}).items()
         }
         self._idle = idle_ms / 1000
-        self._login_seconds = login_ms / 1000
         self._connections: set[Connection] = set()
         self._per_ip: Counter[str] = Counter()
+        self._half_open = HalfOpen(login_ms / 1000)
         self._sockets: list[tuple[Listener, Any]] = []
-        # Connections accepted since then (monotonic), whose peers may not be admitted yet.
-        self._half_open: dict[Connection, float] = {}
         self._logins: Mapping[str, Login] = {}
         self._none_left = Event()
         self._workers: Workers | None = None
@@ -183,7 +187,7 @@ class Server:
             acceptor.start()
             self._acceptors.append(acceptor)
         self._watcher = gevent.spawn(self._notice_ends)
-        if self._logins:
+        if self._logins or any(listener.tls is not None for listener, _ in self._sockets):
             self._doorkeeper = gevent.spawn(self._end_half_open)
         if self._idle > 0:
             self._reaper = gevent.spawn(self._reap)
@@ -220,33 +224,43 @@ class Server:
     ) -> None:
         """Runs in the hub."""
         host = address[0].removeprefix("::ffff:")  # IPv4 on a socket for both families
-        sock = stdlib_socket.socket(fileno=accepted.detach())
+        sock = PlainSocket(fileno=accepted.detach())
         if self._per_ip[host] >= self._limits.get(host, self._limit):
             processor_logger.info("Rejected connection from %s, too many", host)
             sock.close()
             return
-        self._per_ip[host] += 1
         sock.setblocking(False)
         peer = Peer(f"{host}:{address[1]}", listener=listener.name)
         login = self._logins.get(listener.name)
+        peer.is_admitted = login is None and listener.tls is None
         if login is not None:
-            peer.is_admitted = False
             handle = login(peer, handle)
-        connection = Connection(sock, peer, self._max_request_bytes, self.memory, handle)
-        self._connections.add(connection)
-        if not peer.is_admitted:
-            self._half_open[connection] = time.monotonic()
         try:
             sock.setsockopt(stdlib_socket.IPPROTO_TCP, stdlib_socket.TCP_NODELAY, 1)
+            connection = self._connection(sock, peer, listener, handle)
         except OSError as error:
-            self._ended(connection, error)
-        else:
-            workers.watch(connection)
+            processor_logger.debug("Connection to %s ended: %s", host, error)
+            sock.close()
+            return
+        self._per_ip[host] += 1
+        self._connections.add(connection)
+        if not peer.is_admitted:
+            self._half_open.add(connection)
+        workers.watch(connection)
+
+    def _connection(
+        self, sock: PlainSocket, peer: Peer, listener: Listener, handle: Handle
+    ) -> Connection:
+        made = self._max_request_bytes, self.memory, handle
+        if listener.tls is None:
+            return Connection(sock, peer, *made)
+        wrapped = listener.tls.accepted(sock)
+        has_login = listener.name in self._logins
+        return Connection(wrapped, peer, *made, partial(_greet, wrapped, peer, listener, has_login))
 
     def _ended(self, connection: Connection, error: BaseException | None) -> None:
         """A connection has ended by itself or by an error: close it."""
         host = connection.peer.host
-        self._half_open.pop(connection, None)
         if isinstance(error, ConnectionClosed):
             connection.hold(error.reply)
         try:
@@ -255,6 +269,7 @@ class Server:
             error = error or unsent
         finally:
             self._connections.discard(connection)
+            self._half_open.discard(connection)
             self._per_ip[host] -= 1
             if not self._per_ip[host]:
                 del self._per_ip[host]
@@ -266,6 +281,8 @@ class Server:
             # Strangers do not fill the log.
             level = logging.ERROR if connection.peer.is_admitted else logging.DEBUG
             processor_logger.log(level, "Closing socket for %s because of error: %s", host, error)
+        elif isinstance(error, HandshakeError):
+            processor_logger.info("Failed authentication with /%s (%s)", host, error)
         elif isinstance(error, OSError):
             processor_logger.debug("Connection to %s ended: %s", host, error)
         elif isinstance(error, Exception):
@@ -286,13 +303,8 @@ class Server:
         """Close connections whose peers are not admitted in time, however much they send."""
         while True:
             gevent.sleep(_LOOK_SECONDS)
-            oldest = time.monotonic() - self._login_seconds
-            for connection, since in list(self._half_open.items()):
-                if connection.peer.is_admitted:
-                    del self._half_open[connection]
-                elif since < oldest:
-                    processor_logger.debug("No login in time from %s", connection.address)
-                    connection.shutdown()
+            for late in self._half_open.check():
+                processor_logger.debug("No handshake or login in time from %s", late.address)
 
     def _reap(self) -> None:
         while True:
@@ -302,3 +314,13 @@ class Server:
                 if connection.last_active < oldest and not connection.serving:
                     processor_logger.debug("Closing idle connection to %s", connection.address)
                     connection.shutdown()
+
+
+def _greet(sock: TlsSocket, peer: Peer, listener: Listener, has_login: bool) -> bool:
+    """Go on with the handshake; true when it is over. The certificate says who the peer is, unless
+    it has to log in."""
+    if not sock.handshake():
+        return False
+    if not has_login:
+        peer.admit(principal(sock, listener.name_of))
+    return True

@@ -88,7 +88,7 @@ from kafka08.server.registrations import Reachable, Registrations
 from kafka08.server.replica_manager import ReplicaManager
 from kafka08.server.roles import Roles
 from kafka08.server.scram_credentials import ScramCredentials
-from kafka08.server.server_listeners import bind
+from kafka08.server.server_listeners import RELOAD_MS, Certificates, bind
 from kafka08.server.topic_configs import TopicConfigs
 from kafka08.server.topic_creator import TopicCreator
 from kafka08.server.zk_offsets import ZkOffsets
@@ -135,6 +135,7 @@ class KafkaServer:
         config, runtime = self.config, self._runtime
         listeners = config.resolved_listeners().named(canonical_host_name)
         login_settings = LoginSettings(config)
+        certificates = Certificates(config, listeners)
         zk = self._connect_zookeeper()
         log_manager = self._load_logs(zk)
         self._started("the logs", lambda: runtime.blocking(log_manager.close))
@@ -162,7 +163,7 @@ class KafkaServer:
             runtime, zk, originals.registered if config.api_versions_enable else None
         )
         connectors = inter_broker.connectors(
-            login_settings.connector(runtime), registrations, listeners
+            login_settings.connector(certificates.connector(runtime)), registrations, listeners
         )
         fetchers = FetcherManager(
             config,
@@ -198,7 +199,7 @@ class KafkaServer:
         authorization = None
         if config.authorizer_class_name:
             authorization = Authorization(config, runtime, zk)
-        server = bind(config, listeners)
+        server = bind(config, listeners, certificates)
         endpoints = listeners.announced(server.ports)
         me = Broker(config.broker_id, *plain_address(endpoints))
         controller = Controller(config, zk, runtime, broker=me, connectors=connectors)
@@ -227,6 +228,8 @@ class KafkaServer:
         isr.start()
         self._started("isr maintenance", isr.stop)
         self._schedule(scheduler, checkpoint_high_watermarks, retries, isr, offsets, fetchers)
+        if certificates.servers:
+            scheduler.every("ssl-reload", RELOAD_MS, certificates.reload, delay_ms=RELOAD_MS)
         self._started("the scheduler", scheduler.stop)
         self._started("offset loading", offsets.stop)
         log_dirs.start()

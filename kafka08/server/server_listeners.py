@@ -1,18 +1,66 @@
-"""Binds the socket server to the listeners of the settings."""
+"""Binds the socket server to the listeners of the settings, and has the certificates of those with
+TLS."""
 
 from __future__ import annotations
 
-from kafka08.common import PLAINTEXT, SASL_PLAINTEXT, Endpoint
+import logging
+from functools import partial
+
+from kafka08.common import SASL_SSL, SSL, Endpoint
 from kafka08.config import BrokerConfig
-from kafka08.errors import ConfigError
 from kafka08.listeners import Listeners
 from kafka08.network.server import Listener, Server
+from kafka08.network.tls import SecureConnector, Tls, client_context, server_context
+from kafka08.runtime import Connector, Runtime
+from kafka08.security.names import mapping
+from zk import znodes
+from zk.endpoints import NO_PORT, plain_address
+
+logger = logging.getLogger("kafka.server.KafkaServer")
+
+# How often the files of certificates are looked at.
+RELOAD_MS = 10_000
+_SECURE = (SSL, SASL_SSL)
 
 
-def bind(config: BrokerConfig, listeners: Listeners) -> Server:
+class Certificates:
+    """The TLS contexts of listeners, and that of connections to other brokers. Raises
+    ConfigError."""
+
+    def __init__(self, config: BrokerConfig, listeners: Listeners) -> None:
+        self.servers: dict[str, Tls] = {}
+        for each in listeners.bound:
+            if each.protocol in _SECURE:
+                own = config.of_listener(each.listener)
+                make = partial(server_context, client_auth=own.ssl_client_auth)
+                self.servers[each.listener] = Tls(own, make)
+        self._client: Tls | None = None
+        if listeners.inter_broker.protocol in _SECURE:
+            own = config.of_listener(listeners.inter_broker.listener)
+            self._client = Tls(own, client_context)
+
+    def connector(self, runtime: Runtime) -> Connector:
+        """Connects to the listener between brokers."""
+        return runtime if self._client is None else SecureConnector(runtime, self._client)
+
+    def reload(self) -> None:
+        """Take changed files into use."""
+        for tls in self.servers.values():
+            tls.reload()
+        if self._client is not None:
+            self._client.reload()
+
+
+def bind(config: BrokerConfig, listeners: Listeners, certificates: Certificates) -> Server:
     """The server, which is bound and does not serve yet. Raises KafkaError."""
+    if plain_address(listeners.advertised)[1] == NO_PORT:
+        logger.warning(
+            "No listener is PLAINTEXT, so %s has a null host: brokers, controllers and consumers "
+            "of 0.8.2.2 cannot reach this broker, and fail over it.",
+            znodes.broker_path(config.broker_id),
+        )
     return Server(
-        [_listener(each) for each in listeners.bound],
+        [_listener(config, each, certificates) for each in listeners.bound],
         max_request_bytes=config.socket_request_max_bytes,
         send_buffer_bytes=config.socket_send_buffer_bytes,
         receive_buffer_bytes=config.socket_receive_buffer_bytes,
@@ -23,7 +71,12 @@ def bind(config: BrokerConfig, listeners: Listeners) -> Server:
     )
 
 
-def _listener(endpoint: Endpoint) -> Listener:
-    if endpoint.protocol not in (PLAINTEXT, SASL_PLAINTEXT):
-        raise ConfigError(f"listeners has {endpoint}; {endpoint.protocol} is not served.")
-    return Listener(endpoint.host, endpoint.port, endpoint.listener)
+def _listener(config: BrokerConfig, endpoint: Endpoint, certificates: Certificates) -> Listener:
+    rules = config.of_listener(endpoint.listener).ssl_principal_mapping_rules
+    return Listener(
+        endpoint.host,
+        endpoint.port,
+        endpoint.listener,
+        tls=certificates.servers.get(endpoint.listener),
+        name_of=mapping(rules),
+    )
