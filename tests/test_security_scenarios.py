@@ -54,7 +54,124 @@ def acls(*names: str) -> tuple[str, ...]:
     return named("integration/test_acls", *names)
 
 
+def tls(*names: str) -> tuple[str, ...]:
+    return named("tests/network/test_tls", *names)
+
+
+def with_clients(*names: str) -> tuple[str, ...]:
+    return named("integration/test_tls", *names)
+
+
 SCENARIOS = {
+    # Listeners and mixed clusters
+    1: Scenario(
+        "only the port of 0.8: the registration is byte for byte that of 0.8.2.2",
+        named("tests/zk/test_endpoints", "one_plain_listener_is_written_as_by_0_8_2_2"),
+    ),
+    2: Scenario(
+        "PLAINTEXT and SSL: version 2, both ports answer, Metadata by listener, code 5",
+        (
+            *named("tests/zk/test_endpoints", "listeners_named_as_their_protocols_are_version_2"),
+            *server("registrations", "brokers_of_a_listener"),
+            *named(
+                "tests/server/apis/test_metadata",
+                "a_leader_that_the_senders_listener_does_not_lead_to",
+            ),
+            *with_clients("brokers_replicate_over_tls_and_clients_use_it"),
+        ),
+    ),
+    3: Scenario(
+        "an original broker joins; leader killed on either side",
+        with_clients("an_original_broker_beside_listeners"),
+        "leaders are stopped in order there, not killed, and only ours is",
+    ),
+    4: Scenario(
+        "only SSL listeners: a loud warning names the null host",
+        server("server_listeners", "a_broker_that_0_8_cannot_reach_says_so"),
+    ),
+    5: Scenario(
+        "wrong listeners end the start with one line that names the setting",
+        (
+            *named("tests/test_listeners", "a_wrong_setting_is_named"),
+            *server("server_listeners", "a_start_with_wrong_listeners"),
+        ),
+    ),
+    6: Scenario(
+        "registrations of versions 2 to 5, and garbage there",
+        (
+            *named(
+                "tests/zk/test_endpoints",
+                "version_5_of_another_broker",
+                "what_makes_no_sense_is_passed_over",
+            ),
+            *server("registrations", "garbage_is_passed_over", "endpoints_for_brokers"),
+        ),
+    ),
+    7: Scenario(
+        "an expired certificate between brokers: only that broker falls out, until it is renewed",
+        tls(
+            "a_client_refuses_wrong_servers",
+            "changed_files_are_taken_into_use_if_they_are_good",
+        ),
+        "no cluster shows that the others go on and that the broker is back within 30 s",
+    ),
+    # TLS
+    8: Scenario(
+        "client certificates: without one a failed handshake and one INFO line; with one its name",
+        (
+            *tls(
+                "the_certificate_of_a_client_says_who_it_is",
+                "clients_with_no_or_a_wrong_certificate_are_not_served",
+                "a_revoked_client_is_not_served",
+            ),
+            *security("names", "subjects_are_written_as_by_java", "rules"),
+            *with_clients("clients_without_a_certificate_are_refused"),
+        ),
+    ),
+    9: Scenario(
+        "librdkafka (fallback 0.8.2.2), kafka-python and kcat: produce, consume, groups over TLS",
+        with_clients(
+            "brokers_replicate_over_tls_and_clients_use_it", "an_original_broker_beside_listeners"
+        ),
+        "librdkafka produces and consumes with its defaults, with the fallback it asks for "
+        "Metadata; kafka-python consumes; kcat and Java are not run",
+    ),
+    10: Scenario(
+        "original producer and console consumer behind stunnel", (), "stunnel is not run by a test"
+    ),
+    11: Scenario(
+        "large fetches over TLS: right bytes, level memory, CPU",
+        tls("slow_readers_get_files_whole"),
+        "24 MiB rather than 1000; memory and CPU are not measured by a test",
+    ),
+    12: Scenario(
+        "records over many TLS records, many requests in one",
+        tls("bytes_of_many_records_and_many_requests_in_one"),
+    ),
+    13: Scenario(
+        "plain bytes and HTTP on the TLS port, a TLS hello on the plain port",
+        tls(
+            "bytes_that_are_not_tls_end_the_connection",
+            "a_hello_on_the_plain_port_ends_the_connection",
+        ),
+    ),
+    14: Scenario(
+        "500 handshakes begun and left: all closed after 10 s, others served meanwhile",
+        (
+            *named("tests/network/test_half_open", "the_late_are_shut_down"),
+            *tls("half_open_handshakes_end_and_others_are_served"),
+            *with_clients("half_open_handshakes_do_not_hold_others_up"),
+        ),
+    ),
+    15: Scenario(
+        "certificates replaced on disk, good and bad ones",
+        tls("changed_files_are_taken_into_use_if_they_are_good"),
+    ),
+    16: Scenario(
+        "TLS 1.0, null ciphers and renegotiation are refused",
+        tls("old_versions_and_null_ciphers_are_refused", "renegotiation_is_off"),
+        "no client tries to renegotiate: only the option is looked at",
+    ),
     # Logins
     17: Scenario(
         "raw tokens: right, wrong, empty name, foreign authzid, no NUL, 600 kB",
