@@ -394,7 +394,6 @@ def test_keys_in_the_settings_themselves() -> None:
 
 
 def test_pkcs12(start: Start) -> None:
-    pytest.importorskip("cryptography")
     given = SslSettings(
         ssl_keystore_location=str(TLS / "client.p12"),
         ssl_keystore_password="secret",
