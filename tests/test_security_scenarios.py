@@ -327,8 +327,7 @@ SCENARIOS = {
     ),
     37: Scenario(
         "an original broker is allowed by its address; a client elsewhere is refused",
-        (),
-        "no test with an original broker",
+        acls("37_an_original_broker_replicates_by_its_address"),
     ),
     38: Scenario(
         "kafka-acls of Kafka adds, ours lists, and the reverse; brokers follow within a second",
@@ -339,8 +338,11 @@ SCENARIOS = {
                 "the_nodes_are_those_of_kafka",
             ),
             *acl_changes("changes_are_followed", "rules_from_before_the_start_hold"),
+            *acls(
+                "38_both_tools_show_and_change_the_same_rules",
+                "38_a_change_by_kafkas_tool_is_followed",
+            ),
         ),
-        "Kafka's own tool, and the second",
     ),
     39: Scenario(
         "garbage as rules: that resource is refused to all but super users, with one ERROR",
@@ -351,12 +353,14 @@ SCENARIOS = {
     ),
     40: Scenario(
         "ZooKeeper is away: the last known rules hold",
-        (*acl_changes("without_zookeeper_the_last_rules_hold"),),
+        (
+            *acl_changes("without_zookeeper_the_last_rules_hold"),
+            *acls("40_without_zookeeper_the_last_rules_hold"),
+        ),
     ),
     41: Scenario(
         "an old consumer of a refused topic registers, gets no data, and fills no log",
-        (),
-        "no test with the original's consumer",
+        acls("41_the_originals_tools_are_refused_and_stay_quiet"),
     ),
     42: Scenario(
         "offsets of another group: 30",
