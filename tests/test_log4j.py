@@ -308,6 +308,7 @@ def test_shipped_server_file(
     assert files == {
         "server.log": ["INFO a (kafka.server.KafkaServer)"],
         "state-change.log": ["TRACE b (state.change.logger)"],
+        "kafka-authorizer.log": [],
         "kafka-request.log": [],
         "controller.log": ["DEBUG c (kafka.controller.KafkaController)"],
         "log-cleaner.log": ["INFO d (kafka.log.LogCleaner)"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from types import ModuleType
@@ -47,7 +48,9 @@ class FakeCluster:
         self.options: list[dict[str, Any]] = []  # of each channel
         self.controller_epochs: dict[int, int] = defaultdict(int)
         self.states: dict[int, dict[TopicPartition, schemas.PartitionState]] = defaultdict(dict)
-        self.metadata: dict[int, MetadataCache] = defaultdict(MetadataCache)
+        self.metadata: dict[int, MetadataCache] = defaultdict(
+            lambda: MetadataCache(threading.Event())
+        )
         self.stop_errors: dict[int, int] = {}
 
     def create(self, topic: str, partitions: int, leader: int = 0) -> None:

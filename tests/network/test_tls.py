@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import shutil
 import socket as stdlib_socket
 import ssl
@@ -433,5 +434,5 @@ def test_wrong_settings_are_named(changes: dict[str, Any], text: str) -> None:
 def test_a_file_of_java_is_told_how_to_convert(tmp_path: Path) -> None:
     path = tmp_path / "server.jks"
     path.write_bytes(b"\xfe\xed\xfe\xed\0\0\0\2")
-    with pytest.raises(ConfigError, match=rf"keytool -importkeystore -srckeystore {path}"):
+    with pytest.raises(ConfigError, match=re.escape(f"-srckeystore {path}")):
         server_context(settings(ssl_keystore_location=str(path)))

@@ -41,7 +41,8 @@ class World:
         real = group_service.GroupService
 
         def service(*args: Any, **options: Any) -> Any:
-            return real(*args, runtime=self.runtime, channel=self.cluster.channel, **options)  # type: ignore[arg-type]
+            options["runtime"] = self.runtime
+            return real(*args, channel=self.cluster.channel, **options)
 
         monkeypatch.setattr(consumer_groups, "GroupService", service)
         checker = consumer_offset_checker.OffsetChecker

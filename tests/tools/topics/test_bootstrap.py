@@ -52,9 +52,8 @@ def make_tool(
         rig = AdminRig(tmp_path, **settings)
 
         def client(endpoints: Any, **options: Any) -> AdminClient:
-            return AdminClient(
-                endpoints, runtime=rig.runtime, channel=rig.network.channel, **options
-            )  # type: ignore[arg-type]
+            options["runtime"] = rig.runtime
+            return AdminClient(endpoints, channel=rig.network.channel, **options)
 
         monkeypatch.setattr(bootstrap, "AdminClient", client)
         monkeypatch.setattr(admin_command, "connect", None)
@@ -220,8 +219,8 @@ def test_a_change_that_takes_too_long(tool: Tool, tmp_path: Path) -> None:
 
 def test_security_is_not_pretended(tool: Tool, tmp_path: Path) -> None:
     config = tmp_path / "admin.properties"
-    config.write_text("security.protocol=SSL\n")
-    with pytest.raises(ConfigError, match=r"security\.protocol SSL is not supported"):
+    config.write_text("security.protocol=KERBEROS\n")
+    with pytest.raises(ConfigError, match=r"security\.protocol KERBEROS is not one of PLAINTEXT"):
         tool.run("--list", "--command-config", str(config))
 
 
