@@ -149,6 +149,10 @@ def is_out_of_bounds(request: Any) -> bool:
         return request.timeout_ms > 0
     if isinstance(request, s.ControlledShutdownRequest):
         return request.broker_id == BROKER_ID
+    if isinstance(request, s.UpdateMetadataRequest) and all(
+        broker.port < 0 for broker in request.live_brokers
+    ):
+        return True  # while no broker is known, Metadata from version 1 on closes
     if isinstance(
         request, (s.LeaderAndIsrRequest, s.UpdateMetadataRequest, s.StopReplicaRequest)
     ) and any(each.topic in (CHECK, "__consumer_offsets") for each in request.partitions):
