@@ -171,16 +171,19 @@ def test_the_event_loop_does_not_read(broker: Broker, topic: str) -> None:
 
 
 def test_a_restart_leaves_nothing_to_the_loop(broker: Broker) -> None:
-    """The first fetch after a start, of the very end: not fresh, for this process wrote nothing."""
+    """Fetches of the very end after a start: not fresh, for this process wrote nothing.
+
+    Asking what is in memory makes newer kernels begin to read, and now and then the bytes are there
+    before the answer: nobody waits, and the account of the loop has them. So there are many.
+    """
     values = fill(broker, "plain")
-    chill(broker, "plain")
     loop_before, others_before = read_from_disk(broker)
     with broker.wire() as wire:
-        _, data = wire.fetch("plain", 0, len(values) - 100, 1 << 20)
-    assert len(list(iter_messages(data))) == 100
+        for _ in range(20):
+            chill(broker, "plain")
+            _, data = wire.fetch("plain", 0, len(values) - 100, 1 << 20)
+            assert len(list(iter_messages(data))) == 100
     loop, others = read_from_disk(broker)
     if loop - loop_before + others - others_before < len(data) // 2:
         pytest.skip("this file system keeps everything in memory, or no account")
-    if others == others_before:
-        pytest.skip("the kernel read ahead when it was asked what is in memory")
     assert loop - loop_before < others - others_before
