@@ -6,19 +6,9 @@ Those below integration/ run against brokers of both kinds, some with original c
 
 from __future__ import annotations
 
-import ast
-from functools import cache
-from pathlib import Path
-from typing import NamedTuple
-
 import pytest
 
-ROOT = Path(__file__).parent.parent
-
-
-class Scenario(NamedTuple):
-    text: str
-    tests: tuple[str, ...]
+from tests.scenarios import Scenario, all_in, assert_they_exist
 
 
 def real(number: int, *names: str) -> tuple[str, ...]:
@@ -315,21 +305,13 @@ SCENARIOS = {
 }
 
 
-@cache
-def functions(path: str) -> frozenset[str]:
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
-
-
 def test_no_number_is_left_out() -> None:
     assert list(SCENARIOS) == list(range(1, 40))
 
 
 @pytest.mark.parametrize("number", SCENARIOS)
 def test_its_tests_exist(number: int) -> None:
-    for test in SCENARIOS[number].tests:
-        path, _, name = test.partition("::")
-        assert name in functions(path), test
+    assert_they_exist(SCENARIOS[number].tests)
 
 
 @pytest.mark.parametrize("number", SCENARIOS)
@@ -341,5 +323,4 @@ def test_the_numbered_tests_are_in_the_table() -> None:
     listed = {test for scenario in SCENARIOS.values() for test in scenario.tests}
     for module in ("test_client_scenarios", "test_producer_scenarios"):
         path = f"integration/{module}.py"
-        numbered = {name for name in functions(path) if name.startswith("test_")}
-        assert {f"{path}::{name}" for name in numbered} <= listed
+        assert all_in(path) <= listed

@@ -6,24 +6,9 @@ of it no test shows yet, with the reason. Those below integration/ run real proc
 
 from __future__ import annotations
 
-import ast
-from functools import cache
-from pathlib import Path
-from typing import NamedTuple
-
 import pytest
 
-ROOT = Path(__file__).parent.parent
-
-
-class Scenario(NamedTuple):
-    text: str
-    tests: tuple[str, ...]
-    not_yet: str = ""
-
-
-def named(path: str, *names: str) -> tuple[str, ...]:
-    return tuple(f"{path}.py::test_{name}" for name in names)
+from tests.scenarios import Scenario, all_in, assert_they_exist, named
 
 
 def api(module: str, *names: str) -> tuple[str, ...]:
@@ -570,12 +555,6 @@ SCENARIOS = {
 }
 
 
-@cache
-def names_in(path: str) -> frozenset[str]:
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
-
-
 def test_no_number_is_left_out() -> None:
     assert list(SCENARIOS) == list(range(1, 59))
 
@@ -584,13 +563,11 @@ def test_no_number_is_left_out() -> None:
 def test_its_tests_exist(number: int) -> None:
     scenario = SCENARIOS[number]
     assert scenario.tests or scenario.not_yet
-    for test in scenario.tests:
-        path, _, name = test.partition("::")
-        assert name in names_in(path), test
+    assert_they_exist(scenario.tests)
 
 
 def test_tests_with_today_s_clients_are_in_the_table() -> None:
     listed = {test for scenario in SCENARIOS.values() for test in scenario.tests}
     for module in ("clients", "groups", "tools"):
         path = f"integration/test_modern_{module}.py"
-        assert {f"{path}::{name}" for name in names_in(path) if name.startswith("test_")} <= listed
+        assert all_in(path) <= listed

@@ -6,24 +6,9 @@ of it no test shows yet, with the reason. Those below integration/ run real proc
 
 from __future__ import annotations
 
-import ast
-from functools import cache
-from pathlib import Path
-from typing import NamedTuple
-
 import pytest
 
-ROOT = Path(__file__).parent.parent
-
-
-class Scenario(NamedTuple):
-    text: str
-    tests: tuple[str, ...]
-    not_yet: str = ""
-
-
-def named(path: str, *names: str) -> tuple[str, ...]:
-    return tuple(f"{path}.py::test_{name}" for name in names)
+from tests.scenarios import Scenario, assert_they_exist, named
 
 
 def security(module: str, *names: str) -> tuple[str, ...]:
@@ -393,12 +378,6 @@ SCENARIOS = {
 }
 
 
-@cache
-def names_in(path: str) -> frozenset[str]:
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
-
-
 def test_the_numbers_are_in_order() -> None:
     assert list(SCENARIOS) == sorted(SCENARIOS)
 
@@ -407,6 +386,4 @@ def test_the_numbers_are_in_order() -> None:
 def test_its_tests_exist(number: int) -> None:
     scenario = SCENARIOS[number]
     assert scenario.tests or scenario.not_yet
-    for test in scenario.tests:
-        path, _, name = test.partition("::")
-        assert name in names_in(path), test
+    assert_they_exist(scenario.tests)

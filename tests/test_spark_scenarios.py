@@ -8,23 +8,9 @@ which it matters what a broker sends, and each has a test that runs against both
 
 from __future__ import annotations
 
-import ast
-from functools import cache
-from pathlib import Path
-from typing import NamedTuple
-
 import pytest
 
-ROOT = Path(__file__).parent.parent
-
-
-class Scenario(NamedTuple):
-    text: str
-    tests: tuple[str, ...]
-
-
-def named(module: str, *names: str) -> tuple[str, ...]:
-    return tuple(f"{module}.py::test_{name}" for name in names)
+from tests.scenarios import Scenario, all_in, assert_they_exist, functions, named
 
 
 def dstream(*names: str) -> tuple[str, ...]:
@@ -297,30 +283,18 @@ BAD_INPUT = {
 }
 
 
-@cache
-def functions(path: str) -> dict[str, set[str]]:
-    """The functions of a module and their arguments."""
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    found = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    return {node.name: {each.arg for each in node.args.args} for node in found}
-
-
 def test_no_number_is_left_out() -> None:
     assert list(SCENARIOS) == list(range(1, 29))
 
 
 @pytest.mark.parametrize("number", SCENARIOS)
 def test_its_tests_exist(number: int) -> None:
-    for test in SCENARIOS[number].tests:
-        path, _, name = test.partition("::")
-        assert name in functions(path), test
+    assert_they_exist(SCENARIOS[number].tests)
 
 
 @pytest.mark.parametrize("what", BAD_INPUT)
 def test_tests_of_bad_input_exist(what: str) -> None:
-    for test in BAD_INPUT[what]:
-        path, _, name = test.partition("::")
-        assert name in functions(path), test
+    assert_they_exist(BAD_INPUT[what])
 
 
 @pytest.mark.parametrize("number", SCENARIOS)
@@ -343,4 +317,4 @@ def test_the_tests_of_faults_are_in_the_table() -> None:
     listed |= {test for tests in BAD_INPUT.values() for test in tests}
     for module in ("test_dstream_faults", "test_query_faults", "test_late_data"):
         path = f"integration/spark/{module}.py"
-        assert {f"{path}::{name}" for name in functions(path) if name.startswith("test_")} <= listed
+        assert all_in(path) <= listed
