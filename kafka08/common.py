@@ -53,6 +53,11 @@ class Endpoint(NamedTuple):
         return f"{self.listener}://{host}:{self.port}"
 
 
+def bare(host: str) -> str:
+    """A host without blanks around it and without the brackets of an IPv6 address."""
+    return host.strip().removeprefix("[").removesuffix("]")
+
+
 # The security protocols, and the listener that 0.8.2.2 has, which is named as its protocol.
 PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL = PROTOCOLS = (
     "PLAINTEXT",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from kafka08.common import PLAINTEXT, PROTOCOLS, Endpoint
+from kafka08.common import PLAINTEXT, PROTOCOLS, Endpoint, bare
 from kafka08.errors import ConfigError
 
 _LISTENER = re.compile(
@@ -121,7 +121,8 @@ def resolve(settings: ListenerSettings) -> Listeners:
     protocols = {name: name for name in PROTOCOLS}
     if settings.protocols is not None:
         protocols = parse_protocols(settings.protocols)
-    bound, told = _bound(settings, protocols), _advertised(settings, protocols)
+    bound = _bound(settings, protocols)
+    told = _advertised(settings, protocols, bound)
     for each in told:
         if each.listener not in {one.listener for one in bound}:
             raise ConfigError(f"{ADVERTISED} has {each}, and {LISTENERS} has no such listener.")
@@ -136,7 +137,9 @@ def _bound(settings: ListenerSettings, protocols: Mapping[str, str]) -> tuple[En
     return tuple(each._replace(host="") if each.host in EVERY_INTERFACE else each for each in bound)
 
 
-def _advertised(settings: ListenerSettings, protocols: Mapping[str, str]) -> tuple[Endpoint, ...]:
+def _advertised(
+    settings: ListenerSettings, protocols: Mapping[str, str], bound: tuple[Endpoint, ...]
+) -> tuple[Endpoint, ...]:
     if settings.advertised is not None:
         told = parse_listeners(ADVERTISED, settings.advertised, protocols)
         for each in told:
@@ -145,18 +148,13 @@ def _advertised(settings: ListenerSettings, protocols: Mapping[str, str]) -> tup
         return told
     return tuple(
         each._replace(
-            host=each.host if settings.advertised_host is None else _bare(settings.advertised_host),
+            host=each.host if settings.advertised_host is None else bare(settings.advertised_host),
             port=each.port if settings.advertised_port is None else settings.advertised_port,
         )
         if each.listener == PLAINTEXT
         else each
-        for each in _bound(settings, protocols)
+        for each in bound
     )
-
-
-def _bare(host: str) -> str:
-    """Without blanks around it and without the brackets of an IPv6 address."""
-    return host.strip().removeprefix("[").removesuffix("]")
 
 
 def _inter_broker(settings: ListenerSettings, told: tuple[Endpoint, ...]) -> Endpoint:

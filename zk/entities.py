@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from urllib.parse import quote, unquote
 
-from zk.znodes import MalformedNodeError, decode_object, encode_json
+from zk.znodes import TOPIC_CONFIG_CHANGES, MalformedNodeError, decode_object, encode_json
 
 CONFIG = "/config"
 TOPICS, CLIENTS, USERS, BROKERS = ENTITY_TYPES = ("topics", "clients", "users", "brokers")
 DEFAULT = "<default>"
 """The name of the entity that stands for all that have no settings of their own."""
 
-_CHANGES = "/config/changes"
 _CHANGE_PREFIX = "config_change_"
 
 
@@ -38,11 +37,11 @@ def config_path(entity: str) -> str:
 
 def config_change_path_prefix() -> str:
     """The prefix of a sequential node, to which ZooKeeper appends ten digits."""
-    return f"{_CHANGES}/{_CHANGE_PREFIX}"
+    return f"{TOPIC_CONFIG_CHANGES}/{_CHANGE_PREFIX}"
 
 
 def config_change_path(name: str) -> str:
-    return f"{_CHANGES}/{name}"
+    return f"{TOPIC_CONFIG_CHANGES}/{name}"
 
 
 def config_change_number(name: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from typing import Any
 
+from kafka08.common import bare
 from kafka08.errors import ConfigError
 
 
@@ -17,11 +18,6 @@ def first_address(host: str, port: int = 0) -> tuple[int, Any]:
         raise socket.gaierror(socket.EAI_NONAME, f"not a host name: {host}") from error
     family, *_, address = min(found, key=lambda each: each[0] != socket.AF_INET)
     return family, address
-
-
-def bare(host: str) -> str:
-    """A host without blanks around it and without the brackets of an IPv6 address."""
-    return host.strip().removeprefix("[").removesuffix("]")
 
 
 def canonical_host_name() -> str:

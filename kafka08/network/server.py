@@ -22,11 +22,11 @@ from gevent import socket
 from gevent.event import Event
 from gevent.server import StreamServer
 
-from kafka08.common import PLAINTEXT
+from kafka08.common import PLAINTEXT, bare
 from kafka08.errors import KafkaError, ProtocolError
 from kafka08.network.connection import Connection, Handle, Peer
 from kafka08.network.half_open import HalfOpen
-from kafka08.network.hosts import bare, first_address
+from kafka08.network.hosts import first_address
 from kafka08.network.memory import UNBOUNDED, RequestMemory
 from kafka08.network.tls import Tls, principal
 from kafka08.network.transport import HandshakeError, PlainSocket, TlsSocket

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-from kafka08.common import ANONYMOUS
+from kafka08.common import ANONYMOUS, bare
 from kafka08.errors import ConfigError
 from kafka08.network.transport import PlainSocket, TlsSocket
 from kafka08.runtime import Runtime
@@ -23,7 +23,7 @@ from kafka08.ssl_settings import SslSettings
 
 logger = logging.getLogger("kafka.network.Tls")
 
-NONE, REQUESTED, REQUIRED = CLIENT_AUTH = ("none", "requested", "required")
+NONE, REQUESTED, REQUIRED = ("none", "requested", "required")
 _VERIFY = {
     NONE: ssl.CERT_NONE,
     REQUESTED: ssl.CERT_OPTIONAL,
@@ -43,17 +43,13 @@ class Store(NamedTuple):
 
 
 class Tls:
-    """The context of a listener (``server``), or of connections to brokers. Raises ConfigError.
-
-    ``path_prefix`` begins the keys of the settings in messages.
-    """
+    """The context of a listener, or of connections to brokers. Raises ConfigError."""
 
     def __init__(
-        self, settings: SslSettings, make: Callable[[SslSettings], ssl.SSLContext], prefix: str = ""
+        self, settings: SslSettings, make: Callable[[SslSettings], ssl.SSLContext]
     ) -> None:
         self._settings = settings
         self._make = make
-        self._prefix = prefix
         self._stamps = self._read_stamps()
         self.context = make(settings)
         _warn_of_open_files(settings)
@@ -76,9 +72,10 @@ class Tls:
                 _check_own_certificate(context)
         except (ConfigError, OSError, ValueError) as error:
             logger.error(
-                "Changed files of %sssl.keystore.location or %sssl.truststore.location are not "
-                "used, and the old certificates stay: %s", self._prefix, self._prefix, error,
-            )  # fmt: skip
+                "Changed files of ssl.keystore.location or ssl.truststore.location are not used, "
+                "and the old certificates stay: %s",
+                error,
+            )
             return
         self.context = context
         logger.info("Certificates in changed files are used for new connections from now on")
@@ -293,10 +290,9 @@ class SecureConnector:
 
     def connect(self, host: str, port: int, timeout: float) -> Any:
         """A connected socket with that timeout, after the handshake. Raises OSError."""
-        name = host.removeprefix("[").removesuffix("]")
         sock = self._runtime.connect(host, port, timeout)
         try:
-            return self._runtime.secured(sock, self._tls.context, name)
+            return self._runtime.secured(sock, self._tls.context, bare(host))
         except (OSError, ValueError) as error:
             sock.close()
             raise OSError(f"TLS handshake with {host}:{port} failed: {_why(error)}") from error

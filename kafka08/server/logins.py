@@ -108,7 +108,7 @@ class LoginSettings:
 
     @property
     def inter_broker_mechanism(self) -> str:
-        return str(self._config.sasl_mechanism_inter_broker_protocol).upper()
+        return self._config.sasl_mechanism_inter_broker_protocol.upper()
 
     def connector(self, connector: Connector) -> Connector:
         """``connector``, and a login on each connection if the listener of brokers wants one."""

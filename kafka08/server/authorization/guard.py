@@ -56,23 +56,18 @@ class Check:
         self, operation: Operation, kind: ResourceType, names: Iterable[str]
     ) -> frozenset[str]:
         """The names on which the operation is not allowed."""
-        asked = dict.fromkeys(names)
-        return frozenset(
-            name
-            for name in in_turns_if_many(self._runtime, asked)
-            if not self.allows(operation, kind, name)
-        )
+        return self._chosen(names, lambda name: not self.allows(operation, kind, name))
 
     def visible(
         self, operation: Operation, kind: ResourceType, names: Iterable[str]
     ) -> frozenset[str]:
         """The names on which the operation is allowed. For lists: not logged."""
+        is_allowed, requester = self._authorizer.is_allowed, self._requester
+        return self._chosen(names, lambda name: is_allowed(requester, operation, kind, name))
+
+    def _chosen(self, names: Iterable[str], choose: Callable[[str], bool]) -> frozenset[str]:
         asked = dict.fromkeys(names)
-        return frozenset(
-            name
-            for name in in_turns_if_many(self._runtime, asked)
-            if self._authorizer.is_allowed(self._requester, operation, kind, name)
-        )
+        return frozenset(filter(choose, in_turns_if_many(self._runtime, asked)))
 
     def is_outdated(self) -> bool:
         """Whether rules have changed since the request came."""

@@ -10,7 +10,7 @@ ask for offsets and epochs as a replica.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from operator import attrgetter
 
 from kafka08.cluster.metadata_cache import MetadataCache
@@ -19,7 +19,7 @@ from kafka08.errors import LaterCode
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol import group_schemas as g
 from kafka08.protocol import schemas as s
-from kafka08.protocol.registry import API_VERSIONS
+from kafka08.protocol.registry import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.security.acls import CLUSTER_NAME, Operation, ResourceType
 from kafka08.server.apis.metadata import MetadataApi
@@ -32,7 +32,6 @@ TOPIC_CODE, GROUP_CODE, CLUSTER_CODE = (
     LaterCode.GROUP_AUTHORIZATION_FAILED,
     LaterCode.CLUSTER_AUTHORIZATION_FAILED,
 )
-_SASL_HANDSHAKE, _SASL_AUTHENTICATE = 17, 36
 _GROUP_KEY = 0
 
 Name = Callable[[Message], str]
@@ -61,7 +60,7 @@ def rules(cache: MetadataCache, creates_topics: bool) -> dict[int, Rule]:
         14: of_member,
         15: _split("groups", str, Operation.DESCRIBE, GROUP, GROUP_CODE),
         16: _list_groups,
-        _SASL_HANDSHAKE: _open,
+        SASL_HANDSHAKE: _open,
         API_VERSIONS: _open,
         19: _create_topics,
         20: _split("topics", str, Operation.DELETE),
@@ -71,7 +70,7 @@ def rules(cache: MetadataCache, creates_topics: bool) -> dict[int, Rule]:
         32: _by_resource(Operation.DESCRIBE_CONFIGS),
         33: alter_configs,
         35: _describe_log_dirs,
-        _SASL_AUTHENTICATE: _open,
+        SASL_AUTHENTICATE: _open,
         37: _split("topics", _TOPIC_OF, Operation.ALTER),
         42: _split("groups", str, Operation.DELETE, GROUP, GROUP_CODE),
         43: _whole(Operation.ALTER, CLUSTER, lambda request: CLUSTER_NAME, CLUSTER_CODE),
@@ -166,15 +165,24 @@ def _serve_part(
     """The handler's answer without the ``refused`` elements, and its failures for those."""
     if not refused:
         return handler.handle(header, request)
-    asked = getattr(request, field)
-    allowed = [each for each in asked if name_of(each) not in refused]
-    others = [each for each in asked if name_of(each) in refused]
+    allowed, others = _divided(getattr(request, field), name_of, refused)
     answer = handler.handle(header, request._replace(**{field: allowed})) if allowed else None
     # Fails without an answer where the wire has none: for a produce request with acks 0.
     refusal = handler.failure(header, request._replace(**{field: others}), code)
     if answer is None:
         return refusal
     return answer._replace(**{field: [*getattr(answer, field), *getattr(refusal, field)]})
+
+
+def _divided(
+    asked: Iterable[Message], name_of: Name, refused: Collection[str]
+) -> tuple[list[Message], list[Message]]:
+    """The elements that are allowed, and the refused ones."""
+    allowed: list[Message] = []
+    others: list[Message] = []
+    for each in asked:
+        (others if name_of(each) in refused else allowed).append(each)
+    return allowed, others
 
 
 # --- data
@@ -195,8 +203,8 @@ def _fetch(check: Check, handler: Handler, header: RequestHeader, request: Messa
     late = check.refused(Operation.READ, TOPIC, names)
     if not late:
         return answer
-    kept = [each for each in answer.topics if each.topic not in late]
-    others = [each for each in request.topics if each.topic in late]
+    kept, _ = _divided(answer.topics, _TOPIC_OF, late)
+    _, others = _divided(request.topics, _TOPIC_OF, late)
     refusal = handler.failure(header, request._replace(topics=others), TOPIC_CODE)
     return answer._replace(topics=[*kept, *refusal.topics])
 
@@ -252,15 +260,14 @@ def _offset_fetch(
     refused = check.refused(Operation.DESCRIBE, TOPIC, map(_TOPIC_OF, request.topics))
     if not refused:
         return handler.handle(header, request)
-    allowed = [each for each in request.topics if each.topic not in refused]
+    allowed, others = _divided(request.topics, _TOPIC_OF, refused)
     answer = handler.handle(header, request._replace(topics=allowed))
     refusals = [
         s.OffsetFetchTopicResponse(
             each.topic,
             [s.OffsetFetchPartitionResponse(p, -1, "", TOPIC_CODE) for p in each.partitions],
         )
-        for each in request.topics
-        if each.topic in refused
+        for each in others
     ]
     return answer._replace(topics=[*answer.topics, *refusals])
 
@@ -271,7 +278,7 @@ def _offset_delete(
     refused = check.refused(Operation.READ, TOPIC, map(_TOPIC_OF, request.topics))
     if not refused:
         return handler.handle(header, request)
-    allowed = [each for each in request.topics if each.topic not in refused]
+    allowed, others = _divided(request.topics, _TOPIC_OF, refused)
     answer = handler.handle(header, request._replace(topics=allowed))
     if answer.error:
         return answer
@@ -280,8 +287,7 @@ def _offset_delete(
             each.topic,
             [g.OffsetDeletePartitionResponse(p.partition, TOPIC_CODE) for p in each.partitions],
         )
-        for each in request.topics
-        if each.topic in refused
+        for each in others
     ]
     return answer._replace(topics=[*answer.topics, *refusals])
 
