@@ -1,4 +1,5 @@
-"""Connections whose handshake or login is not over: how long, and how many from one address."""
+"""Connections whose handshake or login is not over: how long, and how many, from one address and
+from all."""
 
 from __future__ import annotations
 
@@ -10,36 +11,53 @@ from kafka08.network.connection import Connection
 SECONDS = 10
 # Over this number from one address the oldest makes room.
 MOST_PER_HOST = 200
+# Over this number from all addresses the oldest of the address with the most makes room.
+MOST = 2000
 
 
 class HalfOpen:
     """Connections leave when their peer is admitted or they end."""
 
-    def __init__(self, seconds: float = SECONDS, most_per_host: int = MOST_PER_HOST) -> None:
+    def __init__(
+        self,
+        seconds: float = SECONDS,
+        most_per_host: int = MOST_PER_HOST,
+        most: int = MOST,
+    ) -> None:
         self._seconds = seconds
-        self._most = most_per_host
+        self._most_per_host = most_per_host
+        self._most = most
         self._by_host: dict[str, dict[Connection, float]] = {}  # until when, the oldest first
+        self._count = 0
 
     def __len__(self) -> int:
-        return sum(map(len, self._by_host.values()))
+        return self._count
 
     def add(self, connection: Connection) -> None:
-        """A new connection. May shut the oldest one of its address down."""
+        """A new connection. May shut the oldest one of its or another address down."""
         host = connection.peer.host
         known = self._by_host.setdefault(host, {})
         known[connection] = time.monotonic() + self._seconds
-        if len(known) > self._most:
-            self._forget_admitted(host)
-        if len(known) > self._most:
-            oldest = next(iter(known))
-            del known[oldest]
+        self._count += 1
+        if len(known) > self._most_per_host:
+            self._make_room(host)
+        if self._count > self._most:
+            self._make_room(max(self._by_host, key=lambda each: len(self._by_host[each])))
+
+    def _make_room(self, host: str) -> None:
+        if not self._forget_admitted(host):
+            oldest = next(iter(self._by_host[host]))
+            self.discard(oldest)
             oldest.shutdown()
 
     def discard(self, connection: Connection) -> None:
         """The connection has ended."""
-        known = self._by_host.get(connection.peer.host)
-        if known is not None and known.pop(connection, None) is not None and not known:
-            del self._by_host[connection.peer.host]
+        host = connection.peer.host
+        known = self._by_host.get(host)
+        if known is not None and known.pop(connection, None) is not None:
+            self._count -= 1
+            if not known:
+                del self._by_host[host]
 
     def check(self) -> list[Connection]:
         """Shut those down that take too long; called every second. Returns them."""
@@ -55,7 +73,9 @@ class HalfOpen:
                 connection.shutdown()
         return late
 
-    def _forget_admitted(self, host: str) -> None:
-        for connection in list(self._by_host[host]):
-            if connection.peer.is_admitted:
-                self.discard(connection)
+    def _forget_admitted(self, host: str) -> bool:
+        """Whether there was one."""
+        admitted = [each for each in self._by_host[host] if each.peer.is_admitted]
+        for connection in admitted:
+            self.discard(connection)
+        return bool(admitted)

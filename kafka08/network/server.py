@@ -25,12 +25,14 @@ from gevent.server import StreamServer
 from kafka08.common import PLAINTEXT, bare
 from kafka08.errors import KafkaError, ProtocolError
 from kafka08.network.connection import Connection, Handle, Peer
+from kafka08.network.failures import Failures
 from kafka08.network.half_open import HalfOpen
 from kafka08.network.hosts import first_address
 from kafka08.network.memory import UNBOUNDED, RequestMemory
 from kafka08.network.tls import Tls, principal
 from kafka08.network.transport import HandshakeError, PlainSocket, TlsSocket
 from kafka08.network.workers import Workers
+from kafka08.runtime import SystemClock
 
 logger = logging.getLogger("kafka.network.Acceptor")
 processor_logger = logging.getLogger("kafka.network.Processor")
@@ -83,7 +85,7 @@ class Server:
     accepted. ``idle_ms`` closes connections without traffic for that long, unless a request of
     theirs is being served. (0.8.2.2 never closes one that has not sent a request; here it counts as
     idle.) ``queued_max_bytes`` limits large requests in memory, see ``memory``. ``login_ms`` is the
-    time within which a login must be done.
+    time within which a login must be done. ``failures`` are told to the log from here.
     """
 
     def __init__(
@@ -98,7 +100,9 @@ class Server:
         idle_ms: int = 600_000,
         queued_max_bytes: int = UNBOUNDED,
         login_ms: int = LOGIN_MS,
+        failures: Failures | None = None,
     ) -> None:
+        self._failures = failures or Failures(SystemClock())
         self.memory = RequestMemory(queued_max_bytes)
         self._max_request_bytes = max_request_bytes
         self._buffers = (
@@ -226,7 +230,7 @@ class Server:
         host = address[0].removeprefix("::ffff:")  # IPv4 on a socket for both families
         sock = PlainSocket(fileno=accepted.detach())
         if self._per_ip[host] >= self._limits.get(host, self._limit):
-            processor_logger.info("Rejected connection from %s, too many", host)
+            self._failures.rejected(host, "too many")
             sock.close()
             return
         sock.setblocking(False)
@@ -282,7 +286,7 @@ class Server:
             level = logging.ERROR if connection.peer.is_admitted else logging.DEBUG
             processor_logger.log(level, "Closing socket for %s because of error: %s", host, error)
         elif isinstance(error, HandshakeError):
-            processor_logger.info("Failed authentication with /%s (%s)", host, error)
+            self._failures.login_failed(host, str(error))
         elif isinstance(error, OSError):
             processor_logger.debug("Connection to %s ended: %s", host, error)
         elif isinstance(error, Exception):
@@ -292,6 +296,7 @@ class Server:
         """Check for peers that have closed: a connection whose request waits is not read from."""
         while True:
             gevent.sleep(_LOOK_SECONDS)
+            self._failures.flush()
             waiting = {each.fileno(): each for each in self._connections if each.peer.wake}
             poll = select.poll()
             for descriptor in waiting:

@@ -24,6 +24,7 @@ from kafka08.errors import ConfigError
 from kafka08.log.manager import LogManager
 from kafka08.message.compression import CodecMissingError, check_codecs
 from kafka08.network.channel import Connectors
+from kafka08.network.failures import Failures
 from kafka08.network.hosts import canonical_host_name
 from kafka08.protocol.registry import APIS, served_by
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
@@ -199,7 +200,8 @@ class KafkaServer:
         authorization = None
         if config.authorizer_class_name:
             authorization = Authorization(config, runtime, zk)
-        server = bind(config, listeners, certificates)
+        failures_of_peers = Failures(runtime.clock)
+        server = bind(config, listeners, certificates, failures_of_peers)
         endpoints = listeners.announced(server.ports)
         me = Broker(config.broker_id, *plain_address(endpoints))
         controller = Controller(config, zk, runtime, broker=me, connectors=connectors)
@@ -242,7 +244,9 @@ class KafkaServer:
             self._patiently(credentials.load)
             read_settings.append(credentials.load)
         versions = LoginVersions(dispatcher.served, originals, config.api_versions_enable)
-        logins = Logins(login_settings, config, runtime, credentials, versions.now)
+        logins = Logins(
+            login_settings, config, runtime, credentials, versions.now, failures_of_peers
+        )
         server.start(dispatcher.handle, logins.by_listener)
         self._started("the socket server", server.stop)
         self._started("waiting requests", replicas.close)

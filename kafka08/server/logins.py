@@ -7,7 +7,6 @@ however many there are.
 
 from __future__ import annotations
 
-import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -18,19 +17,17 @@ from kafka08.config import BrokerConfig
 from kafka08.errors import ConfigError
 from kafka08.network.client_login import SaslConnector
 from kafka08.network.connection import Handle, Peer
+from kafka08.network.failures import Failures
 from kafka08.network.login import LoginFailed, Mechanisms, ServerLogin
 from kafka08.network.server import Login
 from kafka08.protocol.later_schemas import ServedVersions
 from kafka08.runtime import Connector, Runtime
 from kafka08.security import jaas
-from kafka08.security.audit import shown
 from kafka08.security.mechanisms import Side
 from kafka08.security.plain import PLAIN, PlainServer
 from kafka08.security.scram import HASHES, ScramServer, nonce_of
 from kafka08.security.sides import check_module, client_side
 from kafka08.server.scram_credentials import ScramCredentials
-
-logger = logging.getLogger("kafka.network.Selector")
 
 SASL = (SASL_PLAINTEXT, SASL_SSL)
 MECHANISMS = (PLAIN, *HASHES)
@@ -38,9 +35,6 @@ MECHANISMS = (PLAIN, *HASHES)
 _ENABLED = "sasl.enabled.mechanisms"
 _INTER_BROKER = "sasl.mechanism.inter.broker.protocol"
 _JAAS = "sasl.jaas.config"
-# A line per address in so many seconds, and one for all other addresses together.
-_LINE_SECONDS = 60
-_MOST_ADDRESSES = 1000
 
 
 class LoginSettings:
@@ -130,12 +124,13 @@ class Logins:
         runtime: Runtime,
         credentials: ScramCredentials,
         versions: Callable[[], Sequence[ServedVersions]],
+        failures: Failures,
     ) -> None:
         self._runtime = runtime
         self._delay = config.connection_failed_authentication_delay_ms / 1000
         self._credentials = credentials
         self._versions = versions
-        self._failures = Failures(runtime)
+        self._failures = failures
         self.by_listener: dict[str, Login] = {
             listener: partial(self._begin, self._mechanisms(settings, listener))
             for listener in settings.mechanisms
@@ -161,36 +156,6 @@ class Logins:
         try:
             return login.handle(frame, address)
         except LoginFailed as error:
-            self._failures.tell(address, str(error))
+            self._failures.login_failed(address.rpartition(":")[0], str(error))
             self._runtime.sleep(self._delay)
             raise
-
-
-class Failures:
-    """Tells of failed logins, a line per address and minute, with their number."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._clock = runtime.clock
-        # By host, from when its line counts, and the failures since.
-        self._untold: dict[str, tuple[float, int]] = {}
-
-    def tell(self, address: str, reason: str) -> None:
-        """Note a failed login of ``address`` (host:port)."""
-        host = address.rpartition(":")[0]
-        now = self._clock.monotonic()
-        if host not in self._untold and len(self._untold) >= _MOST_ADDRESSES:
-            self._forget(now)
-            if len(self._untold) >= _MOST_ADDRESSES:
-                host = "other addresses"
-        since, count = self._untold.get(host, (now - _LINE_SECONDS, 0))
-        if now - since < _LINE_SECONDS:
-            self._untold[host] = since, count + 1
-            return
-        self._untold[host] = now, 0
-        more = f", and {count} more in the last {_LINE_SECONDS} seconds" if count else ""
-        logger.info("Failed authentication with /%s (%s)%s", host, shown(reason), more)
-
-    def _forget(self, now: float) -> None:
-        for host, (since, _) in list(self._untold.items()):
-            if now - since >= _LINE_SECONDS:
-                del self._untold[host]

@@ -9,6 +9,7 @@ from functools import partial
 from kafka08.common import SASL_SSL, SSL, Endpoint
 from kafka08.config import BrokerConfig
 from kafka08.listeners import Listeners
+from kafka08.network.failures import Failures
 from kafka08.network.server import Listener, Server
 from kafka08.network.tls import SecureConnector, Tls, client_context, server_context
 from kafka08.runtime import Connector, Runtime
@@ -51,7 +52,9 @@ class Certificates:
             self._client.reload()
 
 
-def bind(config: BrokerConfig, listeners: Listeners, certificates: Certificates) -> Server:
+def bind(
+    config: BrokerConfig, listeners: Listeners, certificates: Certificates, failures: Failures
+) -> Server:
     """The server, which is bound and does not serve yet. Raises KafkaError."""
     if plain_address(listeners.advertised)[1] == NO_PORT:
         logger.warning(
@@ -68,6 +71,7 @@ def bind(config: BrokerConfig, listeners: Listeners, certificates: Certificates)
         max_connections_per_ip_overrides=config.max_connections_per_ip_overrides,
         idle_ms=config.connections_max_idle_ms,
         queued_max_bytes=config.queued_max_request_bytes,
+        failures=failures,
     )
 
 

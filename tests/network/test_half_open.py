@@ -80,3 +80,16 @@ def test_the_ended_are_forgotten(seconds: Seconds) -> None:
     known.discard(first)
     known.discard(first)
     assert len(known) == 0 and known.check() == []
+
+
+def test_the_oldest_of_the_address_with_the_most_makes_room(seconds: Seconds) -> None:
+    known = HalfOpen(10, 3, 4)
+    alone, first, second, third = added(known, "honest", "flood", "flood", "flood")
+    assert not any(each.was_shut for each in (alone, first, second, third))
+    added(known, "other")
+    assert [each.was_shut for each in (alone, first, second, third)] == [False, True, False, False]
+    assert len(known) == 4
+    second.peer.admit("User:x")
+    added(known, "another")
+    assert not second.was_shut and not third.was_shut and not alone.was_shut
+    assert len(known) == 4

@@ -11,10 +11,12 @@ import pytest
 
 from kafka08.config import BrokerConfig
 from kafka08.errors import ConfigError
+from kafka08.network.failures import Failures
 from kafka08.network.tls import SecureConnector
 from kafka08.runtime import ThreadRuntime
 from kafka08.server import broker
 from kafka08.server.server_listeners import Certificates, bind
+from tests.fakes.runtime import FakeClock
 
 TLS = Path(__file__).parents[1] / "golden" / "tls"
 MINIMAL = {"broker.id": "7", "zookeeper.connect": "127.0.0.1:1"}
@@ -32,7 +34,7 @@ def bound(**properties: str) -> Any:
     config = BrokerConfig.from_properties({**MINIMAL, **properties})
     listeners = config.resolved_listeners()
     certificates = Certificates(config, listeners)
-    server = bind(config, listeners, certificates)
+    server = bind(config, listeners, certificates, Failures(FakeClock()))
     for _, sock in server._sockets:
         sock.close()
     return server, certificates
