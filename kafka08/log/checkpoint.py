@@ -54,9 +54,12 @@ class OffsetCheckpoint:
             self._known = dict(offsets)
 
     def update(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Write, unless the file is known to hold just these offsets. Raises OSError."""
+        """Write, unless the file is known to hold just these offsets; they are on disk on return.
+        Raises OSError."""
         if self._known is None:
             self._known = self.read()
+            # A process that was killed may have left a new file whose name is not yet on disk.
+            sync_directory(os.path.dirname(self.path) or ".")
         if offsets != self._known:
             self.write(offsets)
 

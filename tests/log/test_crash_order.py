@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kafka08.common import TopicPartition
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.directory import LogDirectory
 from kafka08.log.log import Log
@@ -179,6 +180,19 @@ def test_markers_and_checkpoints_are_gone_or_there_for_good(
     trace.clear()
     checkpoint.write({})
     assert trace == ["fsync points.tmp", "replace points.tmp", f"fsync {tmp_path.name}"]
+
+
+def test_a_checkpoint_left_by_a_killed_process_is_on_disk_before_it_counts(
+    tmp_path: Path, trace: list[str]
+) -> None:
+    offsets = {TopicPartition("t", 0): 7}
+    OffsetCheckpoint(str(tmp_path / "starts"), rare=True).write(offsets)
+    next_one = OffsetCheckpoint(str(tmp_path / "starts"), rare=True)
+    trace.clear()
+    next_one.update(offsets)
+    assert trace == [f"fsync {tmp_path.name}"]
+    next_one.update(offsets)
+    assert trace == [f"fsync {tmp_path.name}"]
 
 
 def test_a_torn_end_behind_which_the_log_goes_on_costs_nothing(tmp_path: Path) -> None:
