@@ -208,9 +208,15 @@ def _family(pid: int) -> list[int]:
 
 
 class ZooKeeper(Process):
-    """One standalone ZooKeeper with short ticks, so that sessions may be short too."""
+    """One standalone ZooKeeper with short ticks, so that sessions may be short too. `props` win
+    over the settings given here."""
 
-    def __init__(self, directory: Path, port: int | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        port: int | None = None,
+        props: Mapping[str, object] | None = None,
+    ) -> None:
         self.port = port or free_port()
         directory.mkdir(parents=True, exist_ok=True)
         config = directory / "zookeeper.properties"
@@ -220,6 +226,7 @@ class ZooKeeper(Process):
             "clientPortAddress": "127.0.0.1",
             "maxClientCnxns": 0,
             "tickTime": 500,
+            **(props or {}),
         }
         config.write_text(properties(values))
         super().__init__("ZooKeeper", self._command(config), directory)

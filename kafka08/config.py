@@ -42,6 +42,7 @@ from kafka08.settings import (
     value_of,
 )
 from kafka08.ssl_settings import SslSettings
+from kafka08.zookeeper_settings import ZooKeeperSecurity
 
 __all__ = ["BROKER_KEYS", "BrokerConfig", "LogConfig", "log_overrides"]
 
@@ -107,7 +108,7 @@ def _log_retention_ms(config: BrokerConfig) -> int:
     return config.log_retention_minutes * _MINUTE_MS
 
 
-class BrokerConfig(SslSettings):
+class BrokerConfig(SslSettings, ZooKeeperSecurity):
     """The settings of server.properties, resolved and checked. Raises ConfigError."""
 
     broker_id: int = setting(

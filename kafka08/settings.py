@@ -282,7 +282,10 @@ class Settings:
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Setting)}
         for name in own:
             delattr(cls, name)
-        cls._declared = {**cls._declared, **own}
+        inherited: dict[str, Setting] = {}
+        for base in cls.__bases__:
+            inherited.update(getattr(base, "_declared", {}))
+        cls._declared = {**inherited, **own}
 
     def __init__(self, **values: Any) -> None:
         unknown = values.keys() - self._declared.keys()

@@ -8,6 +8,7 @@ from pathlib import Path
 from kafka08.config import BROKER_KEYS, BrokerConfig, LogConfig
 from kafka08.settings import COMPRESSION_CODECS, Setting, Settings
 from kafka08.ssl_settings import SslSettings
+from kafka08.zookeeper_settings import ZooKeeperSecurity
 
 _INTRO = """\
 # Settings
@@ -35,7 +36,7 @@ def render() -> str:
 def _table(cls: type[Settings], headers: list[str]) -> str:
     defaults = _defaults(cls)
     lines = [_line(headers), _line(["---"] * len(headers))]
-    shared = SslSettings.keys()
+    shared = SslSettings.keys() | ZooKeeperSecurity.keys()
     own_first = sorted(cls.settings().items(), key=lambda each: each[1].key in shared)
     for attribute, described in own_first:
         cells = [

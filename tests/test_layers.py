@@ -11,11 +11,19 @@ import pytest
 ROOT = Path(__file__).parents[1]
 BASE = "common errors"
 CLIENT = (
-    "protocol message network.channel network.client_login network.tls security runtime zk config "
-    + BASE
+    "protocol message network.channel network.client_login network.tls zookeeper security runtime "
+    "zk config " + BASE
 )
 CONTROLLER = f"cluster protocol network.channel zk runtime config admin {BASE}"
-# settings, properties and listeners are what config is made of.
+# The modules that count as config.
+CONFIG = [
+    "settings",
+    "properties",
+    "listeners",
+    "ssl_settings",
+    "zookeeper_settings",
+    "secret_files",
+]
 ALLOWED = {
     "errors": "",
     "common": "errors",
@@ -34,18 +42,19 @@ ALLOWED = {
     "network": f"protocol runtime security config {BASE}",
     "zk": f"runtime {BASE}",
     "admin": f"zk config {BASE}",
+    "zookeeper": f"network.tls security zk log4j config {BASE}",
     "controller": CONTROLLER,
-    "server": f"controller network security log message {CONTROLLER}",
+    "server": f"controller network zookeeper security log message {CONTROLLER}",
     "client": CLIENT,
     "producer": f"_native client {CLIENT}",
     "consumer": f"client {CLIENT}",
     "spark": f"producer consumer client {CLIENT}",
     "connect": f"spark producer consumer client {CLIENT}",
-    "tools": "connect producer consumer client server spark network security log message log4j "
-    + CONTROLLER,
+    "tools": "connect producer consumer client server spark network zookeeper security log message "
+    f"log4j {CONTROLLER}",
 }
 PLACES = {
-    "gevent": ("runtime", "network", "zk.client"),
+    "gevent": ("runtime", "network", "zk.handlers"),
     "kazoo": ("zk",),
     "pyspark": ("spark", "connect.spark_database"),
     "docker": (),
@@ -56,7 +65,7 @@ def short(module: str) -> str:
     """kafka08.log.segment -> log.segment; settings and properties -> config."""
     name = module.removeprefix("kafka08.")
     head = name.split(".")[0]
-    return "config" if head in ("settings", "properties", "listeners", "ssl_settings") else name
+    return "config" if head in CONFIG else name
 
 
 def inside(module: str, places: tuple[str, ...] | list[str]) -> bool:

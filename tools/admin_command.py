@@ -9,29 +9,38 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from kafka08 import properties
 from kafka08.errors import KafkaError
+from kafka08.zookeeper import access_of
+from kafka08.zookeeper_settings import ZooKeeperSecurity
 from tools.options import Arguments
 from zk.client import ZkClient
 
 STRICT_EXIT = "KAFKA_TOOLS_STRICT_EXIT"
+NOTHING: Mapping[str, str] = MappingProxyType({})
+ZK_TLS_CONFIG_FILE = """
+--zk-tls-config-file <ZooKeeper TLS configuration>  A file of settings for the connection to
+    ZooKeeper: zookeeper.ssl.*, zookeeper.jaas.config and zookeeper.set.acl.
+"""
 _ZK_TIMEOUT_MS = 30000
 
 
-def zookeeper(urls: str) -> ZkClient:
-    """A client for ``--zookeeper``, not yet started."""
+def zookeeper(urls: str, security: ZooKeeperSecurity) -> ZkClient:
+    """A client for ``--zookeeper``, not yet started. Raises ConfigError."""
     return ZkClient(
         urls,
         session_timeout_ms=_ZK_TIMEOUT_MS,
         connection_timeout_ms=_ZK_TIMEOUT_MS,
         create_chroot=False,
+        access=access_of(security),
     )
 
 
-def connect(urls: str) -> ZkClient:
-    """A started client for ``--zookeeper``. Raises ZkConnectionError."""
-    return zookeeper(urls).start()
+def connect(urls: str, security: ZooKeeperSecurity) -> ZkClient:
+    """A started client for ``--zookeeper``. Raises ZkConnectionError, ConfigError."""
+    return zookeeper(urls, security).start()
 
 
 def run(work: Callable[[], int | None], failure: str) -> int:
@@ -53,7 +62,17 @@ def failure_status() -> int:
 
 def command_config(args: Arguments) -> Mapping[str, str]:
     """The settings of ``--command-config``. Raises ConfigError, FileNotFoundError."""
-    return properties.load(args.value("command-config")) if args.has("command-config") else {}
+    return _properties(args, "command-config")
+
+
+def zookeeper_config(args: Arguments, given: Mapping[str, str] = NOTHING) -> ZooKeeperSecurity:
+    """The settings of ``--zk-tls-config-file``, over those of ``given``. Raises ConfigError,
+    FileNotFoundError."""
+    return ZooKeeperSecurity.from_properties({**given, **_properties(args, "zk-tls-config-file")})
+
+
+def _properties(args: Arguments, option: str) -> Mapping[str, str]:
+    return properties.load(args.value(option)) if args.has(option) else {}
 
 
 def read_file(path: str) -> bytes:

@@ -25,6 +25,7 @@ MODULES = {
     "kafka.admin.PreferredReplicaLeaderElectionCommand": "tools.topics.preferred_replica_election",
     "kafka.admin.ReassignPartitionsCommand": "tools.topics.reassign_partitions",
     "kafka.admin.TopicCommand": "tools.topics.topics",
+    "kafka.admin.ZkSecurityMigrator": "tools.admin.zookeeper_security_migration",
     "kafka.tools.ConsoleConsumer": "tools.console.console_consumer",
     "kafka.tools.ConsoleProducer": "tools.console.console_producer",
     "kafka.tools.ConsumerOffsetChecker": "tools.groups.consumer_offset_checker",

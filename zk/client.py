@@ -12,7 +12,6 @@ import enum
 import logging
 import os
 import re
-import select
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -23,10 +22,12 @@ from kazoo.protocol.states import KazooState
 from kazoo.security import ACL, Id
 
 from kafka08.errors import ConfigError
+from zk.access import UNSECURED, Access, Acl, Hidden
 from zk.errors import (
     BadVersionError,
     DataTooLargeError,
     EphemeralParentError,
+    NoAuthError,
     NodeExistsError,
     NoNodeError,
     NotEmptyError,
@@ -35,6 +36,7 @@ from zk.errors import (
     ZkConnectionError,
     ZkError,
 )
+from zk.handlers import handler
 
 logger = logging.getLogger("org.I0Itec.zkclient.ZkClient")
 connection_logger = logging.getLogger("org.apache.zookeeper.ClientCnxn")
@@ -55,6 +57,7 @@ _RECONNECT = {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": 1.0}
 
 _ERRORS: dict[type[Exception], type[ZkError]] = {
     kazoo_errors.NoNodeError: NoNodeError,
+    kazoo_errors.NoAuthError: NoAuthError,
     kazoo_errors.NodeExistsError: NodeExistsError,
     kazoo_errors.BadVersionError: BadVersionError,
     kazoo_errors.NotEmptyError: NotEmptyError,
@@ -128,41 +131,12 @@ def _largest_request() -> int:
     return int(found[-1]) if found else _JUTE_MAXBUFFER
 
 
-def _handler(gevent: bool) -> Any:
-    if gevent:
-        from kazoo.handlers.gevent import SequentialGeventHandler
-
-        class Handler(SequentialGeventHandler):  # type: ignore[misc]
-            """Asks the kernel first which sockets are ready.
-
-            kazoo selects twice per request, and gevent creates a new selector each time, which
-            takes half the time of reading many nodes. The number of ready sockets is bounded by
-            the requests in flight, so other greenlets get their turn.
-            """
-
-            def select(
-                self, rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None
-            ) -> Any:
-                if not wlist and not xlist:
-                    poll = select.poll()
-                    for each in rlist:
-                        poll.register(each, select.POLLIN)
-                    ready = {fd for fd, _ in poll.poll(0)}
-                    if ready:
-                        return [each for each in rlist if each.fileno() in ready], [], []
-                return super().select(rlist, wlist, xlist, timeout)
-
-        return Handler()
-    from kazoo.handlers.threading import SequentialThreadingHandler
-
-    return SequentialThreadingHandler()
-
-
 class ZkClient:
     """One session on ``connect`` ("h1:2181,h2:2181/chroot").
 
     ``gevent``: run on greenlets of the caller's hub. ``call_timeout_ms`` bounds every call,
     default the session timeout. ``create_chroot``: make the chroot's nodes in ``start``.
+    ``access``: TLS, the login and the ACLs of nodes.
 
     Every call may raise ZkConnectionError, ZkClosedError and SessionExpiredError. A call
     interrupted by a connection loss is repeated; an error of the repeated call has ``after_loss``
@@ -179,6 +153,7 @@ class ZkClient:
         call_timeout_ms: int | None = None,
         gevent: bool = False,
         create_chroot: bool = True,
+        access: Access = UNSECURED,
     ) -> None:
         self.connect = connect
         self.session_timeout_ms = session_timeout_ms
@@ -187,12 +162,15 @@ class ZkClient:
         self._call_timeout = (call_timeout_ms or session_timeout_ms) / 1000
         self._create_chroot = create_chroot
         self._largest_request = _largest_request()
-        self._handler = _handler(gevent)
+        self._access = access
+        self._handler = handler(gevent, access.context)
         try:
             self._zk = KazooClient(
                 hosts=connect,
                 timeout=session_timeout_ms / 1000,
                 handler=self._handler,
+                use_ssl=access.context is not None,
+                auth_data=[("digest", access.login)] if access.login else None,
                 connection_retry={**_RECONNECT, "sleep_func": self._handler.sleep_func},
                 logger=connection_logger,
             )
@@ -417,7 +395,11 @@ class ZkClient:
                 self._call(
                     path,
                     lambda: self._zk.create_async(
-                        path, data, ephemeral=ephemeral, sequence=sequence
+                        path,
+                        data,
+                        self._acl(path),
+                        ephemeral=ephemeral,
+                        sequence=sequence,
                     ),
                 )
             )
@@ -431,6 +413,10 @@ class ZkClient:
             if error.after_loss and self._is_ours(path, data, ephemeral):
                 return path
             raise
+
+    def _acl(self, path: str) -> list[ACL] | None:
+        acl = self._access.acl(path)
+        return None if acl is None else _entries(acl)
 
     def _is_ours(self, path: str, data: bytes, ephemeral: bool) -> bool:
         found = self.get_if_exists(path)
@@ -531,7 +517,7 @@ class ZkClient:
         def issue() -> Any:
             transaction = self._zk.transaction()
             for op in ops:
-                _add(transaction, op)
+                _add(transaction, op, self._acl(op.path))
             return transaction.commit_async()
 
         results: list[Any] = self._call("", issue, lambda done, loss: _raise_first(ops, done, loss))
@@ -540,23 +526,23 @@ class ZkClient:
             for op, result in zip(ops, results, strict=True)
         ]
 
-    # --- used only by the ZooKeeper shell
+    # --- used only by tools for ZooKeeper itself
 
     def sync(self, path: str) -> None:
         """Let the server catch up with the ensemble's leader."""
         self._call(path, lambda: self._zk.sync_async(path))
 
-    def get_acl(self, path: str) -> tuple[list[tuple[int, str, str]], Stat]:
+    def get_acl(self, path: str) -> tuple[list[Acl], Stat]:
         """(permission bits, scheme, id) of each entry, and the stat. Raises NoNodeError."""
         acls, stat = self._call(path, lambda: self._zk.get_acls_async(path))
         return [(acl.perms, acl.id.scheme, acl.id.id) for acl in acls], Stat(*stat)
 
-    def set_acl(self, path: str, acls: Sequence[tuple[int, str, str]]) -> Stat:
-        entries = [ACL(perms, Id(scheme, name)) for perms, scheme, name in acls]
+    def set_acl(self, path: str, acl: Sequence[Acl]) -> Stat:
+        entries = _entries(acl)
         return Stat(*self._call(path, lambda: self._zk.set_acls_async(path, entries)))
 
     def add_auth(self, scheme: str, credential: str) -> None:
-        self._call("", lambda: self._zk.add_auth_async(scheme, credential))
+        self._call("", lambda: self._zk.add_auth_async(scheme, Hidden(credential)))
 
 
 def _translate(error: Exception, path: str, after_loss: bool) -> ZkError:
@@ -567,9 +553,13 @@ def _translate(error: Exception, path: str, after_loss: bool) -> ZkError:
     return ZkError(text, path=path, after_loss=after_loss)
 
 
-def _add(transaction: Any, op: Op) -> None:
+def _entries(acl: Sequence[Acl]) -> list[ACL]:
+    return [ACL(perms, Id(scheme, name)) for perms, scheme, name in acl]
+
+
+def _add(transaction: Any, op: Op, acl: list[ACL] | None) -> None:
     if isinstance(op, CreateOp):
-        transaction.create(op.path, op.data, ephemeral=op.ephemeral)
+        transaction.create(op.path, op.data, acl, ephemeral=op.ephemeral)
     elif isinstance(op, SetOp):
         transaction.set_data(op.path, op.data, op.version)
     elif isinstance(op, DeleteOp):

@@ -16,6 +16,7 @@ __all__ = [
     "DuplicateBrokerError",
     "EphemeralParentError",
     "MalformedNodeError",
+    "NoAuthError",
     "NoNodeError",
     "NodeExistsError",
     "NotEmptyError",
@@ -53,6 +54,12 @@ class ZkError(KafkaError):
 class NoNodeError(ZkError):
     keeper_code = "NoNode"
     java_class = "org.I0Itec.zkclient.exception.ZkNoNodeException"
+
+
+class NoAuthError(ZkError):
+    """The ACL of the node, or of the parent of one to be created or deleted, does not allow it."""
+
+    keeper_code = "NoAuth"
 
 
 class NodeExistsError(ZkError):

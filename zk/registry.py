@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from uuid import uuid4
 
-from kafka08.common import Broker, Endpoint
+from kafka08.common import PLAINTEXT, Broker, Endpoint
 from kafka08.runtime import Clock
 from zk import znodes
 from zk.client import ZkClient
@@ -117,10 +117,17 @@ def read_registration(client: ZkClient, broker_id: int) -> BrokerRegistration | 
     return None if found is None else znodes.decode_broker(path, found[0])
 
 
-def read_broker(client: ZkClient, broker_id: int) -> Broker | None:
-    """Raises MalformedNodeError."""
+def read_broker(client: ZkClient, broker_id: int, protocol: str = PLAINTEXT) -> Broker | None:
+    """The broker with its first endpoint of ``protocol``; None if there is no such broker or
+    endpoint. Raises MalformedNodeError."""
     found = read_registration(client, broker_id)
-    return None if found is None else Broker(broker_id, found.host, found.port)
+    if found is None:
+        return None
+    address = _address(found, protocol.upper())
+    if address is None:
+        logger.warning("Skipping broker %d: it has no listener of %s", broker_id, protocol)
+        return None
+    return Broker(broker_id, *address)
 
 
 def registrations(client: ZkClient) -> dict[int, BrokerRegistration | None]:
@@ -169,15 +176,26 @@ def ensure_cluster_id(client: ZkClient) -> str:
     return new
 
 
-def live_brokers(client: ZkClient) -> list[Broker]:
-    """The live brokers by id. A malformed node is skipped with a warning."""
+def live_brokers(client: ZkClient, protocol: str = PLAINTEXT) -> list[Broker]:
+    """The live brokers by id, with their first endpoints of ``protocol``. A malformed node, and one
+    without such an endpoint, are skipped with a warning."""
     brokers = []
     for broker_id in broker_ids(client):
         try:
-            broker = read_broker(client, broker_id)
+            broker = read_broker(client, broker_id, protocol)
         except MalformedNodeError as error:
             logger.warning("Skipping a broker: %s", error)
             continue
         if broker is not None:
             brokers.append(broker)
     return brokers
+
+
+def _address(registration: BrokerRegistration, protocol: str) -> tuple[str, int] | None:
+    """Host and port for clients of ``protocol``."""
+    if protocol == PLAINTEXT:
+        return registration.host, registration.port
+    for each in registration.endpoints:
+        if each.protocol == protocol:
+            return each.host, each.port
+    return None

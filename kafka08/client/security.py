@@ -37,6 +37,9 @@ class ClientSecurity(SslSettings):
     )
 
 
+PLAIN = ClientSecurity()
+
+
 class SecuredRuntime(ThreadRuntime):
     """Threads, and connections through ``connector``."""
 

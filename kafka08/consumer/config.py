@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kafka08.client.ids import check_id
+from kafka08.client.security import ClientSecurity
 from kafka08.errors import ConfigError
-from kafka08.settings import BOOLEAN, INT, STRING, Settings, log_overrides, setting, value_of
+from kafka08.settings import BOOLEAN, INT, STRING, log_overrides, setting, value_of
+from kafka08.zookeeper_settings import ZooKeeperSecurity
 
 _LOWER = STRING._replace(parse=str.lower)
 ZOOKEEPER = "zookeeper"
@@ -19,7 +21,7 @@ def _keeps_offsets_in_kafka(config: ConsumerConfig) -> bool:
     return config.offsets_storage == KAFKA
 
 
-class ConsumerConfig(Settings):
+class ConsumerConfig(ClientSecurity, ZooKeeperSecurity):
     """Consumer settings by attribute; ``ConsumerConfig.from_properties`` reads dotted keys."""
 
     group_id: str = setting("group.id", doc="the group; its members share the partitions")

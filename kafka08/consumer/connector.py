@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafka08.client.offsets import ZooKeeperOffsets
+from kafka08.client.security import runtime_for
 from kafka08.common import TopicPartition
 from kafka08.consumer.assignors import Assignment, assignor_for, thread_ids
 from kafka08.consumer.config import ConsumerConfig
@@ -32,7 +33,8 @@ from kafka08.consumer.offset_store import OffsetStore, coordinator_offsets
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.network.channel import Channel
-from kafka08.runtime import GeventRuntime, Loop, Runtime, Scheduler, ThreadRuntime
+from kafka08.runtime import GeventRuntime, Loop, Runtime, Scheduler
+from kafka08.zookeeper import access_of
 from zk.client import SessionState, ZkClient
 from zk.znodes import ConsumerRegistration
 
@@ -70,7 +72,7 @@ class ConsumerConnector:
     ) -> None:
         self.config = config
         self._before_release = before_release
-        self._runtime = runtime or ThreadRuntime()
+        self._runtime = runtime or runtime_for(config)
         self._metrics = ConsumerMetrics(self._runtime.clock.monotonic)
         self.consumer_id = generate_consumer_id(config, self._runtime.clock.millis())
         self._lock = self._runtime.lock()
@@ -84,6 +86,7 @@ class ConsumerConnector:
             self.consumer_id,
             self._on_change,
             exclude_internal=config.exclude_internal_topics,
+            protocol=config.security_protocol,
         )
         self._store = OffsetStore(
             config,
@@ -131,6 +134,7 @@ class ConsumerConnector:
             session_timeout_ms=config.zookeeper_session_timeout_ms,
             connection_timeout_ms=config.zookeeper_connection_timeout_ms,
             gevent=isinstance(self._runtime, GeventRuntime),
+            access=access_of(config),
         ).start()
 
     # --- streams

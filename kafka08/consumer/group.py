@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import PLAINTEXT, Broker, TopicPartition
 from kafka08.consumer.assignors import Assignment, thread_ids
 from kafka08.consumer.errors import PartitionOwnedError
 from kafka08.consumer.filters import STATIC, filter_for
@@ -78,18 +78,21 @@ class GroupNodes:
         post: Callable[[Any], None],
         *,
         exclude_internal: bool = True,
+        protocol: str = PLAINTEXT,
     ) -> None:
         self._zk = zk
         self._group = group
         self._consumer_id = consumer_id
         self._exclude_internal = exclude_internal
+        self._protocol = protocol
         self._watches = WatchSet(zk, post)
 
     # --- brokers
 
     def brokers(self) -> list[Broker]:
-        """The live brokers, without those that vanish during the read or have malformed nodes."""
-        return registry.live_brokers(self._zk)
+        """The live brokers, by their endpoints of the protocol. Those that vanish during the read,
+        have malformed nodes or no such endpoint are left out."""
+        return registry.live_brokers(self._zk, self._protocol)
 
     def watch_brokers(self) -> bool:
         """Arm a watch for new brokers; returns whether there are some already."""

@@ -13,13 +13,14 @@ from typing import Any
 
 from kafka08.client.cluster import ClusterClient, Endpoint
 from kafka08.client.offsets import CoordinatorOffsets
+from kafka08.client.security import runtime_for
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.fetcher import FetcherManager
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
 from kafka08.errors import KafkaError, raise_for_code
 from kafka08.network.channel import Channel
-from kafka08.runtime import Runtime, ThreadRuntime
+from kafka08.runtime import Runtime
 
 logger = logging.getLogger("kafka.consumer.SimpleConsumer")
 
@@ -43,7 +44,7 @@ class StandaloneConsumer:
         channel: Callable[..., Any] = Channel,
     ) -> None:
         self._config = config
-        self._runtime = runtime or ThreadRuntime()
+        self._runtime = runtime or runtime_for(config)
         endpoints = list(bootstrap)
         self._positions: list[PartitionPosition] = []
         self._offsets: CoordinatorOffsets | None = None

@@ -18,6 +18,7 @@ from kafka08.common import ANONYMOUS, bare
 from kafka08.errors import ConfigError
 from kafka08.network.transport import PlainSocket, TlsSocket
 from kafka08.runtime import Runtime
+from kafka08.secret_files import warn_if_open
 from kafka08.security import names
 from kafka08.ssl_settings import SslSettings
 
@@ -52,7 +53,8 @@ class Tls:
         self._make = make
         self._stamps = self._read_stamps()
         self.context = make(settings)
-        _warn_of_open_files(settings)
+        if settings.ssl_keystore_location is not None:
+            warn_if_open(settings.ssl_keystore_location, "a private key")
 
     def accepted(self, sock: PlainSocket) -> TlsSocket:
         """The server's side of a new connection; takes the socket over. Raises OSError."""
@@ -69,7 +71,7 @@ class Tls:
         try:
             context = self._make(self._settings)
             if self._settings.ssl_keystore_location is not None:
-                _check_own_certificate(context)
+                _check_own_certificate(_context(ssl.PROTOCOL_TLS_SERVER, self._settings))
         except (ConfigError, OSError, ValueError) as error:
             logger.error(
                 "Changed files of ssl.keystore.location or ssl.truststore.location are not used, "
@@ -95,12 +97,6 @@ def _stamp(path: str) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino
-
-
-def _warn_of_open_files(settings: SslSettings) -> None:
-    path = settings.ssl_keystore_location
-    if path is not None and os.stat(path).st_mode & 0o077:
-        logger.warning("Others than the owner can read %s, which has a private key", path)
 
 
 def server_context(settings: SslSettings, client_auth: str = NONE) -> ssl.SSLContext:

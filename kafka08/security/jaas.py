@@ -1,7 +1,9 @@
-"""The text of ``sasl.jaas.config``: one login module with its options.
+"""The text of ``sasl.jaas.config``, one login module with its options, and files of sections.
 
     org.apache.kafka.common.security.plain.PlainLoginModule required
         username="alice" password="secret" user_bob="other";
+
+A file has sections of modules, each with a name: ``Client { MODULE required a="b"; };``.
 
 Reads what org.apache.kafka.common.security.JaasConfig reads, and values without quotes that begin
 with a digit too. Error texts name keys and never values, which may be passwords.
@@ -17,15 +19,16 @@ from kafka08.errors import ConfigError
 
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
+DIGEST_MODULE = "org.apache.zookeeper.server.auth.DigestLoginModule"
 
 _FLAGS = ("required", "requisite", "sufficient", "optional")
-_TOKEN = re.compile(
-    r"""(?P<blank>\s+|//[^\n]*|/\*.*?\*/)
+_FORM = r"""(?P<blank>\s+|//[^\n]*|/\*.*?\*/)
     |"(?P<double>(?:\\.|[^"\\\n])*)"
     |'(?P<single>(?:\\.|[^'\\\n])*)'
-    |(?P<word>[^\s"'=;]+)
-    |(?P<sign>[=;])""",
-    re.DOTALL | re.VERBOSE,
+    |(?P<word>[^\s"'SIGNS]+)
+    |(?P<sign>[SIGNS])"""
+_TOKEN, _TOKEN_OF_FILE = (
+    re.compile(_FORM.replace("SIGNS", signs), re.DOTALL | re.VERBOSE) for signs in ("=;", "=;{}")
 )
 _ESCAPE = re.compile(r"\\([0-3]?[0-7]{1,2}|.)", re.DOTALL)
 _NAMED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "a": "\a"}
@@ -66,7 +69,34 @@ def parse(text: str, key: str = "sasl.jaas.config") -> LoginModule:
 
     Raises ConfigError.
     """
-    tokens = _Tokens(text, key)
+    tokens = _Tokens(text, key, _TOKEN)
+    found = _module(tokens, key)
+    if not tokens.are_over():
+        raise ConfigError(f"{key}: there must be one login module, and nothing after its ;")
+    return found
+
+
+def section(text: str, name: str, path: str) -> LoginModule | None:
+    """The one login module in the section ``name`` of a file; None if there is no such section.
+
+    Raises ConfigError, which names ``path``.
+    """
+    tokens = _Tokens(text, path, _TOKEN_OF_FILE)
+    found = None
+    while not tokens.are_over():
+        label, modules = tokens.value("the name of a section"), []
+        tokens.expect("{", f"after {label}")
+        while not tokens.skip("}"):
+            modules.append(_module(tokens, path))
+        tokens.expect(";", f"after the section {label}")
+        if label == name:
+            if len(modules) != 1:
+                raise ConfigError(f"{path}: the section {name} must have one login module")
+            found = modules[0]
+    return found
+
+
+def _module(tokens: _Tokens, key: str) -> LoginModule:
     name = tokens.value("a login module")
     flag = tokens.value(f"a control flag after {name}").lower()
     if flag not in _FLAGS:
@@ -77,17 +107,15 @@ def parse(text: str, key: str = "sasl.jaas.config") -> LoginModule:
         if not tokens.skip("="):
             raise ConfigError(f"{key}: an option of {name} has no =")
         options[option] = tokens.value(f"a value for {option}")
-    if not tokens.are_over():
-        raise ConfigError(f"{key}: there must be one login module, and nothing after its ;")
     return LoginModule(name, flag, options)
 
 
 class _Tokens:
     """The words, strings and signs of a text, first to last."""
 
-    def __init__(self, text: str, key: str) -> None:
+    def __init__(self, text: str, key: str, form: re.Pattern[str]) -> None:
         self._key = key
-        self._tokens = list(_tokens(text, key))
+        self._tokens = list(_tokens(text, key, form))
         self._next = 0
 
     def are_over(self) -> bool:
@@ -99,6 +127,10 @@ class _Tokens:
         self._next += found
         return found
 
+    def expect(self, sign: str, where: str) -> None:
+        if not self.skip(sign):
+            raise ConfigError(f"{self._key}: {sign} is missing {where}")
+
     def value(self, expected: str) -> str:
         """The next word or string."""
         if self.are_over() or self._tokens[self._next][1]:
@@ -107,11 +139,11 @@ class _Tokens:
         return self._tokens[self._next - 1][0]
 
 
-def _tokens(text: str, key: str) -> Iterator[tuple[str, bool]]:
+def _tokens(text: str, key: str, form: re.Pattern[str]) -> Iterator[tuple[str, bool]]:
     """Each token and whether it is a sign."""
     position = 0
     while position < len(text):
-        found = _TOKEN.match(text, position)
+        found = form.match(text, position)
         if found is None:
             raise ConfigError(f"{key}: a quoted string is not closed")
         position = found.end()

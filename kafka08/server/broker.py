@@ -28,6 +28,7 @@ from kafka08.network.failures import Failures
 from kafka08.network.hosts import canonical_host_name
 from kafka08.protocol.registry import APIS, served_by
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
+from kafka08.secret_files import warn_of_passwords
 from kafka08.server import inter_broker
 from kafka08.server.apis import coordinated_groups
 from kafka08.server.apis.admin import (
@@ -80,7 +81,7 @@ from kafka08.server.log_dirs import LogDirs
 from kafka08.server.log_maintenance import LogMaintenance
 from kafka08.server.logins import Logins, LoginSettings
 from kafka08.server.offset_manager import OffsetManager
-from kafka08.server.originals import FORMATS, Originals
+from kafka08.server.originals import FORMATS, Originals, warn_of_originals
 from kafka08.server.partition_retries import PartitionRetries
 from kafka08.server.producer_ids import ProducerIds
 from kafka08.server.rebuild import ConsumerView
@@ -93,6 +94,7 @@ from kafka08.server.server_listeners import RELOAD_MS, Certificates, bind
 from kafka08.server.topic_configs import TopicConfigs
 from kafka08.server.topic_creator import TopicCreator
 from kafka08.server.zk_offsets import ZkOffsets
+from kafka08.zookeeper import access_of
 from zk import entities
 from zk.client import ZkClient
 from zk.endpoints import plain_address
@@ -294,14 +296,18 @@ class KafkaServer:
     def _connect_zookeeper(self) -> ZkClient:
         config = self.config
         self._say(f"Connecting to zookeeper on {config.zookeeper_connect}")
+        access = access_of(config)
         zk = ZkClient(
             config.zookeeper_connect,
             session_timeout_ms=config.zookeeper_session_timeout_ms,
             connection_timeout_ms=config.zookeeper_connection_timeout_ms,
             gevent=True,
+            access=access,
         ).start()
         self._started("zookeeper", zk.close)
         self._patiently(lambda: ensure_common_paths(zk))
+        if access.set_acl:
+            self._patiently(lambda: warn_of_originals(zk, config.broker_id))
         return zk
 
     def _load_logs(self, zk: ZkClient) -> LogManager:
@@ -518,6 +524,7 @@ def main(argv: list[str]) -> int:
     try:
         found = properties.load(argv[0])
         log_overrides(found, BrokerConfig.keys())
+        warn_of_passwords(argv[0], found)
         config = BrokerConfig.from_properties(found)
     except (ConfigError, OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 from zk.client import ZkClient
 from zk.errors import ZkError
-from zk.registry import ensure_cluster_id, remember_formats
+from zk.registry import ensure_cluster_id, registrations, remember_formats
 from zk.znodes import BrokerRegistration, MalformedNodeError
 
 logger = logging.getLogger("kafka.server.KafkaServer")
@@ -74,6 +74,22 @@ class Originals:
             self._modern = modern
             logger.info("Brokers that hold message formats 1 and 2: %s", sorted(modern))
         self._tell_modern(modern | {self._broker_id})
+
+
+def warn_of_originals(zk: ZkClient, broker_id: int) -> None:
+    """For zookeeper.set.acl: say which other brokers cannot go on with it. Raises ZkError."""
+    found = [
+        number
+        for number, each in registrations(zk).items()
+        if number != broker_id and (each is None or not _is_modern(each.formats))
+    ]
+    if found:
+        logger.warning(
+            "zookeeper.set.acl is true, and the brokers %s may be of 0.8.2.2: these cannot log in "
+            "to ZooKeeper, and so cannot change the nodes that this broker creates. Of all nodes "
+            "only those below /consumers stay open.",
+            found,
+        )
 
 
 def _is_modern(formats: int | None) -> bool:

@@ -21,12 +21,13 @@ from pyspark.sql.streaming.listener import (
 )
 
 from kafka08.client.offsets import ZooKeeperOffsets
+from kafka08.client.security import runtime_for
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.offset_store import OffsetStore, coordinator_offsets
 from kafka08.errors import ConfigError
-from kafka08.runtime import ThreadRuntime
 from kafka08.spark.source_plan import from_json
+from kafka08.zookeeper import access_of
 from zk.client import ZkClient
 from zk.registry import live_brokers
 
@@ -119,12 +120,14 @@ class _Store:
     """The group's offsets over connections of its own."""
 
     def __init__(self, config: ConsumerConfig) -> None:
-        runtime = ThreadRuntime()
+        runtime = runtime_for(config)
+        self._protocol = config.security_protocol
         self._tries = config.offsets_commit_max_retries
         self._zk = ZkClient(
             config.zookeeper_connect,
             session_timeout_ms=config.zookeeper_session_timeout_ms,
             connection_timeout_ms=config.zookeeper_connection_timeout_ms,
+            access=access_of(config),
         ).start()
         self._store = OffsetStore(
             config,
@@ -134,7 +137,7 @@ class _Store:
         )
 
     def _brokers(self) -> list[Broker]:
-        return live_brokers(self._zk)
+        return live_brokers(self._zk, self._protocol)
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         if not self._store.commit(offsets, self._tries):

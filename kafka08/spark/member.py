@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kafka08.client.offsets import ZooKeeperOffsets
+from kafka08.client.security import runtime_for
 from kafka08.common import TopicPartition
 from kafka08.consumer.assignors import Assignment, assignor_for, thread_ids
 from kafka08.consumer.config import SMALLEST, ConsumerConfig
@@ -20,10 +21,11 @@ from kafka08.consumer.errors import PartitionOwnedError
 from kafka08.consumer.group import GroupNodes, GroupView, share_of
 from kafka08.consumer.offset_store import OffsetStore, coordinator_offsets
 from kafka08.errors import KafkaError
-from kafka08.runtime import Loop, Runtime, ThreadRuntime
+from kafka08.runtime import Loop, Runtime
 from kafka08.spark.offsets import OffsetReader
 from kafka08.spark.planner import Range
 from kafka08.spark.progress import Progress
+from kafka08.zookeeper import access_of
 from zk.client import SessionState, ZkClient
 from zk.znodes import STATIC, ConsumerRegistration
 
@@ -50,7 +52,7 @@ class GroupMember:
         runtime: Runtime | None = None,
     ) -> None:
         self._config = config
-        self._runtime = runtime or ThreadRuntime()
+        self._runtime = runtime or runtime_for(config)
         self._alive = alive
         self._offsets = offsets
         self._topics = dict(topics)
@@ -66,9 +68,16 @@ class GroupMember:
                 config.zookeeper_connect,
                 session_timeout_ms=config.zookeeper_session_timeout_ms,
                 connection_timeout_ms=config.zookeeper_connection_timeout_ms,
+                access=access_of(config),
             ).start()
         )
-        self._group = GroupNodes(self._zk, config.group_id, self.consumer_id, self._on_change)
+        self._group = GroupNodes(
+            self._zk,
+            config.group_id,
+            self.consumer_id,
+            self._on_change,
+            protocol=config.security_protocol,
+        )
         self._store = OffsetStore(
             config,
             ZooKeeperOffsets(self._zk, config.group_id),

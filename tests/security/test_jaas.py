@@ -81,3 +81,38 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         jaas.parse(text)
     except ConfigError:
         pass
+
+
+FILE = """
+KafkaServer {
+    org.apache.kafka.common.security.plain.PlainLoginModule required user_a="x}y";
+    Other optional;
+}; // the broker
+Client{M required username="k"password="p;{";};
+Empty { };
+"""
+
+
+def test_sections_of_a_file() -> None:
+    found = jaas.section(FILE, "Client", "jaas.conf")
+    assert found is not None
+    assert (found.name, found.username, found.password) == ("M", "k", "p;{")
+    assert jaas.section(FILE, "Server", "jaas.conf") is None
+    for name in ("KafkaServer", "Empty"):
+        with pytest.raises(ConfigError, match=f"^jaas.conf: the section {name} must have one"):
+            jaas.section(FILE, name, "jaas.conf")
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("Client", "{ is missing after Client"),
+        ("Client M required;", "{ is missing after Client"),
+        ("Client { M required; }", "; is missing after the section Client"),
+        ("Client { M required;", "a login module is missing"),
+        ("{ M required; };", "the name of a section is missing"),
+    ],
+)
+def test_bad_files(text: str, error: str) -> None:
+    with pytest.raises(ConfigError, match=f"^jaas.conf: {error}"):
+        jaas.section(text, "Client", "jaas.conf")

@@ -37,6 +37,7 @@ CLASSES = {
     "kafka-producer-perf-test": ["kafka.tools.ProducerPerformance"],
     "kafka-replay-log-producer": ["kafka.tools.ReplayLogProducer"],
     "kafka-simple-consumer-shell": ["kafka.tools.SimpleConsumerShell"],
+    "zookeeper-security-migration": ["kafka.admin.ZkSecurityMigrator"],
     "zookeeper-shell": ["org.apache.zookeeper.ZooKeeperMain", "-server"],
     "kafka-server-start": ["kafka.Kafka"],
     "zookeeper-server-start": ["org.apache.zookeeper.server.quorum.QuorumPeerMain"],

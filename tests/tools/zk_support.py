@@ -14,7 +14,7 @@ from zk import znodes
 def fake_zookeeper(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The command's --zookeeper connects to this ZooKeeper."""
     zk = Session(FakeZooKeeper())
-    monkeypatch.setattr(admin_command, "connect", lambda urls: zk)
+    monkeypatch.setattr(admin_command, "connect", lambda urls, security: zk)
     return zk
 
 

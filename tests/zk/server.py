@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tools.admin import zookeeper_server
+from zk.access import UNSECURED, Access
 from zk.client import ZkClient
 
 SESSION_TIMEOUT_MS = 4000
@@ -85,7 +86,11 @@ def fresh_chroot() -> str:
     return f"{address()}/test-{next(_numbers)}"
 
 
-def connect(to: str, *, gevent: bool = False) -> ZkClient:
+def connect(to: str, *, gevent: bool = False, access: Access = UNSECURED) -> ZkClient:
     return ZkClient(
-        to, session_timeout_ms=SESSION_TIMEOUT_MS, connection_timeout_ms=20000, gevent=gevent
+        to,
+        session_timeout_ms=SESSION_TIMEOUT_MS,
+        connection_timeout_ms=20000,
+        gevent=gevent,
+        access=access,
     ).start()

@@ -13,6 +13,7 @@ from kazoo import exceptions as kazoo_errors
 from kazoo.client import KazooClient
 
 from tests.zk import server
+from zk.access import Access, Hidden
 from zk.client import (
     NOTICE_S,
     CheckOp,
@@ -21,12 +22,12 @@ from zk.client import (
     SessionState,
     SetOp,
     ZkClient,
-    _handler,
 )
 from zk.errors import (
     BadVersionError,
     DataTooLargeError,
     EphemeralParentError,
+    NoAuthError,
     NodeExistsError,
     NoNodeError,
     NotEmptyError,
@@ -61,18 +62,6 @@ def lose_answers(client: ZkClient, monkeypatch: pytest.MonkeyPatch, name: str) -
         return lost
 
     monkeypatch.setattr(client._zk, name, once)
-
-
-def test_what_is_ready_costs_no_selector(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kazoo.handlers.gevent import SequentialGeventHandler
-
-    handler = _handler(gevent=True)
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        assert handler.select([ours, theirs], [], [], 0.001) == ([], [], [])
-        theirs.send(b"x")
-        monkeypatch.setattr(SequentialGeventHandler, "select", None)
-        assert handler.select([ours, theirs], [], [], 0.001) == ([ours], [], [])
 
 
 @pytest.mark.parametrize("gevent", [False, True])
@@ -384,3 +373,34 @@ def test_close_leaves_no_greenlet(chroot: str) -> None:
     assert living() > before
     client.close()
     assert living() == before
+
+
+def test_nodes_of_a_login_are_for_others_to_read(
+    chroot: str, client: ZkClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    owner = server.connect(chroot, access=Access(login=Hidden("kafka:secret"), set_acl=True))
+    again = server.connect(chroot, access=Access(login=Hidden("kafka:secret")))
+    try:
+        owner.create("/a", b"1")
+        owner.create("/config/users", makepath=True)
+        owner.create("/consumers/g", makepath=True)
+        owner.multi([CreateOp("/b", b"1"), CreateOp("/b/c")])
+        assert client.get("/a")[0] == b"1"
+        for refused in (
+            lambda: client.set("/a", b"2"),
+            lambda: client.create("/b/d"),
+            lambda: client.delete("/b/c"),
+            lambda: client.get("/config/users"),
+        ):
+            with pytest.raises(NoAuthError, match="KeeperErrorCode = NoAuth for /"):
+                refused()
+        assert client.create("/consumers/g/ids") == "/consumers/g/ids"
+        assert again.set("/a", b"2").version == 1
+        again.create("/open")
+        assert client.set("/open", b"3").version == 1
+    finally:
+        owner.close()
+        again.close()
+    assert "secret" not in caplog.text
+    assert "Auth(" in caplog.text

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka08 import admin
-from kafka08.common import Broker
+from kafka08.common import Broker, Endpoint
 from tests.fakes.runtime import FakeClock
 from tests.zk import server
 from zk import registry, znodes
@@ -126,6 +126,22 @@ def test_live_brokers_by_id(client: ZkClient) -> None:
     assert registry.live_brokers(client) == [Broker(9, "h", 1), Broker(10, "h", 1)]
     assert registry.read_broker(client, 3) is None
     assert client.exists(znodes.broker_path(9)) is not None
+
+
+def test_live_brokers_by_the_protocol_of_their_endpoints(
+    client: ZkClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    plain = Endpoint("PLAINTEXT", "PLAINTEXT", "h", 1)
+    secure = Endpoint("CLIENT", "SASL_SSL", "s", 3)
+    registry.register_broker(
+        client, 1, "h", 1, clock=FakeClock(), wait=never, endpoints=(plain, secure)
+    )
+    registry.register_broker(client, 2, "h", 2, clock=FakeClock(), wait=never)
+    registry.register_broker(client, 3, "", -1, clock=FakeClock(), wait=never, endpoints=(secure,))
+    assert registry.live_brokers(client, "sasl_ssl") == [Broker(1, "s", 3), Broker(3, "s", 3)]
+    assert caplog.messages == ["Skipping broker 2: it has no listener of sasl_ssl"]
+    assert registry.live_brokers(client, "SSL") == []
+    assert [each.port for each in registry.live_brokers(client)] == [1, 2, -1]
 
 
 def test_nodes_that_are_no_brokers_are_passed_over(client: ZkClient) -> None:

@@ -73,6 +73,7 @@ PARSER = OptionParser(
 --force  Assume Yes to all queries and do not prompt.
 --help  Print usage information.
 """,
+    admin_command.ZK_TLS_CONFIG_FILE,
 )
 
 _ALL, _READ, _WRITE = Operation.ALL, Operation.READ, Operation.WRITE
@@ -135,11 +136,13 @@ def main(argv: list[str]) -> int:
     _check(args)
     filters = _filters(args)
     rules = {} if args.has("list") else _rules(args, filters)
-    connect = parse_key_values(args.values("authorizer-properties")).get(_ZOOKEEPER)
+    given = parse_key_values(args.values("authorizer-properties"))
+    connect = given.get(_ZOOKEEPER)
     if not connect:
         PARSER.usage_and_exit(f"--authorizer-properties must have {_ZOOKEEPER}=HOST:PORT")
     try:
-        with closing(admin_command.connect(connect)) as client:
+        settings = admin_command.zookeeper_config(args, given)
+        with closing(admin_command.connect(connect, settings)) as client:
             store = AclStore(client, time.sleep)
             if args.has("add"):
                 _add(store, rules)

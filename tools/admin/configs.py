@@ -54,6 +54,7 @@ PARSER = OptionParser(
 --force  Suppress console prompts
 --help  Print usage information.
 """,
+    admin_command.ZK_TLS_CONFIG_FILE,
 )
 
 
@@ -86,7 +87,8 @@ def main(argv: list[str]) -> int:
         PARSER.check_invalid(args, "describe", "add-config", "add-config-file", "delete-config")
         PARSER.check_required(args, "zookeeper")
         parts = _parts(args)
-        with closing(admin_command.connect(args.value("zookeeper"))) as client:
+        settings = admin_command.zookeeper_config(args)
+        with closing(admin_command.connect(args.value("zookeeper"), settings)) as client:
             (_alter if args.has("alter") else _describe)(client, parts, args)
         return 0
     except (AdminOperationError, ConfigError, MalformedNodeError, OptionError) as error:

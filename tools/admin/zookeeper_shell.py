@@ -14,12 +14,17 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from kafka08 import properties
+from kafka08.zookeeper import access_of
+from kafka08.zookeeper_settings import ZooKeeperSecurity
 from tools.options import run_tool
 from tools.shutdown import at_end
+from zk.access import UNSECURED, Access
 from zk.client import Stat, ZkClient
 from zk.errors import (
     BadVersionError,
     EphemeralParentError,
+    NoAuthError,
     NodeExistsError,
     NoNodeError,
     NotEmptyError,
@@ -59,6 +64,7 @@ _USAGE = "\n\t".join(
 _COMPLAINTS: dict[type[ZkError], str] = {
     NoNodeError: "Node does not exist: ",
     EphemeralParentError: "Ephemerals cannot have children: ",
+    NoAuthError: "Authentication is not valid : ",
     NodeExistsError: "Node already exists: ",
     NotEmptyError: "Node not empty: ",
     BadVersionError: "version No is not valid : ",
@@ -72,29 +78,36 @@ _EVENTS = {
 # Letters in the order ZooKeeper prints them, and their bits.
 _PERMISSIONS = {"c": 4, "d": 8, "r": 1, "w": 2, "a": 16}
 _QUOTA = "/zookeeper/quota"
+_SECURITY = ("-zk-tls-config-file", "--zk-tls-config-file")
 
 
 class Options(NamedTuple):
     server: str = "localhost:2181"
     timeout_ms: int = 30000
+    access: Access = UNSECURED
     command: tuple[str, ...] = ()
 
 
 def parse_options(argv: list[str]) -> Options:
-    """-server host:port, -timeout ms, -r (read-only, accepted), then a command and its words.
+    """-server host:port, -timeout ms, -r (read-only, accepted), -zk-tls-config-file file, then a
+    command and its words.
 
-    Raises ValueError.
+    Raises ValueError; ConfigError and OSError for the file.
     """
     options, rest = Options(), list(argv)
+    settings: dict[str, str] = {}
     while rest and rest[0].startswith("-"):
         flag = rest.pop(0)
         if flag == "-server" and rest:
             options = options._replace(server=rest.pop(0))
         elif flag == "-timeout" and rest:
             options = options._replace(timeout_ms=int(rest.pop(0)))
+        elif flag in _SECURITY and rest:
+            settings = properties.load(rest.pop(0))
         elif flag != "-r":
             raise ValueError(flag)
-    return options._replace(command=tuple(rest))
+    access = access_of(ZooKeeperSecurity.from_properties(settings))
+    return options._replace(command=tuple(rest), access=access)
 
 
 def split_words(line: str) -> list[str]:
@@ -147,6 +160,7 @@ class Shell:
             session_timeout_ms=timeout,
             connection_timeout_ms=timeout,
             create_chroot=False,
+            access=self._options.access,
         ).start()
 
     def greet(self) -> None:
@@ -385,7 +399,8 @@ def _err(text: str) -> None:
 
 
 def main(argv: list[str]) -> int:
-    """``host:port[/path] [command]``; also what ``wrapper_main`` takes."""
+    """``host:port[/path] [-zk-tls-config-file file] [command]``; also what ``wrapper_main``
+    takes."""
     if not argv:
         print(f"USAGE: {os.path.basename(sys.argv[0])} zookeeper_host:port[/path] [args...]")
         return 1
@@ -393,7 +408,7 @@ def main(argv: list[str]) -> int:
 
 
 def wrapper_main(argv: list[str]) -> int:
-    """``[-server host:port] [-timeout ms] [-r] [command]``; the exit status."""
+    """The words of ``parse_options``; the exit status."""
     try:
         options = parse_options(argv)
     except ValueError:

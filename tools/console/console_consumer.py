@@ -22,6 +22,7 @@ from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.filters import Blacklist, TopicFilter, Whitelist
 from kafka08.consumer.standalone import NO_OFFSET, StandaloneConsumer
 from kafka08.consumer.stream import KafkaStream
+from kafka08.zookeeper_settings import ZooKeeperSecurity
 from tools.broker_list import broker_list
 from tools.console.deserializers import Deserializer, deserializer_named
 from tools.console.formatters import DEFAULT_FORMATTER, MessageFormatter, formatter_named
@@ -166,9 +167,10 @@ def main(argv: list[str]) -> int:
     topic_filter = kind(args.value(given[0]))
     settings, own_group = _settings(args)
     group, connect = settings["group.id"], args.value("zookeeper")
+    security = ZooKeeperSecurity.from_properties(settings)
     if args.has("delete-consumer-offsets"):
-        delete_group(connect, group)
-    elif args.has("from-beginning") and has_offsets(connect, group):
+        delete_group(connect, group, security)
+    elif args.has("from-beginning") and has_offsets(connect, group, security):
         print(
             f"Found previous offset information for this group {group}. Please use "
             "--delete-consumer-offsets to delete previous offsets metadata",
@@ -187,7 +189,7 @@ def _leave(connector: ConsumerConnector, own_group: bool) -> None:
     config = connector.config
     answers = connector.close(ZK_PATIENCE_S)
     if own_group and not (
-        answers and delete_group(config.zookeeper_connect, config.group_id, ZK_PATIENCE_S)
+        answers and delete_group(config.zookeeper_connect, config.group_id, config, ZK_PATIENCE_S)
     ):
         path = znodes.group_path(config.group_id)
         print(f"ZooKeeper does not answer: {path} may stay there", file=sys.stderr, flush=True)

@@ -11,7 +11,7 @@ import logging
 import sys
 from collections.abc import Mapping
 
-from kafka08.client.security import runtime_of
+from kafka08.client.security import ClientSecurity
 from kafka08.errors import AdminOperationError, KafkaError
 from kafka08.settings import INT
 from tools import admin_command
@@ -64,9 +64,11 @@ PARSER = OptionParser(
 --by-duration <duration>  Reset to so long ago, as --to-datetime does: PnDTnHnMnS.
 --from-file <path to CSV file>  Reset to what a file from --export says.
 --timeout <Long: timeout (ms)>  How long to wait for a coordinator. (default: 5000)
---command-config <command config property file>  Properties: client.id, request.timeout.ms.
+--command-config <command config property file>  Properties: client.id, request.timeout.ms and those
+    of security.
 --new-consumer  Accepted, without effect.
-""",
+"""
+    + admin_command.ZK_TLS_CONFIG_FILE.lstrip(),
 )
 
 
@@ -99,7 +101,8 @@ def _connect(args: Arguments, config: Mapping[str, str]) -> GroupService:
         timeout_ms=args.value("timeout"),
         request_timeout_ms=INT.parse(config.get("request.timeout.ms", str(_REQUEST_TIMEOUT_MS))),
         client_id=config.get("client.id", CLIENT_ID),
-        runtime=runtime_of(config),
+        security=ClientSecurity.from_properties(config),
+        zookeeper_security=admin_command.zookeeper_config(args, config),
     )
 
 

@@ -13,10 +13,11 @@ from typing import Any
 from kafka08 import admin
 from kafka08.client import requests
 from kafka08.client.offsets import CoordinatorOffsets
+from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
 from kafka08.common import LATEST_TIME, Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import NO_ERROR, BrokerNotAvailableError, KafkaError, for_code
-from kafka08.runtime import Runtime, ThreadRuntime
+from kafka08.runtime import Runtime
 from tools import admin_command
 from tools.groups.members import topic_partitions
 from tools.options import OptionParser, run_tool
@@ -40,6 +41,10 @@ PARSER = OptionParser(
 --broker-info  Print broker info
 --help  Print this message.
 """,
+    later=f"""
+--command-config <command config property file>  A file of settings for the connections to brokers:
+    security.protocol, ssl.*, sasl.*.
+{admin_command.ZK_TLS_CONFIG_FILE.lstrip()}""",
 )
 
 
@@ -50,8 +55,11 @@ def main(argv: list[str]) -> int:
     timeout_ms, backoff_ms = args.value("socket.timeout.ms"), args.value("retry.backoff.ms")
     client = checker = None
     try:
-        client = admin_command.connect(args.value("zookeeper"))
-        checker = OffsetChecker(client, group, timeout_ms, backoff_ms)
+        given = admin_command.command_config(args)
+        settings = admin_command.zookeeper_config(args, given)
+        client = admin_command.connect(args.value("zookeeper"), settings)
+        security = ClientSecurity.from_properties(given)
+        checker = OffsetChecker(client, group, timeout_ms, backoff_ms, security=security)
         checker.run(topics.split(",") if topics is not None else None)
         if args.has("broker-info"):
             checker.print_brokers()
@@ -78,14 +86,16 @@ class OffsetChecker:
         timeout_ms: int = 6000,
         backoff_ms: int = 3000,
         *,
+        security: ClientSecurity = PLAIN,
         runtime: Runtime | None = None,
         channel: Any = None,
     ) -> None:
+        self._protocol = security.security_protocol
         self._zk = client
         self._group = group
         self._timeout_ms = timeout_ms
         self._backoff_ms = backoff_ms
-        self._runtime = runtime or ThreadRuntime()
+        self._runtime = runtime or runtime_for(security)
         self._channel = channel
         self._consumers: dict[int, SimpleConsumer | None] = {}
 
@@ -159,7 +169,7 @@ class OffsetChecker:
             coordinator.disconnect()
 
     def _brokers(self) -> list[Broker]:
-        return registry.live_brokers(self._zk)
+        return registry.live_brokers(self._zk, self._protocol)
 
     def _offset_in_zookeeper(self, tp: TopicPartition) -> int:
         found = admin.fetch_consumer_offset(self._zk, self._group, *tp)
@@ -198,11 +208,9 @@ class OffsetChecker:
         return self._consumers[broker_id]
 
     def _connect(self, broker_id: int) -> SimpleConsumer:
-        path = znodes.broker_path(broker_id)
-        found = self._zk.get_if_exists(path)
-        if found is None:
+        node = registry.read_broker(self._zk, broker_id, self._protocol)
+        if node is None:
             raise BrokerNotAvailableError(f"Broker id {broker_id} does not exist")
-        node = znodes.decode_broker(path, found[0])
         channel = self._channel and self._channel(node.host, node.port)
         return SimpleConsumer(
             node.host,

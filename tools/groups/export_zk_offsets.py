@@ -27,6 +27,7 @@ PARSER = OptionParser(
 --output-file <>  Output file
 --help  Print this message.
 """,
+    later=admin_command.ZK_TLS_CONFIG_FILE,
 )
 
 
@@ -34,9 +35,10 @@ def main(argv: list[str]) -> int:
     """Exit status; raises UsageError, OptionError and KafkaError for run_tool to print."""
     args = PARSER.parse_command(argv, "zkconnect", "output-file")
     groups = args.values("group")
+    settings = admin_command.zookeeper_config(args)
     with (
         open(args.value("output-file"), "w", encoding="utf-8") as file,
-        closing(admin_command.connect(args.value("zkconnect"))) as client,
+        closing(admin_command.connect(args.value("zkconnect"), settings)) as client,
     ):
         for line in export(client, groups):
             file.write(line)

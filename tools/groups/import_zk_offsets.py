@@ -36,13 +36,15 @@ PARSER = OptionParser(
 --input-file <>  Input file
 --help  Print this message.
 """,
+    later=admin_command.ZK_TLS_CONFIG_FILE,
 )
 
 
 def main(argv: list[str]) -> int:
     """Exit status; raises UsageError, OptionError and KafkaError for run_tool to print."""
     args = PARSER.parse_command(argv, "input-file")
-    with closing(admin_command.connect(args.value("zkconnect"))) as client:
+    settings = admin_command.zookeeper_config(args)
+    with closing(admin_command.connect(args.value("zkconnect"), settings)) as client:
         with open(args.value("input-file"), encoding="utf-8") as file:
             offsets = parse(file)
         store(client, offsets)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from kafka08.zookeeper_settings import UNSECURED, ZooKeeperSecurity
 from tools.admin_command import zookeeper
 from zk import znodes
 from zk.errors import ZkError
 
 
-def has_offsets(connect: str, group: str) -> bool:
+def has_offsets(connect: str, group: str, security: ZooKeeperSecurity = UNSECURED) -> bool:
     """False as well when nobody can tell."""
-    client = zookeeper(connect)
+    client = zookeeper(connect, security)
     try:
         return client.start().exists(znodes.consumer_offsets_path(group)) is not None
     except ZkError:
@@ -18,12 +19,17 @@ def has_offsets(connect: str, group: str) -> bool:
         client.close()
 
 
-def delete_group(connect: str, group: str, timeout_s: float | None = None) -> bool:
+def delete_group(
+    connect: str,
+    group: str,
+    security: ZooKeeperSecurity = UNSECURED,
+    timeout_s: float | None = None,
+) -> bool:
     """False if that failed: what remains is clutter (ZkUtils.maybeDeletePath).
 
     ``timeout_s``: give up on a ZooKeeper that does not answer for so long.
     """
-    client = zookeeper(connect)
+    client = zookeeper(connect, security)
     if timeout_s is not None:
         client.hurry(timeout_s)
     try:

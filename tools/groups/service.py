@@ -15,11 +15,13 @@ from typing import Any
 from kafka08.admin import InvalidArgumentError
 from kafka08.client.admin import AdminClient, AdminNotServedError
 from kafka08.client.cluster import ClusterClient, Endpoint, endpoints_of
+from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
 from kafka08.common import TopicPartition
 from kafka08.errors import AdminOperationError, KafkaError, LaterCode
 from kafka08.network.channel import Channel
 from kafka08.protocol.admin_schemas import DescribeGroupsRequest
-from kafka08.runtime import Runtime, ThreadRuntime
+from kafka08.runtime import Runtime
+from kafka08.zookeeper_settings import UNSECURED, ZooKeeperSecurity
 from tools import admin_command
 from tools.groups import members as group_members
 from tools.groups import reset, tables
@@ -59,17 +61,23 @@ class GroupService:
         timeout_ms: int = 5000,
         request_timeout_ms: int = 30000,
         client_id: str = CLIENT_ID,
+        security: ClientSecurity = PLAIN,
+        zookeeper_security: ZooKeeperSecurity = UNSECURED,
         runtime: Runtime | None = None,
         channel: Callable[..., Any] = Channel,
     ) -> None:
-        self._runtime = runtime or ThreadRuntime()
-        self.zk = client = None if zookeeper is None else admin_command.connect(zookeeper)
+        self._runtime = runtime or runtime_for(security)
+        self.zk = client = (
+            None if zookeeper is None else admin_command.connect(zookeeper, zookeeper_security)
+        )
 
         def cluster(channel: Callable[..., Any]) -> ClusterClient:
             return ClusterClient(
                 bootstrap
                 if client is None
-                else lambda: endpoints_of(registry.live_brokers(client)),
+                else lambda: endpoints_of(
+                    registry.live_brokers(client, security.security_protocol)
+                ),
                 client_id=client_id,
                 timeout_ms=request_timeout_ms,
                 runtime=self._runtime,

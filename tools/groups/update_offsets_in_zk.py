@@ -11,6 +11,7 @@ from contextlib import closing
 from typing import Any
 
 from kafka08 import admin, properties
+from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.simple import SimpleConsumer
@@ -34,13 +35,20 @@ def main(argv: list[str]) -> int:
         print(_USAGE)
         return 1
     config = ConsumerConfig.from_properties(properties.load(argv[1]))
-    with closing(admin_command.connect(config.zookeeper_connect)) as client:
-        count = update(client, config.group_id, argv[2], _TIMES[argv[0]])
+    with closing(admin_command.connect(config.zookeeper_connect, config)) as client:
+        count = update(client, config.group_id, argv[2], _TIMES[argv[0]], security=config)
     print(f"updated the offset for {count} partitions")
     return 0
 
 
-def update(client: ZkClient, group: str, topic: str, time: int, channel: Any = None) -> int:
+def update(
+    client: ZkClient,
+    group: str,
+    topic: str,
+    time: int,
+    channel: Any = None,
+    security: ClientSecurity = PLAIN,
+) -> int:
     """Store each partition's offset at ``time``; how many partitions there are,
     0 for a topic that does not exist.
 
@@ -48,17 +56,19 @@ def update(client: ZkClient, group: str, topic: str, time: int, channel: Any = N
     """
     assignment = admin.fetch_assignment(client, topic) or {}
     for partition in sorted(assignment):
-        offset = _offset(client, TopicPartition(topic, partition), time, channel)
+        offset = _offset(client, TopicPartition(topic, partition), time, security, channel)
         print(f"updating partition {partition} with new offset: {offset}")
         admin.store_consumer_offset(client, group, topic, partition, offset)
     return len(assignment)
 
 
-def _offset(client: ZkClient, tp: TopicPartition, time: int, channel: Any) -> int:
+def _offset(
+    client: ZkClient, tp: TopicPartition, time: int, security: ClientSecurity, channel: Any
+) -> int:
     state = admin.fetch_partition_state(client, *tp)
     if state is None:
         raise NoBrokerError("Broker None is unavailable. Cannot issue getOffsetsBefore request")
-    broker = registry.read_broker(client, state.leader)
+    broker = registry.read_broker(client, state.leader, security.security_protocol)
     if broker is None:
         raise NoBrokerError(f"Broker information for broker id {state.leader} does not exist in ZK")
     with SimpleConsumer(
@@ -66,6 +76,7 @@ def _offset(client: ZkClient, tp: TopicPartition, time: int, channel: Any) -> in
         broker.port,
         timeout_ms=10000,
         client_id="UpdateOffsetsInZk",
+        runtime=runtime_for(security),
         channel=channel and channel(broker.host, broker.port),
     ) as consumer:
         return consumer.earliest_or_latest(tp, time)

@@ -25,13 +25,15 @@ PARSER = OptionParser(
 --group <>  Consumer group.
 --help  Print this message.
 """,
+    later=admin_command.ZK_TLS_CONFIG_FILE,
 )
 
 
 def main(argv: list[str]) -> int:
     """Exit status; raises UsageError and OptionError for run_tool to print."""
     args = PARSER.parse_command(argv, "group")
-    with closing(admin_command.connect(args.value("zookeeper.connect"))) as client:
+    settings = admin_command.zookeeper_config(args)
+    with closing(admin_command.connect(args.value("zookeeper.connect"), settings)) as client:
         try:
             successful = verify(client, args.value("group"))
         except Exception:

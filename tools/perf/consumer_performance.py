@@ -97,7 +97,7 @@ def main(argv: list[str]) -> int:
     config = ConsumerConfig.from_properties(_settings(args))
     if not options.hide_header:
         print(DETAILED_HEADER if options.detailed else CONSUMED_HEADER, flush=True)
-    delete_group(config.zookeeper_connect, config.group_id)
+    delete_group(config.zookeeper_connect, config.group_id, config)
     topic = args.value("topic")
     connector = ConsumerConnector(config)
     with at_end(connector.close):

@@ -38,6 +38,7 @@ PARSER = OptionParser(
 --zookeeper <urls>  REQUIRED: Where ZooKeeper is: host:port, several separated by commas, a chroot
     at the end.
 """,
+    later=admin_command.ZK_TLS_CONFIG_FILE,
 )
 
 
@@ -48,7 +49,8 @@ def main(argv: list[str]) -> int:
 
 
 def _run(args: Arguments) -> None:
-    with closing(admin_command.connect(args.value("zookeeper"))) as client:
+    settings = admin_command.zookeeper_config(args)
+    with closing(admin_command.connect(args.value("zookeeper"), settings)) as client:
         if args.has("path-to-json-file"):
             path = args.value("path-to-json-file")
             partitions = parse_partitions(path, admin_command.read_file(path))

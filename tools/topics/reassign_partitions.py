@@ -53,6 +53,7 @@ PARSER = OptionParser(
 --broker-list <brokerlist>  The ids of the brokers to use, as "0,1,2". Needed with
     --topics-to-move-json-file.
 """,
+    later=admin_command.ZK_TLS_CONFIG_FILE,
 )
 
 
@@ -65,7 +66,8 @@ def main(argv: list[str]) -> int:
         )
     PARSER.check_required(args, "zookeeper")
     _check_files(args)
-    with closing(admin_command.connect(args.value("zookeeper"))) as client:
+    settings = admin_command.zookeeper_config(args)
+    with closing(admin_command.connect(args.value("zookeeper"), settings)) as client:
         return admin_command.run(
             lambda: _run(client, args), "Partitions reassignment failed due to {error}"
         )

@@ -62,8 +62,9 @@ PARSER = OptionParser(
 --bootstrap-server <server to connect to>  The brokers to ask, in place of --zookeeper. Brokers of
     0.8.2.2 list and describe topics so, and create those without further options.
 --command-config <command config property file>  Properties for --bootstrap-server: client.id,
-    request.timeout.ms.
-""",
+    request.timeout.ms and those of security.
+"""
+    + admin_command.ZK_TLS_CONFIG_FILE.lstrip(),
 )
 
 
@@ -79,7 +80,8 @@ def main(argv: list[str]) -> int:
     _check(args)
     if args.has("bootstrap-server"):
         return _over_the_wire(given[0], args)
-    with closing(admin_command.connect(args.value("zookeeper"))) as client:
+    settings = admin_command.zookeeper_config(args)
+    with closing(admin_command.connect(args.value("zookeeper"), settings)) as client:
         return admin_command.run(
             lambda: zookeeper.ACTIONS[given[0]](client, args),
             "Error while executing topic command {error}",

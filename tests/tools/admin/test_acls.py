@@ -53,7 +53,7 @@ def tool(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
     server = FakeZooKeeper()
     connected: list[str] = []
 
-    def connect(urls: str) -> Session:
+    def connect(urls: str, _security: object) -> Session:
         connected.append(urls)
         return Session(server)
 

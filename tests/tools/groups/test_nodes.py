@@ -13,7 +13,7 @@ def zk(monkeypatch: pytest.MonkeyPatch) -> Session:
     session = Session(FakeZooKeeper())
     session.server.put("/consumers/g/offsets/t/0", b"5")
     session.server.put("/consumers/h/ids")
-    monkeypatch.setattr(nodes, "zookeeper", lambda connect: session)
+    monkeypatch.setattr(nodes, "zookeeper", lambda connect, security: session)
     return session
 
 

@@ -28,7 +28,9 @@ class TestUpdate:
                 znodes.encode_partition_state(znodes.PartitionStateNode(0, 0, 1, (0,))),
                 makepath=True,
             )
-        monkeypatch.setattr(registry, "read_broker", lambda client, id: Broker(id, "b0", 9090))
+        monkeypatch.setattr(
+            registry, "read_broker", lambda client, id, protocol: Broker(id, "b0", 9090)
+        )
         return cluster
 
     def test_latest_and_earliest(self, zk: Any, cluster: FakeCluster, capsys: Any) -> None:
@@ -43,7 +45,7 @@ class TestUpdate:
     def test_what_cannot_be_told(
         self, zk: Any, cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(registry, "read_broker", lambda client, id: None)
+        monkeypatch.setattr(registry, "read_broker", lambda client, id, protocol: None)
         with pytest.raises(KafkaError, match="broker id 0 does not exist"):
             update_offsets_in_zk.update(zk, "g", "t", -1, cluster.channel)
         zk.delete(znodes.partition_state_path("t", 0))
@@ -64,7 +66,9 @@ class TestUpdate:
     ) -> None:  # fmt: skip
         asked = []
         monkeypatch.setattr(
-            update_offsets_in_zk, "update", lambda client, *words: asked.append(words) or 3
+            update_offsets_in_zk,
+            "update",
+            lambda client, *words, security: asked.append(words) or 3,
         )
         file = tmp_path / "consumer.properties"
         file.write_text("group.id=g\nzookeeper.connect=z:1\n")

@@ -37,7 +37,7 @@ class World:
             self.put(path, znodes.encode_partition_state(state))
             self.cluster.create("t", 2) if not partition else None
             self.cluster.append("t", partition, *[b"x"] * count)
-        monkeypatch.setattr(admin_command, "connect", lambda urls: Session(self.ensemble))
+        monkeypatch.setattr(admin_command, "connect", lambda urls, security: Session(self.ensemble))
         real = group_service.GroupService
 
         def service(*args: Any, **options: Any) -> Any:
@@ -47,8 +47,9 @@ class World:
         monkeypatch.setattr(consumer_groups, "GroupService", service)
         checker = consumer_offset_checker.OffsetChecker
 
-        def make_checker(*args: Any) -> Any:
-            return checker(*args, runtime=self.runtime, channel=self.cluster.channel)  # type: ignore[arg-type]
+        def make_checker(*args: Any, **options: Any) -> Any:
+            options["runtime"] = self.runtime
+            return checker(*args, channel=self.cluster.channel, **options)  # type: ignore[arg-type]
 
         monkeypatch.setattr(consumer_offset_checker, "OffsetChecker", make_checker)
 

@@ -97,7 +97,7 @@ def test_while_another_is_pending(zk: Any, capsys: pytest.CaptureFixture[str]) -
 def test_without_zookeeper(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(urls: str) -> Any:
+    def fail(urls: str, _security: object) -> Any:
         raise ZkConnectionError("no answer")
 
     monkeypatch.setattr(admin_command, "connect", fail)

@@ -1,0 +1,79 @@
+"""The tasks and sockets that kazoo uses: threads or greenlets, and TLS if the session has it."""
+
+from __future__ import annotations
+
+import errno
+import select
+import ssl
+from collections.abc import Callable
+from typing import Any
+
+from kazoo.handlers.threading import SequentialThreadingHandler
+
+Context = Callable[[], ssl.SSLContext]
+
+
+def handler(gevent: bool, context: Context | None = None) -> Any:
+    """A handler for one client."""
+    kind = _greenlets() if gevent else SequentialThreadingHandler
+    return kind() if context is None else _with_tls(kind, context, gevent)
+
+
+def _greenlets() -> Any:
+    from kazoo.handlers.gevent import SequentialGeventHandler
+
+    class Handler(SequentialGeventHandler):  # type: ignore[misc]
+        """Asks the kernel first which sockets are ready.
+
+        kazoo selects twice per request, and gevent creates a new selector each time, which takes
+        half the time of reading many nodes. The number of ready sockets is bounded by the requests
+        in flight, so other greenlets get their turn.
+        """
+
+        def select(self, rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None) -> Any:
+            if not wlist and not xlist:
+                poll = select.poll()
+                for each in rlist:
+                    poll.register(each, select.POLLIN)
+                ready = {fd for fd, _ in poll.poll(0)}
+                if ready:
+                    return [each for each in rlist if each.fileno() in ready], [], []
+            return super().select(rlist, wlist, xlist, timeout)
+
+    return Handler
+
+
+def _with_tls(kind: Any, context: Context, gevent: bool) -> Any:
+    secured = _greenlet_socket if gevent else _thread_socket
+
+    class Handler(kind):  # type: ignore[misc]
+        def create_connection(
+            self, address: Any, hostname: str = "", timeout: float | None = None, **_: Any
+        ) -> Any:
+            """Connected, after the handshake. Raises OSError."""
+            sock = super().create_connection(address, timeout=timeout)
+            try:
+                return secured(sock, context(), hostname)
+            except (OSError, ValueError) as error:
+                sock.close()
+                why = getattr(error, "verify_message", None) or getattr(error, "reason", None)
+                text = f"TLS handshake with {hostname}:{address[1]} failed: {why or error}"
+                # kazoo logs the text of errors that have a number.
+                raise OSError(errno.ECONNABORTED, text) from error
+
+        def select(self, rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None) -> Any:
+            """No poll announces bytes that are decrypted already."""
+            ready = [each for each in rlist if hasattr(each, "pending") and each.pending()]
+            return (ready, [], []) if ready else super().select(rlist, wlist, xlist, timeout)
+
+    return Handler()
+
+
+def _thread_socket(sock: Any, context: ssl.SSLContext, host: str) -> Any:
+    return context.wrap_socket(sock, server_hostname=host)
+
+
+def _greenlet_socket(sock: Any, context: ssl.SSLContext, host: str) -> Any:
+    from gevent.ssl import SSLSocket
+
+    return SSLSocket(sock=sock, server_hostname=host, _context=context)
