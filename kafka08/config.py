@@ -253,6 +253,22 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
         MAP,
         doc="Other limits for single addresses or hosts: `host:limit,host:limit`.",
     )
+    max_connections: int = setting(
+        "max.connections",
+        INT_MAX,
+        low=1,
+        doc="Not in 0.8.2.2. Connections in all, or with `listener.name.NAME.` before it those of "
+        "a listener. Over it no further one is accepted until one ends. Where there are several "
+        "listeners, brokers come in nevertheless: the client that was idle for the longest is "
+        "closed.",
+    )
+    max_connection_creation_rate: int = setting(
+        "max.connection.creation.rate",
+        INT_MAX,
+        low=1,
+        doc="Not in 0.8.2.2. New connections a second, of all, or with `listener.name.NAME.` "
+        "before it of a listener. Those that are too fast are accepted later.",
+    )
     connections_max_idle_ms: int = setting(
         "connections.max.idle.ms",
         600000,
@@ -260,6 +276,32 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
         doc="A connection without traffic for this long is closed.",
     )
 
+    quota_producer_default: int = setting(
+        "quota.producer.default",
+        LONG_MAX,
+        LONG,
+        low=1,
+        doc="Not in 0.8.2.2. Bytes a second that each client id may produce, where no other quota "
+        "holds (`kafka-configs.sh` sets those).",
+    )
+    quota_consumer_default: int = setting(
+        "quota.consumer.default",
+        LONG_MAX,
+        LONG,
+        low=1,
+        doc="Not in 0.8.2.2. Bytes a second that each client id may fetch, where no other quota "
+        "holds.",
+    )
+    quota_window_num: int = setting(
+        "quota.window.num",
+        11,
+        low=1,
+        doc="Not in 0.8.2.2. Quotas hold in the mean: what a client did not use in one window less "
+        "than these may be used at once.",
+    )
+    quota_window_size_seconds: int = setting(
+        "quota.window.size.seconds", 1, low=1, doc="Not in 0.8.2.2. The length of such a window."
+    )
     connection_failed_authentication_delay_ms: int = setting(
         "connection.failed.authentication.delay.ms",
         100,
@@ -874,6 +916,11 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
                 self.advertised_port if old or is_set[1] else None,
             )
         )
+
+    @property
+    def quota_seconds(self) -> float:
+        """For so long an unused quota is saved."""
+        return float(max(self.quota_window_num - 1, 1) * self.quota_window_size_seconds)
 
     def of_listener(self, name: str) -> BrokerConfig:
         """The settings as they are for one listener. Raises ConfigError."""

@@ -47,6 +47,18 @@ def with_clients(*names: str) -> tuple[str, ...]:
     return named("integration/test_tls", *names)
 
 
+def throttle(*names: str) -> tuple[str, ...]:
+    return named("tests/server/quotas/test_throttle", *names)
+
+
+def network(*names: str) -> tuple[str, ...]:
+    return named("tests/network/test_server", *names)
+
+
+def with_quotas(*names: str) -> tuple[str, ...]:
+    return named("integration/test_quotas", *names)
+
+
 SCENARIOS = {
     # Listeners and mixed clusters
     1: Scenario(
@@ -227,7 +239,7 @@ SCENARIOS = {
         (
             *sasl("a_flood_of_wrong_logins"),
             *server("logins", "a_line_per_address_and_minute"),
-            *server("logins", "ever_new_addresses_do_not_take_memory"),
+            *named("tests/network/test_failures", "ever_new_addresses_do_not_take_memory"),
         ),
         "60 connections at a time, not 10,000 logins a second: a test's client is not that fast",
     ),
@@ -358,6 +370,89 @@ SCENARIOS = {
     43: Scenario(
         "super users whose names hold commas and blanks are compared as a whole",
         security("authorizer", "super_users_are_separated_by_semicolons"),
+    ),
+    # Quotas and limits
+    44: Scenario(
+        "a producer of 0.8 keeps its rate; answers come at once, the next request is read later",
+        (
+            *throttle(
+                "44_a_producer_of_0_8_keeps_its_rate",
+                "44_no_pause_is_longer_than_clients_wait_and_the_rest_is_owed",
+                "44_later_versions_are_told_the_pause",
+            ),
+            *network("a_muted_connection_is_answered_and_read_from_later"),
+            *with_quotas("44_a_producer_of_0_8_keeps_its_rate", "clients_of_today_are_told"),
+        ),
+        "requests of more than ten seconds' worth, such as 20 kB at 1000 B/s, pass the rate: a "
+        "pause of 20 seconds is cut to 10, and the rest is owed",
+    ),
+    45: Scenario(
+        "a producer with acks 0: TCP holds it, and the memory is level",
+        (
+            *throttle("45_a_producer_without_answers_is_muted"),
+            *with_quotas("45_a_producer_without_answers_is_held_by_tcp"),
+        ),
+    ),
+    46: Scenario(
+        "a consumer gets its rate and one answer more; others are not held",
+        (
+            *throttle("46_a_consumer_gets_its_rate_and_one_answer_more", "46_others_are_not_held"),
+            *with_quotas("46_a_consumer_of_0_8_keeps_its_rate"),
+        ),
+    ),
+    47: Scenario(
+        "any number of client ids: sensors are bounded, a named one is exact",
+        security(
+            "sensors",
+            "47_many_ids_share_a_sensor_and_named_ones_do_not",
+            "sensors_that_are_not_used_are_dropped",
+        ),
+        "30,000 ids rather than a million",
+    ),
+    48: Scenario(
+        "quotas set, changed and deleted at run time, in all nine levels",
+        (
+            *security("limits", "48_all_nine_levels_in_order"),
+            *named("tests/server/quotas/test_quota_nodes", "48_changes_count"),
+            *throttle("48_a_quota_counts_from_the_next_request_on"),
+            *with_quotas("44_a_producer_of_0_8_keeps_its_rate"),
+        ),
+    ),
+    49: Scenario(
+        "a muted connection ends as any other: stop, closing client, idle limit",
+        (
+            *network(
+                "49_a_muted_connection_ends_when_its_peer_has_closed",
+                "49_a_muted_connection_idles_out",
+                "49_a_stop_does_not_wait_for_a_mute",
+            ),
+            *with_quotas("49_a_stop_does_not_wait_for_a_mute"),
+        ),
+    ),
+    50: Scenario(
+        "connections of an address: the eleventh is closed, IPv4-mapped and by name",
+        (
+            *named("tests/network/test_connection_limits", "50_an_address_has_so_many"),
+            *network(
+                "connections_beyond_an_addresss_limit_are_closed_without_a_byte",
+                "an_override_stands_for_its_host",
+                "limits_go_by_address_on_a_socket_for_both_families",
+            ),
+        ),
+    ),
+    51: Scenario(
+        "large unfinished requests: memory is bounded, finished ones are answered",
+        named(
+            "tests/network/test_memory",
+            "unfinished_requests_are_read_only_so_far",
+            "others_are_served_meanwhile",
+            "a_served_request_gives_its_room_back",
+            "where_all_wait_one_of_them_goes",
+        ),
+    ),
+    52: Scenario(
+        "fetches of replicas and requests of controllers are not held",
+        throttle("52_replicas_and_controllers_are_not_held"),
     ),
     # Log lines
     53: Scenario(

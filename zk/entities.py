@@ -1,5 +1,5 @@
-"""Entities with settings in ZooKeeper: topics, clients, users, brokers. Their names, nodes and the
-notices of their changes, as pure functions.
+"""Entities with settings in ZooKeeper: topics, clients, users, brokers, ips. Their names, nodes and
+the notices of their changes, as pure functions.
 
 0.8.2.2 knows topics only, and notices that are a topic in quotes. Those of other entities are as in
 Kafka 0.10.1 and later; 0.8.2.2 takes them for topics that it does not have. An entity is written as
@@ -14,7 +14,13 @@ from urllib.parse import quote, unquote
 from zk.znodes import TOPIC_CONFIG_CHANGES, MalformedNodeError, decode_object, encode_json
 
 CONFIG = "/config"
-TOPICS, CLIENTS, USERS, BROKERS = ENTITY_TYPES = ("topics", "clients", "users", "brokers")
+TOPICS, CLIENTS, USERS, BROKERS, IPS = ENTITY_TYPES = (
+    "topics",
+    "clients",
+    "users",
+    "brokers",
+    "ips",
+)
 DEFAULT = "<default>"
 """The name of the entity that stands for all that have no settings of their own."""
 

@@ -26,7 +26,7 @@ from gevent.lock import RLock
 from kafka08.common import ANONYMOUS, PLAINTEXT
 from kafka08.network.memory import RequestMemory
 from kafka08.network.transport import PlainSocket, TlsSocket
-from kafka08.network.workers import END, MORE, WAIT, WATCHED
+from kafka08.network.workers import END, MORE, REST, WAIT, WATCHED
 from kafka08.protocol.framing import LARGEST_BEFORE_LOGIN, LARGEST_BUFFER, FrameDecoder
 
 Handle = Callable[[memoryview, str], "list[Any] | None"]
@@ -49,11 +49,13 @@ class Peer:
 
     ``listener`` is the name of the listener that it came in on. ``principal`` is who it is: a TLS
     handshake or a login sets it. ``is_admitted`` is false until both are over; ``admitted`` is
-    called then.
+    called then. Code that serves a request sets ``mute_seconds`` to have no further request read
+    for so long.
     """
 
     __slots__ = (
-        "address", "admitted", "has_ended", "is_admitted", "listener", "principal", "wake"
+        "address", "admitted", "has_ended", "is_admitted", "listener", "mute_seconds",
+        "principal", "wake",
     )  # fmt: skip
 
     def __init__(
@@ -65,6 +67,7 @@ class Peer:
         self.is_admitted = True
         self.admitted: Callable[[], object] | None = None
         self.has_ended = False
+        self.mute_seconds = 0.0
         self.wake: Callable[[], object] | None = None
 
     @property
@@ -102,9 +105,9 @@ class Connection:
 
     __slots__ = (
         "_callback", "_decoder", "_drained", "_frames", "_handle", "_has_waited", "_held",
-        "_held_bytes", "_hello", "_holds", "_is_shut", "_lock", "_loop", "_memory", "_sending",
-        "_sock", "_writer", "address", "is_unwatched", "last_active", "peer", "serving", "state",
-        "watcher",
+        "_held_bytes", "_hello", "_holds", "_is_shut", "_lock", "_loop", "_memory", "_rested",
+        "_sending", "_sock", "_timer", "_writer", "address", "is_unwatched", "last_active", "peer",
+        "serving", "state", "watcher",
     )  # fmt: skip
 
     def __init__(
@@ -143,6 +146,8 @@ class Connection:
         self._held: list[Any] = []
         self._held_bytes = 0
         self._callback: Any = None
+        self._timer: Any = None  # of a rest
+        self._rested: Callable[[], object] | None = None  # to be called at its end
         self._writer: Any = None  # the greenlet that sends the held replies while a request waits
 
     def fileno(self) -> int:
@@ -166,14 +171,46 @@ class Connection:
                 self._flush_soon()
             else:
                 self.flush()
+        if self.peer.mute_seconds and self._may_rest():
+            return REST
         if self._frames:
             return MORE
+        if self._holds:
+            self._give_memory_back()
+        return WAIT if self._drained and self._decoder.error is None else MORE
+
+    def _may_rest(self) -> bool:
+        """A connection that is to end, by its peer or by us, does not rest before."""
+        if self._holds and not self._frames:
+            self._give_memory_back()
+        if self._is_shut or self.peer.has_ended:
+            self.peer.mute_seconds = 0.0
+            return False
+        return True
+
+    def rest(self, rested: Callable[[Connection], object]) -> None:
+        """Call ``rested`` after the time for which the peer is muted, or once it has closed."""
+        seconds, self.peer.mute_seconds = self.peer.mute_seconds, 0.0
+        self._rested = partial(rested, self)
+        self.peer.wake = self._end_rest
+        self._timer = self._loop.timer(seconds)
+        self._timer.start(self._end_rest)
+
+    def _end_rest(self) -> None:
+        rested, self._rested = self._rested, None
+        if rested is not None:
+            self.peer.wake = None
+            self._timer.stop()
+            self._timer.close()
+            self._timer = None
+            rested()
+
+    def _give_memory_back(self) -> None:
         decoder = self._decoder
-        if self._holds and decoder.next_size <= LARGEST_BUFFER:
+        if decoder.next_size <= LARGEST_BUFFER:
             self._holds = False
             decoder.get_buffer()  # a small one, in place of the large one
             self._memory.release(self)
-        return WAIT if self._drained and decoder.error is None else MORE
 
     def _read(self) -> bool:
         """Read what there is, as far as there is room; False at the end."""
@@ -207,7 +244,7 @@ class Connection:
             if number:
                 if self._has_waited and self._held:
                     self._flush_soon()
-                if time.monotonic() >= until:
+                if time.monotonic() >= until or self.peer.mute_seconds:
                     self._frames = frames[number:]
                     return
             self.serving = True
@@ -344,3 +381,4 @@ class Connection:
             self._sock.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
+        self._end_rest()

@@ -12,7 +12,6 @@ import logging
 import select
 import socket as stdlib_socket
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -25,6 +24,7 @@ from gevent.server import StreamServer
 from kafka08.common import PLAINTEXT, bare
 from kafka08.errors import KafkaError, ProtocolError
 from kafka08.network.connection import Connection, Handle, Peer
+from kafka08.network.connection_limits import ConnectionLimits
 from kafka08.network.failures import Failures
 from kafka08.network.half_open import HalfOpen
 from kafka08.network.hosts import first_address
@@ -72,20 +72,33 @@ class Listener(NamedTuple):
 
 
 class _Acceptor(StreamServer):  # type: ignore[misc]
-    """Accepts, and leaves the sockets open."""
+    """Accepts, and leaves the sockets open. ``wait`` tells for how many seconds it may not."""
+
+    def __init__(self, sock: Any, accept: Callable[..., None], wait: Callable[[], float]) -> None:
+        self._wait = wait
+        self._next_look: Any = None
+        super().__init__(sock, accept, spawn=None)
+
+    def full(self) -> bool:
+        """Called before each accept; if true, none until the next look."""
+        seconds = self._wait()
+        if seconds:
+            self._next_look = self.loop.timer(seconds)
+            self._next_look.start(self._start_accepting_if_started)
+        return seconds > 0
 
     def do_close(self, *_: Any) -> None:
         """Connections close their sockets."""
 
 
 class Server:
-    """The listening sockets and their connections. Limits hold over all listeners.
+    """The listening sockets and their connections.
 
-    ``max_connections_per_ip`` closes further connections of an address as soon as they are
-    accepted. ``idle_ms`` closes connections without traffic for that long, unless a request of
-    theirs is being served. (0.8.2.2 never closes one that has not sent a request; here it counts as
-    idle.) ``queued_max_bytes`` limits large requests in memory, see ``memory``. ``login_ms`` is the
-    time within which a login must be done. ``failures`` are told to the log from here.
+    ``limits``: the numbers of connections, and how fast they may come. ``idle_ms`` closes
+    connections without traffic for that long, unless a request of theirs is being served. (0.8.2.2
+    never closes one that has not sent a request; here it counts as idle.) ``queued_max_bytes``
+    limits large requests in memory, see ``memory``. ``login_ms`` is the time within which a login
+    must be done. ``failures`` are told to the log from here.
     """
 
     def __init__(
@@ -95,8 +108,7 @@ class Server:
         max_request_bytes: int,
         send_buffer_bytes: int = 0,
         receive_buffer_bytes: int = 0,
-        max_connections_per_ip: int = 2**31 - 1,
-        max_connections_per_ip_overrides: Mapping[str, int] | None = None,
+        limits: ConnectionLimits | None = None,
         idle_ms: int = 600_000,
         queued_max_bytes: int = UNBOUNDED,
         login_ms: int = LOGIN_MS,
@@ -109,14 +121,9 @@ class Server:
             (stdlib_socket.SO_SNDBUF, send_buffer_bytes),
             (stdlib_socket.SO_RCVBUF, receive_buffer_bytes),
         )
-        self._limit = max_connections_per_ip
-        self._limits = {
-            first_address(name)[1][0]: limit
-            for name, limit in (max_connections_per_ip_overrides or {}).items()
-        }
+        self._limits = limits or ConnectionLimits(SystemClock())
         self._idle = idle_ms / 1000
         self._connections: set[Connection] = set()
-        self._per_ip: Counter[str] = Counter()
         self._half_open = HalfOpen(login_ms / 1000)
         self._sockets: list[tuple[Listener, Any]] = []
         self._logins: Mapping[str, Login] = {}
@@ -187,7 +194,7 @@ class Server:
         self._workers = Workers(self._ended)
         for listener, sock in self._sockets:
             accept = partial(self._accept, listener, handle, self._workers)
-            acceptor = _Acceptor(sock, accept, spawn=None)
+            acceptor = _Acceptor(sock, accept, partial(self._limits.wait, listener.name))
             acceptor.start()
             self._acceptors.append(acceptor)
         self._watcher = gevent.spawn(self._notice_ends)
@@ -229,8 +236,9 @@ class Server:
         """Runs in the hub."""
         host = address[0].removeprefix("::ffff:")  # IPv4 on a socket for both families
         sock = PlainSocket(fileno=accepted.detach())
-        if self._per_ip[host] >= self._limits.get(host, self._limit):
-            self._failures.rejected(host, "too many")
+        rejection = self._limits.rejection(host)
+        if rejection:
+            self._failures.rejected(host, rejection)
             sock.close()
             return
         sock.setblocking(False)
@@ -246,11 +254,19 @@ class Server:
             processor_logger.debug("Connection to %s ended: %s", host, error)
             sock.close()
             return
-        self._per_ip[host] += 1
+        if self._limits.add(host, listener.name):
+            self._make_room()
         self._connections.add(connection)
         if not peer.is_admitted:
             self._half_open.add(connection)
         workers.watch(connection)
+
+    def _make_room(self) -> None:
+        """Close the connection of a client that has been idle for the longest."""
+        exempt = self._limits.exempt
+        clients = [each for each in self._connections if each.peer.listener != exempt]
+        if clients:
+            min(clients, key=lambda each: (each.serving, each.last_active)).shutdown()
 
     def _connection(
         self, sock: PlainSocket, peer: Peer, listener: Listener, handle: Handle
@@ -274,9 +290,7 @@ class Server:
         finally:
             self._connections.discard(connection)
             self._half_open.discard(connection)
-            self._per_ip[host] -= 1
-            if not self._per_ip[host]:
-                del self._per_ip[host]
+            self._limits.discard(host, connection.peer.listener)
             if not self._connections:
                 self._none_left.set()
         if isinstance(error, ConnectionClosed):

@@ -21,8 +21,8 @@ from gevent import GreenletExit
 from greenlet import getcurrent, greenlet
 
 # The outcomes of a turn: wait until the socket is readable, put the connection behind the others
-# that are ready, or end it.
-WAIT, MORE, END = range(3)
+# that are ready, end it, or let it rest.
+WAIT, MORE, END, REST = range(4)
 # The states of a connection: waited for, ready for a turn, having one.
 WATCHED, READY, SERVED = range(3)
 # Connections are served for this long before the sockets of all are looked at again.
@@ -35,7 +35,7 @@ class Served(Protocol):
     """A connection. ``watcher`` is a started or stopped io watcher of its socket.
 
     The other two attributes belong to ``Workers``: ``state`` is WATCHED at first; ``is_unwatched``
-    is true while the watcher is stopped because the connection is being served.
+    is true while the watcher is stopped because the connection is being served or muted.
     """
 
     watcher: Any
@@ -44,10 +44,13 @@ class Served(Protocol):
 
     def serve(self, until: float) -> int:
         """Read once and serve what has arrived, until that time (monotonic seconds) if it is
-        much; WAIT, MORE or END. May wait, and may raise what ends the connection."""
+        much; WAIT, MORE, END or REST. May wait, and may raise what ends the connection."""
 
     def waits(self) -> None:
         """Called in the hub when ``serve`` has begun to wait."""
+
+    def rest(self, rested: Callable[[Any], object]) -> None:
+        """Called after REST: ``rested(self)`` is due when the connection is to be served again."""
 
 
 Ended = Callable[[Any, "BaseException | None"], None]
@@ -157,10 +160,22 @@ class Workers:
         if left == END:
             self._ended(connection, None)
             return
-        if connection.is_unwatched:
-            connection.is_unwatched = False
-            connection.watcher.start(self._readable, connection)
+        if left == REST:
+            connection.watcher.stop()
+            connection.is_unwatched = True
+            connection.rest(self._rested)
+            return
+        self._watch_again(connection)
         if left == MORE:
             self._put(connection)
         else:
             connection.state = WATCHED
+
+    def _rested(self, connection: Any) -> None:
+        self._watch_again(connection)
+        self._put(connection)
+
+    def _watch_again(self, connection: Any) -> None:
+        if connection.is_unwatched:
+            connection.is_unwatched = False
+            connection.watcher.start(self._readable, connection)

@@ -84,13 +84,15 @@ from kafka08.server.offset_manager import OffsetManager
 from kafka08.server.originals import FORMATS, Originals, warn_of_originals
 from kafka08.server.partition_retries import PartitionRetries
 from kafka08.server.producer_ids import ProducerIds
+from kafka08.server.quotas.quotas import Quotas
+from kafka08.server.quotas.throttle import Throttle
 from kafka08.server.rebuild import ConsumerView
 from kafka08.server.rebuild_tasks import RebuildTasks
 from kafka08.server.registrations import Reachable, Registrations
 from kafka08.server.replica_manager import ReplicaManager
 from kafka08.server.roles import Roles
 from kafka08.server.scram_credentials import ScramCredentials
-from kafka08.server.server_listeners import RELOAD_MS, Certificates, bind
+from kafka08.server.server_listeners import RELOAD_MS, Certificates, bind, connection_limits
 from kafka08.server.topic_configs import TopicConfigs
 from kafka08.server.topic_creator import TopicCreator
 from kafka08.server.zk_offsets import ZkOffsets
@@ -146,11 +148,13 @@ class KafkaServer:
         scheduler = Scheduler(runtime)
         topic_configs = TopicConfigs(config, zk, log_manager.logs)
         credentials = ScramCredentials(zk)
-        watched = {entities.TOPICS: topic_configs.changed}
+        limits = connection_limits(config, listeners, runtime.clock)
+        quotas = Quotas(config, runtime.clock, zk, limits)
+        watched = [(entities.TOPICS, topic_configs.changed), *quotas.watched()]
         if login_settings.need_credentials:
-            watched[entities.USERS] = credentials.changed
+            watched.append((entities.USERS, credentials.changed))
         config_changes = ConfigChanges(runtime, zk, watched)
-        read_settings = [config_changes.session_expired]
+        read_settings = [config_changes.session_expired, quotas.load]
         creator = TopicCreator(zk, config)
         metadata_cache = MetadataCache(self._runtime.event())
         effects = Effects(runtime)
@@ -203,7 +207,7 @@ class KafkaServer:
         if config.authorizer_class_name:
             authorization = Authorization(config, runtime, zk)
         failures_of_peers = Failures(runtime.clock)
-        server = bind(config, listeners, certificates, failures_of_peers)
+        server = bind(config, listeners, certificates, failures_of_peers, limits)
         endpoints = listeners.announced(server.ports)
         me = Broker(config.broker_id, *plain_address(endpoints))
         controller = Controller(config, zk, runtime, broker=me, connectors=connectors)
@@ -221,6 +225,7 @@ class KafkaServer:
             controller,
             authorization,
             reachable,
+            quotas.throttle,
         )
 
         self._started("the high watermarks", checkpoint_high_watermarks)
@@ -245,6 +250,7 @@ class KafkaServer:
         if login_settings.need_credentials:
             self._patiently(credentials.load)
             read_settings.append(credentials.load)
+        self._patiently(quotas.load)
         versions = LoginVersions(dispatcher.served, originals, config.api_versions_enable)
         logins = Logins(
             login_settings, config, runtime, credentials, versions.now, failures_of_peers
@@ -350,6 +356,7 @@ class KafkaServer:
         controller: Controller,
         authorization: Authorization | None,
         reachable: Reachable,
+        throttle: Throttle,
     ) -> Dispatcher:
         config, zk_offsets = self.config, ZkOffsets(zk)
         view = ConsumerView(self._runtime)
@@ -377,7 +384,7 @@ class KafkaServer:
             handlers += stubs
             if authorization is not None:
                 handlers = authorization.guard(handlers, cache)
-            return Dispatcher(self._runtime, handlers)
+            return Dispatcher(self._runtime, handlers, throttle=throttle)
         handlers += coordinated_groups.handlers(members, zk, cache)
         handlers.append(DescribeGroupsApi(zk, members))
         handlers.append(IncrementalAlterConfigsApi(zk))
@@ -389,7 +396,7 @@ class KafkaServer:
         handlers.append(ApiVersionsApi(served_by(APIS, last_versions(handlers)), originals))
         if authorization is not None:
             handlers = authorization.guard(handlers, cache)
-        return Dispatcher(self._runtime, handlers, APIS)
+        return Dispatcher(self._runtime, handlers, APIS, throttle)
 
     def _schedule(
         self,

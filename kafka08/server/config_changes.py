@@ -9,7 +9,7 @@ first list only and can skip some).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from kafka08.errors import KafkaError
 from kafka08.runtime import Runtime
@@ -25,13 +25,13 @@ NOTIFICATION_EXPIRY_MS = 15 * 60 * 1000
 
 
 class ConfigChanges:
-    """``users`` get the path of a changed entity, by its type (``topics/t``; ``users/u`` and
-    ``users/u/clients/c`` are of type users). They may raise ZkError, and are called again then.
-    Notices of other types are passed over.
+    """``users``: pairs of a type and a function, which gets the path of a changed entity of that
+    type (``topics/t``; ``users/u`` and ``users/u/clients/c`` are of type users). It may raise
+    ZkError, and is called again then. Notices of other types are passed over.
     """
 
     def __init__(
-        self, runtime: Runtime, zk: ZkClient, users: Mapping[str, Callable[[str], None]]
+        self, runtime: Runtime, zk: ZkClient, users: Sequence[tuple[str, Callable[[str], None]]]
     ) -> None:
         self._clock = runtime.clock
         self._zk = zk
@@ -74,9 +74,9 @@ class ConfigChanges:
         except MalformedNodeError as error:
             logger.error("Ignoring a change of configuration: %s", error)
             return
-        user = self._users.get(entity.partition("/")[0])
-        if user is not None:
-            user(entity)
+        for kind, user in self._users:
+            if kind == entity.partition("/")[0]:
+                user(entity)
 
     def _purge(self, path: str) -> None:
         """Remove a notice after every broker has had time to see it."""

@@ -8,7 +8,8 @@ API's own failure reply, so that the client is never left waiting.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Protocol
 
 from kafka08.errors import KafkaError, code_of
@@ -19,6 +20,7 @@ from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime
 from kafka08.server import request_log
 from kafka08.server.long_work import MANY_BYTES, MANY_PRODUCE_BYTES, collector
+from kafka08.server.quotas.throttle import COUNTED, Throttle
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
@@ -50,9 +52,14 @@ class Dispatcher:
     ``served``."""
 
     def __init__(
-        self, runtime: Runtime, handlers: Iterable[Handler], apis: Apis = ORIGINAL_APIS
+        self,
+        runtime: Runtime,
+        handlers: Iterable[Handler],
+        apis: Apis = ORIGINAL_APIS,
+        throttle: Throttle | None = None,
     ) -> None:
         self._runtime = runtime
+        self._throttle = throttle or Throttle(runtime.clock)
         self._handlers = {handler.key: handler for handler in handlers}
         self.served = served_by(apis, last_versions(self._handlers.values()))
         self._decoder = RequestDecoder(self.served)
@@ -66,6 +73,8 @@ class Dispatcher:
         if size > MANY_BYTES and (size > MANY_PRODUCE_BYTES or bytes(frame[:2]) != _PRODUCE):
             return self._handle_long(frame, address)
         header, request = self._decoder.decode(frame)
+        if self._throttle.is_on and header.api_key in COUNTED:
+            return self._handle_counted(header, request, address, size, encode_response)
         response = self._answer(header, request, address)
         if response is None:
             return None
@@ -75,6 +84,9 @@ class Dispatcher:
         with collector:
             with collector.at_rest():
                 header, request = self._runtime.blocking(self._decoder.decode, frame)
+            if self._throttle.is_on and header.api_key in COUNTED:
+                encode = partial(self._runtime.blocking, encode_response)
+                return self._handle_counted(header, request, address, len(frame), encode)
             response = self._answer(header, request, address)
             if response is None:
                 return None
@@ -82,6 +94,24 @@ class Dispatcher:
             parts: list[Any] = self._runtime.blocking(encode_response, *answered)
             del request, response, answered
             return parts
+
+    def _handle_counted(
+        self,
+        header: RequestHeader,
+        request: Any,
+        address: str,
+        size: int,
+        encode: Callable[..., list[Any]],
+    ) -> list[Any] | None:
+        throttle, version = self._throttle, header.api_version
+        response = self._answer(header, throttle.requested(header, request), address)
+        parts = None if response is None else encode(header.correlation_id, response, version)
+        answer_size = sum(map(len, parts or ()))
+        throttle_time_ms = throttle.answered(header, request, size, answer_size)
+        if throttle_time_ms and version and parts is not None:
+            response = response._replace(throttle_time_ms=throttle_time_ms)
+            parts = encode(header.correlation_id, response, version)
+        return parts
 
     def _answer(self, header: RequestHeader, request: Any, address: str) -> Any:
         if not self._is_logged:

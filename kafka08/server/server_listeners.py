@@ -4,15 +4,17 @@ TLS."""
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from functools import partial
 
 from kafka08.common import SASL_SSL, SSL, Endpoint
 from kafka08.config import BrokerConfig
 from kafka08.listeners import Listeners
+from kafka08.network.connection_limits import NO_LIMIT, UNLIMITED, ConnectionLimits, Most
 from kafka08.network.failures import Failures
 from kafka08.network.server import Listener, Server
 from kafka08.network.tls import SecureConnector, Tls, client_context, server_context
-from kafka08.runtime import Connector, Runtime
+from kafka08.runtime import Clock, Connector, Runtime
 from kafka08.security.names import mapping
 from zk import znodes
 from zk.endpoints import NO_PORT, plain_address
@@ -52,8 +54,40 @@ class Certificates:
             self._client.reload()
 
 
+def connection_limits(config: BrokerConfig, listeners: Listeners, clock: Clock) -> ConnectionLimits:
+    """The limits on connections. Raises ConfigError, and OSError for a host without an address."""
+    return ConnectionLimits(
+        clock,
+        of_all=Most(config.max_connections, config.max_connection_creation_rate),
+        of_listeners=dict(_own_limits(config, listeners)),
+        of_address=config.max_connections_per_ip,
+        of_addresses=config.max_connections_per_ip_overrides,
+        exempt=listeners.inter_broker.listener if len(listeners.bound) > 1 else "",
+        seconds=config.quota_seconds,
+    )
+
+
+def _own_limits(config: BrokerConfig, listeners: Listeners) -> Iterator[tuple[str, Most]]:
+    """Those that are set for single listeners."""
+    for each in listeners.bound:
+        given = config.listener_name.get(each.listener.lower(), {})
+        own = config.of_listener(each.listener)
+        most = Most(
+            own.max_connections if "max.connections" in given else UNLIMITED,
+            own.max_connection_creation_rate
+            if "max.connection.creation.rate" in given
+            else UNLIMITED,
+        )
+        if most != NO_LIMIT:
+            yield each.listener, most
+
+
 def bind(
-    config: BrokerConfig, listeners: Listeners, certificates: Certificates, failures: Failures
+    config: BrokerConfig,
+    listeners: Listeners,
+    certificates: Certificates,
+    failures: Failures,
+    limits: ConnectionLimits,
 ) -> Server:
     """The server, which is bound and does not serve yet. Raises KafkaError."""
     if plain_address(listeners.advertised)[1] == NO_PORT:
@@ -67,8 +101,7 @@ def bind(
         max_request_bytes=config.socket_request_max_bytes,
         send_buffer_bytes=config.socket_send_buffer_bytes,
         receive_buffer_bytes=config.socket_receive_buffer_bytes,
-        max_connections_per_ip=config.max_connections_per_ip,
-        max_connections_per_ip_overrides=config.max_connections_per_ip_overrides,
+        limits=limits,
         idle_ms=config.connections_max_idle_ms,
         queued_max_bytes=config.queued_max_request_bytes,
         failures=failures,

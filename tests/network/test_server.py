@@ -7,6 +7,7 @@ import logging
 import select
 import socket as stdlib_socket
 import struct
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,7 +22,9 @@ from kafka08.errors import KafkaError
 from kafka08.log.segment import FileSlice, SegmentFile
 from kafka08.network import server as server_module
 from kafka08.network.connection import Handle, Peer, current_peer
+from kafka08.network.connection_limits import ConnectionLimits, Most
 from kafka08.network.server import ConnectionClosed, Listener, Server
+from kafka08.runtime import SystemClock
 
 PATIENCE = 5.0
 
@@ -45,6 +48,10 @@ class Service:
         self.ports.append(int(port))
         if body == b"silent":
             return None
+        if body.startswith(b"mute"):
+            peer = current_peer.get()
+            assert peer is not None
+            peer.mute_seconds = float(body[4:])
         if body == b"close":
             raise ConnectionClosed("as told")
         if body == b"fail":
@@ -138,6 +145,10 @@ def connect() -> Iterator[Callable[..., Client]]:
 
 
 Connect = Callable[..., Client]
+
+
+def limits(**given: Any) -> ConnectionLimits:
+    return ConnectionLimits(SystemClock(), **given)
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -295,9 +306,7 @@ def test_an_ipv6_address_as_host(
 
 @needs_ipv6
 def test_limits_go_by_address_on_a_socket_for_both_families(start: Start, connect: Connect) -> None:
-    server = start(
-        host=None, max_connections_per_ip_overrides={"127.0.0.1": 1, "::1": 2, "10.1.1.1": 9}
-    )
+    server = start(host=None, limits=limits(of_addresses={"127.0.0.1": 1, "::1": 2, "10.1.1.1": 9}))
     four, six = connect(server, "127.0.0.1"), [connect(server, "::1") for _ in range(2)]
     assert [client.call(b"in") for client in (four, *six)] == [b"in"] * 3
     assert connect(server, "127.0.0.1").is_closed()
@@ -469,7 +478,7 @@ def test_a_file_that_is_shorter_than_its_slice_closes(
 def test_connections_beyond_an_addresss_limit_are_closed_without_a_byte(
     start: Start, connect: Connect
 ) -> None:
-    server = start(max_connections_per_ip=2)
+    server = start(limits=limits(of_address=2))
     first, second = connect(server), connect(server)
     assert first.call(b"1") == b"1"
     assert second.call(b"2") == b"2"
@@ -480,10 +489,102 @@ def test_connections_beyond_an_addresss_limit_are_closed_without_a_byte(
 
 
 def test_an_override_stands_for_its_host(start: Start, connect: Connect) -> None:
-    server = start(max_connections_per_ip=0, max_connections_per_ip_overrides={"localhost": 1})
+    server = start(limits=limits(of_address=0, of_addresses={"localhost": 1}))
     first = connect(server)
     assert first.call(b"1") == b"1"
     assert connect(server).is_closed()
+
+
+def test_over_the_limit_of_all_the_next_waits(start: Start, connect: Connect) -> None:
+    server = start(limits=limits(of_all=Most(2)))
+    first, second = connect(server), connect(server)
+    assert [first.call(b"1"), second.call(b"2")] == [b"1", b"2"]
+    third = connect(server)
+    third.send(b"3")
+    gevent.sleep(0.15)
+    assert server.connections == 2
+    first.sock.close()
+    assert third.reply() == b"3"
+
+
+def test_connections_that_come_too_fast_are_accepted_later(start: Start, connect: Connect) -> None:
+    server = start(limits=limits(of_all=Most(per_second=20), seconds=0.1))
+    began = time.monotonic()
+    clients = [connect(server) for _ in range(6)]
+    assert [client.call(b"x") for client in clients] == [b"x"] * 6
+    assert time.monotonic() - began > 0.1
+
+
+def test_a_broker_takes_the_place_of_the_idlest_client(service: Service) -> None:
+    given = limits(of_all=Most(2), exempt="INNER")
+    listening = [Listener("127.0.0.1", 0), Listener("127.0.0.1", 0, "INNER")]
+    server = Server(listening, max_request_bytes=1000, limits=given)
+    server.start(service.handle)
+    clients = [Client(server.ports[0]), Client(server.ports[0])]
+    idle, busy = clients
+    try:
+        assert [idle.call(b"1"), busy.call(b"2")] == [b"1", b"2"]
+        clients.append(Client(server.ports[1]))
+        assert clients[-1].call(b"3") == b"3"
+        assert idle.is_closed()
+        assert busy.call(b"4") == b"4"
+    finally:
+        for client in clients:
+            client.sock.close()
+        server.stop()
+
+
+# Muted connections
+
+
+def test_a_muted_connection_is_answered_and_read_from_later(
+    start: Start, connect: Connect, service: Service
+) -> None:
+    server = start()
+    client, other = connect(server), connect(server)
+    began = time.monotonic()
+    client.send(b"mute 0.3", b"behind")
+    assert client.reply() == b"mute 0.3"
+    client.send(b"later")
+    assert other.call(b"other") == b"other"
+    assert service.frames == [b"mute 0.3", b"other"]
+    assert time.monotonic() - began < 0.3
+    assert [client.reply(), client.reply()] == [b"behind", b"later"]
+    assert time.monotonic() - began >= 0.3
+
+
+def test_49_a_muted_connection_ends_when_its_peer_has_closed(
+    start: Start, connect: Connect, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "_LOOK_SECONDS", 0.02)
+    server = start()
+    client = connect(server)
+    client.send(b"mute 60", b"mute 60", b"last")
+    assert client.reply() == b"mute 60"
+    client.sock.close()
+    until(lambda: server.connections == 0)
+    assert service.frames == [b"mute 60", b"mute 60", b"last"]
+
+
+def test_49_a_muted_connection_idles_out(start: Start, connect: Connect) -> None:
+    server = start(idle_ms=60)
+    client = connect(server)
+    assert client.call(b"mute 60") == b"mute 60"
+    assert client.is_closed()
+    until(lambda: server.connections == 0)
+
+
+def test_49_a_stop_does_not_wait_for_a_mute(
+    start: Start, connect: Connect, service: Service
+) -> None:
+    server = start()
+    client = connect(server)
+    client.send(b"mute 60", b"behind")
+    assert client.reply() == b"mute 60"
+    began = time.monotonic()
+    server.stop()
+    assert time.monotonic() - began < server_module._STOP_SECONDS
+    assert server.connections == 0
 
 
 def test_silent_connections_are_closed(start: Start, connect: Connect) -> None:
@@ -618,7 +719,7 @@ def test_listeners_share_the_limits_and_tell_themselves_apart(service: Service) 
     server = Server(
         [Listener("127.0.0.1", 0), Listener("127.0.0.1", 0, "INNER")],
         max_request_bytes=1000,
-        max_connections_per_ip=2,
+        limits=limits(of_address=2),
     )
     server.start(handle, {"INNER": login})
     clients = [Client(port) for port in server.ports]

@@ -21,7 +21,7 @@ class Followed:
         self.configs = ConfigChanges(
             rig.runtime,
             rig.zk,  # type: ignore[arg-type]
-            {"topics": self._topic_changed, "users": self.users.append},
+            [("topics", self._topic_changed), ("users", self.users.append)],
         )
 
     def _topic_changed(self, entity: str) -> None:

@@ -15,7 +15,7 @@ from kafka08.network.failures import Failures
 from kafka08.network.tls import SecureConnector
 from kafka08.runtime import ThreadRuntime
 from kafka08.server import broker
-from kafka08.server.server_listeners import Certificates, bind
+from kafka08.server.server_listeners import Certificates, bind, connection_limits
 from tests.fakes.runtime import FakeClock
 
 TLS = Path(__file__).parents[1] / "golden" / "tls"
@@ -34,7 +34,13 @@ def bound(**properties: str) -> Any:
     config = BrokerConfig.from_properties({**MINIMAL, **properties})
     listeners = config.resolved_listeners()
     certificates = Certificates(config, listeners)
-    server = bind(config, listeners, certificates, Failures(FakeClock()))
+    server = bind(
+        config,
+        listeners,
+        certificates,
+        Failures(FakeClock()),
+        connection_limits(config, listeners, FakeClock()),
+    )
     for _, sock in server._sockets:
         sock.close()
     return server, certificates

@@ -43,6 +43,7 @@ KNOWN = {
     entities.BROKERS: _THROTTLES,
     entities.USERS: (*HASHES, *_RATES),
     entities.CLIENTS: _RATES,
+    entities.IPS: ("connection_creation_rate",),
 }
 
 
@@ -126,7 +127,7 @@ def check(kind: str, is_nested: bool, settings: Mapping[str, str]) -> None:
         raise InvalidArgumentError(
             f"requirement failed: Unknown Dynamic Configuration: Set({', '.join(unknown)})."
         )
-    for name in _BYTE_RATES + _THROTTLES:
+    for name in (*_BYTE_RATES, *_THROTTLES, *KNOWN[entities.IPS]):
         _check_number(settings, name, r"[0-9]{1,18}(\.0*)?", "a whole number of at least 1")
     _check_number(settings, "request_percentage", r"[0-9]{1,9}(\.[0-9]+)?", "a number above 0")
 

@@ -1,4 +1,5 @@
-"""kafka-configs: settings of topics, clients, users and brokers (kafka.admin.ConfigCommand).
+"""kafka-configs: settings of topics, clients, users, brokers and addresses
+(kafka.admin.ConfigCommand).
 
 Not of 0.8.2.2: options and outputs are those of Kafka 2.8 with --zookeeper. A failure exits 1.
 """
@@ -6,6 +7,7 @@ Not of 0.8.2.2: options and outputs are those of Kafka 2.8 with --zookeeper. A f
 from __future__ import annotations
 
 import getpass
+import ipaddress
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -20,7 +22,7 @@ from tools.admin import config_values
 from tools.options import Arguments, OptionError, OptionParser, run_tool
 from zk import entities, entity_configs
 from zk.client import ZkClient
-from zk.entities import BROKERS, CLIENTS, DEFAULT, ENTITY_TYPES, TOPICS, USERS
+from zk.entities import BROKERS, CLIENTS, DEFAULT, ENTITY_TYPES, IPS, TOPICS, USERS
 from zk.znodes import MalformedNodeError, java_properties_order
 
 _TITLES = {USERS: "user-principal", CLIENTS: "client-id", TOPICS: "topic"}
@@ -34,16 +36,16 @@ def _known_settings() -> str:
 
 
 PARSER = OptionParser(
-    "Add/Remove entity config for a topic, client, user or broker",
+    "Add/Remove entity config for a topic, client, user, broker or ip",
     f"""
 --zookeeper <urls>  REQUIRED: Where ZooKeeper is: host:port, several separated by commas, a chroot
     at the end.
 --alter  Alter the configuration for the entity.
 --describe  List configs for the given entity.
---entity-type <>  Type of entity (topics/clients/users/brokers)
---entity-name <>  Name of entity (topic name/client id/user principal name/broker id)
---entity-default  Default entity name for clients/users/brokers (applies to the corresponding entity
-    type in the command line)
+--entity-type <>  Type of entity (topics/clients/users/brokers/ips)
+--entity-name <>  Name of entity (topic name/client id/user principal name/broker id/ip)
+--entity-default  Default entity name for clients/users/brokers/ips (applies to the corresponding
+    entity type in the command line)
 --add-config <>  Key Value pairs of configs to add. Square brackets can be used to group values
     which contain commas: 'k1=v1,k2=[v1,v2,v2],k3=v3'. A user's credential is
     SCRAM-SHA-256=[iterations=8192,password=PASSWORD]. Without password= the password is asked for
@@ -142,6 +144,11 @@ def _check_names(args: Arguments, kinds: list[str], names: list[str]) -> None:
             raise InvalidArgumentError(
                 f"The entity name for {BROKERS} must be a valid integer broker id, found: {name}"
             )
+    for name in names if kinds == [IPS] else ():
+        if name != DEFAULT and not _is_address(name):
+            raise InvalidArgumentError(
+                f"The entity name for {IPS} must be a valid IP, but it is: {name}"
+            )
     if not args.has("alter"):
         return
     if not names:
@@ -159,6 +166,13 @@ def _check_names(args: Arguments, kinds: list[str], names: list[str]) -> None:
             "At least one of --add-config, --add-config-file, or --delete-config must be "
             "specified with --alter"
         )
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(text))
+    except ValueError:
+        return False
 
 
 def _path(parts: Parts) -> str:

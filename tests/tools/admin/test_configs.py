@@ -90,6 +90,31 @@ def test_a_user_and_a_default_client_of_the_user(tool: Tool) -> None:
     assert tool.describe("--entity-type", "users") == []
 
 
+def test_an_address(tool: Tool) -> None:
+    words = ("--entity-type", "ips", "--entity-name", "10.0.0.1")
+    assert tool.alter(*words, "--add-config", "connection_creation_rate=50") == [
+        f"{DONE}ips '10.0.0.1'."
+    ]
+    assert tool.node("/config/ips/10.0.0.1") == (
+        '{"version":1,"config":{"connection_creation_rate":"50"}}'
+    )
+    assert tool.notices() == ['{"version":2,"entity_path":"ips/10.0.0.1"}']
+    default = ("--entity-type", "ips", "--entity-default")
+    assert tool.alter(*default, "--add-config", "connection_creation_rate=9") == [
+        f"{DONE}default ips."
+    ]
+    assert tool.describe("--entity-type", "ips") == [
+        "Configs for ips '10.0.0.1' are connection_creation_rate=50",
+        "Configs for default ips are connection_creation_rate=9",
+    ]
+    tool.alter(*words, "--delete-config", "connection_creation_rate")
+    assert tool.describe(*words) == ["Configs for ips '10.0.0.1' are "]
+    error = tool.fail(
+        "--alter", "--entity-type", "ips", "--entity-name", "x", "--add-config", "a=b"
+    )
+    assert error == "The entity name for ips must be a valid IP, but it is: x\n"
+
+
 def test_defaults(tool: Tool) -> None:
     words = ("--entity-type", "users", "--entity-default")
     assert tool.alter(*words, "--add-config", "producer_byte_rate=7") == [

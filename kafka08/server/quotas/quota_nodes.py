@@ -1,0 +1,92 @@
+"""The rates of users and clients in ZooKeeper (kafka.server.ClientQuotaConfigHandler).
+
+``config_changes`` tells of changes. A rate that makes no sense counts as not
+set, with one ERROR.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from kafka08.security import limits
+from kafka08.security.limits import Entity
+from kafka08.server.quotas.throttle import Throttle
+from zk import entities, entity_configs
+from zk.client import ZkClient
+from zk.znodes import MalformedNodeError
+
+logger = logging.getLogger("kafka.server.ClientQuotaManager")
+
+PRODUCER_RATE, CONSUMER_RATE = "producer_byte_rate", "consumer_byte_rate"
+_NOT_SERVED = ("request_percentage", "controller_mutation_rate")
+
+
+class QuotaNodes:
+    """Keeps the rates of ``throttle`` as they are in ZooKeeper."""
+
+    def __init__(self, zk: ZkClient, throttle: Throttle) -> None:
+        self._zk = zk
+        self._throttle = throttle
+        self._known: set[str] = set()  # the entities with rates
+
+    def load(self) -> None:
+        """Read all users and clients. Raises ZkError."""
+        users = entity_configs.names(self._zk, entities.USERS)
+        found = [*users, *entity_configs.names(self._zk, entities.CLIENTS)]
+        for user in users:
+            found += entity_configs.names(self._zk, f"{user}/{entities.CLIENTS}")
+        for path in self._known.union(found):
+            self.changed(path)
+
+    def changed(self, path: str) -> None:
+        """Read ``users/U``, ``users/U/clients/C`` or ``clients/C`` again. Raises ZkError."""
+        entity = _entity(path)
+        if entity is None:
+            return
+        try:
+            config = entity_configs.fetch(self._zk, path)
+        except MalformedNodeError as error:
+            logger.error("Ignoring the quotas of %s: %s", path, error)
+            config = {}
+        rates = [rate_of(path, config, name) for name in (PRODUCER_RATE, CONSUMER_RATE)]
+        self._throttle.set_rates(entity, *rates)
+        if any(rate is not None for rate in rates):
+            logger.info("Quotas of %s: %s and %s bytes/s", path, *rates)
+            self._known.add(path)
+        elif path in self._known:
+            logger.info("Quotas of %s: none", path)
+            self._known.discard(path)
+        for name in config.keys() & _NOT_SERVED:
+            logger.warning("%s of %s is not supported, and has no effect", name, path)
+
+
+def rate_of(path: str, config: Mapping[str, str], name: str) -> float | None:
+    """The rate ``name`` in the settings of the entity at ``path``; None without it."""
+    text = config.get(name)
+    if text is None:
+        return None
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if 0 < rate < float("inf"):
+        return rate
+    logger.error("Ignoring %s of %s: %r is not a number above 0", name, path, text)
+    return None
+
+
+def _entity(path: str) -> Entity | None:
+    parts = path.split("/")
+    kinds, names = parts[0::2], [_name(part) for part in parts[1::2]]
+    if kinds == [entities.USERS, entities.CLIENTS]:
+        return Entity(*names)
+    if kinds == [entities.USERS] and names:
+        return Entity(user=names[0])
+    if kinds == [entities.CLIENTS] and names:
+        return Entity(client=names[0])
+    return None
+
+
+def _name(part: str) -> limits.Name:
+    return limits.DEFAULT if part == entities.DEFAULT else entities.desanitize(part)

@@ -1,0 +1,57 @@
+"""The most specific rate of a user and a client id, and whose it is."""
+
+from __future__ import annotations
+
+from kafka08.security.limits import DEFAULT, Entity, Limit, Limits
+
+# From the most specific to the least.
+LEVELS = [
+    (Entity("u", "c"), Entity("u", "c"), True),
+    (Entity("u", DEFAULT), Entity("u", "c"), False),
+    (Entity("u", None), Entity("u", None), True),
+    (Entity(DEFAULT, "c"), Entity("u", "c"), False),
+    (Entity(DEFAULT, DEFAULT), Entity("u", "c"), False),
+    (Entity(DEFAULT, None), Entity("u", None), False),
+    (Entity(None, "c"), Entity(None, "c"), True),
+    (Entity(None, DEFAULT), Entity(None, "c"), False),
+]
+
+
+def test_48_all_nine_levels_in_order() -> None:
+    limits = Limits(9)
+    for rate, (entity, _, _) in enumerate(LEVELS, 1):
+        limits.set(entity, rate)
+    for rate, (entity, owner, is_own) in enumerate(LEVELS, 1):
+        assert limits.find("u", "c") == Limit(owner, rate, is_own)
+        limits.set(entity, None)
+    assert limits.find("u", "c") == Limit(Entity(None, "c"), 9, False)
+    assert Limits().find("u", "c") is None
+
+
+def test_others_are_not_held() -> None:
+    limits = Limits()
+    limits.set(Entity("u", "c"), 1)
+    limits.set(Entity("u", None), 2)
+    assert limits.find("v", "c") is None
+    assert limits.find("u", "d") == Limit(Entity("u", None), 2, True)
+
+
+def test_a_name_like_that_of_the_default_is_a_name() -> None:
+    limits = Limits()
+    limits.set(Entity(client=DEFAULT), 1)
+    limits.set(Entity(client="<default>"), 2)
+    found = limits.find("u", "<default>")
+    assert found is not None and found.rate == 2
+    found = limits.find("u", "c")
+    assert found is not None and found.rate == 1
+
+
+def test_it_is_false_while_there_is_no_rate() -> None:
+    limits = Limits()
+    assert not limits
+    limits.set(Entity("u"), 1)
+    assert limits
+    limits.set(Entity("u"), None)
+    limits.set(Entity("u"), None)
+    assert not limits
+    assert Limits(1)

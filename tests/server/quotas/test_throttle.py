@@ -1,0 +1,199 @@
+"""Producers and consumers at their quotas: answered at once, and read from after a pause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from kafka08.network.connection import Peer, current_peer
+from kafka08.protocol.schemas import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ProducePartition,
+    ProduceRequest,
+    ProduceTopic,
+)
+from kafka08.security.limits import DEFAULT, Entity
+from kafka08.server.dispatch import Dispatcher
+from kafka08.server.long_work import MANY_BYTES
+from kafka08.server.quotas.throttle import MOST_SECONDS, Throttle
+from tests.server.support import Rig, message_set
+
+CLIENT = Entity(client="tests")  # the id of the rig's requests
+OVERHEAD = 300
+
+
+class Held:
+    """A client of a broker with quotas, which is read from again once its pauses are over."""
+
+    def __init__(self, rig: Rig) -> None:
+        self.rig = rig
+        self.peer = Peer("127.0.0.1:5000", "User:alice")
+        self.throttle = Throttle(rig.clock)
+        rig.dispatcher = Dispatcher(
+            rig.runtime,  # type: ignore[arg-type]
+            rig.handlers,
+            rig.apis,
+            self.throttle,
+        )
+        rig.lead("t")
+
+    def pause(self) -> float:
+        """Let the pause that the last request caused pass; its seconds."""
+        seconds, self.peer.mute_seconds = self.peer.mute_seconds, 0.0
+        self.rig.clock.advance(seconds)
+        return seconds
+
+    def produce(self, size: int, *, acks: int = 1, version: int | None = None) -> int:
+        """A request of about that size; its throttle time."""
+        data = memoryview(message_set("x" * (size - 60)))
+        request = ProduceRequest(acks, 1000, [ProduceTopic("t", [ProducePartition(0, data)])])
+        answer = self.rig.call(request, sent_in=version)
+        assert (answer is None) is (acks == 0)
+        return 0 if answer is None else int(getattr(answer, "throttle_time_ms", 0))
+
+    def fetch(self, replica_id: int = -1) -> int:
+        """The bytes of messages from the beginning."""
+        asked = ("t", 0, 0, 1 << 20)
+        found = self.rig.fetch(asked, replica_id=replica_id, max_wait_ms=1000)
+        error, high_watermark, data = found["t", 0][:3]
+        assert error == 0
+        assert high_watermark > 0 or replica_id >= 0
+        return len(data)
+
+
+@pytest.fixture
+def held(rig: Rig) -> Iterator[Held]:
+    yield from sent_by_alice(Held(rig))
+
+
+@pytest.fixture
+def later(make_rig: Callable[..., Rig]) -> Iterator[Held]:
+    yield from sent_by_alice(Held(make_rig(later=True)))
+
+
+def sent_by_alice(held: Held) -> Iterator[Held]:
+    token = current_peer.set(held.peer)
+    yield held
+    current_peer.reset(token)
+
+
+def test_without_quotas_nothing_is_counted(held: Held) -> None:
+    assert not held.throttle.is_on
+    held.produce(100_000)
+    held.fetch()
+    assert len(held.throttle.producers.sensors) == len(held.throttle.consumers.sensors) == 0
+    assert held.pause() == 0
+
+
+def test_44_a_producer_of_0_8_keeps_its_rate(held: Held) -> None:
+    held.throttle.set_rates(CLIENT, 1000, None)
+    for _ in range(6):
+        held.produce(2000)
+    assert held.pause() > 0
+    began, sent = held.rig.clock.now, 0
+    while held.rig.clock.now - began < 20:
+        held.produce(2000)
+        sent += 2000
+        assert held.pause() == pytest.approx(2, rel=0.05)
+    assert sent / (held.rig.clock.now - began) == pytest.approx(1000, rel=0.1)
+
+
+def test_44_no_pause_is_longer_than_clients_wait_and_the_rest_is_owed(held: Held) -> None:
+    held.throttle.set_rates(CLIENT, 1000, None)
+    began = held.rig.clock.now
+    held.produce(50_000)
+    pauses = [held.pause()]
+    for _ in range(4):
+        held.produce(100)
+        pauses.append(held.pause())
+    assert pauses[:4] == [MOST_SECONDS] * 4
+    assert held.rig.clock.now - began == pytest.approx(40, rel=0.02)
+
+
+def test_44_later_versions_are_told_the_pause(later: Held) -> None:
+    later.throttle.set_rates(CLIENT, 1000, 1000)
+    assert later.produce(12_000, version=1) == pytest.approx(2000, rel=0.1)
+    assert later.pause() == pytest.approx(2, rel=0.1)
+    data = memoryview(message_set("x" * 12_000))
+    later.throttle.set_rates(CLIENT, None, 1000)
+    later.produce(len(data))
+    request = FetchRequest(-1, 0, 0, [FetchTopic("t", [FetchPartition(0, 0, 1 << 20)])])
+    answer = later.rig.call(request, sent_in=1)
+    assert answer.throttle_time_ms == MOST_SECONDS * 1000
+    assert later.pause() == MOST_SECONDS
+
+
+def test_45_a_producer_without_answers_is_muted(held: Held) -> None:
+    held.throttle.set_rates(CLIENT, 1000, None)
+    held.produce(15_000, acks=0)
+    assert held.pause() == pytest.approx(5, rel=0.05)
+
+
+def test_46_a_consumer_gets_its_rate_and_one_answer_more(held: Held) -> None:
+    held.produce(30_000)
+    held.throttle.set_rates(CLIENT, None, 1000)
+    began, got, answers = held.rig.clock.now, 0, 0
+    while held.rig.clock.now - began < 600:
+        got += held.fetch()
+        answers += 1
+        assert 0 < held.pause() <= MOST_SECONDS
+        assert held.rig.runtime.slept == []  # not held back while it owes
+    spent = held.rig.clock.now - began
+    assert got == pytest.approx(1000 * spent, rel=0.1)
+    assert got <= 1000 * (spent + 10) + 30_000 + OVERHEAD
+    assert answers > got / 30_000  # some were without messages
+
+
+def test_46_others_are_not_held(held: Held) -> None:
+    held.throttle.set_rates(Entity("bob"), 1, 1)
+    held.throttle.set_rates(Entity(client="another"), 1, 1)
+    held.produce(100_000)
+    assert held.fetch() > 90_000
+    assert held.pause() == 0
+
+
+def test_48_a_quota_counts_from_the_next_request_on(held: Held) -> None:
+    held.produce(50_000)
+    assert held.pause() == 0
+    held.throttle.set_rates(Entity(DEFAULT, DEFAULT), 1000, None)
+    held.produce(12_000)
+    assert held.pause() == pytest.approx(2, rel=0.05)
+    held.throttle.set_rates(Entity("alice"), 10_000, None)
+    held.produce(50_000)
+    assert held.pause() == 0
+    held.throttle.set_rates(Entity("alice"), None, None)
+    held.throttle.set_rates(Entity(DEFAULT, DEFAULT), None, None)
+    assert not held.throttle.is_on
+    held.produce(50_000)
+    assert held.pause() == 0
+
+
+def test_52_replicas_and_controllers_are_not_held(held: Held) -> None:
+    held.rig.lead("t", replicas=[1, 2])
+    held.produce(30_000)
+    held.throttle.set_rates(Entity(client=DEFAULT), 1, 1)
+    held.produce(1000)
+    assert held.pause() == MOST_SECONDS
+    assert held.fetch(replica_id=2) > 29_000
+    assert held.pause() == 0
+    held.rig.lead("u")
+    assert held.pause() == 0
+    assert len(held.throttle.consumers.sensors) == 0
+
+
+def test_long_requests_are_counted_too(held: Held) -> None:
+    held.produce(500)
+    held.throttle.set_rates(CLIENT, None, 1)
+    asked = [FetchPartition(0, 0, 1000)] * (MANY_BYTES // 16 + 1)
+    held.rig.call(FetchRequest(-1, 0, 0, [FetchTopic("t", asked)]))
+    assert held.pause() > 0
+
+
+def test_the_defaults_of_the_settings_hold_for_each_client_id(rig: Rig) -> None:
+    throttle = Throttle(rig.clock, 1000, 2000, 5)
+    assert throttle.is_on
+    assert throttle.producers.use("alice", "c", 6000) == 1
+    assert throttle.consumers.use("alice", "c", 12_000) == 1
