@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 SETUP_TEST := $(VENV)/.setup-test
 SETUP_DEV := $(VENV)/.setup-dev
+SETUP_BUILD := $(VENV)/.setup-build
 SETUP_COMPILE := $(VENV)/.setup-compile
 SETUP_INTEGRATION := $(VENV)/.setup-integration
 BYTECODE := $(VENV)/.bytecode
@@ -19,7 +20,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 # ZooKeeper and Spark run on a JVM; without one on the machine, a wheel brings it.
 JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /dev/null || echo ,java)
 
-.PHONY: setup quickstart quickstart-cluster test test-compiled lint types check house integration bench bench-failover bench-clients bench-storage bench-spark bench-later bench-steady docs format clean spark-zip
+.PHONY: setup quickstart quickstart-cluster test test-compiled lint types check house integration bench bench-failover bench-clients bench-storage bench-spark bench-later bench-steady docs format clean spark-zip wheel
 
 setup: $(SETUP) $(BYTECODE) $(COMPILED)
 
@@ -37,6 +38,10 @@ $(SETUP_TEST): $(SETUP)
 
 $(SETUP_DEV): $(SETUP)
 	@$(INSTALL) -e '.[dev]'
+	@touch $@
+
+$(SETUP_BUILD): $(SETUP)
+	@$(INSTALL) -e '.[build]'
 	@touch $@
 
 $(SETUP_INTEGRATION): $(SETUP_TEST)
@@ -118,6 +123,10 @@ bench-spark: $(SETUP_INTEGRATION) $(COMPILED)
 # Three brokers of each kind, one killed, all restarted: how long a thousand partitions wait.
 bench-failover: $(SETUP_INTEGRATION) $(COMPILED)
 	$(BIN)/python -m integration.bench.failover $(ARGS)
+
+# What pip installs without this checkout: an sdist, and a wheel built from it, in dist/.
+wheel: $(SETUP_BUILD)
+	$(BIN)/python -m build
 
 # The modules that executors import, for spark-submit --py-files.
 spark-zip: $(SETUP)

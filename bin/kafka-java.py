@@ -5,7 +5,11 @@ import os
 import signal
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+packages = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+if os.path.basename(packages) == "_home":  # in a wheel, this is kafka08/_home/bin
+    packages = os.path.dirname(os.path.dirname(packages))
+if packages not in sys.path:
+    sys.path.insert(0, packages)
 
 if __name__ == "__main__":
     # Until the tool looks after it, an interrupt just ends the process: no traceback of an import.

@@ -21,8 +21,11 @@ script=$(readlink -f "$0")
 bin_dir=${script%/*}
 base_dir=${bin_dir%/*}
 
-export LOG_DIR=${LOG_DIR:-$base_dir/logs}
-[ -d "$LOG_DIR" ] || mkdir -p "$LOG_DIR"
+# In a wheel this is kafka08/_home/bin, and an installed package is no place for logs.
+logs=$base_dir/logs
+[ "${base_dir##*/}" != _home ] || logs=${XDG_STATE_HOME:-~/.local/state}/kafka08/logs
+export LOG_DIR=${LOG_DIR:-$logs}
+[ -d "$LOG_DIR" ] || mkdir -p "$LOG_DIR" || echo "Name another directory in LOG_DIR" >&2
 
 export KAFKA_LOG4J_OPTS=${KAFKA_LOG4J_OPTS:--Dlog4j.configuration=file:$base_dir/config/tools-log4j.properties}
 
@@ -49,7 +52,9 @@ done
 
 [ $# -ge 1 ] || usage
 
-python=$base_dir/.venv/bin/python
+# The commands that pip installs name theirs.
+python=${KAFKA08_PYTHON:-$base_dir/.venv/bin/python}
+unset KAFKA08_PYTHON
 if [ ! -x "$python" ]; then
   python=python3
   if ! (cd / && python3 -c 'import gevent, kafka08, kazoo') 2> /dev/null; then

@@ -27,6 +27,8 @@ CONFIG = [
 ALLOWED = {
     "errors": "",
     "common": "errors",
+    "commands": "",
+    "compiled": "",
     "runtime": "",
     "zk.endpoints": BASE,
     "zk.znodes": f"zk.endpoints {BASE}",
@@ -51,7 +53,8 @@ ALLOWED = {
     "spark": f"producer consumer client {CLIENT}",
     "connect": f"spark producer consumer client {CLIENT}",
     "tools": "connect producer consumer client server spark network zookeeper security log message "
-    f"log4j {CONTROLLER}",
+    f"log4j commands {CONTROLLER}",
+    "tools.wheel": "compiled",
 }
 PLACES = {
     "gevent": ("runtime", "network", "zk.handlers"),

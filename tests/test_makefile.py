@@ -35,6 +35,7 @@ def dry_run(target: str, place: Path, **variables: str) -> str:
         ("lint", {"zookeeper", "dev"}),
         ("types", {"zookeeper", "dev"}),
         ("setup", {"zookeeper", "compile"}),
+        ("wheel", {"zookeeper", "build"}),
         ("integration", {"zookeeper", "spark", "test", "compile", "integration"}),
     ],
 )

@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 
 from kafka08 import log4j
 from tools.options import run_main, run_tool
@@ -79,6 +80,14 @@ def class_path(environ: Mapping[str, str]) -> list[str]:
     return [str(path) for path in paths if path.is_dir() or path.suffix in (".zip", ".whl")]
 
 
+def module_of(class_name: str) -> ModuleType:
+    """The imported module. Those of this package are found by its name, which is ``kafka08.tools``
+    in a wheel."""
+    name = MODULES[class_name]
+    inside = name.removeprefix("tools.")
+    return importlib.import_module(name if inside == name else f".{inside}", __package__)
+
+
 def main(argv: list[str]) -> int:
     """``argv`` is a class and its arguments; the exit status comes back."""
     class_name, *words = argv or [""]
@@ -87,7 +96,7 @@ def main(argv: list[str]) -> int:
         return 1
     log4j.configure(tool=True)
     sys.path += class_path(os.environ)
-    module = importlib.import_module(MODULES[class_name])
+    module = module_of(class_name)
     # Imported modules stay, so collections need not look at their objects.
     gc.freeze()
     gc.enable()

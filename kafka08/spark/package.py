@@ -16,8 +16,11 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-PACKAGES = ("kafka08", "zk", "kazoo")
-LEFT_OUT = {"__pycache__", "_compiled", "tests", "testing"}
+import zk
+
+# In a wheel zk is a part of kafka08.
+PACKAGES = tuple(dict.fromkeys(name.split(".")[0] for name in ("kafka08", zk.__name__, "kazoo")))
+LEFT_OUT = {"__pycache__", "_compiled", "_home", "tests", "testing", "tools"}
 # The earliest time a zip can hold: equal sources make equal files.
 EPOCH = (1980, 1, 1, 0, 0, 0)
 

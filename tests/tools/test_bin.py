@@ -197,6 +197,35 @@ def test_without_the_environment(checkout: Path, tmp_path: Path) -> None:
     assert "kafka.admin.TopicCommand" in run(checkout / "bin/kafka-topics.sh", PATH=path).stdout
 
 
+def test_a_command_names_its_python(checkout: Path, tmp_path: Path) -> None:
+    """What pip installs has no .venv beside it. Scripts that the program runs must not see it."""
+    write_script(tmp_path / "python", "#!/bin/sh\necho mine ${KAFKA08_PYTHON-unset}\n")
+    script = checkout / "bin/kafka-topics.sh"
+    assert run(script, KAFKA08_PYTHON=str(tmp_path / "python")).stdout == "mine unset\n"
+
+
+def test_an_installed_package_is_no_place_for_logs(checkout: Path, tmp_path: Path) -> None:
+    home = checkout.rename(tmp_path / "_home")
+
+    def log_dir(**environment: str) -> str:
+        done = run(home / "bin/kafka-topics.sh", "x", **environment)
+        assert done.stderr == ""
+        return done.stdout.splitlines()[1]
+
+    user = str(tmp_path / "us er")
+    assert log_dir(HOME=user) == f"{user}/.local/state/kafka08/logs"
+    assert log_dir(HOME=user, XDG_STATE_HOME=f"{user}/x") == f"{user}/x/kafka08/logs"
+    assert log_dir(HOME=user, LOG_DIR=f"{user}/mine") == f"{user}/mine"
+    assert Path(user, "mine").is_dir()
+    assert not (home / "logs").exists()
+
+
+def test_a_log_directory_that_cannot_be_made(checkout: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = run(checkout / "bin/kafka-topics.sh", "x", LOG_DIR=str(tmp_path / "file" / "logs"))
+    assert done.stderr.endswith("\nName another directory in LOG_DIR\n")
+
+
 @pytest.fixture
 def sleeper() -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(["sleep", "60"]) as process:

@@ -21,13 +21,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
+from kafka08 import commands
 from kafka08 import properties as java_properties
 from kafka08.errors import ConfigError
 from kafka08.log4j import option_words
 from tools.options import run_tool
 
 MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-LOG_CONFIG = Path(__file__).parents[2] / "config" / "zookeeper-log4j2.properties"
+LOG_CONFIG = Path(commands.HOME, "config", "zookeeper-log4j2.properties")
 
 # The server itself, its logging, its metrics, snapshots; netty for TLS between servers.
 _JARS = (

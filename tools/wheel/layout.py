@@ -1,0 +1,52 @@
+"""What a wheel has beside the modules of ``kafka08``, and where: the checkout's other directories.
+
+``kafka08/zk`` and ``kafka08/tools`` are the packages of those names; ``kafka08/_home`` has ``bin``
+and ``config``, as a checkout's top level does. See docs/adr/0051-packages.md.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from tools.wheel.imports import MOVED, moved
+
+# What only builds need.
+_LEFT_OUT = Path("tools", "wheel")
+_HOME = Path("kafka08", "_home")
+
+
+def sources(root: Path) -> Iterator[tuple[Path, Path]]:
+    """(place in the checkout, place in the wheel) of each file to add, both relative."""
+    for package in MOVED:
+        for path in sorted((root / package).rglob("*.py")):
+            place = path.relative_to(root)
+            if not place.is_relative_to(_LEFT_OUT):
+                yield place, "kafka08" / place
+    for directory, patterns in (
+        ("bin", ("*.sh", "*.bash", "*.py")),
+        ("config", ("*.properties",)),
+    ):
+        for pattern in patterns:
+            for path in sorted((root / directory).glob(pattern)):
+                place = path.relative_to(root)
+                yield place, _HOME / place
+
+
+def build_only(root: Path) -> Iterator[Path]:
+    """Of the files that only builds need, the places in the checkout: an sdist has them too."""
+    for path in sorted((root / _LEFT_OUT).rglob("*.py")):
+        yield path.relative_to(root)
+
+
+def complete(build: Path, root: Path) -> None:
+    """Add all ``sources`` to ``build``, which has the modules of ``kafka08``, and move imports."""
+    for place, target in sources(root):
+        (build / target).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(root / place, build / target)
+    for path in sorted((build / "kafka08").rglob("*.py")):
+        source = path.read_bytes()
+        changed = moved(source, str(path.relative_to(build)))
+        if changed != source:
+            path.write_bytes(changed)
