@@ -124,7 +124,7 @@ bench-spark: $(SETUP_INTEGRATION) $(COMPILED)
 bench-failover: $(SETUP_INTEGRATION) $(COMPILED)
 	$(BIN)/python -m integration.bench.failover $(ARGS)
 
-# What pip installs without this checkout: an sdist, and a wheel built from it, in dist/.
+# Packages that run without this checkout: an sdist, and a wheel built from it, in dist/.
 wheel: $(SETUP_BUILD)
 	$(BIN)/python -m build
 

@@ -21,7 +21,7 @@ script=$(readlink -f "$0")
 bin_dir=${script%/*}
 base_dir=${bin_dir%/*}
 
-# In a wheel this is kafka08/_home/bin, and an installed package is no place for logs.
+# In a wheel this is kafka08/_home/bin, and installed packages are not written to.
 logs=$base_dir/logs
 [ "${base_dir##*/}" != _home ] || logs=${XDG_STATE_HOME:-~/.local/state}/kafka08/logs
 export LOG_DIR=${LOG_DIR:-$logs}

@@ -198,7 +198,7 @@ def test_without_the_environment(checkout: Path, tmp_path: Path) -> None:
 
 
 def test_a_command_names_its_python(checkout: Path, tmp_path: Path) -> None:
-    """What pip installs has no .venv beside it. Scripts that the program runs must not see it."""
+    """An installed package has no .venv. Scripts that the program runs must not see it."""
     write_script(tmp_path / "python", "#!/bin/sh\necho mine ${KAFKA08_PYTHON-unset}\n")
     script = checkout / "bin/kafka-topics.sh"
     assert run(script, KAFKA08_PYTHON=str(tmp_path / "python")).stdout == "mine unset\n"

@@ -34,14 +34,14 @@ class BuildPy(build_py):  # type: ignore[misc]
             _compile(build)
 
     def get_source_files(self) -> list[str]:
-        """What an sdist needs."""
+        """The files of an sdist."""
         added = [place for place, _ in layout.sources(ROOT)]
         return [*super().get_source_files(), *map(str, added), *map(str, layout.build_only(ROOT))]
 
 
 def _compile(build: Path) -> None:
-    """Run ``kafka08.compiled`` on the wheel's own sources. What it leaves beside machine code would
-    become part of the wheel."""
+    """Run ``kafka08.compiled`` on the wheel's own sources. Other files that it leaves would become
+    part of the wheel."""
     with tempfile.TemporaryDirectory(prefix="kafka08-mypy-") as cache:
         subprocess.run(
             [sys.executable, "-B", "-m", "kafka08.compiled"],

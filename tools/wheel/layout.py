@@ -1,4 +1,4 @@
-"""What a wheel has beside the modules of ``kafka08``, and where: the checkout's other directories.
+"""Adds the checkout's other directories to the modules of ``kafka08``, as a wheel has them.
 
 ``kafka08/zk`` and ``kafka08/tools`` are the packages of those names; ``kafka08/_home`` has ``bin``
 and ``config``, as a checkout's top level does. See docs/adr/0051-packages.md.
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tools.wheel.imports import MOVED, moved
 
-# What only builds need.
+# Only builds need it.
 _LEFT_OUT = Path("tools", "wheel")
 _HOME = Path("kafka08", "_home")
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(autouse=True)
 def _no_project(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What setuptools needs by itself is asked of nobody."""
+    """Setuptools does not read the project to tell its own needs."""
     monkeypatch.delenv(compiled.SWITCH, raising=False)
     monkeypatch.setattr(build_meta, "get_requires_for_build_wheel", lambda _settings: ["cython"])
 

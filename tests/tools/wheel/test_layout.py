@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a wheel has of Python and of scripts."""
+    """The Python sources and the scripts of a wheel."""
     build = tmp_path_factory.mktemp("site packages")
     ignored = shutil.ignore_patterns("__pycache__", "_compiled", "*.so", "*.c")
     shutil.copytree(ROOT / "kafka08", build / "kafka08", ignore=ignored)
