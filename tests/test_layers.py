@@ -29,6 +29,7 @@ ALLOWED = {
     "common": "errors",
     "commands": "",
     "compiled": "",
+    "container": f"commands config {BASE}",
     "runtime": "",
     "zk.endpoints": BASE,
     "zk.znodes": f"zk.endpoints {BASE}",

@@ -40,6 +40,16 @@ def build_only(root: Path) -> Iterator[Path]:
         yield path.relative_to(root)
 
 
+def console_scripts(root: Path) -> list[str]:
+    """The commands, as pip writes them: both names of each script, and two of their own."""
+    names = {name for path in (root / "bin").glob("*.sh") for name in (path.name, path.stem)}
+    return [
+        "kafka08-container = kafka08.container:main",
+        "kafka08-home = kafka08.commands:print_home",
+        *(f"{name} = kafka08.commands:run_script" for name in sorted(names)),
+    ]
+
+
 def complete(build: Path, root: Path) -> None:
     """Add all ``sources`` to ``build``, which has the modules of ``kafka08``, and move imports."""
     for place, target in sources(root):

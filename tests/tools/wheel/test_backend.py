@@ -1,16 +1,10 @@
 from __future__ import annotations
 
-import configparser
-import os
-from pathlib import Path
-
 import pytest
 from setuptools import build_meta
 
 from kafka08 import compiled
 from tools.wheel import backend
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(autouse=True)
@@ -41,13 +35,3 @@ def test_every_hook_of_a_build_is_there() -> None:
     assert all(callable(getattr(backend, name)) for name in backend.__all__)
     hooks = {name for name in vars(build_meta) if name.startswith(("build_", "get_", "prepare_"))}
     assert hooks <= set(backend.__all__)
-
-
-def test_every_script_is_a_command() -> None:
-    setup = configparser.ConfigParser(delimiters=["="])
-    setup.read(ROOT / "setup.cfg")
-    lines = setup["options.entry_points"]["console_scripts"].split("\n")
-    commands = dict(line.split(" = ") for line in lines if line)
-    assert commands.pop("kafka08-home") == "kafka08.commands:print_home"
-    scripts = [name for name in os.listdir(ROOT / "bin") if not name.endswith((".bash", ".py"))]
-    assert commands == dict.fromkeys(scripts, "kafka08.commands:run_script")
