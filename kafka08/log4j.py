@@ -51,6 +51,16 @@ _UNITS = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 # Characters that end a line, control a terminal, or change the direction of text.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _INDENT = "    "
+# Loggers whose lines repeat names that clients chose, of any length.
+_OF_CLIENTS = (
+    "kafka.server.KafkaApis",
+    "kafka.server.ReplicaManager",
+    "kafka.server.OffsetManager",
+    "kafka.network.",
+    "kafka.coordinator.",
+)
+_MAX_OF_CLIENTS = 1000  # characters of a message
+_MAX_ARGUMENT = 300
 
 Part = Callable[[logging.LogRecord], str]
 
@@ -233,7 +243,8 @@ class PatternLayout(logging.Formatter):
     """log4j's conversion pattern; ``%n`` at its end is left to the handler.
 
     A message may contain text from clients. Its control characters are written as Python
-    escapes, so that only the logger's own lines begin in the first column.
+    escapes, so that only the logger's own lines begin in the first column. Long messages about
+    clients, and long lines of tracebacks, are cut.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -248,7 +259,10 @@ class PatternLayout(logging.Formatter):
         entries = []
         for entry in traceback.TracebackException(*ei).format():
             own = entry.startswith((" ", "\n"))  # frames, and the text between two exceptions
-            lines = [escaped(line.expandtabs()) for line in entry.removesuffix("\n").split("\n")]
+            lines = [
+                _cut(escaped(line.expandtabs()), _MAX_OF_CLIENTS)
+                for line in entry.removesuffix("\n").split("\n")
+            ]
             entries.append(("\n" if own else "\n" + _INDENT).join(lines))
         return "\n".join(entries)
 
@@ -260,8 +274,14 @@ def escaped(text: str) -> str:
     return _CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
 
 
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}... ({len(text)} characters)"
+
+
 def _message(record: logging.LogRecord) -> str:
     text = record.message
+    if len(text) > _MAX_OF_CLIENTS and record.name.startswith(_OF_CLIENTS):
+        return _short(record)
     if text.isprintable():
         return text
     if not record.args or not isinstance(record.msg, str) or record.msg.isprintable():
@@ -270,6 +290,16 @@ def _message(record: logging.LogRecord) -> str:
     args = record.args if isinstance(record.args, tuple) else ()
     plain = [each if isinstance(each, int | float) else escaped(str(each)) for each in args]
     return record.msg % tuple(plain) if plain else escaped(text)
+
+
+def _short(record: logging.LogRecord) -> str:
+    """A message whose arguments, and which as a whole, are cut."""
+    args = record.args if isinstance(record.args, tuple) else ()
+    plain = [
+        each if isinstance(each, int | float) else _cut(str(each), _MAX_ARGUMENT) for each in args
+    ]
+    text = str(record.msg) % tuple(plain) if plain else record.message
+    return _cut(escaped(text), _MAX_OF_CLIENTS)
 
 
 def _compile(pattern: str) -> list[Part]:

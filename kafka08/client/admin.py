@@ -7,6 +7,7 @@ that answers them is used. AdminNotServedError is raised if no broker does.
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -120,7 +121,7 @@ class AdminClient:
 
     def describe_group(self, group: str) -> admin_schemas.DescribedGroup:
         """The members of a consumer group. Raises RemoteError, AdminNotServedError."""
-        [found] = self._call(admin_schemas.DescribeGroupsRequest([group])).groups
+        [found] = self.call(admin_schemas.DescribeGroupsRequest([group])).groups
         if found.error != NO_ERROR:
             name = for_code(found.error).text
             raise RemoteError(found.error, f"Group {group} was not described: {name}", "")
@@ -147,7 +148,7 @@ class AdminClient:
             _entries(config or {}),
         )
         request = admin_schemas.CreateTopicsRequest([new], self._timeout_ms, False)
-        _raise_any((e.error, e.message, e.topic) for e in self._call(request).topics)
+        _raise_any((e.error, e.message, e.topic) for e in self.call(request).topics)
 
     def delete_topics(self, topics: Iterable[str]) -> None:
         """Raises RemoteError, AdminNotServedError."""
@@ -161,7 +162,7 @@ class AdminClient:
                 else None,
                 entry.topic,
             )
-            for entry in self._call(request).topics
+            for entry in self.call(request).topics
         )
 
     def create_partitions(
@@ -170,7 +171,7 @@ class AdminClient:
         """Grow to ``total_count``. Raises RemoteError, AdminNotServedError."""
         more = admin_schemas.MorePartitions(topic, total_count, [list(r) for r in new_replicas])
         request = admin_schemas.CreatePartitionsRequest([more], self._timeout_ms, False)
-        _raise_any((e.error, e.message, e.topic) for e in self._call(request).topics)
+        _raise_any((e.error, e.message, e.topic) for e in self.call(request).topics)
 
     def describe_configs(
         self, topics: Iterable[str]
@@ -180,7 +181,7 @@ class AdminClient:
             admin_schemas.DescribedResource(admin_schemas.TOPIC_RESOURCE, topic, [])
             for topic in topics
         ]
-        found = self._call(admin_schemas.DescribeConfigsRequest(asked)).resources
+        found = self.call(admin_schemas.DescribeConfigsRequest(asked)).resources
         _raise_any((entry.error, entry.message, entry.resource_name) for entry in found)
         return {
             resource.resource_name: {entry.name: entry for entry in resource.entries}
@@ -192,13 +193,69 @@ class AdminClient:
         altered = admin_schemas.AlteredResource(
             admin_schemas.TOPIC_RESOURCE, topic, _entries(config)
         )
-        found = self._call(admin_schemas.AlterConfigsRequest([altered], False)).resources
+        found = self.call(admin_schemas.AlterConfigsRequest([altered], False)).resources
         _raise_any((entry.error, entry.message, entry.resource_name) for entry in found)
 
-    def _call(self, request: Any) -> Any:
+    def settings(self, kind: int, name: str) -> list[admin_schemas.ConfigEntry]:
+        """The settings of a topic, or of a broker, which is asked itself, with their sources.
+
+        Raises RemoteError, AdminNotServedError; NoBrokerError if there is no such broker."""
+        asked = [admin_schemas.DescribedResource(kind, name, None)]
+        request = admin_schemas.DescribeConfigsRequestV1(asked, include_synonyms=True)
+        broker = name if kind == admin_schemas.BROKER_RESOURCE and name else None
+        [found] = self.call(request, broker).resources
+        _raise_any([(found.error, found.message, name)])
+        entries: list[admin_schemas.ConfigEntry] = found.entries
+        return entries
+
+    def change_settings(self, kind: int, name: str, changes: Mapping[str, str | None]) -> None:
+        """Set some settings of a topic or broker, and remove those that are None here.
+
+        Raises RemoteError, AdminNotServedError."""
+        listed = [
+            admin_schemas.ConfigChange(
+                key,
+                admin_schemas.DELETE_CONFIG if value is None else admin_schemas.SET_CONFIG,
+                value,
+            )
+            for key, value in changes.items()
+        ]
+        changed = [admin_schemas.ChangedResource(kind, name, listed)]
+        found = self.call(admin_schemas.IncrementalAlterConfigsRequest(changed, False)).resources
+        _raise_any((entry.error, entry.message, entry.resource_name) for entry in found)
+
+    def call(self, request: Any, broker_id: str | None = None) -> Any:
+        """The answer of one broker that serves administrative requests, or of one that is named.
+
+        Raises AdminNotServedError, NoBrokerError."""
+        if broker_id is not None:
+            return self._call_broker(request, broker_id)
         if self._serving is None:
             self._serving = self._find_serving()
-        return self._serving.call(request)
+        try:
+            return self._serving.call(request)
+        except ConnectionResetError:
+            # The broker has just answered another one.
+            raise AdminNotServedError(
+                f"{self._serving.host}:{self._serving.port} closed the connection over a request "
+                "of later releases, as a broker with api.versions.enable=false does"
+            ) from None
+
+    def _call_broker(self, request: Any, broker_id: str) -> Any:
+        for each in self.metadata().brokers:
+            if str(each.node_id) == broker_id:
+                with contextlib.closing(self._connection(each.host, each.port)) as channel:
+                    return channel.call(request)
+        raise NoBrokerError(f"There is no broker with the id {broker_id}")
+
+    def _connection(self, host: str, port: int) -> Any:
+        return self._make_channel(
+            host,
+            port,
+            client_id=self._client_id,
+            timeout_ms=self._timeout_ms + _GRACE_MS,
+            runtime=self._runtime,
+        )
 
     def _find_serving(self) -> Any:
         """A connection to a broker that answers these APIs.
@@ -209,13 +266,7 @@ class AdminClient:
         brokers = [(b.host, b.port) for b in self.metadata().brokers] or self._bootstrap
         closed, cause = [], "no broker is known"
         for host, port in brokers:
-            channel = self._make_channel(
-                host,
-                port,
-                client_id=self._client_id,
-                timeout_ms=self._timeout_ms + _GRACE_MS,
-                runtime=self._runtime,
-            )
+            channel = self._connection(host, port)
             try:
                 channel.connect()
             except OSError as error:

@@ -32,6 +32,15 @@ BROKER_RESOURCE = 4
 BROKER_DEFAULT = -1
 SET_CONFIG, DELETE_CONFIG = 0, 1
 TOPIC_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 1, 4, 5
+SOURCES = {
+    TOPIC_CONFIG: "DYNAMIC_TOPIC_CONFIG",
+    2: "DYNAMIC_BROKER_CONFIG",
+    3: "DYNAMIC_DEFAULT_BROKER_CONFIG",
+    STATIC_BROKER_CONFIG: "STATIC_BROKER_CONFIG",
+    DEFAULT_CONFIG: "DEFAULT_CONFIG",
+    6: "DYNAMIC_BROKER_LOGGER_CONFIG",
+}
+"""The names of the sources of a setting."""
 
 
 # 15 DescribeGroups
@@ -192,6 +201,12 @@ class DescribeConfigsRequest(NamedTuple):
     resources: list[DescribedResource]
     include_synonyms: Annotated[boolean, Since(1)] = False
     include_documentation: Annotated[boolean, Since(3)] = False
+
+
+class DescribeConfigsRequestV1(DescribeConfigsRequest):
+    """The same in version 1, which tells where values come from."""
+
+    __slots__ = ()
 
 
 class ConfigSynonym(NamedTuple):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from kafka08.errors import ProtocolError
+from kafka08.protocol import acl_schemas as acls
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol import group_schemas as g
 from kafka08.protocol import later_schemas as later
@@ -101,6 +102,9 @@ APIS: Apis = {
             later.OffsetForLeaderEpochResponse,
             3,
         ),
+        Api(29, "DescribeAcls", acls.DescribeAclsRequest, acls.DescribeAclsResponse, 1),
+        Api(30, "CreateAcls", acls.CreateAclsRequest, acls.CreateAclsResponse, 1),
+        Api(31, "DeleteAcls", acls.DeleteAclsRequest, acls.DeleteAclsResponse, 1),
         Api(32, "DescribeConfigs", a.DescribeConfigsRequest, a.DescribeConfigsResponse, 3, 0),
         Api(33, "AlterConfigs", a.AlterConfigsRequest, a.AlterConfigsResponse, 1, 0),
         Api(35, "DescribeLogDirs", a.DescribeLogDirsRequest, a.DescribeLogDirsResponse, 1),
@@ -148,6 +152,10 @@ _SENT_AS: dict[Schema, tuple[int, int, Struct]] = {
         (8, 0, s.OffsetCommitRequestV0),
         (9, 0, s.OffsetFetchRequestV0),
         (19, 0, a.CreateTopicsRequestV0),
+        (29, 1, acls.DescribeAclsRequest),
+        (30, 1, acls.CreateAclsRequest),
+        (31, 1, acls.DeleteAclsRequest),
+        (32, 1, a.DescribeConfigsRequestV1),
     )
 }
 
@@ -173,7 +181,8 @@ def api_of(request: Any) -> tuple[int, int, Struct]:
     """(key, version, layout of the response) with which clients of kafka08 send a request.
 
     The version is the highest that every broker with that API understands. The classes that end
-    in V0 are for version 0; ListOffsetsRequest is for version 1, which not every broker serves.
+    in V0 and V1 are for that version; ListOffsetsRequest is for version 1. Not every broker serves
+    version 1.
     ``request`` may be a class. KeyError for anything else.
     """
     return _SENT_AS[request if isinstance(request, type) else type(request)]

@@ -30,7 +30,7 @@ from kafka08.protocol.registry import APIS, served_by
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
 from kafka08.secret_files import warn_of_passwords
 from kafka08.server import inter_broker
-from kafka08.server.apis import coordinated_groups
+from kafka08.server.apis import acls, coordinated_groups
 from kafka08.server.apis.admin import (
     AlterConfigsApi,
     CreatePartitionsApi,
@@ -393,6 +393,7 @@ class KafkaServer:
         handlers.append(OffsetForLeaderEpochApi(self._runtime, replicas))
         handlers.append(DescribeLogDirsApi(log_manager))
         handlers.append(InitProducerIdApi(ProducerIds(self._runtime, zk, config.broker_id)))
+        handlers += acls.handlers(None if authorization is None else authorization.store)
         handlers.append(ApiVersionsApi(served_by(APIS, last_versions(handlers)), originals))
         if authorization is not None:
             handlers = authorization.guard(handlers, cache)

@@ -104,7 +104,7 @@ class FakeCluster:
 
     def channel(self, host: str, port: int, **options: Any) -> Channel:
         self.options.append(options)
-        self.channels.append(Channel(self, port, **options))
+        self.channels.append(Channel(self, host, port, **options))
         return self.channels[-1]
 
     def answer(self, port: int, request: Any) -> Any:
@@ -300,22 +300,29 @@ def connect(monkeypatch: pytest.MonkeyPatch, module: ModuleType, cluster: FakeCl
 
 class Channel:
     def __init__(
-        self, cluster: FakeCluster, port: int, *, client_id: str | None = "", **options: Any
+        self,
+        cluster: FakeCluster,
+        host: str,
+        port: int,
+        *,
+        client_id: str | None = "",
+        **options: Any,
     ) -> None:
         self.client_id = client_id
+        self.host = host
+        self.port = port
         self.connected = False
         self._cluster = cluster
-        self._port = port
 
     def connect(self) -> None:
-        if self._port in self._cluster.down:
-            raise ConnectionRefusedError(f"port {self._port}")
+        if self.port in self._cluster.down:
+            raise ConnectionRefusedError(f"port {self.port}")
         self.connected = True
 
     def call(self, request: Any) -> Any:
         self._cluster.called.append((self.client_id, request))
         self.connected = True
-        return self._cluster.answer(self._port, request)
+        return self._cluster.answer(self.port, request)
 
     def abort(self) -> None: ...
 

@@ -21,7 +21,7 @@ def test_the_tables() -> None:
     assert checked == [8, 15, 19, 20, 32, 33, 37]
     assert all(api.checks_version for api in APIS.values())
     for api in [*APIS.values(), *ORIGINAL_APIS.values()]:
-        version = 1 if api.key in (8, 9, 19) else 0
+        version = 1 if api.key in (8, 9, 19, 29, 30, 31) else 0
         assert api_of(api.request) == (api.key, version, Struct(api.response, version))
     with pytest.raises(KeyError):
         api_of(g.HeartbeatResponse(0))
@@ -33,6 +33,10 @@ def test_the_tables() -> None:
 )
 def test_clients_choose_version_0_by_a_class(request_class: Any, key: int) -> None:
     assert api_of(request_class) == (key, 0, Struct(APIS[key].response))
+
+
+def test_settings_with_their_sources_have_a_class() -> None:
+    assert api_of(a.DescribeConfigsRequestV1) == (32, 1, Struct(a.DescribeConfigsResponse, 1))
 
 
 def test_offsets_by_time_have_a_class() -> None:

@@ -16,6 +16,8 @@ from kafka08.errors import ProtocolError
 from kafka08.protocol.registry import APIS, ORIGINAL_APIS, api_of, served_by
 from kafka08.protocol.requests import decode_response, encode_request
 from kafka08.protocol.schemas import LEADER_DURING_DELETE, PartitionState
+from kafka08.security.acl_store import AclStore
+from kafka08.server.apis import acls
 from kafka08.server.apis.admin import (
     AlterConfigsApi,
     CreatePartitionsApi,
@@ -47,10 +49,17 @@ class AdminRig:
     """Brokers 1 and 2 at host1:9091 and host2:9092, whose replies are the same.
 
     Those in ``originals`` close the connection over keys that 0.8.2.2 does not know. With
-    ``modern`` they have api.versions.enable on.
+    ``modern`` they have api.versions.enable on, and APIs 29 to 31 if ``has_authorizer``.
     """
 
-    def __init__(self, directory: Path, *, modern: bool = False, **settings: Any) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        modern: bool = False,
+        has_authorizer: bool = True,
+        **settings: Any,
+    ) -> None:
         settings = {"delete_topic_enable": "true", "num_partitions": "2", **settings}
         config = broker_config(directory, **settings)
         self.broker_id = config.broker_id
@@ -85,6 +94,8 @@ class AdminRig:
         if modern:
             handlers.append(IncrementalAlterConfigsApi(self.zk))
             handlers.append(ElectLeadersApi(self.zk, self.cache, self.runtime))
+            store = AclStore(self.zk, self.runtime.sleep) if has_authorizer else None
+            handlers += acls.handlers(store)
             self.served = served_by(APIS, last_versions(handlers))
             handlers.append(ApiVersionsApi(self.served, originals))
         self.dispatcher = Dispatcher(self.runtime, handlers, APIS if modern else ORIGINAL_APIS)

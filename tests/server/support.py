@@ -33,7 +33,7 @@ from kafka08.protocol.schemas import (
     UpdateMetadataRequest,
 )
 from kafka08.protocol.types import Struct
-from kafka08.server.apis import coordinated_groups
+from kafka08.server.apis import acls, coordinated_groups
 from kafka08.server.apis.admin import (
     AlterConfigsApi,
     CreatePartitionsApi,
@@ -223,6 +223,7 @@ class Rig:
                 InitProducerIdApi(ids),
                 DescribeLogDirsApi(self.logs),
                 DeleteRecordsApi(self.runtime, self.replicas, cache),
+                *acls.handlers(None),
             ]
         else:
             self.handlers += [JoinGroupStubApi(), HeartbeatStubApi()]

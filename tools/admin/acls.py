@@ -1,42 +1,49 @@
 """kafka-acls: access rules of topics, groups and the cluster (kafka.admin.AclCommand).
 
-Not of 0.8.2.2: options and outputs are those of Kafka 2.8 with --authorizer-properties. It reads
-and writes the nodes in ZooKeeper. A failure exits 1.
+Not of 0.8.2.2: options and outputs are those of Kafka 2.8. With --authorizer-properties it reads
+and writes the nodes in ZooKeeper, with --bootstrap-server it asks a broker. A failure exits 1.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import closing
-from typing import NamedTuple
 
+from kafka08.client.acls import AclClient
 from kafka08.config import AUTHORIZERS
-from kafka08.errors import AdminOperationError, ConfigError
+from kafka08.errors import KafkaError
 from kafka08.security import acl_nodes
-from kafka08.security.acl_store import AclStore, read_or_refuse
+from kafka08.security.acl_filters import Pattern, ResourceFilter
+from kafka08.security.acl_store import AclStore
 from kafka08.security.acls import (
     CLUSTER_NAME,
     WILDCARD,
     Acl,
     Operation,
-    PatternType,
     Permission,
     Resource,
     ResourceType,
 )
 from tools import admin_command
+from tools.admin.acl_sources import AclSource, RemoteAcls, ZooKeeperAcls
+from tools.broker_list import broker_list
 from tools.options import Arguments, OptionParser, parse_key_values, run_tool
-from zk.errors import ZkError
+from tools.topics import bootstrap
 from zk.znodes import MalformedNodeError
 
 PARSER = OptionParser(
     "This tool helps to manage acls on kafka.",
     """
+--bootstrap-server <server to connect to>  The brokers to ask, in place of --authorizer-properties.
+    They need an authorizer, and the sender Alter or Describe on the cluster.
+--command-config <command config property file>  Properties for --bootstrap-server: client.id,
+    request.timeout.ms, security.protocol and what belongs to it.
 --authorizer <>  The authorizer whose rules are meant. There is one, by the name of either class.
     (default: kafka.security.authorizer.AclAuthorizer)
---authorizer-properties <>  REQUIRED: Where its rules are: zookeeper.connect=localhost:2181
+--authorizer-properties <>  Where its rules are: zookeeper.connect=localhost:2181. Either this or
+    --bootstrap-server is required.
 --add  Indicates you are trying to add ACLs.
 --remove  Indicates you are trying to remove ACLs.
 --list  List ACLs for the specified resource, use --topic <topic> or --group <group> or --cluster
@@ -96,38 +103,9 @@ _NAMED = {
     "transactional-id": ResourceType.TRANSACTIONAL_ID,
     "delegation-token": ResourceType.DELEGATION_TOKEN,
 }
-_PATTERNS = ("literal", "prefixed", "any", "match")
 _ZOOKEEPER = "zookeeper.connect"
 
-
-class Filter(NamedTuple):
-    """The resources that a command line names. ``pattern``: one of _PATTERNS."""
-
-    type: ResourceType
-    name: str
-    pattern: str
-
-    def __str__(self) -> str:
-        return _pattern(self.type, self.name, self.pattern.upper())
-
-    @property
-    def resource(self) -> Resource:
-        """The one resource of a pattern that is literal or prefixed."""
-        return Resource(self.type, self.name, PatternType[self.pattern.upper()])
-
-    def takes(self, resource: Resource) -> bool:
-        if resource.type is not self.type:
-            return False
-        if self.pattern == "any":
-            return resource.name == self.name
-        if self.pattern != "match":
-            return resource == self.resource
-        if resource.pattern is PatternType.PREFIXED:
-            return self.name.startswith(resource.name)
-        return resource.name in (self.name, WILDCARD)
-
-
-Rules = dict[Filter, list[Acl]]
+Rules = dict[ResourceFilter, list[Acl]]
 
 
 def main(argv: list[str]) -> int:
@@ -136,30 +114,56 @@ def main(argv: list[str]) -> int:
     _check(args)
     filters = _filters(args)
     rules = {} if args.has("list") else _rules(args, filters)
+    try:
+        with _source(args) as source:
+            if args.has("add"):
+                _add(source, rules)
+            if args.has("remove"):
+                _remove(source, rules, force=args.has("force"))
+            _list(source, filters, args.values("principal"))
+        return 0
+    except (KafkaError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        print(f"Error while executing ACL command: {error}", file=sys.stderr)
+        return 1
+
+
+@contextlib.contextmanager
+def _source(args: Arguments) -> Iterator[AclSource]:
+    if args.has("bootstrap-server"):
+        endpoints = broker_list(PARSER, args.value("bootstrap-server"))
+        with bootstrap.connect(endpoints, args) as admin:
+            yield RemoteAcls(AclClient(admin))
+        return
     given = parse_key_values(args.values("authorizer-properties"))
     connect = given.get(_ZOOKEEPER)
     if not connect:
         PARSER.usage_and_exit(f"--authorizer-properties must have {_ZOOKEEPER}=HOST:PORT")
-    try:
-        settings = admin_command.zookeeper_config(args, given)
-        with closing(admin_command.connect(connect, settings)) as client:
-            store = AclStore(client, time.sleep)
-            if args.has("add"):
-                _add(store, rules)
-            if args.has("remove"):
-                _remove(store, rules, force=args.has("force"))
-            _list(store, filters, args.values("principal"))
-        return 0
-    except (AdminOperationError, ConfigError, MalformedNodeError, ZkError) as error:
-        print(f"Error while executing ACL command: {error}", file=sys.stderr)
-        return 1
+    settings = admin_command.zookeeper_config(args, given)
+    with contextlib.closing(admin_command.connect(connect, settings)) as client:
+        yield ZooKeeperAcls(AclStore(client, time.sleep))
 
 
 # --- the command line
 
 
 def _check(args: Arguments) -> None:
-    PARSER.check_required(args, "authorizer-properties")
+    if args.has("bootstrap-server"):
+        if args.has("authorizer"):
+            PARSER.usage_and_exit(
+                "Only one of --bootstrap-server or --authorizer must be specified"
+            )
+        if args.has("authorizer-properties"):
+            PARSER.usage_and_exit(
+                "The --authorizer-properties option can only be used with --authorizer option"
+            )
+    else:
+        PARSER.check_required(args, "authorizer-properties")
+        if args.has("command-config"):
+            PARSER.usage_and_exit(
+                "The --command-config option can only be used with --bootstrap-server option"
+            )
     if args.value("authorizer") not in AUTHORIZERS:
         PARSER.usage_and_exit(f"The authorizer {args.value('authorizer')} is not known")
     if sum(map(args.has, ("add", "remove", "list"))) != 1:
@@ -183,34 +187,35 @@ def _check(args: Arguments) -> None:
         )
 
 
-def _filters(args: Arguments) -> list[Filter]:
+def _filters(args: Arguments) -> list[ResourceFilter]:
     """The resources that are named; none for a list of all."""
-    pattern = str(args.value("resource-pattern-type")).lower()
-    if pattern not in _PATTERNS:
-        PARSER.usage_and_exit(f"--resource-pattern-type is one of {', '.join(_PATTERNS)}")
-    if args.has("add") and pattern in ("any", "match"):
+    text = str(args.value("resource-pattern-type")).upper()
+    if text not in Pattern.__members__:
+        names = ", ".join(each.name.lower() for each in Pattern)
+        PARSER.usage_and_exit(f"--resource-pattern-type is one of {names}")
+    pattern = Pattern[text]
+    if args.has("add") and pattern in (Pattern.ANY, Pattern.MATCH):
         PARSER.usage_and_exit(
-            f"A '--resource-pattern-type' value of '{pattern.title()}' is not valid when adding "
-            "acls."
+            f"A '--resource-pattern-type' value of '{text.title()}' is not valid when adding acls."
         )
     found = [
-        Filter(kind, name.strip(), pattern)
+        ResourceFilter(kind, name.strip(), pattern)
         for option, kind in _NAMED.items()
         for name in args.values(option)
     ]
     if args.has("cluster") or args.has("idempotent"):
-        found.append(Filter(ResourceType.CLUSTER, CLUSTER_NAME, "literal"))
+        found.append(ResourceFilter(ResourceType.CLUSTER, CLUSTER_NAME, Pattern.LITERAL))
     if not found and not args.has("list"):
         PARSER.usage_and_exit(
             "You must specify at least one resource: --topic <topic> or --cluster or --group "
             "<group> or --delegation-token <Delegation Token ID>"
         )
     for each in found:
-        acl_nodes.check_name(each.name)
+        acl_nodes.check_name(each.name or "")
     return list(dict.fromkeys(found))
 
 
-def _rules(args: Arguments, filters: Iterable[Filter]) -> Rules:
+def _rules(args: Arguments, filters: Iterable[ResourceFilter]) -> Rules:
     """The rules to add, or to remove: with none of a resource all."""
     if args.has("producer") or args.has("consumer"):
         rules = {each: list(_of_roles(args, each.type)) for each in filters}
@@ -220,7 +225,8 @@ def _rules(args: Arguments, filters: Iterable[Filter]) -> Rules:
         acls = list(_acls(args, operations, "allow")) + list(_acls(args, operations, "deny"))
         rules = dict.fromkeys(filters, acls)
         for each in rules:
-            _check_operations(each.type, operations)
+            if each.type is not None:
+                _check_operations(each.type, operations)
     if args.has("add") and not all(rules.values()):
         PARSER.usage_and_exit(
             "You must specify one of: --allow-principal, --deny-principal when trying to add ACLs."
@@ -228,7 +234,7 @@ def _rules(args: Arguments, filters: Iterable[Filter]) -> Rules:
     return rules
 
 
-def _of_roles(args: Arguments, kind: ResourceType) -> Iterator[Acl]:
+def _of_roles(args: Arguments, kind: ResourceType | None) -> Iterator[Acl]:
     """The rules that producers and consumers need for a resource of that type."""
     operations: dict[Operation, None] = {}
     if args.has("producer"):
@@ -281,25 +287,22 @@ def _check_operations(kind: ResourceType, operations: Iterable[Operation]) -> No
 # --- the actions
 
 
-def _add(store: AclStore, rules: Rules) -> None:
+def _add(source: AclSource, rules: Rules) -> None:
     for each, acls in rules.items():
-        print(f"Adding ACLs for resource `{each}`: \n {_lines(acls)} \n")
-        store.add(each.resource, acls)
+        print(f"Adding ACLs for resource `{_shown(each)}`: \n {_lines(acls)} \n")
+        if each.resource is not None:
+            source.add(each.resource, acls)
 
 
-def _remove(store: AclStore, rules: Rules, *, force: bool) -> None:
+def _remove(source: AclSource, rules: Rules, *, force: bool) -> None:
     for each, acls in rules.items():
+        shown = _shown(each)
         if acls:
-            question = f"remove ACLs: \n {_lines(acls)} \n from resource filter `{each}`?"
+            question = f"remove ACLs: \n {_lines(acls)} \n from resource filter `{shown}`?"
         else:
-            question = f"delete all ACLs for resource filter `{each}`?"
-        if not force and not _is_confirmed(f"Are you sure you want to {question} (y/n)"):
-            continue
-        for resource in _stored(store, [each]):
-            if acls:
-                store.remove(resource, acls)
-            else:
-                store.remove_all(resource)
+            question = f"delete all ACLs for resource filter `{shown}`?"
+        if force or _is_confirmed(f"Are you sure you want to {question} (y/n)"):
+            source.remove(each, acls)
 
 
 def _is_confirmed(question: str) -> bool:
@@ -307,10 +310,11 @@ def _is_confirmed(question: str) -> bool:
     return sys.stdin.readline().strip().lower() == "y"
 
 
-def _list(store: AclStore, filters: Collection[Filter], principals: Collection[str]) -> None:
+def _list(
+    source: AclSource, filters: Collection[ResourceFilter], principals: Collection[str]
+) -> None:
     """One block for each resource; rules that cannot be read are told on stderr."""
-    for resource in _stored(store, filters):
-        found = read_or_refuse(store, resource)
+    for resource, found in source.listed(filters):
         if isinstance(found, MalformedNodeError):
             print(f"{found}. Everybody but super users is refused.", file=sys.stderr)
             continue
@@ -319,23 +323,14 @@ def _list(store: AclStore, filters: Collection[Filter], principals: Collection[s
             print(f"Current ACLs for resource `{_shown(resource)}`: \n {_lines(acls)} \n")
 
 
-def _stored(store: AclStore, filters: Collection[Filter]) -> list[Resource]:
-    return [
-        resource
-        for resource in store.resources()
-        if not filters or any(each.takes(resource) for each in filters)
-    ]
-
-
 # --- as later releases print it
 
 
-def _pattern(kind: ResourceType, name: str, pattern: str) -> str:
-    return f"ResourcePattern(resourceType={kind.name}, name={name}, patternType={pattern})"
-
-
-def _shown(resource: Resource) -> str:
-    return _pattern(resource.type, resource.name, resource.pattern.name)
+def _shown(named: Resource | ResourceFilter) -> str:
+    kind = "ANY" if named.type is None else named.type.name
+    return (
+        f"ResourcePattern(resourceType={kind}, name={named.name}, patternType={named.pattern.name})"
+    )
 
 
 def _lines(acls: Iterable[Acl]) -> str:

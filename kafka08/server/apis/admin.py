@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka08 import admin
 from kafka08.cluster.metadata_cache import MetadataCache
@@ -21,21 +21,20 @@ from kafka08.common import OFFSETS_TOPIC, TopicPartition, validate_topic
 from kafka08.config import BrokerConfig, LogConfig
 from kafka08.errors import (
     NO_ERROR,
-    AdminOperationError,
-    ConfigError,
-    KafkaError,
-    LaterCode,
     RequestTimedOutError,
-    TopicExistsError,
-    UnknownTopicOrPartitionError,
-    code_of,
 )
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime
 from kafka08.server.apis.described_configs import Wanted, broker_entries, topic_entries
+from kafka08.server.apis.outcomes import (
+    InvalidRequestError,
+    Outcome,
+    TopicDeletionDisabledError,
+    tried,
+)
 from zk.client import ZkClient
-from zk.errors import DataTooLargeError, NodeExistsError
+from zk.errors import NodeExistsError
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
@@ -44,37 +43,7 @@ _POLL_SECONDS = 0.05
 # of a larger one would block this broker until its memory is used up.
 _MAX_PARTITIONS = 50_000
 _MAX_REPLICAS = 200_000  # of all partitions that are placed by hand
-_MAX_MESSAGE = 1000  # characters; an error may repeat what it was given
-
-
-class InvalidRequestError(AdminOperationError):
-    """A request that contradicts itself or that this broker is set up not to serve."""
-
-
-class TopicDeletionDisabledError(InvalidRequestError):
-    """A topic cannot be deleted while delete.topic.enable is false."""
-
-
 _FIRST_WITH_DELETION_DISABLED = 3  # of DeleteTopics; earlier versions get INVALID_REQUEST
-# The first class an error is an instance of counts.
-_CODES: tuple[tuple[type[KafkaError], int], ...] = (
-    (TopicExistsError, LaterCode.TOPIC_ALREADY_EXISTS),
-    (admin.UnknownTopicError, UnknownTopicOrPartitionError.code),
-    (admin.InvalidPartitionsError, LaterCode.INVALID_PARTITIONS),
-    (admin.InvalidReplicationFactorError, LaterCode.INVALID_REPLICATION_FACTOR),
-    (admin.InvalidAssignmentError, LaterCode.INVALID_REPLICA_ASSIGNMENT),
-    (ConfigError, LaterCode.INVALID_CONFIG),
-    (TopicDeletionDisabledError, LaterCode.TOPIC_DELETION_DISABLED),
-    (DataTooLargeError, LaterCode.INVALID_REQUEST),
-    (AdminOperationError, LaterCode.INVALID_REQUEST),
-)
-
-
-class Outcome(NamedTuple):
-    """The result for one topic."""
-
-    code: int = NO_ERROR
-    message: str | None = None
 
 
 def _outcome(name: str, act: Callable[..., object], *args: Any) -> Outcome:
@@ -88,18 +57,7 @@ def _outcome(name: str, act: Callable[..., object], *args: Any) -> Outcome:
         validate_topic(name)
         act(*args)
 
-    return _tried(name, checked)
-
-
-def _tried(name: str, act: Callable[[], object]) -> Outcome:
-    try:
-        act()
-    except Exception as error:
-        code = next((code for kind, code in _CODES if isinstance(error, kind)), code_of(error))
-        if not isinstance(error, KafkaError):
-            logger.exception("Administrative request for %s failed", name)
-        return Outcome(code, str(error)[:_MAX_MESSAGE])
-    return Outcome()
+    return tried(name, checked)
 
 
 class _Waiter:
@@ -244,7 +202,7 @@ class DescribeConfigsApi:
         kind, name, _ = asked
         entries: list[a.ConfigEntry] = []
         if kind == a.BROKER_RESOURCE:
-            outcome = _tried(name, lambda: entries.extend(self._of_broker(name, wanted)))
+            outcome = tried(name, lambda: entries.extend(self._of_broker(name, wanted)))
         else:
             outcome = _outcome(name, lambda: entries.extend(self._of_topic(kind, name, wanted)))
         return a.ResourceConfig(*outcome, kind, name, entries)

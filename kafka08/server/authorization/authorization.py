@@ -20,7 +20,8 @@ _AUDIT_FLUSH_MS = 10_000
 
 
 class Authorization:
-    """Started before the first request is served, so that none is judged without the rules."""
+    """Started before the first request is served, so that none is judged without the rules.
+    ``store`` is where the rules are."""
 
     def __init__(self, config: BrokerConfig, runtime: Runtime, zk: ZkClient) -> None:
         self._config = config
@@ -29,7 +30,8 @@ class Authorization:
         self._authorizer = AclAuthorizer(
             config.super_principals, config.allow_everyone_if_no_acl_found, self._audit
         )
-        self._changes = AclChanges(runtime, zk, AclStore(zk, runtime.sleep), self._authorizer)
+        self.store = AclStore(zk, runtime.sleep)
+        self._changes = AclChanges(runtime, zk, self.store, self._authorizer)
 
     def guard(self, handlers: Iterable[Handler], cache: MetadataCache) -> list[Handler]:
         """The handlers, each of which serves what the sender of a request may do."""

@@ -67,13 +67,16 @@ def rules(cache: MetadataCache, creates_topics: bool) -> dict[int, Rule]:
         21: _split("topics", _TOPIC_OF, Operation.DELETE),
         22: _init_producer_id,
         23: describe_offsets,
+        29: _of_cluster(Operation.DESCRIBE),
+        30: _of_cluster(Operation.ALTER),
+        31: _of_cluster(Operation.ALTER),
         32: _by_resource(Operation.DESCRIBE_CONFIGS),
         33: alter_configs,
         35: _describe_log_dirs,
         SASL_AUTHENTICATE: _open,
         37: _split("topics", _TOPIC_OF, Operation.ALTER),
         42: _split("groups", str, Operation.DELETE, GROUP, GROUP_CODE),
-        43: _whole(Operation.ALTER, CLUSTER, lambda request: CLUSTER_NAME, CLUSTER_CODE),
+        43: _of_cluster(Operation.ALTER),
         44: alter_configs,
         47: _of_group(Operation.DELETE, _offset_delete),
     }
@@ -100,6 +103,10 @@ def _whole(operation: Operation, kind: ResourceType, name_of: Name, code: int) -
         return handler.failure(header, request, code)
 
     return rule
+
+
+def _of_cluster(operation: Operation) -> Rule:
+    return _whole(operation, CLUSTER, lambda request: CLUSTER_NAME, CLUSTER_CODE)
 
 
 def _between_brokers(refusal: Callable[[int], Message]) -> Rule:

@@ -16,6 +16,7 @@ from kafka08.common import TopicPartition
 from kafka08.errors import LaterCode
 from kafka08.network.connection import Peer, current_peer
 from kafka08.network.server import ConnectionClosed
+from kafka08.protocol import acl_schemas as acl
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol import group_schemas as g
 from kafka08.protocol import later_schemas as later
@@ -319,6 +320,13 @@ LATER: list[tuple[Any, int, Any]] = [
     (s.OffsetFetchRequest("g", None), 5, (0, [], 30)),
     (later.InitProducerIdRequest(None, 0), 0, (0, 31, -1, -1)),
     (a.DescribeLogDirsRequest(None), 0, (0, [])),
+    (acl.DescribeAclsRequest(1, None, None, None, 1, 1), 1, (0, 31, None, [])),
+    (acl.CreateAclsRequest([acl.NewAcl(2, "t", ALICE, "*", 2, 3)]), 1, (0, [(31, None)])),
+    (
+        acl.DeleteAclsRequest([acl.AclFilter(1, None, None, None, 1, 1)]),
+        1,
+        (0, [(31, None, [])]),
+    ),
     (
         a.DeleteRecordsRequest([a.DeleteRecordsTopic("t", [a.DeleteRecordsPartition(0, 1)])], 0),
         0,

@@ -12,7 +12,7 @@ from kafka08.errors import AdminOperationError
 from tests.fakes.zookeeper import FakeZooKeeper, Session
 from tools import admin_command
 from tools.admin import acls
-from tools.options import UnrecognizedOptionError, UsageError
+from tools.options import UsageError
 
 WHERE = ("--authorizer-properties", "zookeeper.connect=z:1")
 BOB = ("--allow-principal", "User:bob")
@@ -216,8 +216,13 @@ def test_it_is_told_where_the_rules_are(tool: Tool) -> None:
         acls.main(["--list"])
     with pytest.raises(UsageError, match=r"must have zookeeper\.connect="):
         acls.main(["--list", "--authorizer-properties", "a=b"])
-    with pytest.raises(UnrecognizedOptionError):
-        acls.main(["--list", "--bootstrap-server", "h:1"])
+    over_the_wire = ("--list", "--bootstrap-server", "h:1")
+    with pytest.raises(UsageError, match="can only be used with --authorizer option"):
+        acls.main([*over_the_wire, *WHERE])
+    with pytest.raises(UsageError, match="Only one of --bootstrap-server or --authorizer"):
+        acls.main([*over_the_wire, "--authorizer", "kafka.security.auth.SimpleAclAuthorizer"])
+    with pytest.raises(UsageError, match="can only be used with --bootstrap-server option"):
+        acls.main(["--list", *WHERE, "--command-config", "c"])
 
 
 def test_a_name_that_cannot_be_stored_is_refused(tool: Tool) -> None:

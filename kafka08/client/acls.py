@@ -1,0 +1,91 @@
+"""Access rules over the wire: brokers of later releases and of kafka08 with an authorizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kafka08.client.admin import AdminClient, RemoteError
+from kafka08.errors import NO_ERROR, LaterCode, ProtocolError, meaning_of
+from kafka08.protocol import acl_schemas as a
+from kafka08.security.acl_filters import AclFilter, ResourceFilter
+from kafka08.security.acls import (
+    Acl,
+    Operation,
+    PatternType,
+    Permission,
+    Resource,
+    ResourceType,
+)
+
+_ANY = 1
+
+
+class AclClient:
+    """Every method may raise what AdminClient's raise, and RemoteError for what a broker refused,
+    as with code 54 without an authorizer."""
+
+    def __init__(self, admin: AdminClient) -> None:
+        self._admin = admin
+
+    def describe(
+        self, resources: ResourceFilter, acls: AclFilter
+    ) -> list[tuple[Resource, list[Acl]]]:
+        found = self._admin.call(a.DescribeAclsRequest(*_wire(resources, acls)))
+        _check(found.error, found.message)
+        return [_read(resource) for resource in found.resources]
+
+    def create(self, resource: Resource, acls: Iterable[Acl]) -> None:
+        """Rules before one that is refused may have been added."""
+        creations = [
+            a.NewAcl(
+                resource.type, resource.name,
+                acl.principal, acl.host, acl.operation, acl.permission, resource.pattern,
+            )
+            for acl in acls
+        ]  # fmt: skip
+        for result in self._admin.call(a.CreateAclsRequest(creations)).results:
+            _check(*result)
+
+    def delete(self, filters: Sequence[tuple[ResourceFilter, AclFilter]]) -> None:
+        """Delete the rules that one of the filters takes, if there are any."""
+        asked = [a.AclFilter(*_wire(*each)) for each in filters]
+        for result in self._admin.call(a.DeleteAclsRequest(asked)).results:
+            _check(result.error, result.message)
+            for acl in result.acls:
+                _check(acl.error, acl.message)
+
+
+def _wire(
+    resources: ResourceFilter, acls: AclFilter
+) -> tuple[int, str | None, str | None, str | None, int, int, int]:
+    """The fields of both filters in the order of the schemas."""
+    return (
+        resources.type or _ANY,
+        resources.name,
+        acls.principal,
+        acls.host,
+        acls.operation or _ANY,
+        acls.permission or _ANY,
+        resources.pattern,
+    )
+
+
+def _read(found: a.DescribedAcls) -> tuple[Resource, list[Acl]]:
+    """Raises ProtocolError for numbers that are not known here."""
+    try:
+        resource = Resource(
+            ResourceType(found.resource_type), found.resource_name, PatternType(found.pattern)
+        )
+        return resource, [
+            Acl(each.principal, Permission(each.permission), Operation(each.operation), each.host)
+            for each in found.acls
+        ]
+    except ValueError as error:
+        raise ProtocolError(f"The broker has access rules of a later release: {error}") from None
+
+
+def _check(code: int, message: str | None) -> None:
+    if code == LaterCode.CLUSTER_AUTHORIZATION_FAILED and not message:
+        message = "Cluster authorization failed."
+    if code != NO_ERROR:
+        raise RemoteError(code, message or meaning_of(code), "")

@@ -1,0 +1,69 @@
+"""Access rules over the wire: refusals, and answers that make no sense here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka08.client.acls import AclClient
+from kafka08.client.admin import RemoteError
+from kafka08.errors import ProtocolError
+from kafka08.protocol import acl_schemas as a
+from kafka08.security.acl_filters import ALL_ACLS, AclFilter, Pattern, ResourceFilter
+from kafka08.security.acls import Acl, Operation, PatternType, Permission, Resource, ResourceType
+
+TOPIC = ResourceType.TOPIC
+EVERYTHING = ResourceFilter(None, None, Pattern.ANY)
+ACL = Acl("User:a", Permission.ALLOW, Operation.READ, "h")
+
+
+class Admin:
+    """An AdminClient with one answer; keeps the requests."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.requests: list[Any] = []
+
+    def call(self, request: Any) -> Any:
+        self.requests.append(request)
+        return self.answer
+
+
+def client(answer: Any) -> tuple[AclClient, list[Any]]:
+    admin: Any = Admin(answer)
+    return AclClient(admin), admin.requests
+
+
+def test_filters_and_rules_on_the_wire() -> None:
+    told = a.DescribedAcls(2, "t", [a.DescribedAcl("User:a", "h", 3, 3)], 4)
+    acls, requests = client(a.DescribeAclsResponse(0, 0, None, [told]))
+    resource = Resource(TOPIC, "t", PatternType.PREFIXED)
+    assert acls.describe(EVERYTHING, ALL_ACLS) == [(resource, [ACL])]
+    assert requests == [a.DescribeAclsRequest(1, None, None, None, 1, 1, 1)]
+    acls, requests = client(a.CreateAclsResponse(0, [a.CreatedAcl(0, None)]))
+    acls.create(resource, [ACL])
+    assert requests == [a.CreateAclsRequest([a.NewAcl(2, "t", "User:a", "h", 3, 3, 4)])]
+    acls, requests = client(a.DeleteAclsResponse(0, []))
+    one = AclFilter("User:a", None, Operation.READ, Permission.DENY)
+    acls.delete([(ResourceFilter(TOPIC, "t", Pattern.MATCH), one)])
+    assert requests == [a.DeleteAclsRequest([a.AclFilter(2, "t", "User:a", None, 3, 2, 2)])]
+
+
+def test_refusals() -> None:
+    acls, _ = client(a.DescribeAclsResponse(0, 31, None, []))
+    with pytest.raises(RemoteError, match=r"^Cluster authorization failed\.$"):
+        acls.describe(EVERYTHING, ALL_ACLS)
+    acls, _ = client(a.CreateAclsResponse(0, [a.CreatedAcl(0, None), a.CreatedAcl(42, "no")]))
+    with pytest.raises(RemoteError, match=r"^no$"):
+        acls.create(Resource(TOPIC, "t"), [ACL])
+    gone = a.DeletedAcl(-1, "lost", 2, "t", "User:a", "h", 3, 3)
+    acls, _ = client(a.DeleteAclsResponse(0, [a.DeletedAcls(0, None, [gone])]))
+    with pytest.raises(RemoteError, match="lost"):
+        acls.delete([(EVERYTHING, ALL_ACLS)])
+
+
+def test_rules_of_a_later_release() -> None:
+    acls, _ = client(a.DescribeAclsResponse(0, 0, None, [a.DescribedAcls(99, "t", [])]))
+    with pytest.raises(ProtocolError, match="later release"):
+        acls.describe(EVERYTHING, ALL_ACLS)

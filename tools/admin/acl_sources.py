@@ -1,0 +1,65 @@
+"""Where kafka-acls reads and writes rules: in ZooKeeper, or through a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Protocol
+
+from kafka08.client.acls import AclClient
+from kafka08.security.acl_filters import ALL_ACLS, AclFilter, Pattern, ResourceFilter
+from kafka08.security.acl_store import AclStore, read_or_refuse
+from kafka08.security.acls import Acl, Resource
+from zk.znodes import MalformedNodeError
+
+Found = tuple[Resource, Sequence[Acl] | MalformedNodeError]
+"""A resource, and its rules or why they cannot be read."""
+
+_EVERYTHING = ResourceFilter(None, None, Pattern.ANY)
+
+
+class AclSource(Protocol):
+    def listed(self, filters: Collection[ResourceFilter]) -> Iterable[Found]:
+        """The resources that one of the filters takes, each once; all without filters."""
+
+    def add(self, resource: Resource, acls: Sequence[Acl]) -> None: ...
+
+    def remove(self, resources: ResourceFilter, acls: Sequence[Acl]) -> None:
+        """Remove these rules of what the filter takes; all rules if there are none."""
+
+
+class ZooKeeperAcls:
+    def __init__(self, store: AclStore) -> None:
+        self._store = store
+
+    def listed(self, filters: Collection[ResourceFilter]) -> Iterator[Found]:
+        for resource in list(self._store.resources()):
+            if not filters or any(each.takes(resource) for each in filters):
+                yield resource, read_or_refuse(self._store, resource)
+
+    def add(self, resource: Resource, acls: Sequence[Acl]) -> None:
+        self._store.add(resource, acls)
+
+    def remove(self, resources: ResourceFilter, acls: Sequence[Acl]) -> None:
+        for resource in list(filter(resources.takes, self._store.resources())):
+            if acls:
+                self._store.remove(resource, acls)
+            else:
+                self._store.remove_all(resource)
+
+
+class RemoteAcls:
+    def __init__(self, client: AclClient) -> None:
+        self._client = client
+
+    def listed(self, filters: Collection[ResourceFilter]) -> Iterable[Found]:
+        found: dict[Resource, Sequence[Acl]] = {}
+        for each in filters or (_EVERYTHING,):
+            found.update(self._client.describe(each, ALL_ACLS))
+        return found.items()
+
+    def add(self, resource: Resource, acls: Sequence[Acl]) -> None:
+        self._client.create(resource, acls)
+
+    def remove(self, resources: ResourceFilter, acls: Sequence[Acl]) -> None:
+        exact = [AclFilter(a.principal, a.host, a.operation, a.permission) for a in acls]
+        self._client.delete([(resources, each) for each in exact or [ALL_ACLS]])
