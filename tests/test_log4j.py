@@ -113,29 +113,6 @@ class TestForgedLines:
             == "INFO \n\tcleaned t\\nFATAL: 3\n\t0.5% (kafka.x)"
         )
 
-    def test_long_names_of_clients_are_cut(self) -> None:
-        long = "x" * 32_000
-        args = (long, 7, ValueError("\n" + long))
-        written = self.logged("client %s did %d: %s", *args, name="kafka.server.KafkaApis")
-        x = "x" * 300
-        shown = f"INFO client {x}... (32000 characters) did 7: "
-        assert written.startswith(shown + "\\n" + "x" * 299 + "... (32001 characters)")
-        assert written.isprintable()
-        written = self.logged(long, name="kafka.network.Processor")
-        assert f" {'x' * 1000}... (32000 characters) (" in written
-
-    def test_long_lines_of_brokers_themselves_stay(self) -> None:
-        long = ",".join(f"[t,{number}]" for number in range(1000))
-        assert self.logged("partitions %s", long) == f"INFO partitions {long} (kafka.x)"
-
-    def test_long_lines_of_tracebacks_are_cut(self) -> None:
-        try:
-            raise ValueError("x" * 5000)
-        except ValueError:
-            text = self.logged("failed", exc_info=sys.exc_info())
-        assert text.endswith("x... (5012 characters)")
-        assert max(map(len, text.split("\n"))) < 1100
-
     def test_tracebacks_stay_and_exceptions_do_not_forge(self) -> None:
         try:
             try:
@@ -371,3 +348,29 @@ def test_the_shipped_file_sends_requests_to_their_file(
         assert f"] {level} Completed request:Name: ConsumerMetadataRequest; " in written
         assert "ClientId: evil\\n[2013-04-22] client; Group: g from client /10.0.0.7" in written
         assert written.endswith(" (kafka.request.logger)\n")
+
+
+def test_long_names_of_clients_are_cut() -> None:
+    long = "x" * 32_000
+    args = (long, 7, ValueError("\n" + long))
+    written = TestForgedLines.logged("client %s did %d: %s", *args, name="kafka.server.KafkaApis")
+    x = "x" * 300
+    shown = f"INFO client {x}... (32000 characters) did 7: "
+    assert written.startswith(shown + "\\n" + "x" * 299 + "... (32001 characters)")
+    assert written.isprintable()
+    written = TestForgedLines.logged(long, name="kafka.network.Processor")
+    assert f" {'x' * 1000}... (32000 characters) (" in written
+
+
+def test_long_lines_of_brokers_themselves_stay() -> None:
+    long = ",".join(f"[t,{number}]" for number in range(1000))
+    assert TestForgedLines.logged("partitions %s", long) == f"INFO partitions {long} (kafka.x)"
+
+
+def test_long_lines_of_tracebacks_are_cut() -> None:
+    try:
+        raise ValueError("x" * 5000)
+    except ValueError:
+        text = TestForgedLines.logged("failed", exc_info=sys.exc_info())
+    assert text.endswith("x... (5012 characters)")
+    assert max(map(len, text.split("\n"))) < 1100

@@ -68,7 +68,8 @@ class TlsSocket(ssl.SSLSocket):
         except ssl.SSLError as error:
             if error.reason is None or error.reason in _NO_TLS:
                 raise
-            raise HandshakeError(f"SSL handshake failed: {error.reason}") from error
+            why = getattr(error, "verify_message", None) or error.reason
+            raise HandshakeError(f"SSL handshake failed: {why}") from error
         return True
 
     def recv_into(self, buffer: Any, nbytes: int | None = None, flags: int = 0) -> int:

@@ -196,10 +196,18 @@ def test_clients_with_no_or_a_wrong_certificate_are_not_served(
     assert len(lines) == 1 and lines[0].startswith("Failed authentication with /127.0.0.1 (SSL")
 
 
-def test_a_revoked_client_is_not_served(start: Start, world: World) -> None:
+def test_a_revoked_client_is_not_served(
+    start: Start, world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
     given = settings(ssl_truststore_location=str(TLS / "ca-with-crl.pem"))
     server = start(given, client_auth="required")
     assert refused(server, settings("revoked"))
+    with gevent.Timeout(PATIENCE):
+        while server.connections:
+            gevent.sleep(0)
+    told = "Failed authentication with /127.0.0.1 (SSL handshake failed: certificate revoked)"
+    assert told in caplog.messages
     with connect(server, settings("client")) as sock:
         assert call(sock, b"who") == b"User:alice"
 

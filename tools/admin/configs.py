@@ -1,7 +1,7 @@
 """kafka-configs: settings of topics, clients, users, brokers and addresses
 (kafka.admin.ConfigCommand).
 
-Not of 0.8.2.2: options and outputs are those of Kafka 2.8 with --zookeeper. A failure exits 1.
+Not of 0.8.2.2: options and outputs are those of Kafka 2.8. A failure exits 1.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ from typing import NamedTuple
 
 from kafka08 import admin
 from kafka08.admin import InvalidArgumentError
-from kafka08.errors import AdminOperationError, ConfigError
+from kafka08.errors import ConfigError, KafkaError
 from kafka08.security.scram import HASHES
 from tools import admin_command
-from tools.admin import config_values
+from tools.admin import config_values, remote_configs
+from tools.broker_list import broker_list
 from tools.options import Arguments, OptionError, OptionParser, run_tool
+from tools.topics import bootstrap
 from zk import entities, entity_configs
 from zk.client import ZkClient
 from zk.entities import BROKERS, CLIENTS, DEFAULT, ENTITY_TYPES, IPS, TOPICS, USERS
-from zk.znodes import MalformedNodeError, java_properties_order
+from zk.znodes import java_properties_order
 
 _TITLES = {USERS: "user-principal", CLIENTS: "client-id", TOPICS: "topic"}
 
@@ -38,10 +40,15 @@ def _known_settings() -> str:
 PARSER = OptionParser(
     "Add/Remove entity config for a topic, client, user, broker or ip",
     f"""
---zookeeper <urls>  REQUIRED: Where ZooKeeper is: host:port, several separated by commas, a chroot
-    at the end.
+--zookeeper <urls>  Where ZooKeeper is: host:port, several separated by commas, a chroot at the end.
+    Either this or --bootstrap-server is required.
+--bootstrap-server <server to connect to>  The brokers to ask, in place of --zookeeper: for topics,
+    and to describe brokers.
+--command-config <command config property file>  Properties for --bootstrap-server: client.id,
+    request.timeout.ms, security.protocol and what belongs to it.
 --alter  Alter the configuration for the entity.
 --describe  List configs for the given entity.
+--all  With --bootstrap-server: describe also settings that have no value of their own.
 --entity-type <>  Type of entity (topics/clients/users/brokers/ips)
 --entity-name <>  Name of entity (topic name/client id/user principal name/broker id/ip)
 --entity-default  Default entity name for clients/users/brokers/ips (applies to the corresponding
@@ -87,15 +94,38 @@ def main(argv: list[str]) -> int:
         if args.has("alter") == args.has("describe"):
             PARSER.usage_and_exit("Command must include exactly one action: --describe, --alter")
         PARSER.check_invalid(args, "describe", "add-config", "add-config-file", "delete-config")
-        PARSER.check_required(args, "zookeeper")
+        over_the_wire = args.has("bootstrap-server")
+        if over_the_wire and args.has("zookeeper"):
+            PARSER.usage_and_exit("Only one of --bootstrap-server or --zookeeper must be specified")
+        PARSER.check_required(args, "bootstrap-server" if over_the_wire else "zookeeper")
         parts = _parts(args)
+        if over_the_wire:
+            _ask_brokers(parts, args)
+            return 0
         settings = admin_command.zookeeper_config(args)
         with closing(admin_command.connect(args.value("zookeeper"), settings)) as client:
             (_alter if args.has("alter") else _describe)(client, parts, args)
         return 0
-    except (AdminOperationError, ConfigError, MalformedNodeError, OptionError) as error:
+    except (KafkaError, OptionError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            raise
         print(error, file=sys.stderr)
         return 1
+
+
+def _ask_brokers(parts: Parts, args: Arguments) -> None:
+    """Raises KafkaError, OSError."""
+    kind, name = parts[0]
+    if kind not in remote_configs.KINDS:
+        raise InvalidArgumentError(
+            f"--bootstrap-server is for topics and brokers; {kind} need --zookeeper"
+        )
+    endpoints = broker_list(PARSER, args.value("bootstrap-server"))
+    with bootstrap.connect(endpoints, args) as client:
+        if args.has("describe"):
+            remote_configs.describe(client, kind, name, every=args.has("all"))
+        elif name is not None:
+            remote_configs.alter(client, kind, name, _added(args), _deleted(args))
 
 
 # --- the entity
@@ -193,7 +223,7 @@ def _alter(client: ZkClient, parts: Parts, args: Arguments) -> None:
         added = config_values.with_credentials(added, _ask_password)
     elif any(name in HASHES for name in added):
         raise InvalidArgumentError("SCRAM credentials belong to a user with a name")
-    deleted = [name.strip() for text in args.values("delete-config") for name in text.split(",")]
+    deleted = _deleted(args)
     if kind == TOPICS and not admin.topic_exists(client, parts[0].name or ""):
         raise InvalidArgumentError(f"Topic '{parts[0].name}' does not exist.")
 
@@ -209,6 +239,10 @@ def _alter(client: ZkClient, parts: Parts, args: Arguments) -> None:
 
     entity_configs.alter(client, _path(parts), change)
     print(f"Completed updating config for entity: {_shown(parts)}.")
+
+
+def _deleted(args: Arguments) -> list[str]:
+    return [name.strip() for text in args.values("delete-config") for name in text.split(",")]
 
 
 def _added(args: Arguments) -> dict[str, str]:

@@ -1,0 +1,122 @@
+"""kafka-configs --bootstrap-server: the lines that Kafka 2.8 prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka08.client.admin import AdminClient
+from tests.server.admin_support import AdminRig
+from tools.admin import configs
+from tools.options import UsageError
+from tools.topics import bootstrap
+
+TOPIC = ("--entity-type", "topics", "--entity-name", "t")
+
+
+class Tool:
+    def __init__(self, rig: AdminRig, capsys: pytest.CaptureFixture[str]) -> None:
+        self.rig = rig
+        self._capsys = capsys
+
+    def run(self, *words: str) -> list[str]:
+        assert configs.main(["--bootstrap-server", "host1:9091", *words]) == 0
+        printed = self._capsys.readouterr()
+        assert printed.err == ""
+        return printed.out.splitlines()
+
+    def fail(self, *words: str) -> str:
+        assert configs.main(["--bootstrap-server", "host1:9091", *words]) == 1
+        return self._capsys.readouterr().err.rstrip()
+
+
+@pytest.fixture
+def tool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Tool:
+    rig = AdminRig(tmp_path, modern=True, ssl_key_password="secret")
+
+    def client(endpoints: Any, **options: Any) -> AdminClient:
+        options["runtime"] = rig.runtime
+        return AdminClient(endpoints, channel=rig.network.channel, **options)
+
+    monkeypatch.setattr(bootstrap, "AdminClient", client)
+    rig.create("t", [1, 2], retention_ms="1000")
+    return Tool(rig, capsys)
+
+
+def test_a_topic_is_altered_and_described(tool: Tool) -> None:
+    assert tool.run("--describe", *TOPIC) == [
+        "Dynamic configs for topic t are:",
+        "  retention.ms=1000 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:retention.ms=1000, "
+        "DEFAULT_CONFIG:log.retention.ms=604800000}",
+    ]
+    change = ("--add-config", "flush.ms=5,max.message.bytes=100", "--delete-config", "retention.ms")
+    assert tool.run("--alter", *TOPIC, *change) == ["Completed updating config for topic t."]
+    assert tool.rig.config("t") == {"flush.ms": "5", "max.message.bytes": "100"}
+    [heading, *lines] = tool.run("--describe", "--all", *TOPIC)
+    assert heading == "All configs for topic t are:"
+    assert lines == sorted(lines)
+    assert any(
+        line.startswith(
+            "  max.message.bytes=100 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:"
+            "max.message.bytes=100, DEFAULT_CONFIG:message.max.bytes="
+        )
+        for line in lines
+    )
+
+
+def test_all_topics_are_described(tool: Tool) -> None:
+    tool.rig.create("u", [1])
+    assert tool.run("--describe", "--entity-type", "topics")[::2] == [
+        "Dynamic configs for topic t are:",
+        "Dynamic configs for topic u are:",
+    ]
+
+
+def test_brokers_are_described_without_secrets(tool: Tool) -> None:
+    own = str(tool.rig.broker_id)
+    name = ("--entity-type", "brokers", "--entity-name", own)
+    assert tool.run("--describe", *name) == [f"Dynamic configs for broker {own} are:"]
+    [heading, *lines] = tool.run("--describe", "--all", *name)
+    assert heading == f"All configs for broker {own} are:"
+    [line] = [line for line in lines if line.startswith("  ssl.key.password=")]
+    assert line.startswith("  ssl.key.password=null sensitive=true synonyms={")
+    assert "secret" not in "".join(lines)
+    default = ("--entity-type", "brokers", "--entity-default")
+    assert tool.run("--describe", *default) == ["Default configs for brokers in the cluster are:"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--alter", *TOPIC, "--delete-config", "flush.ms"), "Invalid config(s): flush.ms"),
+        (("--alter", *TOPIC, "--add-config", "retention.ms=x"), "For input string"),
+        (("--describe", *TOPIC[:3], "none"), "Topic none does not exist"),
+        (
+            ("--alter", "--entity-type", "brokers", "--entity-name", "1", "--add-config", "a=b"),
+            "Settings of brokers are changed in server.properties",
+        ),
+        (
+            ("--describe", "--entity-type", "brokers", "--entity-name", "9"),
+            "There is no broker with the id 9",
+        ),
+        (
+            ("--describe", "--entity-type", "users"),
+            "--bootstrap-server is for topics and brokers; users need --zookeeper",
+        ),
+    ],
+)
+def test_failures(tool: Tool, words: tuple[str, ...], message: str) -> None:
+    before = tool.rig.config("t")
+    assert message in tool.fail(*words)
+    assert tool.rig.config("t") == before
+
+
+def test_zookeeper_and_brokers_do_not_go_together(tool: Tool) -> None:
+    with pytest.raises(UsageError, match="Only one of --bootstrap-server or --zookeeper"):
+        configs.main(["--bootstrap-server", "h:1", "--zookeeper", "z:1", "--describe", *TOPIC])
+    with pytest.raises(UsageError, match="zookeeper"):
+        configs.main(["--describe", *TOPIC])
