@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 
 from integration import maven
@@ -45,15 +46,17 @@ def missing() -> str:
 
 class ModernBroker(Process):
     """Broker and controller in one process, on loopback; with a ``zookeeper`` to connect to a
-    cluster in ZooKeeper mode."""
+    cluster in ZooKeeper mode. With ``tls``, settings of certificates, ``tls_port`` takes TLS."""
 
     def __init__(
         self,
         directory_: Path,
         zookeeper: str | None = None,
         java: tuple[str, ...] = ("-Xmx512M", "-XX:TieredStopAtLevel=1"),
+        tls: Mapping[str, object] | None = None,
     ) -> None:
         self.port, controller = free_port(), free_port()
+        self.tls_port = free_port() if tls else 0
         self.log_dir = directory_ / "data"
         self._has_zookeeper = zookeeper is not None
         directory_.mkdir(parents=True, exist_ok=True)
@@ -64,7 +67,8 @@ class ModernBroker(Process):
             "process.roles": "broker,controller",
             "node.id": 1,
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}"
+            + (f",SSL://127.0.0.1:{self.tls_port}" if tls else ""),
             "controller.listener.names": "CONTROLLER",
         }
         if zookeeper is not None:
@@ -80,6 +84,7 @@ class ModernBroker(Process):
             "transaction.state.log.replication.factor": 1,
             "transaction.state.log.min.isr": 1,
             "group.initial.rebalance.delay.ms": 0,
+            **(tls or {}),
         }
         config.write_text(properties(values))
         self._java = [

@@ -59,6 +59,14 @@ def with_quotas(*names: str) -> tuple[str, ...]:
     return named("integration/test_quotas", *names)
 
 
+def tls_clients(*names: str) -> tuple[str, ...]:
+    return named("integration/test_tls_clients", *names)
+
+
+def tls_cluster(*names: str) -> tuple[str, ...]:
+    return named("integration/test_tls_cluster", *names)
+
+
 SCENARIOS = {
     # Listeners and mixed clusters
     1: Scenario(
@@ -79,8 +87,10 @@ SCENARIOS = {
     ),
     3: Scenario(
         "an original broker joins; leader killed on either side",
-        with_clients("an_original_broker_beside_listeners"),
-        "leaders are stopped in order there, not killed, and only ours is",
+        (
+            *with_clients("an_original_broker_beside_listeners"),
+            *tls_cluster("3_leaders_are_killed_on_either_side"),
+        ),
     ),
     4: Scenario(
         "only SSL listeners: a loud warning names the null host",
@@ -134,7 +144,8 @@ SCENARIOS = {
         "Metadata; kafka-python consumes; kcat and Java are not run",
     ),
     10: Scenario(
-        "original producer and console consumer behind stunnel", (), "stunnel is not run by a test"
+        "original producer and console consumer behind stunnel",
+        tls_clients("10_the_originals_console_tools_behind_stunnel"),
     ),
     11: Scenario(
         "large fetches over TLS: right bytes, level memory, CPU",
@@ -457,8 +468,14 @@ SCENARIOS = {
     # Log lines
     53: Scenario(
         "names with line breaks and of 32 kB: a refusal is one line, escaped and cut",
-        security("audit", "a_name_cannot_write_lines_of_its_own"),
-        "lines besides those of the audit log are escaped, but not cut",
+        (
+            *security("audit", "a_name_cannot_write_lines_of_its_own"),
+            *named(
+                "tests/test_log4j",
+                "long_names_of_clients_are_cut",
+                "long_lines_of_tracebacks_are_cut",
+            ),
+        ),
     ),
     54: Scenario(
         "passwords in settings, logs, DescribeConfigs and tools are shown nowhere",

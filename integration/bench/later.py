@@ -1,7 +1,9 @@
-"""Batches of format 2: ours and a broker of a later release in one run, round by round in turn.
+"""Batches of format 2, and TLS: ours and a broker of a later release in one run, round by round in
+turn.
 
 `python -m integration.bench.later [--quick] [--rounds N] [--only TEXT]`. Records are those of
-`make bench`, without and with headers. *fetched as format 0* is what a consumer of 0.8 sends.
+`make bench`, without and with headers. *fetched as format 0* is what a consumer of 0.8 sends. Over
+TLS the generator encrypts too, on the same processors, so compare the brokers' processor time.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from integration import modern
-from integration.bench import load, reading
+from integration.bench import load, reading, secure
 from integration.bench.cells import CONNECTIONS, FETCH_BYTES, FULL, IN_FLIGHT, QUICK, Effort
 from integration.bench.load import Amount
 from integration.bench.reading import Cycle, Reader
@@ -31,7 +33,8 @@ from integration.bench.records import (
     stream,
 )
 from integration.bench.table import Row, markdown
-from integration.harness import Broker, ZooKeeper, kill_everything
+from integration.certificates import PASSWORD, Authority, as_pkcs12
+from integration.harness import Broker, ZooKeeper, free_port, kill_everything
 from integration.later import frames
 from integration.modern import ModernBroker
 from integration.wire import Wire
@@ -120,8 +123,9 @@ Server = Broker | ModernBroker
 class Bench:
     """The numbers of a cell gather in ``rows`` by its name."""
 
-    def __init__(self, effort: Effort) -> None:
+    def __init__(self, effort: Effort, tls: secure.Ends) -> None:
         self.rows: dict[str, Row] = {}
+        self._tls = tls
         self._effort = effort
         self._topics = itertools.count()
         self._filled: dict[tuple[str, bool], str] = {}
@@ -144,7 +148,7 @@ class Bench:
         broker.create_topic(topic, PARTITIONS)
         return topic
 
-    def _send(self, broker: Server, topic: str, headers: bool, seconds: float) -> Amount:
+    def _rings(self, topic: str, headers: bool) -> list[load.Ring]:
         each_batch = itertools.cycle(sets(headers).stored)
         rings = []
         for number in range(CONNECTIONS):
@@ -159,9 +163,16 @@ class Bench:
                 )
                 requests.append(load.Request(data, one.records, one.payload))
             rings.append(load.Ring(requests))
-        amount = load.send_rings(
-            broker.port,
-            rings,
+        return rings
+
+    def _send(
+        self, broker: Server, topic: str, headers: bool, seconds: float, tls_port: int | None = None
+    ) -> Amount:
+        """``tls_port``: that of the broker, to produce over TLS."""
+        send = load.send_rings if tls_port is None else self._tls.send_rings
+        amount = send(
+            broker.port if tls_port is None else tls_port,
+            self._rings(topic, headers),
             reply_size=frames.produce_reply_bytes(topic),
             in_flight=IN_FLIGHT,
             seconds=seconds,
@@ -181,18 +192,39 @@ class Bench:
         amount = self._send(broker, self._topic(broker), headers, self._effort.cell_s)
         self._note(kind, name, amount)
 
-    def fetch(
-        self, kind: str, broker: Server, name: str, headers: bool, max_bytes: int, old: bool
-    ) -> None:
-        """``old``: as a consumer of 0.8."""
+    def produce_over_tls(self, kind: str, broker: Server, name: str) -> None:
+        port = self._tls.ports[kind]
+        amount = self._send(broker, self._topic(broker), False, self._effort.cell_s, port)
+        self._note(kind, name, amount)
+
+    def fetch_over_tls(self, kind: str, broker: Server, name: str, max_bytes: int) -> None:
+        amount = self._tls.fetch(
+            self._tls.ports[kind],
+            functools.partial(BatchReader, broker.port, self._full(kind, broker, False)),
+            sets(False).stored,
+            max_bytes=max_bytes,
+            connections=CONNECTIONS,
+            seconds=self._effort.cell_s,
+            cpu=broker.cpu_seconds,
+        )
+        self._note(kind, name, amount)
+
+    def _full(self, kind: str, broker: Server, headers: bool) -> str:
+        """A topic with data, the same for all cells."""
         if (kind, headers) not in self._filled:
             topic = self._filled[kind, headers] = self._topic(broker)
             load.preload(
                 broker.port, topic, PARTITIONS, sets(headers).stored, self._effort.preload_bytes
             )
+        return self._filled[kind, headers]
+
+    def fetch(
+        self, kind: str, broker: Server, name: str, headers: bool, max_bytes: int, old: bool
+    ) -> None:
+        """``old``: as a consumer of 0.8."""
         amount = reading.fetch(
             broker.port,
-            self._filled[kind, headers],
+            self._full(kind, broker, headers),
             PARTITIONS,
             sets(headers).converted if old else sets(headers).stored,
             max_bytes=max_bytes,
@@ -219,18 +251,42 @@ def cells(bench: Bench) -> dict[str, Cell]:
                 found[name] = functools.partial(
                     bench.fetch, name=name, headers=headers, max_bytes=size, old=old
                 )
+    name = f"produce {START}, TLS, acks 1"
+    found[name] = functools.partial(bench.produce_over_tls, name=name)
+    for shown, size in FETCH_BYTES.items():
+        name = f"fetch {START}, TLS, {shown}"
+        found[name] = functools.partial(bench.fetch_over_tls, name=name, max_bytes=size)
     return found
 
 
 def run(effort: Effort, only: str, directory: Path) -> list[Row]:
-    bench = Bench(effort)
     zookeeper = ZooKeeper(directory / "zookeeper").start()
+    authority = Authority(directory / "authority")
+    keys = authority.issue("broker")
+    port, tls_port = free_port(), free_port()
     ours = Broker(
-        "ours", directory / "ours", zookeeper.connect, props={"api.versions.enable": "true"}
+        "ours",
+        directory / "ours",
+        zookeeper.connect,
+        port=port,
+        props={
+            "api.versions.enable": "true",
+            "listeners": f"PLAINTEXT://127.0.0.1:{port},SSL://127.0.0.1:{tls_port}",
+            "ssl.keystore.location": keys,
+        },
     )
     brokers: dict[str, Server] = {"ours": ours.start()}
+    ports = {"ours": tls_port}
     if not modern.missing():
-        brokers[modern.VERSION] = ModernBroker(directory / "modern", java=HEAP).start()
+        tls = {
+            "ssl.keystore.type": "PKCS12",
+            "ssl.keystore.location": as_pkcs12(keys),
+            "ssl.keystore.password": PASSWORD,
+        }
+        theirs = ModernBroker(directory / "modern", java=HEAP, tls=tls)
+        brokers[modern.VERSION] = theirs.start()
+        ports[modern.VERSION] = theirs.tls_port
+    bench = Bench(effort, secure.Ends(authority.path, ports))
     for broker in brokers.values():
         bench.warm(broker)
     for number in range(effort.rounds):
