@@ -119,6 +119,10 @@ SCENARIOS = {
         tls(
             "a_client_refuses_wrong_servers",
             "changed_files_are_taken_into_use_if_they_are_good",
+        )
+        + named(
+            "tests/test_zookeeper",
+            "a_certificate_that_was_replaced_is_used_for_the_next_connection",
         ),
         "no cluster shows that the others go on and that the broker is back within 30 s",
     ),
@@ -374,9 +378,11 @@ SCENARIOS = {
         "offsets of another group: 30",
         (
             *rules("42_offsets_need_the_group_and_the_topic"),
-            *acls("42_offsets_of_another_group_are_refused"),
+            *acls(
+                "42_offsets_of_another_group_are_refused",
+                "42_kafka_consumer_groups_is_refused_another_group",
+            ),
         ),
-        "kafka-consumer-groups is not run there",
     ),
     43: Scenario(
         "super users whose names hold commas and blanks are compared as a whole",
@@ -484,8 +490,16 @@ SCENARIOS = {
             *named("tests/tools/admin/test_config_values", "secrets_are_not_shown"),
             *named("tests/client/test_security", "producers_take_them_and_show_no_password"),
             *sasl("brokers_log_in_at_each_other"),
+            *tls("key_files_that_others_can_read_draw_a_warning"),
+            *named("tests/test_secret_files", "files_of_passwords"),
+            *named("tests/test_zookeeper", "a_login_of_kafkas_file", "wrong_settings"),
+            *named("tests/zk/test_client", "nodes_of_a_login_are_for_others_to_read"),
+            *named(
+                "integration/test_zookeeper_security",
+                "a_cluster_over_tls_with_acls",
+                "a_cluster_is_closed_and_opened_again",
+            ),
         ),
-        "file modes of key files",
     ),
 }
 
