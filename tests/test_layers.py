@@ -53,8 +53,9 @@ ALLOWED = {
     "consumer": f"client {CLIENT}",
     "spark": f"producer consumer client {CLIENT}",
     "connect": f"spark producer consumer client {CLIENT}",
-    "tools": "connect producer consumer client server spark network zookeeper security log message "
-    f"log4j commands {CONTROLLER}",
+    "rest": f"admin producer consumer client {CLIENT} network",
+    "tools": "rest connect producer consumer client server spark network zookeeper security log "
+    f"message log4j commands {CONTROLLER}",
     "tools.wheel": "compiled",
 }
 PLACES = {
