@@ -109,7 +109,7 @@ class Cluster:
         if leader < 0 or registry.read_registration(self.zk, leader) is None:
             raise leader_not_available()
         broker = registry.read_broker(self.zk, leader)
-        if broker is None:
+        if broker is None or not broker.host:
             raise RestError(500, 50101, f"Only SSL endpoints were found for broker {leader}")
         return broker
 

@@ -51,9 +51,9 @@ class OffsetReader:
         while True:
             entry = consumer.fetch({tp: offset}, size)[tp]
             raise_for_code(entry.error)
-            if not entry.message_set:
+            data: Any = entry.message_set
+            if not len(data):
                 return [], offset
-            data = bytes(entry.message_set)
             following = next_offset(data, offset)
             messages = _messages(tp, data, offset)
             if messages:

@@ -181,8 +181,8 @@ def main(argv: list[str]) -> int:
 
     128 + the signal's number after a clean stop, as the JVM's; 1 when the start fails.
     """
-    if len(argv) > 1:
-        print("USAGE: kafka-rest-start [-daemon] [kafka-rest.properties]")
+    if len(argv) != 1:
+        print("USAGE: kafka-rest-start.sh [-daemon] kafka-rest.properties")
         return 1
     runtime = GeventRuntime()
     stop, received = runtime.event(), []
@@ -194,7 +194,7 @@ def main(argv: list[str]) -> int:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         runtime.on_signal(number, on_signal, number)
     try:
-        proxy = RestProxy(properties.load(argv[0]) if argv else {}, runtime)
+        proxy = RestProxy(properties.load(argv[0]), runtime)
         proxy.start()
     except (KafkaError, OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
