@@ -107,7 +107,7 @@ class ModernBroker(Process):
             command = [*self._java, "kafka.tools.StorageTool", "format", "-t", cluster]
             subprocess.run([*command, "-c", str(self._config)], check=True, capture_output=True)
         self.spawn()
-        wait_until("a later release", 60, self._answers)
+        wait_until("a later release", 180, self._answers)
         return self
 
     def create_topic(self, topic: str, partitions: int = 1) -> None:

@@ -429,6 +429,7 @@ SCENARIOS = {
     48: Scenario(
         "quotas set, changed and deleted at run time, in all nine levels",
         (
+            *with_quotas("kafkas_tool_writes_the_same_nodes"),
             *security("limits", "48_all_nine_levels_in_order"),
             *named("tests/server/quotas/test_quota_nodes", "48_changes_count"),
             *throttle("48_a_quota_counts_from_the_next_request_on"),
@@ -466,6 +467,7 @@ SCENARIOS = {
             "a_served_request_gives_its_room_back",
             "where_all_wait_one_of_them_goes",
         ),
+        "a bound of 2.5 MB, not 64; no broker's memory is measured",
     ),
     52: Scenario(
         "fetches of replicas and requests of controllers are not held",
