@@ -179,6 +179,7 @@ NOT_QUICK = (
     "test_signals::test_a_member_*?consumer-perf*",
     "test_signals::test_a_member_*?mirror*",
     "test_signals::test_a_termination_*",
+    "test_tls_clients::test_9_java*",
 )
 
 

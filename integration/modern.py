@@ -70,6 +70,7 @@ class ModernBroker(Process):
             "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}"
             + (f",SSL://127.0.0.1:{self.tls_port}" if tls else ""),
             "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SSL:SSL",
         }
         if zookeeper is not None:
             listeners = f"PLAINTEXT://127.0.0.1:{self.port}"

@@ -92,8 +92,7 @@ def test_7_a_certificate_that_ends_takes_one_broker_out(three: list[Secure]) -> 
         wait_until("broker 2 is out", WAIT_S, lambda: isr(connect, "t") == [0, 1])
         wire.produce("t", 0, entry(None, b"without 2"), -1)
         told = [line for line in brokers[2].log.splitlines() if "CERTIFICATE_EXPIRED" in line]
-        peers = [f",port:{port}: " for port in (three[0].relay.port, three[1].relay.port)]
-        assert any("WARN" in line and any(p in line for p in peers) for line in told), told[-3:]
+        assert any("WARN Error in fetch from broker id:0," in line for line in told), told[-3:]
         refusal = "Failed authentication with /127.0.0.1 (SSL handshake failed: certificate has"
         assert refusal in brokers[0].log + brokers[1].log
         began = time.monotonic()

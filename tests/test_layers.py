@@ -53,9 +53,8 @@ ALLOWED = {
     "consumer": f"client {CLIENT}",
     "spark": f"producer consumer client {CLIENT}",
     "connect": f"spark producer consumer client {CLIENT}",
-    "rest": f"admin producer consumer client {CLIENT} network",
-    "tools": "rest connect producer consumer client server spark network zookeeper security log "
-    f"message log4j commands {CONTROLLER}",
+    "tools": "connect producer consumer client server spark network zookeeper security log message "
+    f"log4j commands {CONTROLLER}",
     "tools.wheel": "compiled",
 }
 PLACES = {

@@ -19,7 +19,6 @@ from kafka08 import log4j
 from tools.options import run_main, run_tool
 
 MODULES = {
-    "io.confluent.kafkarest.KafkaRestMain": "kafka08.rest.server",
     "kafka.Kafka": "kafka08.server.broker",
     "kafka.admin.AclCommand": "tools.admin.acls",
     "kafka.admin.ConfigCommand": "tools.admin.configs",
@@ -58,7 +57,6 @@ MODULES = {
 
 # Their arguments have no names: they print how they are used when they get none.
 POSITIONAL = {
-    "io.confluent.kafkarest.KafkaRestMain",
     "kafka.Kafka",
     "kafka.tools.TestEndToEndLatency",
     "kafka.tools.UpdateOffsetsInZK",
@@ -69,11 +67,7 @@ POSITIONAL = {
     "org.apache.zookeeper.server.quorum.QuorumPeerMain",
 }
 # They look after signals themselves.
-SERVERS = {
-    "io.confluent.kafkarest.KafkaRestMain",
-    "kafka.Kafka",
-    "org.apache.zookeeper.server.quorum.QuorumPeerMain",
-}
+SERVERS = {"kafka.Kafka", "org.apache.zookeeper.server.quorum.QuorumPeerMain"}
 
 
 def class_path(environ: Mapping[str, str]) -> list[str]:

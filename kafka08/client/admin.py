@@ -21,6 +21,7 @@ from kafka08.errors import (
     ProtocolError,
     RequestTimedOutError,
     TopicExistsError,
+    for_code,
     meaning_of,
     raise_for_code,
 )
@@ -122,7 +123,7 @@ class AdminClient:
         """The members of a consumer group. Raises RemoteError, AdminNotServedError."""
         [found] = self.call(admin_schemas.DescribeGroupsRequest([group])).groups
         if found.error != NO_ERROR:
-            name = meaning_of(found.error)
+            name = for_code(found.error).text
             raise RemoteError(found.error, f"Group {group} was not described: {name}", "")
         described: admin_schemas.DescribedGroup = found
         return described

@@ -15,7 +15,6 @@ from pyspark import SparkContext
 from pyspark.storagelevel import StorageLevel
 from pyspark.streaming import DStream, StreamingContext
 
-from kafka08.client.security import ClientSecurity, runtime_for
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.spark import contexts
@@ -52,10 +51,7 @@ class Running:
             topics,
             alive=self._alive,
             offsets=lambda endpoints: OffsetReader(
-                endpoints,
-                client_id=config.client_id,
-                timeout_ms=config.socket_timeout_ms,
-                runtime=runtime_for(config),
+                endpoints, client_id=config.client_id, timeout_ms=config.socket_timeout_ms
             ),
         )
         ssc.addStreamingListener(contexts.BatchListener(self._completed, self.member.submitted))
@@ -138,8 +134,6 @@ class GroupPlanner:
             timeout_ms=config.socket_timeout_ms,
             client_id=config.client_id,
             option=f"The list of brokers in {config.zookeeper_connect}",
-            # Executors are not told the login at ZooKeeper.
-            security=ClientSecurity.from_properties(self._properties),
         )
 
     def _plan(self, sc: SparkContext, running: Running, batch_ms: int) -> PlannedRDD:

@@ -39,7 +39,6 @@ CLASSES = {
     "kafka-simple-consumer-shell": ["kafka.tools.SimpleConsumerShell"],
     "zookeeper-security-migration": ["kafka.admin.ZkSecurityMigrator"],
     "zookeeper-shell": ["org.apache.zookeeper.ZooKeeperMain", "-server"],
-    "kafka-rest-start": ["io.confluent.kafkarest.KafkaRestMain"],
     "kafka-server-start": ["kafka.Kafka"],
     "zookeeper-server-start": ["org.apache.zookeeper.server.quorum.QuorumPeerMain"],
 }
@@ -136,7 +135,6 @@ def test_log4j_files(checkout: Path) -> None:
     ("name", "words", "usage"),
     [
         ("kafka-server-start.sh", [], "[-daemon] server.properties"),
-        ("kafka-rest-start.sh", [], "[-daemon] kafka-rest.properties"),
         ("zookeeper-server-start.sh", [], "zookeeper.properties"),
         ("zookeeper-shell.sh", [], "zookeeper_host:port[/path] [args...]"),
         ("kafka-run-class.sh", [], "[-daemon] [-name servicename] [-loggc] classname [opts]"),
