@@ -136,6 +136,7 @@ spark-zip: $(SETUP)
 docs: $(SETUP)
 	$(BIN)/python -m kafka08.settings_docs docs/settings.md
 	$(BIN)/python -m kafka08.protocol.docs > docs/protocol.md
+	$(BIN)/python -m kafka08.metrics.docs > docs/metrics.md
 	$(BIN)/python docs/make_files.py docs/files.md
 
 format: $(SETUP_DEV)

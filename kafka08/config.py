@@ -872,6 +872,23 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
         "zookeeper.sync.time.ms", 2000, doc="How far a ZooKeeper server may lag its leader."
     )
 
+    http_port: int = setting(
+        "http.port",
+        -1,
+        low=-1,
+        high=65535,
+        doc="Port of /metrics, /health/live, /health/ready and /jmx over HTTP; -1: none.",
+    )
+    http_host: str = setting(
+        "http.host", "127.0.0.1", doc="Address that they are served on; 0.0.0.0 stands for all."
+    )
+    http_allowed_hosts: tuple[str, ...] = setting(
+        "http.allowed.hosts",
+        (),
+        LIST,
+        doc="Names of this machine that clients may use there, beside addresses, http.host, "
+        "host.name, advertised.host.name and localhost; * stands for all.",
+    )
     kafka_metrics_reporters: tuple[str, ...] = setting(
         "kafka.metrics.reporters", (), LIST, doc="Classes that report metrics."
     )

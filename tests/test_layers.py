@@ -14,7 +14,7 @@ CLIENT = (
     "protocol message network.channel network.client_login network.tls zookeeper security runtime "
     "zk config " + BASE
 )
-CONTROLLER = f"cluster protocol network.channel zk runtime config admin {BASE}"
+CONTROLLER = f"cluster protocol network.channel metrics zk runtime config admin {BASE}"
 # The modules that count as config.
 CONFIG = [
     "settings",
@@ -31,6 +31,7 @@ ALLOWED = {
     "compiled": "",
     "container": f"commands config {BASE}",
     "runtime": "",
+    "metrics": f"runtime {BASE}",
     "zk.endpoints": BASE,
     "zk.znodes": f"zk.endpoints {BASE}",
     "config": BASE,
@@ -39,7 +40,7 @@ ALLOWED = {
     "_native": f"message.entry protocol.types {BASE}",
     "protocol": f"_native {BASE}",
     "message": f"_native {BASE}",
-    "log": f"_native message config {BASE}",
+    "log": f"_native message metrics config {BASE}",
     "cluster": f"protocol log message zk.znodes zk.endpoints config {BASE}",
     "security": f"zk runtime config {BASE}",
     "network": f"protocol runtime security config {BASE}",
@@ -60,6 +61,7 @@ ALLOWED = {
 PLACES = {
     "gevent": ("runtime", "network", "zk.handlers"),
     "kazoo": ("zk",),
+    "prometheus_client": ("metrics.exposition",),
     "pyspark": ("spark", "connect.spark_database"),
     "docker": (),
 }

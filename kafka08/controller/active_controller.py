@@ -25,6 +25,7 @@ from kafka08.controller.preferred import PreferredReplicaElection
 from kafka08.controller.reassignment import Reassignment
 from kafka08.controller.replicas import ReplicaStateMachine
 from kafka08.controller.states import PartitionState, ReplicaState
+from kafka08.controller.stats import ControllerStats
 from kafka08.controller.store import ControllerStore
 from kafka08.errors import UnknownError
 from kafka08.protocol import schemas
@@ -60,9 +61,11 @@ class ActiveController:
         connect: Callable[[Broker], Connection],
         post: Callable[[Any], None],
         fetch_log_ends: FetchLogEnds,
+        stats: ControllerStats | None = None,
     ) -> None:
         self.number = number
-        self.context = context = ControllerContext()
+        self.context = context = ControllerContext(stats)
+        self._clock = runtime.clock
         context.epoch, context.epoch_zk_version = epoch
         self._config = config
         self._id = config.broker_id
@@ -243,7 +246,7 @@ class ActiveController:
     def _brokers_changed(self) -> None:
         """Compare whole registrations. If one changed, the old broker is treated as failed and
         the new one as started."""
-        context = self.context
+        context, began = self.context, self._clock.monotonic()
         # A restarted broker may use its disks again, but one may have failed meanwhile.
         self._offline_replicas_changed()
         known = context.brokers
@@ -266,6 +269,7 @@ class ActiveController:
         if new or dead or bounced:
             # 0.8.2.2 does not send the other brokers the new list until their next request.
             self._send_metadata(context.live_or_shutting_down, ())
+        context.stats.elections.record(self._clock.monotonic() - began)
 
     def _on_broker_startup(self, brokers: dict[int, LiveBroker]) -> None:
         """KafkaController.onBrokerStartup."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from kafka08.common import Broker, TopicPartition
 from kafka08.controller.states import PartitionState, ReplicaState
+from kafka08.controller.stats import ControllerStats
 
 INITIAL_LEADER_EPOCH = 0
 INITIAL_ZK_VERSION = 0
@@ -66,7 +67,8 @@ class LiveBroker(NamedTuple):
 class ControllerContext:
     """The view of the cluster on which elections and requests are based."""
 
-    def __init__(self) -> None:
+    def __init__(self, stats: ControllerStats | None = None) -> None:
+        self.stats = stats or ControllerStats()
         self.epoch = 0
         self.epoch_zk_version = -1
         self.brokers: dict[int, LiveBroker] = {}

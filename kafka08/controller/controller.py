@@ -18,7 +18,9 @@ from kafka08.config import BrokerConfig
 from kafka08.controller import events, log_ends
 from kafka08.controller.active_controller import ActiveController
 from kafka08.controller.channels import Connection
+from kafka08.controller.context import ControllerContext
 from kafka08.controller.log_ends import FetchLogEnds
+from kafka08.controller.stats import ControllerStats
 from kafka08.errors import KafkaError, StaleControllerEpochError, UnknownError
 from kafka08.network.channel import Channel, Connectors
 from kafka08.runtime import Empty, Runtime, Task
@@ -93,6 +95,7 @@ class Controller:
         self._queue = runtime.queue()
         self._election_watches = WatchSet(zk, self._queue.put)
         self._term_watches = WatchSet(zk, self._queue.put)
+        self.stats = ControllerStats()
         self._active: ActiveController | None = None
         self._terms = 0
         self._sessions_lost = 0
@@ -126,6 +129,12 @@ class Controller:
         """The epoch of our term; 0 if this broker is not the controller."""
         active = self._active
         return 0 if active is None else active.context.epoch
+
+    @property
+    def context(self) -> ControllerContext | None:
+        """The view of our term; None if this broker is not the controller."""
+        active = self._active
+        return None if active is None or not active.context.epoch else active.context
 
     def session_expired(self) -> None:
         """Our ZooKeeper session ended and a new one has replaced it. Only enqueues.
@@ -299,6 +308,7 @@ class Controller:
                 self._connect,
                 self._queue.put,
                 self._fetch_log_ends,
+                self.stats,
             )
             self._active.start()
         except (SessionExpiredError, ZkConnectionError):

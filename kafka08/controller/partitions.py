@@ -231,6 +231,7 @@ class PartitionStateMachine(StateMachine[TopicPartition, PartitionState]):
         self, partition: TopicPartition, state: LeaderAndIsr, outcome: elections.Election
     ) -> None:
         if outcome.unclean:
+            self._context.stats.unclean.mark()
             logger.warning(
                 "No broker in ISR is alive for %s. Elect leader %d from live brokers %s. "
                 "There's potential data loss.",

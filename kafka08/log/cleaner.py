@@ -37,6 +37,7 @@ from kafka08.log.key_map import max_entries
 from kafka08.log.log import Clock, Log
 from kafka08.log.segment import LogSegment
 from kafka08.log.throttler import SharedTime
+from kafka08.metrics.meters import Meter
 
 POLL_SECONDS = 0.05
 # A log whose cleaning failed is skipped for a minute, then for twice as long, and so on.
@@ -119,6 +120,9 @@ class LogCleaner:
         self._clock = clock
         self._throttle = SharedTime()
         self._start = start or CleanerProcess
+        self.last_passes: dict[int, Stats] = {}  # by thread
+        self.max_dirty_ratio = 0.0  # of the last choice
+        self.throttled = Meter()  # bytes read and written
         self._states: dict[TopicPartition, State] = {}
         self._processes: dict[TopicPartition, Process] = {}
         self._set_aside: dict[TopicPartition, tuple[int, int]] = {}  # (until, for how long), ms
@@ -265,6 +269,7 @@ class LogCleaner:
             and self.state(key) is State.IDLE
             and self._set_aside.get(key, (0, 0))[0] <= now
         ]
+        self.max_dirty_ratio = max([found.cleanable_ratio for found in cleanable], default=0.0)
         cleanable = [
             found
             for found in cleanable
@@ -366,7 +371,10 @@ class LogCleaner:
                     elif "error" in event:
                         raise KafkaError(event["error"])
                     else:
-                        _record_stats(thread, log.name, first, event["end"], event["stats"])
+                        stats: Stats = event["stats"]
+                        self.last_passes[thread] = stats
+                        self.throttled.mark(stats.bytes_read + stats.bytes_written)
+                        _record_stats(thread, log.name, first, event["end"], stats)
                         end: int = event["end"]
                         return end
                     if not is_valid():

@@ -14,6 +14,7 @@ import logging
 import os
 import shutil
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -35,6 +36,7 @@ from kafka08.log.directory import (
 )
 from kafka08.log.disk import DiskFailure, is_failure
 from kafka08.log.log import Clock, Log
+from kafka08.metrics.meters import Timer
 
 T = TypeVar("T")
 
@@ -62,6 +64,8 @@ class LogManager:
         self.offline: set[TopicPartition] = set()
         self.full_dirs: set[str] = set()
         self.lost_at_start = False
+        self.is_recovering = False  # some directory was not closed by the last broker
+        self.flush_times = Timer()
         self.default_config = LogConfig.from_broker(broker_config)
         self._topic_configs = topic_configs
         self._clock = clock
@@ -170,6 +174,8 @@ class LogManager:
                 "Found clean shutdown file. Skipping recovery for all logs in data directory: %s",
                 directory.path,
             )
+        found = directory.partitions()
+        self.is_recovering |= bool(found) and not clean
         points = self._recovery_points[directory.path].read()
         starts = self._starts[directory.path].read()
         return [
@@ -182,7 +188,7 @@ class LogManager:
                 deleted_until=starts.get(topic_partition, 0),
                 clock=self._clock,
             )
-            for topic_partition, path in directory.partitions().items()
+            for topic_partition, path in found.items()
         ]
 
     def _load_cleaner(self) -> None:
@@ -402,7 +408,13 @@ class LogManager:
         """Flush the logs whose last flush was flush.ms ago."""
         now = self._clock.millis()
         due = [log for log in list(self.logs.values()) if _is_flush_due(log, now)]
-        return _each(due, lambda log: log.flush())
+        return _each(due, self.flush)
+
+    def flush(self, log: Log, up_to: int | None = None) -> None:
+        """Log.flush, timed."""
+        began = time.monotonic()
+        log.flush(up_to)
+        self.flush_times.record(time.monotonic() - began)
 
     def cleanup(self) -> list[DiskFailure]:
         """Apply retention to the logs that are not compacted."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
 from socket import MSG_MORE
-from typing import Any
+from typing import Any, Protocol
 
 import gevent
 from gevent import socket
@@ -30,6 +30,19 @@ from kafka08.network.workers import END, MORE, REST, WAIT, WATCHED
 from kafka08.protocol.framing import LARGEST_BEFORE_LOGIN, LARGEST_BUFFER, FrameDecoder
 
 Handle = Callable[[memoryview, str], "list[Any] | None"]
+
+
+class Recorder(Protocol):
+    """Counts requests that were answered."""
+
+    def record(
+        self, queued: float, local: float, remote: float, held: float, sending: float
+    ) -> None: ...
+
+
+# A request whose answer is still to be sent: who counts it; seconds before, in and of waiting while
+# it was handled; when that was over.
+Unsent = tuple[Recorder, float, float, float, float]
 # A step of the handshake: true when it is over. Raises OSError.
 Hello = Callable[[], bool]
 
@@ -50,12 +63,13 @@ class Peer:
     ``listener`` is the name of the listener that it came in on. ``principal`` is who it is: a TLS
     handshake or a login sets it. ``is_admitted`` is false until both are over; ``admitted`` is
     called then. Code that serves a request sets ``mute_seconds`` to have no further request read
-    for so long.
+    for so long. ``read_at``: when the request arrived; ``waited``: so many seconds it has waited
+    for others since it is being handled; ``unsent`` is for those that the dispatcher has answered.
     """
 
     __slots__ = (
         "address", "admitted", "has_ended", "is_admitted", "listener", "mute_seconds",
-        "principal", "wake",
+        "principal", "read_at", "unsent", "waited", "wake",
     )  # fmt: skip
 
     def __init__(
@@ -69,6 +83,9 @@ class Peer:
         self.has_ended = False
         self.mute_seconds = 0.0
         self.wake: Callable[[], object] | None = None
+        self.read_at = 0.0
+        self.waited = 0.0
+        self.unsent: list[Unsent] = []
 
     @property
     def host(self) -> str:
@@ -230,7 +247,7 @@ class Connection:
         if not count:
             return False
         self._drained = count < len(buffer)
-        self.last_active = time.monotonic()
+        self.peer.read_at = self.last_active = time.monotonic()
         self._frames = decoder.received(count)
         return True
 
@@ -305,6 +322,7 @@ class Connection:
         if self._sending or self._held_bytes > _READ_BYTES:
             return False
         held = self._held
+        began = time.monotonic() if self.peer.unsent else 0.0
         if len(held) == 1 and isinstance(held[0], bytes):
             data: bytes = held[0]
         else:
@@ -316,7 +334,12 @@ class Connection:
             return False
         self._held = [data[sent:]] if sent < len(data) else []
         self._held_bytes = len(data) - sent
-        return sent == len(data)
+        if sent < len(data):
+            return False
+        if began:
+            unsent, self.peer.unsent = self.peer.unsent, []
+            _record(unsent, began)
+        return True
 
     def _flush_quietly(self) -> None:
         try:
@@ -338,8 +361,11 @@ class Connection:
             held, self._held = self._held, []
             self._held_bytes = 0
             self._sending = True
+            unsent, self.peer.unsent = self.peer.unsent, []
+            began = time.monotonic()
             try:
                 self._write(held)
+                _record(unsent, began)
             finally:
                 self._sending = False
 
@@ -374,6 +400,11 @@ class Connection:
         wait = partial(socket.wait_write, self._sock.fileno())
         self._sock.send_file(part.fileno(), part.position, len(part), wait)
 
+    @property
+    def backlog(self) -> tuple[int, int, bool]:
+        """Requests to be handled, replies to be sent, and whether some are being sent."""
+        return len(self._frames), len(self.peer.unsent), self._sending
+
     def shutdown(self) -> None:
         """Make the next turn the last one, and have it soon; wakes who waits to send."""
         self._is_shut = True
@@ -382,3 +413,10 @@ class Connection:
         except OSError:
             pass
         self._end_rest()
+
+
+def _record(unsent: list[Unsent], began: float) -> None:
+    """The answers were sent, from ``began`` until now."""
+    sending = time.monotonic() - began
+    for recorder, queued, local, remote, over in unsent:
+        recorder.record(queued, local, remote, began - over, sending)

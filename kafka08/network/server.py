@@ -184,6 +184,13 @@ class Server:
     def connections(self) -> int:
         return len(self._connections)
 
+    def backlog(self) -> tuple[int, int, int]:
+        """Requests that wait to be handled, replies that wait to be sent, and connections on which
+        one is half sent."""
+        found = [each.backlog for each in self._connections]
+        frames = sum(each[0] for each in found)
+        return frames, sum(each[1] for each in found), sum(each[2] for each in found)
+
     def start(self, handle: Handle, logins: Mapping[str, Login] | None = None) -> None:
         """Serve with ``handle`` from now on: see the module's docstring.
 

@@ -51,5 +51,7 @@ def await_acks(
                 if not moved:
                     break
                 waiting -= {key for key in moved & waiting if settle(key)}
+        for key in waiting:
+            replicas.counts.produce_expired(key)
     codes.update(dict.fromkeys(waiting, RequestTimedOutError.code))
     return codes

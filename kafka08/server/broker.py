@@ -7,7 +7,6 @@ registration in ZooKeeper, which tells the cluster that we serve, comes last and
 from __future__ import annotations
 
 import logging
-import os
 import resource
 import signal
 import sys
@@ -29,7 +28,7 @@ from kafka08.network.hosts import canonical_host_name
 from kafka08.protocol.registry import APIS, served_by
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
 from kafka08.secret_files import warn_of_passwords
-from kafka08.server import inter_broker
+from kafka08.server import broker_metrics, inter_broker
 from kafka08.server.apis import acls, coordinated_groups
 from kafka08.server.apis.admin import (
     AlterConfigsApi,
@@ -73,6 +72,7 @@ from kafka08.server.dispatch import Dispatcher, Handler, last_versions
 from kafka08.server.effects import Effects
 from kafka08.server.epochs import EpochCheck
 from kafka08.server.fetchers import FetcherManager
+from kafka08.server.health import PENDING_SHUTDOWN, SHUTTING_DOWN, Health
 from kafka08.server.healthcheck import KafkaHealthcheck
 from kafka08.server.hw_checkpoints import HwCheckpoints
 from kafka08.server.isr import IsrMaintenance
@@ -80,6 +80,7 @@ from kafka08.server.log_dir_failures import LogDirFailures
 from kafka08.server.log_dirs import LogDirs
 from kafka08.server.log_maintenance import LogMaintenance
 from kafka08.server.logins import Logins, LoginSettings
+from kafka08.server.monitoring import Monitoring
 from kafka08.server.offset_manager import OffsetManager
 from kafka08.server.originals import FORMATS, Originals, warn_of_originals
 from kafka08.server.partition_retries import PartitionRetries
@@ -111,6 +112,7 @@ T = TypeVar("T")
 
 _IDLE_FETCHER_CHECK_MS = 5_000
 _REFUSED_RETRY_MS = 10_000
+_COUNTS_MS = 5_000
 _ZOOKEEPER_RETRY_SECONDS = 0.5
 
 
@@ -138,11 +140,16 @@ class KafkaServer:
 
     def _start(self) -> None:
         config, runtime = self.config, self._runtime
+        monitoring = Monitoring(config, runtime)
+        health, registry = monitoring.health, monitoring.registry
+        monitoring.start()
+        self._started("metrics", monitoring.stop)
         listeners = config.resolved_listeners().named(canonical_host_name)
         login_settings = LoginSettings(config)
         certificates = Certificates(config, listeners)
         zk = self._connect_zookeeper()
-        log_manager = self._load_logs(zk)
+        log_manager = self._load_logs(zk, health)
+        broker_metrics.add_logs(registry, log_manager)
         self._started("the logs", lambda: runtime.blocking(log_manager.close))
 
         scheduler = Scheduler(runtime)
@@ -236,7 +243,13 @@ class KafkaServer:
         self._started("fetchers", fetchers.stop)
         isr.start()
         self._started("isr maintenance", isr.stop)
+        broker_metrics.add_replicas(registry, replicas, isr)
+        broker_metrics.add_fetchers(registry, fetchers)
+        broker_metrics.add_offsets(registry, offsets)
+        broker_metrics.add_requests(registry, server, dispatcher.metrics)
+        broker_metrics.add_controller(registry, controller)
         self._schedule(scheduler, checkpoint_high_watermarks, retries, isr, offsets, fetchers)
+        scheduler.every("counts", _COUNTS_MS, lambda: replicas.counts.keep(replicas.partitions))
         if certificates.servers:
             scheduler.every("ssl-reload", RELOAD_MS, certificates.reload, delay_ms=RELOAD_MS)
         self._started("the scheduler", scheduler.stop)
@@ -283,8 +296,12 @@ class KafkaServer:
         self._started("the healthcheck", healthcheck.stop)
         self._started("waiting for ZooKeeper", self._stopping.set)
         self._patiently(partial(self._register, zk, me, endpoints))
+        broker_metrics.add_checks(health, replicas, log_manager)
+        health.runs(lambda: controller.context is not None)
+        self._started("the state", lambda: health.enter(SHUTTING_DOWN))
         if config.controlled_shutdown_enable:
             self._started("leaderships", lambda: self._hand_over(zk, fetchers, connectors))
+            self._started("the state", lambda: health.enter(PENDING_SHUTDOWN))
 
     def _started(self, name: str, stop: Callable[[], Any]) -> None:
         self._stops.append((name, stop))
@@ -316,12 +333,13 @@ class KafkaServer:
             self._patiently(lambda: warn_of_originals(zk, config.broker_id))
         return zk
 
-    def _load_logs(self, zk: ZkClient) -> LogManager:
+    def _load_logs(self, zk: ZkClient, health: Health) -> LogManager:
         log_manager = LogManager(
             self.config,
             clock=self._runtime.clock,
             topic_configs=self._patiently(lambda: admin.fetch_all_topic_configs(zk)),
         )
+        health.loads(lambda: log_manager.is_recovering)
         self._runtime.blocking(log_manager.load)
         return log_manager
 
@@ -445,7 +463,6 @@ class KafkaServer:
             me.port,
             clock=self._runtime.clock,
             wait=self._stopping.wait,
-            jmx_port=int(os.environ.get("JMX_PORT") or -1),
             formats=FORMATS if self.config.api_versions_enable else None,
             endpoints=endpoints,
         )

@@ -13,6 +13,8 @@ from functools import partial
 from typing import Any, Protocol
 
 from kafka08.errors import KafkaError, code_of
+from kafka08.metrics.requests import RequestMeter, RequestMetrics
+from kafka08.network.connection import current_peer
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.registry import ORIGINAL_APIS, Apis, served_by
 from kafka08.protocol.requests import RequestDecoder, encode_response
@@ -25,6 +27,7 @@ from kafka08.server.quotas.throttle import COUNTED, Throttle
 logger = logging.getLogger("kafka.server.KafkaApis")
 
 _PRODUCE = b"\0\0"
+_FETCH = 1
 
 
 class Handler(Protocol):
@@ -64,36 +67,64 @@ class Dispatcher:
         self.served = served_by(apis, last_versions(self._handlers.values()))
         self._decoder = RequestDecoder(self.served)
         self._is_logged = request_log.is_wanted()
+        self.metrics = RequestMetrics()
+        self._now = runtime.clock.monotonic
 
     def handle(self, frame: memoryview, address: str) -> list[Any] | None:
         """Serve one request of the client at ``address``."""
+        peer = current_peer.get()
+        if peer is None:
+            return self._handle(frame, address)[1]
+        started = self._now()
+        peer.waited = 0.0
+        meter, parts = self._handle(frame, address)
+        over = self._now()
+        queued, waited = max(started - peer.read_at, 0.0), peer.waited
+        local = max(over - started - waited, 0.0)
+        if parts is None:
+            meter.record(queued, local, waited, 0.0, 0.0)
+        else:
+            peer.unsent.append((meter, queued, local, waited, over))
+        return parts
+
+    def _handle(self, frame: memoryview, address: str) -> tuple[RequestMeter, list[Any] | None]:
         # A long list takes long to decode, and its answer to encode. A produce request is mostly
         # long because of its messages, which are not decoded here.
         size = len(frame)
         if size > MANY_BYTES and (size > MANY_PRODUCE_BYTES or bytes(frame[:2]) != _PRODUCE):
             return self._handle_long(frame, address)
         header, request = self._decoder.decode(frame)
+        meter = self._meter(header.api_key, request)
         if self._throttle.is_on and header.api_key in COUNTED:
-            return self._handle_counted(header, request, address, size, encode_response)
+            return meter, self._handle_counted(header, request, address, size, encode_response)
         response = self._answer(header, request, address)
         if response is None:
-            return None
-        return encode_response(header.correlation_id, response, header.api_version)
+            return meter, None
+        return meter, encode_response(header.correlation_id, response, header.api_version)
 
-    def _handle_long(self, frame: memoryview, address: str) -> list[Any] | None:
+    def _handle_long(
+        self, frame: memoryview, address: str
+    ) -> tuple[RequestMeter, list[Any] | None]:
         with collector:
             with collector.at_rest():
                 header, request = self._runtime.blocking(self._decoder.decode, frame)
+            meter = self._meter(header.api_key, request)
             if self._throttle.is_on and header.api_key in COUNTED:
                 encode = partial(self._runtime.blocking, encode_response)
-                return self._handle_counted(header, request, address, len(frame), encode)
+                return meter, self._handle_counted(header, request, address, len(frame), encode)
             response = self._answer(header, request, address)
             if response is None:
-                return None
+                return meter, None
             answered = header.correlation_id, response, header.api_version
             parts: list[Any] = self._runtime.blocking(encode_response, *answered)
             del request, response, answered
-            return parts
+            return meter, parts
+
+    def _meter(self, key: int, request: Any) -> RequestMeter:
+        if key == _FETCH:
+            is_follower = request.replica_id >= 0
+            return self.metrics.fetch_follower if is_follower else self.metrics.fetch_consumer
+        return self.metrics.of(key, self.served[key].name)
 
     def _handle_counted(
         self,

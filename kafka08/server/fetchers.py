@@ -30,6 +30,7 @@ from kafka08.log.disk import DiskFailure, is_full
 from kafka08.log.divergence import compare
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
+from kafka08.metrics.meters import Histogram, Meter, Timer
 from kafka08.network.channel import Channel, Connectors
 from kafka08.protocol.schemas import (
     FetchPartition,
@@ -59,7 +60,7 @@ ServesLater = Callable[[int], bool]
 class _Position:
     """Where a partition's copy stands. ``verifying`` until the local tail has been compared."""
 
-    __slots__ = ("offset", "partition", "retry_at", "verifying")
+    __slots__ = ("lag", "offset", "partition", "retry_at", "verifying")
 
     def __init__(self, partition: Partition) -> None:
         log = partition.any_log()
@@ -68,6 +69,7 @@ class _Position:
         self.offset = max(known, log.log_start_offset)
         self.verifying = self.offset < log.log_end_offset
         self.retry_at = 0.0
+        self.lag = 0  # below the leader's high watermark
 
     def is_on(self, directories: Collection[str]) -> bool:
         """Whether the log is in one of these data directories, of which there are mostly none."""
@@ -75,6 +77,20 @@ class _Position:
         if not directories or log is None:
             return False
         return os.path.dirname(log.directory) in directories
+
+
+class FetcherStats:
+    """``fetches``: how often and how long; ``sizes``: bytes of messages in each answer."""
+
+    def __init__(self) -> None:
+        self.fetches = Timer()
+        self.sizes = Histogram()
+        self.bytes = Meter()
+
+    def fetched(self, seconds: float, size: int) -> None:
+        self.fetches.record(seconds)
+        self.sizes.update(size)
+        self.bytes.mark(size)
 
 
 class ReplicaFetcher:
@@ -102,6 +118,8 @@ class ReplicaFetcher:
         self._log_manager = log_manager
         self._disk_failed = disk_failed
         self._serves_later = serves_later
+        self.name = name
+        self.stats = FetcherStats()
         self._positions: dict[TopicPartition, _Position] = {}
         self._changed = runtime.event()
         self._loop = Loop(runtime, name, self.step)
@@ -111,6 +129,11 @@ class ReplicaFetcher:
 
     def start(self) -> None:
         self._loop.start()
+
+    @property
+    def lags(self) -> dict[TopicPartition, int]:
+        """Messages that each partition is behind the leader's high watermark, as last heard."""
+        return {key: each.lag for key, each in self._positions.items()}
 
     def add(self, partition: Partition) -> None:
         self._positions[partition.topic_partition] = _Position(partition)
@@ -146,6 +169,7 @@ class ReplicaFetcher:
             if each.verifying:
                 self._read_in(each)
         version = _WITH_START if self._serves_later(self.leader.id) else 0
+        began = self._clock.monotonic()
         try:
             response = self._channel.call(self._request(asked), version)
         except (OSError, KafkaError) as error:
@@ -154,6 +178,8 @@ class ReplicaFetcher:
                 self._loop.stopping.wait(_BACKOFF_SECONDS)
             return
         answers = [(topic.topic, each) for topic in response.topics for each in topic.partitions]
+        size = sum([len(each.message_set) for _, each in answers])
+        self.stats.fetched(self._clock.monotonic() - began, size)
         shortened: list[Log] = []
         for name, answer in in_turns(self._runtime, answers):
             key = TopicPartition(name, answer.partition)
@@ -209,6 +235,7 @@ class ReplicaFetcher:
                     self._verify(position, data)
                 elif len(data):
                     self._append(position, data)
+                position.lag = max(answer.high_watermark - position.offset, 0)
                 position.partition.follow_hw(min(answer.high_watermark, position.offset))
         except Exception as error:
             position.retry_at = self._clock.monotonic() + self._pause_after(error)
@@ -351,6 +378,10 @@ class FetcherManager:
         self._serves_later = serves_later
         self._fetchers: dict[tuple[Broker, int], ReplicaFetcher] = {}
         self._leaving = False
+
+    @property
+    def fetchers(self) -> list[ReplicaFetcher]:
+        return list(self._fetchers.values())
 
     def add_fetcher_for_partition(self, partition: Partition, leader: Broker) -> None:
         """Copy ``partition`` from ``leader`` from now on."""

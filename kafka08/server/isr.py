@@ -14,6 +14,7 @@ import logging
 
 from kafka08.cluster.partition import IsrChange, Partition
 from kafka08.config import BrokerConfig
+from kafka08.metrics.meters import Meter
 from kafka08.runtime import Empty, Loop, Runtime
 from kafka08.server.effects import Effects
 from kafka08.server.isr_changes import IsrChanges
@@ -47,6 +48,8 @@ class IsrMaintenance:
         self._replicas = replicas
         self._effects = effects
         self._changes = IsrChanges(zk)
+        self.shrinks = Meter()
+        self.expands = Meter()
         self._loop = Loop(runtime, "isr-maintenance", self.step)
 
     def start(self) -> None:
@@ -124,6 +127,8 @@ class IsrMaintenance:
             path, znodes.encode_partition_state(node), change.zk_version, same
         )
         if written:
+            grew = len(change.isr) > len(partition.isr)
+            (self.expands if grew else self.shrinks).mark()
             if self._changes.add(partition.topic_partition):
                 self._changes.announce()
             return partition.commit_isr(change, version)

@@ -93,7 +93,7 @@ class LogMaintenance:
             return
         log, up_to = rolled
         try:
-            self._runtime.blocking(log.flush, up_to)
+            self._runtime.blocking(self._log_manager.flush, log, up_to)
             self._runtime.blocking(self.scrub.seal_rolled, log)
         except OSError as error:
             self._disk_failed([DiskFailure(os.path.dirname(log.directory), error)])

@@ -112,6 +112,10 @@ class OffsetManager:
     def is_loading(self) -> bool:
         return bool(self._loading)
 
+    @property
+    def num_offsets(self) -> int:
+        return sum(len(found) for groups in self._cache.values() for found in groups.values())
+
     def fetch(self, key: GroupPartition) -> Committed | None:
         cached = self._cached(key.group).get(key)
         return None if cached is None else cached.committed

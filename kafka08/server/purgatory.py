@@ -53,11 +53,13 @@ class Watch:
         keys: Iterable[TopicPartition],
         wait_ms: int,
         peer: Peer | None,
+        sender: Peer | None,
     ) -> None:
         self._watches = watches
         self._clock = runtime.clock
         self._deadline = runtime.clock.monotonic() + min(wait_ms, MAX_WAIT_MS) / 1000
         self._peer = peer
+        self._sender = sender
         self._event = runtime.event()
         self._keys = tuple(keys)
         self._moved: set[TopicPartition] = set()
@@ -76,15 +78,23 @@ class Watch:
     def wait(self) -> set[TopicPartition]:
         """The partitions that moved since the last call; empty if waiting is of no more use."""
         while not self._moved:
-            left = self._deadline - self._clock.monotonic()
+            now = self._clock.monotonic()
+            left = self._deadline - now
             if left <= 0 or self._watches.closed:
                 return set()
             if self._peer is not None and self._peer.has_ended:
                 return set()
             self._event.wait(left)
+            if self._sender is not None:
+                self._sender.waited += self._clock.monotonic() - now
         moved, self._moved = self._moved, set()
         self._event.clear()
         return moved
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time to wait is over."""
+        return self._clock.monotonic() >= self._deadline
 
     def notify(self, key: TopicPartition) -> None:
         """``key`` moved."""
@@ -107,8 +117,9 @@ class Purgatory:
 
     def watch(self, keys: Iterable[TopicPartition], wait_ms: int) -> Watch:
         """A watch on ``keys`` that gives up ``wait_ms`` from now, or after MAX_WAIT_MS."""
-        peer = current_peer.get() if self._for_peers else None
-        return Watch(self._watches, self._runtime, keys, wait_ms, peer)
+        sender = current_peer.get()
+        peer = sender if self._for_peers else None
+        return Watch(self._watches, self._runtime, keys, wait_ms, peer, sender)
 
     def notify(self, key: TopicPartition) -> None:
         """``key`` moved: wake every request that waits for it."""
@@ -125,6 +136,11 @@ class Purgatory:
         for watches in list(self._by_key.values()):
             for watch in watches:
                 watch.wake()
+
+    @property
+    def entries(self) -> int:
+        """Partitions waited for, counted for each request."""
+        return sum(map(len, self._by_key.values()))
 
     def __len__(self) -> int:
         """Requests waiting."""

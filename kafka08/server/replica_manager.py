@@ -33,6 +33,7 @@ from kafka08.message.entry import BATCH
 from kafka08.message.sets import Opened
 from kafka08.runtime import Runtime
 from kafka08.server import cold_reads
+from kafka08.server.counts import Counts
 from kafka08.server.effects import Effects
 from kafka08.server.log_dir_failures import LogDirFailures
 from kafka08.server.purgatory import Purgatory
@@ -77,6 +78,7 @@ class ReplicaManager:
         # answered early, with what there is.
         self.fetch_purgatory = Purgatory(runtime, for_peers=True)
         self.follower_purgatory = Purgatory(runtime, for_peers=True)
+        self.counts = Counts()
         # Set while ZooKeeper may have given our leaderships away: see ``fence``.
         self.fenced = False
         # The only brokers that hold formats above 0; None: all do.

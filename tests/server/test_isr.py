@@ -296,3 +296,14 @@ def test_stopping_ends_the_wait(kept: Maintained) -> None:
     kept.task.step()
     assert partition.pending_isr is not None  # both sets go on holding the high watermark back
     kept.task.step()  # the stop woke it, not a partition
+
+
+def test_changes_are_counted(kept: Maintained) -> None:
+    kept.lead(ALL)
+    kept.lag()
+    kept.task.maybe_shrink_isr()
+    kept.task.step()
+    assert (kept.task.shrinks.count, kept.task.expands.count) == (1, 0)
+    kept.fetched(THIRD, 2)
+    kept.task.step()
+    assert (kept.task.shrinks.count, kept.task.expands.count) == (1, 1)

@@ -19,7 +19,14 @@ from typing import Any
 
 from kafka08.cluster.partition import NO_EPOCH
 from kafka08.common import TopicPartition
-from kafka08.errors import NO_ERROR, InvalidTopicError, LaterCode
+from kafka08.errors import (
+    NO_ERROR,
+    InvalidTopicError,
+    LaterCode,
+    NotLeaderForPartitionError,
+    ReplicaNotAvailableError,
+    UnknownTopicOrPartitionError,
+)
 from kafka08.message.entry import BATCH
 from kafka08.protocol.schemas import (
     FetchPartition,
@@ -35,6 +42,12 @@ from kafka08.server.long_work import are_many, in_turns, in_turns_if_many, parti
 from kafka08.server.rebuild import ConsumerView, with_first_whole
 from kafka08.server.replica_manager import ReadResult, ReplicaManager
 
+# The partition is served by another broker: these do not count as failures.
+_ELSEWHERE = (
+    UnknownTopicOrPartitionError,
+    NotLeaderForPartitionError,
+    ReplicaNotAvailableError,
+)
 # Versions: those that read messages of formats 1 and 2, and those with a limit for all partitions.
 _FORMAT_1_SINCE, _FORMAT_2_SINCE, _LIMITED_SINCE = 2, 4, 3
 
@@ -75,7 +88,20 @@ class FetchApi:
                         target=fetch.target,
                     )
                     fetch.answers[key] = answer._replace(message_set=data)
+        self._count(fetch.answers, request.replica_id >= 0)
         return self._response(fetch.answers)
+
+    def _count(
+        self, answers: dict[TopicPartition, FetchPartitionResponse], is_follower: bool
+    ) -> None:
+        """Count the bytes that are sent."""
+        of = self._replicas.counts.topics.of
+        for key, answer in in_turns_if_many(self._runtime, answers.items()):
+            size = len(answer.message_set)
+            if size:
+                meters = of(key.topic)
+                counted = meters.replication_bytes_out if is_follower else meters.bytes_out
+                counted.count += size
 
     def _may_send(self, key: TopicPartition, data: Any, target: int) -> bool:
         """Whether the topic allows to convert what is to be sent, or that is not needed."""
@@ -140,6 +166,8 @@ class _Fetch:
             while not self.is_complete():
                 moved = watch.wait()
                 if not moved:
+                    if watch.is_over:
+                        replicas.counts.fetch_expired(is_follower)
                     return
                 self.read(moved)
 
@@ -152,6 +180,8 @@ class _Fetch:
             result = self._read_what_counts(key, asked)
         except Exception as error:
             code = self.failures.add(key, error)
+            if not isinstance(error, _ELSEWHERE):
+                self._replicas.counts.topics.of(key.topic).failed_fetch_requests.mark()
         else:
             if result.in_older_segment and len(result.data):
                 self._no_more = True

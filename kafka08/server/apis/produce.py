@@ -18,6 +18,11 @@ from kafka08.errors import (
     InvalidRecordError,
     InvalidTimestampError,
     InvalidTopicError,
+    MessageSetSizeTooLargeError,
+    MessageSizeTooLargeError,
+    NotEnoughReplicasError,
+    NotLeaderForPartitionError,
+    UnknownTopicOrPartitionError,
     UnsupportedForMessageFormatError,
 )
 from kafka08.message.batch import NO_TIMESTAMP
@@ -43,6 +48,13 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 
 # Makes a NamedTuple in half the time of its constructor: this is what each produce passes.
 _new = tuple.__new__
+# These do not count as failures of this broker.
+_REFUSED = (
+    InvalidTopicError,
+    NotEnoughReplicasError,
+    NotLeaderForPartitionError,
+    UnknownTopicOrPartitionError,
+)
 _TIMES_SINCE, _ONE_BATCH_SINCE, _ZSTD_SINCE = 2, 3, 7  # versions
 # Errors that older clients do not know, and since which version they are told.
 _NEWER = (
@@ -130,6 +142,9 @@ class ProduceApi:
                 require_batch(data, zstd=version >= _ZSTD_SINCE)
             appended = self._appends.append(key, data, acks, room)
             if appended.count:
+                meters = self._replicas.counts.topics.of(key.topic)
+                meters.messages_in.count += appended.count
+                meters.bytes_in.count += len(data)
                 base_offset, append_time = appended.first_offset, appended.append_time
                 if acks != 1:
                     required[key] = appended.last_offset + 1
@@ -137,6 +152,8 @@ class ProduceApi:
                 self._view.remember(appended.rebuilt)
         except Exception as error:
             code = failures.add(key, error)
+            if not isinstance(error, _REFUSED):
+                self._count_failure(key, error, len(data))
             if any(isinstance(error, each) and version < since for each, since in _NEWER):
                 code = InvalidMessageError.code
         answer = _new(
@@ -147,6 +164,12 @@ class ProduceApi:
             start = -1 if log is None else log.first_offset
             answer = answer._replace(log_append_time=append_time, log_start_offset=start)
         return answer
+
+    def _count_failure(self, key: TopicPartition, error: Exception, size: int) -> None:
+        meters = self._replicas.counts.topics.of(key.topic)
+        meters.failed_produce_requests.mark()
+        if isinstance(error, (MessageSizeTooLargeError, MessageSetSizeTooLargeError)):
+            meters.bytes_rejected.mark(size)
 
     def _response(self, answers: dict[TopicPartition, ProducePartitionResponse]) -> ProduceResponse:
         topics: dict[str, list[ProducePartitionResponse]] = {}

@@ -1,0 +1,1 @@
+"""Counts, times and gauges, and their names in JMX and Prometheus."""

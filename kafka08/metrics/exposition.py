@@ -1,0 +1,131 @@
+"""Writes metrics as text for Prometheus, in the format 0.0.4 and as OpenMetrics.
+
+prometheus-client renders; it is given few series at a time, and between two pieces the event loop
+goes on. It is imported on first use, because most processes show no metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from kafka08.metrics.registry import (
+    GAUGE,
+    HISTOGRAM,
+    METER,
+    PERCENT,
+    TEXT,
+    TIMER,
+    Metric,
+    Registry,
+    Series,
+)
+from kafka08.runtime import Runtime
+
+SHARES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
+_NAMES = ("0.50", "0.75", "0.95", "0.98", "0.99", "0.999")
+TYPES = {
+    GAUGE: "gauge",
+    TEXT: "gauge",
+    PERCENT: "gauge",
+    METER: "counter",
+    HISTOGRAM: "summary",
+    TIMER: "summary",
+}
+PLAIN, OPEN = "0.0.4", "openmetrics"
+CONTENT_TYPES = {
+    PLAIN: "text/plain; version=0.0.4; charset=utf-8",
+    OPEN: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+}
+_END = b"# EOF\n"
+_FRESH_SECONDS = 1.0
+
+
+class _One:
+    """A single family in the place of a registry, as generate_latest takes it."""
+
+    def __init__(self, family: Any) -> None:
+        self._family = family
+
+    def collect(self) -> list[Any]:
+        return [self._family]
+
+
+class Exposition:
+    """The text of a registry's metrics and of the process. One is made at a time, and serves all
+    who ask within a second."""
+
+    def __init__(self, runtime: Runtime, registry: Registry) -> None:
+        from prometheus_client import REGISTRY
+        from prometheus_client.exposition import generate_latest
+        from prometheus_client.openmetrics import exposition as openmetrics
+
+        self._process = REGISTRY
+        self._generate: dict[str, Callable[[Any], bytes]] = {
+            PLAIN: generate_latest,
+            OPEN: openmetrics.generate_latest,
+        }
+        self._runtime = runtime
+        self._registry = registry
+        self._lock = runtime.lock()
+        self._made: dict[str, tuple[float, bytes]] = {}
+
+    def text(self, form: str) -> bytes:
+        """``form`` is PLAIN or OPEN. May take long, and lets others run."""
+        with self._lock:
+            at, body = self._made.get(form, (0.0, b""))
+            if not body or self._runtime.clock.monotonic() - at >= _FRESH_SECONDS:
+                body = self._render(form)
+                self._made[form] = self._runtime.clock.monotonic(), body
+            return body
+
+    def _render(self, form: str) -> bytes:
+        parts = []
+        for part in self._parts(self._generate[form]):
+            parts.append(part.removesuffix(_END) if form == OPEN else part)
+            self._runtime.sleep(0)
+        if form == OPEN:
+            parts.append(_END)
+        return b"".join(parts)
+
+    def _parts(self, generate: Callable[[Any], bytes]) -> Iterator[bytes]:
+        last = ""
+        for metric, piece in self._registry.pieces():
+            text = generate(_One(family(metric, piece)))
+            if metric.name == last:
+                text = text[_head_end(text) :]
+            last = metric.name
+            yield text
+        for process in self._process.collect():
+            yield generate(_One(process))
+
+
+def _head_end(text: bytes) -> int:
+    """Where the lines begin that are not comments."""
+    at = 0
+    while text.startswith(b"# ", at) and not text.startswith(_END, at):
+        at = text.index(b"\n", at) + 1
+    return at
+
+
+def family(metric: Metric, piece: Iterable[Series]) -> Any:
+    """The series in prometheus-client's form."""
+    from prometheus_client.metrics_core import Metric as Family
+
+    name = metric.name.removesuffix("_total")
+    found = Family(name, metric.help, TYPES[metric.kind])
+    for series in piece:
+        labels, value = series.labels, series.value
+        if metric.kind == METER:
+            found.add_sample(f"{name}_total", labels, value.count)
+        elif metric.kind in (HISTOGRAM, TIMER):
+            times = value.times if metric.kind == TIMER else value
+            for share, number in zip(_NAMES, times.quantiles(SHARES), strict=True):
+                found.add_sample(name, {**labels, "quantile": share}, number)
+            found.add_sample(f"{name}_count", labels, times.count)
+            found.add_sample(f"{name}_sum", labels, times.sum)
+        elif metric.kind == TEXT:
+            found.add_sample(name, {**labels, "version": value}, 1)
+        else:
+            found.add_sample(name, labels, value.share if metric.kind == PERCENT else value)
+    return found

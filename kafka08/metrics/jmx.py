@@ -1,0 +1,96 @@
+"""Metrics under the names and attributes of 0.8.2.2's JMX beans, and patterns over these names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from typing import Any
+
+from kafka08.metrics.meters import Histogram, Meter
+from kafka08.metrics.registry import GAUGE, HISTOGRAM, METER, PERCENT, TEXT, Series
+
+_SHARES = {
+    "50thPercentile": 0.5,
+    "75thPercentile": 0.75,
+    "95thPercentile": 0.95,
+    "98thPercentile": 0.98,
+    "99thPercentile": 0.99,
+    "999thPercentile": 0.999,
+}
+
+
+def attributes(series: Series, age: float) -> dict[str, Any]:
+    """The attributes of a bean; ``age``: seconds since counting began."""
+    metric, value = series.metric, series.value
+    if metric.kind in (GAUGE, TEXT):
+        return {"Value": value}
+    if metric.kind == HISTOGRAM:
+        return _distribution(value)
+    if metric.kind == METER:
+        return _rates(value, age, metric.unit)
+    if metric.kind == PERCENT:
+        return {**_rates(value.meter, age, "percent"), "RateUnit": "NANOSECONDS"} | {
+            name: rate / 1e9 for name, rate in _moving(value.meter, age).items()
+        }
+    return {
+        **_distribution(value.times),
+        **_rates(value.meter, age, metric.unit),
+        "LatencyUnit": "MILLISECONDS",
+    }
+
+
+def _moving(meter: Meter, age: float) -> dict[str, float]:
+    one, five, fifteen = meter.rates or (0.0, 0.0, 0.0)
+    return {
+        "MeanRate": meter.count / age,
+        "OneMinuteRate": one,
+        "FiveMinuteRate": five,
+        "FifteenMinuteRate": fifteen,
+    }
+
+
+def _rates(meter: Meter, age: float, unit: str) -> dict[str, Any]:
+    return {
+        "Count": meter.count,
+        **_moving(meter, age),
+        "EventType": unit,
+        "RateUnit": "SECONDS",
+    }
+
+
+def _distribution(values: Histogram) -> dict[str, float]:
+    return {
+        "Count": values.count,
+        "Min": values.min,
+        "Max": values.max,
+        "Mean": values.mean,
+        "StdDev": values.deviation,
+        **dict(zip(_SHARES, values.quantiles(tuple(_SHARES.values())), strict=True)),
+    }
+
+
+def matcher(pattern: str) -> Callable[[str], bool]:
+    """Whether a bean's name fits a pattern as javax.management.ObjectName has them: ``*`` and ``?``
+    in the domain and in values, and ``*`` for any further properties. Raises ValueError."""
+    domain, colon, rest = pattern.partition(":")
+    wanted = [each for each in rest.split(",") if each]
+    if not colon or not domain or not wanted or not all("=" in w or w == "*" for w in wanted):
+        raise ValueError(f"not a bean's name or pattern: {pattern}")
+    properties = dict(each.split("=", 1) for each in wanted if each != "*")
+    is_open = "*" in wanted
+
+    def fits(bean: str) -> bool:
+        in_domain, _, listed = bean.partition(":")
+        has = dict(each.split("=", 1) for each in listed.split(",") if "=" in each)
+        if not fnmatchcase(in_domain, _literal(domain)) or not properties.keys() <= has.keys():
+            return False
+        if not is_open and len(has) != len(properties):
+            return False
+        return all(fnmatchcase(has[key], _literal(text)) for key, text in properties.items())
+
+    return fits
+
+
+def _literal(pattern: str) -> str:
+    """Brackets have no meaning in these patterns, but one for fnmatch."""
+    return pattern.replace("[", "[[]")

@@ -1,0 +1,149 @@
+"""The metrics of a process: each declared with its names, and where its values come from.
+
+The names of JMX are those of 0.8.2.2. Those of Prometheus are what the rules of jmx_exporter for
+later releases make of them, where these rules are regular.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from kafka08.metrics.meters import TICK_SECONDS, Histogram, IdleShare, Meter, Timer
+from kafka08.runtime import Loop, Runtime
+
+logger = logging.getLogger("kafka.metrics.KafkaMetricsReporter")
+
+GAUGE, METER, HISTOGRAM, TIMER, PERCENT, TEXT = (
+    "gauge",
+    "meter",
+    "histogram",
+    "timer",
+    "percent",
+    "text",
+)
+# A reader goes on to something else after so many series.
+AT_ONCE = 200
+
+
+class Metric(NamedTuple):
+    """A family of series. ``bean``: the name in JMX without tags; ``tags``: those that a series
+    can have. ``unit``: what a meter counts, in JMX ``EventType``. ``labels``: where other than
+    ``tags``, the labels in Prometheus with the format of each."""
+
+    bean: str
+    kind: str
+    name: str
+    help: str
+    tags: tuple[str, ...] = ()
+    unit: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+Value = Any
+"""A number, a text, a Meter, Histogram, Timer or IdleShare."""
+Tags = tuple[str, ...]
+"""The values of a series' tags; an empty one is left out."""
+Source = Callable[[], Iterable[tuple[Tags, Value]]]
+
+
+class Series(NamedTuple):
+    metric: Metric
+    tags: dict[str, str]
+    value: Value
+
+    @property
+    def bean(self) -> str:
+        """The name in JMX."""
+        return ",".join([self.metric.bean, *(f"{tag}={text}" for tag, text in self.tags.items())])
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Those in Prometheus."""
+        if not self.metric.labels:
+            return self.tags
+        full = {tag: self.tags.get(tag, "") for tag in self.metric.tags}
+        made = {label: form.format(**full) for label, form in self.metric.labels}
+        return {label: text for label, text in made.items() if text.strip(":")}
+
+
+class Registry:
+    """The metrics with their sources, in the order in which they were added."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.started = runtime.clock.monotonic()
+        self._runtime = runtime
+        self._clock = runtime.clock
+        self._sources: dict[str, tuple[Metric, Source]] = {}
+        self._failed: set[str] = set()
+        self._ticked = self.started
+        self._loop = Loop(runtime, "metrics", self._tick_later)
+
+    def add(self, metric: Metric, source: Source) -> None:
+        """``source`` gives the series as they are now; it is called by each reader."""
+        assert metric.name not in self._sources, metric.name
+        self._sources[metric.name] = metric, source
+
+    def start(self) -> None:
+        """Have rates computed from now on."""
+        self._loop.start()
+
+    def stop(self) -> None:
+        self._loop.stop()
+
+    @property
+    def age(self) -> float:
+        """Seconds since the start."""
+        return max(self._clock.monotonic() - self.started, 1e-9)
+
+    @property
+    def metrics(self) -> list[Metric]:
+        return [metric for metric, _ in self._sources.values()]
+
+    def pieces(self) -> Iterator[tuple[Metric, list[Series]]]:
+        """All series, at most AT_ONCE at a time, those of a metric one after the other. A metric
+        without a series is left out, and so is one whose source fails."""
+        for metric, source in list(self._sources.values()):
+            try:
+                found = iter(source())
+                while piece := list(islice(found, AT_ONCE)):
+                    yield metric, [_series(metric, tags, value) for tags, value in piece]
+            except Exception:
+                if metric.name not in self._failed:
+                    self._failed.add(metric.name)
+                    logger.exception("%s cannot be read", metric.name)
+
+    def _tick_later(self) -> None:
+        if not self._loop.stopping.wait(TICK_SECONDS):
+            self.tick()
+
+    def tick(self) -> None:
+        """Compute rates; lets others run now and then."""
+        now = self._clock.monotonic()
+        seconds, self._ticked = max(now - self._ticked, 1e-3), now
+        done: set[int] = set()  # one meter may be in several series
+        for metric, piece in self.pieces():
+            if metric.kind in (GAUGE, TEXT):
+                continue
+            for series in piece:
+                if id(series.value) not in done:
+                    done.add(id(series.value))
+                    series.value.tick(seconds)
+            self._runtime.sleep(0)
+
+
+def _series(metric: Metric, tags: Tags, value: Value) -> Series:
+    named = zip(metric.tags, tags, strict=False)
+    return Series(metric, {tag: text for tag, text in named if text}, value)
+
+
+def one(read: Callable[[], Value]) -> Source:
+    """A metric with a single series and no tags."""
+    return lambda: [((), read())]
+
+
+def same(value: Meter | Histogram | Timer | IdleShare) -> Source:
+    """The same, of a counter that does not change its place."""
+    return lambda: [((), value)]

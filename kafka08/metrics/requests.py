@@ -1,0 +1,86 @@
+"""How many requests of a kind were answered, and where their time went
+(kafka.network.RequestChannel's metrics)."""
+
+from __future__ import annotations
+
+from kafka08.metrics.meters import Histogram, Meter
+
+PARTS = (
+    "request_queue_time",
+    "local_time",
+    "remote_time",
+    "response_queue_time",
+    "response_send_time",
+    "total_time",
+)
+_MICROS = 1_000_000
+_SCALE = 1000  # microseconds, shown as milliseconds
+
+FETCH_CONSUMER, FETCH_FOLLOWER = "FetchConsumer", "FetchFollower"
+# Those of 0.8.2.2, by API key.
+NAMES = (
+    "Produce",
+    "Fetch",
+    "Offsets",
+    "Metadata",
+    "LeaderAndIsr",
+    "StopReplica",
+    "UpdateMetadata",
+    "ControlledShutdown",
+    "OffsetCommit",
+    "OffsetFetch",
+    "ConsumerMetadata",
+    "JoinGroup",
+    "Heartbeat",
+)
+
+
+class RequestMeter:
+    """The requests of one kind. ``also``: another meter that counts them too."""
+
+    __slots__ = ("_also", "requests", *PARTS)
+
+    def __init__(self, also: RequestMeter | None = None) -> None:
+        self.requests = Meter()
+        self._also = also
+        self.request_queue_time = Histogram(_SCALE)
+        self.local_time = Histogram(_SCALE)
+        self.remote_time = Histogram(_SCALE)
+        self.response_queue_time = Histogram(_SCALE)
+        self.response_send_time = Histogram(_SCALE)
+        self.total_time = Histogram(_SCALE)
+
+    def record(
+        self, queued: float, local: float, remote: float, held: float, sending: float
+    ) -> None:
+        """A request was answered; the parts of its time in seconds."""
+        self.requests.count += 1
+        self.request_queue_time.update(int(queued * _MICROS))
+        self.local_time.update(int(local * _MICROS))
+        self.remote_time.update(int(remote * _MICROS))
+        self.response_queue_time.update(int(held * _MICROS))
+        self.response_send_time.update(int(sending * _MICROS))
+        self.total_time.update(int((queued + local + remote + held + sending) * _MICROS))
+        if self._also is not None:
+            self._also.record(queued, local, remote, held, sending)
+
+
+class RequestMetrics:
+    """The meters by kind: those of 0.8.2.2 from the start, others from their first request."""
+
+    def __init__(self) -> None:
+        self._by_name = {name: RequestMeter() for name in NAMES}
+        fetch = self._by_name["Fetch"]
+        self.fetch_consumer = self._by_name[FETCH_CONSUMER] = RequestMeter(fetch)
+        self.fetch_follower = self._by_name[FETCH_FOLLOWER] = RequestMeter(fetch)
+        self._by_key = {key: self._by_name[name] for key, name in enumerate(NAMES)}
+
+    def of(self, key: int, name: str) -> RequestMeter:
+        """The meter of an API; ``name`` is that of later releases."""
+        meter = self._by_key.get(key)
+        if meter is None:
+            meter = self._by_key[key] = self._by_name[name] = RequestMeter()
+        return meter
+
+    def items(self) -> list[tuple[str, RequestMeter]]:
+        return list(self._by_name.items())

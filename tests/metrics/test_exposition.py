@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka08.metrics.exposition import OPEN, PLAIN, Exposition
+from kafka08.metrics.meters import Histogram, IdleShare, Meter, Timer
+from kafka08.metrics.registry import (
+    AT_ONCE,
+    GAUGE,
+    HISTOGRAM,
+    METER,
+    PERCENT,
+    TEXT,
+    TIMER,
+    Metric,
+    Registry,
+    one,
+    same,
+)
+from tests.fakes.runtime import FakeRuntime
+
+pytest.importorskip("prometheus_client")
+
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_open
+from prometheus_client.parser import text_string_to_metric_families as read_plain
+
+READERS = {PLAIN: read_plain, OPEN: read_open}
+TOPICS = ("topic",)
+
+
+class World:
+    def __init__(self) -> None:
+        self.runtime = FakeRuntime()
+        self.registry = Registry(self.runtime)
+        self.exposition = Exposition(self.runtime, self.registry)
+
+    def samples(self, form: str = PLAIN) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+        """Checks that no series is there twice."""
+        text = self.exposition.text(form).decode()
+        found: dict[Any, float] = {}
+        for family in READERS[form](text):
+            for sample in family.samples:
+                key = sample.name, tuple(sorted(sample.labels.items()))
+                assert key not in found
+                found[key] = sample.value
+        return found
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.mark.parametrize("form", [PLAIN, OPEN])
+def test_every_kind(world: World, form: str) -> None:
+    meter, histogram, timer = Meter(), Histogram(), Timer()
+    meter.mark(7)
+    histogram.update(5)
+    timer.record(0.002)
+    add = world.registry.add
+    add(Metric("a:name=g", GAUGE, "g", "A gauge."), one(lambda: 3))
+    add(Metric("a:name=m", METER, "m_total", "A meter.", TOPICS), lambda: [(("t",), meter)])
+    add(Metric("a:name=h", HISTOGRAM, "h", "A histogram."), same(histogram))
+    add(Metric("a:name=t", TIMER, "ms", "A timer."), same(timer))
+    add(Metric("a:name=p", PERCENT, "idle_percent", "A share."), same(IdleShare()))
+    add(Metric("a:name=v", TEXT, "version", "A text."), one(lambda: "1.2"))
+    found = world.samples(form)
+    assert found[("g", ())] == 3
+    assert found[("m_total", (("topic", "t"),))] == 7
+    assert found[("h", (("quantile", "0.999"),))] == 5
+    assert (found[("h_count", ())], found[("h_sum", ())]) == (1, 5)
+    assert (found[("ms_count", ())], found[("ms_sum", ())]) == (1, 2)
+    assert found[("idle_percent", ())] == 1
+    assert found[("version", (("version", "1.2"),))] == 1
+    assert any(name.startswith("python_gc_") for name, _ in found)
+
+
+def test_open_metrics_end_once(world: World) -> None:
+    world.registry.add(Metric("a:name=g", GAUGE, "g", "A gauge."), one(lambda: 3))
+    text = world.exposition.text(OPEN)
+    assert text.endswith(b"\n# EOF\n")
+    assert text.count(b"# EOF") == 1
+
+
+@pytest.mark.parametrize("form", [PLAIN, OPEN])
+def test_a_family_in_pieces_has_one_head(world: World, form: str) -> None:
+    metric = Metric("a:name=m", METER, "m_total", "A meter.", TOPICS)
+    meters = {f"t{number}": Meter() for number in range(AT_ONCE + 1)}
+    world.registry.add(metric, lambda: [((name,), meter) for name, meter in meters.items()])
+    assert len([name for name, _ in world.samples(form) if name == "m_total"]) == AT_ONCE + 1
+    assert world.exposition.text(form).count(b"# TYPE m") == 1
+
+
+@given(st.text(st.characters(codec="utf-8"), min_size=1))
+def test_any_text_comes_back_as_a_label(text: str) -> None:
+    world = World()
+    metric = Metric("a:name=c", GAUGE, "c", "A gauge.", ("clientId",))
+    world.registry.add(metric, lambda: [((text,), 1)])
+    assert world.samples()[("c", (("clientId", text),))] == 1
+
+
+def test_the_answer_of_the_last_second_is_given_again(world: World) -> None:
+    asked: list[int] = []
+    world.registry.add(
+        Metric("a:name=g", GAUGE, "g", "A gauge."), one(lambda: asked.append(1) or len(asked))
+    )
+    first = world.exposition.text(PLAIN)
+    world.runtime.clock.advance(0.9)
+    assert world.exposition.text(PLAIN) is first
+    assert world.exposition.text(OPEN) != first
+    world.runtime.clock.advance(0.2)
+    assert b"\ng 3.0\n" in world.exposition.text(PLAIN)

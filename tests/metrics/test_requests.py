@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import pytest
+
+from kafka08.metrics.requests import FETCH_CONSUMER, FETCH_FOLLOWER, NAMES, PARTS, RequestMetrics
+
+
+def test_the_kinds_of_0_8_2_2_are_there_from_the_start() -> None:
+    metrics = RequestMetrics()
+    assert [name for name, _ in metrics.items()] == [*NAMES, FETCH_CONSUMER, FETCH_FOLLOWER]
+    metrics.of(13, "LeaveGroup")
+    assert metrics.items()[-1][0] == "LeaveGroup"
+
+
+def test_the_parts_add_up() -> None:
+    meter = RequestMetrics().of(0, "Produce")
+    meter.record(0.001, 0.002, 0.2, 0.003, 0.004)
+    sums = [getattr(meter, part).sum for part in PARTS]
+    assert sums == pytest.approx([1, 2, 200, 3, 4, 210], abs=0.01)
+    assert meter.requests.count == 1
+
+
+def test_fetches_count_in_their_sum() -> None:
+    metrics = RequestMetrics()
+    metrics.fetch_consumer.record(0, 0, 0.5, 0, 0)
+    metrics.fetch_follower.record(0, 0, 0, 0, 0)
+    found = {name: meter.requests.count for name, meter in metrics.items() if meter.requests.count}
+    assert found == {"Fetch": 2, FETCH_CONSUMER: 1, FETCH_FOLLOWER: 1}
+    assert metrics.of(1, "Fetch").remote_time.sum == 500
