@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -80,6 +82,22 @@ def test_variables_of_the_shipped_files_are_settings() -> None:
         found |= {setting_name(name) for name in names if not name.endswith("_OPTS")}
     assert found - set(BrokerConfig.keys()) - of_monitoring == set()
     assert len(found) > 10
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is missing")
+def test_systemd_understands_the_units(tmp_path: Path) -> None:
+    units = []
+    for path in sorted((ROOT / "docs" / "deploy").glob("*.service")):
+        text = path.read_text(encoding="utf-8")
+        # The program must exist.
+        text, count = re.subn(r"(?m)^ExecStart=/opt/kafka08/bin/\S+", "ExecStart=/bin/true", text)
+        assert count == 1
+        (tmp_path / path.name).write_text(text)
+        units.append(str(tmp_path / path.name))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", *units], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
