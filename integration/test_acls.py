@@ -241,8 +241,14 @@ def test_33_a_refusal_without_acks_closes_the_connection(closed: tuple[Broker, R
         assert wire.offset("closed", 0) == 0
 
 
-def test_42_offsets_of_another_group_are_refused(closed: tuple[Broker, Rules]) -> None:
+def test_42_offsets_of_another_group_are_refused(
+    closed: tuple[Broker, Rules], our_tools: Tools
+) -> None:
     broker, _ = closed
+    where = ("--bootstrap-server", broker.address, "--describe", "--group", "yours")
+    done = our_tools.run("kafka.admin.ConsumerGroupCommand", *where)
+    assert "yours" in done.out + done.err
+    assert "GroupAuthorizationFailed" in done.out + done.err
     with broker.wire() as wire:
         assert wire.coordinator_error("yours") == GROUP_CODE
         assert wire.commit("yours", "open", 0, 1) == GROUP_CODE

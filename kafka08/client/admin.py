@@ -21,7 +21,6 @@ from kafka08.errors import (
     ProtocolError,
     RequestTimedOutError,
     TopicExistsError,
-    for_code,
     meaning_of,
     raise_for_code,
 )
@@ -123,8 +122,8 @@ class AdminClient:
         """The members of a consumer group. Raises RemoteError, AdminNotServedError."""
         [found] = self.call(admin_schemas.DescribeGroupsRequest([group])).groups
         if found.error != NO_ERROR:
-            name = for_code(found.error).text
-            raise RemoteError(found.error, f"Group {group} was not described: {name}", "")
+            meaning = meaning_of(found.error)
+            raise RemoteError(found.error, f"Group {group} was not described: {meaning}", "")
         described: admin_schemas.DescribedGroup = found
         return described
 
