@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from integration import modern
+from integration.clients import Console, HighLevel, text_records
 from integration.harness import Broker, Tools, ZooKeeper, zookeeper_text
 from integration.modern import ModernBroker
 from integration.wire import Wire, entry, fetch_frame, produce_frame, wait_until
@@ -137,6 +138,18 @@ def test_our_producer_and_consumer_of_0_8(broker: Broker, topic: str, store: ZkC
         began = time.monotonic()
         assert len(wire.read_all(topic, 0)) == 20
     assert time.monotonic() - began < 10
+
+
+@pytest.mark.original
+def test_the_originals_tools_are_held_and_send_nothing_twice(
+    broker: Broker, topic: str, store: ZkClient, tmp_path: Path
+) -> None:
+    set_quota(store, "users/<default>", producer_byte_rate=1000, consumer_byte_rate=1000)
+    tools, records = Tools("original", tmp_path), text_records()
+    began = time.monotonic()
+    Console(tools).write(broker, topic, records, "none")
+    HighLevel(tools).check(broker, topic, records)
+    assert time.monotonic() - began > 9  # there is at least one pause of 10 seconds
 
 
 def test_clients_of_today_are_told(broker: Broker, topic: str, store: ZkClient) -> None:

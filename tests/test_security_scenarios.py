@@ -401,7 +401,11 @@ SCENARIOS = {
                 "44_later_versions_are_told_the_pause",
             ),
             *network("a_muted_connection_is_answered_and_read_from_later"),
-            *with_quotas("44_a_producer_of_0_8_keeps_its_rate", "clients_of_today_are_told"),
+            *with_quotas(
+                "44_a_producer_of_0_8_keeps_its_rate",
+                "the_originals_tools_are_held_and_send_nothing_twice",
+                "clients_of_today_are_told",
+            ),
         ),
         "requests of more than ten seconds' worth, such as 20 kB at 1000 B/s, pass the rate: a "
         "pause of 20 seconds is cut to 10, and the rest is owed",
