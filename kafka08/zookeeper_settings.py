@@ -72,7 +72,7 @@ class ZooKeeperSecurity(Settings):
         choices=("HTTPS", "https", ""),
         doc="Not in 0.8.2.2. Empty: ZooKeeper's certificate may have any name.",
     )
-    zookeeper_client_cnxn_socket: str | None = setting(
+    zookeeper_clientCnxnSocket: str | None = setting(
         "zookeeper.clientCnxnSocket",
         None,
         doc="Not in 0.8.2.2. Java's class for connections to ZooKeeper. No effect.",

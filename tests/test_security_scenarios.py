@@ -500,8 +500,17 @@ SCENARIOS = {
             *named("tests/tools/admin/test_config_values", "secrets_are_not_shown"),
             *named("tests/client/test_security", "producers_take_them_and_show_no_password"),
             *sasl("brokers_log_in_at_each_other"),
+            *tls("key_files_that_others_can_read_draw_a_warning"),
+            *named("tests/test_secret_files", "files_of_passwords"),
+            *server("broker", "a_file_with_passwords_that_others_can_read_is_warned_of"),
+            *named("tests/test_zookeeper", "a_login_of_kafkas_file", "wrong_settings"),
+            *named("tests/zk/test_client", "nodes_of_a_login_are_for_others_to_read"),
+            *named(
+                "integration/test_zookeeper_security",
+                "a_cluster_over_tls_with_acls",
+                "a_cluster_is_closed_and_opened_again",
+            ),
         ),
-        "file modes of key files",
     ),
 }
 

@@ -110,3 +110,19 @@ def test_a_machine_whose_name_does_not_resolve(tmp_path: Path) -> None:
     assert "advertised.host.name" in line and "(or host.name" in line
     assert (done.returncode, done.stderr) == (1, "")
     assert not (tmp_path / "logs").exists()
+
+
+def test_a_file_with_passwords_that_others_can_read_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text("broker.id=none\nssl.keystore.password=hidden-one\n")
+    path.chmod(0o644)
+    assert broker.main([str(path)]) == 1
+    told = f"Others than the owner can read {path}, which has ssl.keystore.password"
+    assert told in caplog.messages
+    path.chmod(0o600)
+    caplog.clear()
+    assert broker.main([str(path)]) == 1
+    assert told not in caplog.messages
+    assert "hidden-one" not in caplog.text

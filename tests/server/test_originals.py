@@ -8,7 +8,7 @@ import pytest
 
 from kafka08.common import Broker
 from kafka08.protocol.schemas import MetadataRequest
-from kafka08.server.originals import FORMATS, Originals
+from kafka08.server.originals import FORMATS, Originals, warn_of_originals
 from tests.server.admin_support import AdminRig
 from zk import znodes
 from zk.registry import registrations
@@ -120,3 +120,18 @@ def test_who_serves_later_requests(rig: AdminRig) -> None:
     read(rig, originals)
     assert not originals.serves_later(7)
     assert not originals.serves_later(2), "it may come back as another"
+
+
+def test_with_acls_in_zookeeper_originals_are_warned_of(
+    rig: AdminRig, caplog: pytest.LogCaptureFixture
+) -> None:
+    warn_of_originals(rig.zk, 1)
+    assert "zookeeper.set.acl" not in caplog.text
+    rig.register(Broker(0, "host0", 9090), None)
+    warn_of_originals(rig.zk, 1)
+    [told] = [text for text in caplog.messages if "zookeeper.set.acl" in text]
+    assert "the brokers [0] may be of 0.8.2.2" in told
+    assert "only those below /consumers stay open" in told
+    caplog.clear()
+    warn_of_originals(rig.zk, 0)
+    assert "[0]" not in caplog.text
