@@ -29,7 +29,7 @@ setup: $(SETUP) $(BYTECODE) $(COMPILED)
 $(SETUP): setup.cfg pyproject.toml $(wildcard kafka08/_native/*.pyx kafka08/_native/*.h)
 	@echo "Installing into $(VENV); this takes some minutes"
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
-	@$(INSTALL) -e '.[zookeeper$(JAVA)]'
+	@$(INSTALL) -e '.[web,zookeeper$(JAVA)]'
 	@touch $@
 
 $(SETUP_TEST): $(SETUP)

@@ -54,14 +54,18 @@ ALLOWED = {
     "consumer": f"client {CLIENT}",
     "spark": f"producer consumer client {CLIENT}",
     "connect": f"spark producer consumer client {CLIENT}",
+    "lag": f"client server.coordinator.records {CLIENT}",
+    "console": f"lag tools network.http server.coordinator.records connect.config consumer client "
+    f"zookeeper {CLIENT} admin",
     "tools": "connect producer consumer client server spark network zookeeper security log message "
     f"log4j commands {CONTROLLER}",
     "tools.wheel": "compiled",
 }
 PLACES = {
     "gevent": ("runtime", "network", "zk.handlers"),
+    "jinja2": ("console",),
     "kazoo": ("zk",),
-    "prometheus_client": ("metrics.exposition",),
+    "prometheus_client": ("metrics.exposition", "lag", "console"),
     "pyspark": ("spark", "connect.spark_database"),
     "docker": (),
 }

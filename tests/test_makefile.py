@@ -29,14 +29,14 @@ def dry_run(target: str, place: Path, **variables: str) -> str:
 @pytest.mark.parametrize(
     ("target", "extras"),
     [
-        ("quickstart", {"zookeeper"}),
-        ("quickstart-cluster", {"zookeeper"}),
-        ("test", {"zookeeper", "spark", "test"}),
-        ("lint", {"zookeeper", "dev"}),
-        ("types", {"zookeeper", "dev"}),
-        ("setup", {"zookeeper", "compile"}),
-        ("wheel", {"zookeeper", "build"}),
-        ("integration", {"zookeeper", "spark", "test", "compile", "integration"}),
+        ("quickstart", {"web", "zookeeper"}),
+        ("quickstart-cluster", {"web", "zookeeper"}),
+        ("test", {"web", "zookeeper", "spark", "test"}),
+        ("lint", {"web", "zookeeper", "dev"}),
+        ("types", {"web", "zookeeper", "dev"}),
+        ("setup", {"web", "zookeeper", "compile"}),
+        ("wheel", {"web", "zookeeper", "build"}),
+        ("integration", {"web", "zookeeper", "spark", "test", "compile", "integration"}),
     ],
 )
 def test_a_target_installs_what_it_runs(target: str, extras: set[str], tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_machine_without_java_gets_one(tmp_path: Path) -> None:
         if os.path.isabs(path):
             (tmp_path / "bin" / name).symlink_to(path)
     without = {"PATH": str(tmp_path / "bin"), "JAVA_HOME": ""}
-    assert "[zookeeper,java]" in dry_run("quickstart", tmp_path, **without)
+    assert "[web,zookeeper,java]" in dry_run("quickstart", tmp_path, **without)
 
 
 def test_an_environment_without_pip_is_completed(tmp_path: Path) -> None:

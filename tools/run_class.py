@@ -27,6 +27,7 @@ MODULES = {
     "kafka.admin.ReassignPartitionsCommand": "tools.topics.reassign_partitions",
     "kafka.admin.TopicCommand": "tools.topics.topics",
     "kafka.admin.ZkSecurityMigrator": "tools.admin.zookeeper_security_migration",
+    "kafka.console.KafkaConsole": "kafka08.console.main",
     "kafka.tools.ConsoleConsumer": "tools.console.console_consumer",
     "kafka.tools.ConsoleProducer": "tools.console.console_producer",
     "kafka.tools.ConsumerOffsetChecker": "tools.groups.consumer_offset_checker",
@@ -58,6 +59,7 @@ MODULES = {
 # Their arguments have no names: they print how they are used when they get none.
 POSITIONAL = {
     "kafka.Kafka",
+    "kafka.console.KafkaConsole",
     "kafka.tools.TestEndToEndLatency",
     "kafka.tools.UpdateOffsetsInZK",
     "kafka.tools.ZooKeeperMainWrapper",
@@ -67,7 +69,11 @@ POSITIONAL = {
     "org.apache.zookeeper.server.quorum.QuorumPeerMain",
 }
 # They look after signals themselves.
-SERVERS = {"kafka.Kafka", "org.apache.zookeeper.server.quorum.QuorumPeerMain"}
+SERVERS = {
+    "kafka.Kafka",
+    "kafka.console.KafkaConsole",
+    "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+}
 
 
 def class_path(environ: Mapping[str, str]) -> list[str]:

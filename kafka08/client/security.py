@@ -53,7 +53,17 @@ class SecuredRuntime(ThreadRuntime):
 
 def runtime_for(settings: ClientSecurity) -> Runtime:
     """The runtime of a client with these settings. Raises ConfigError."""
-    protocol, plain = settings.security_protocol.upper(), ThreadRuntime()
+    plain = ThreadRuntime()
+    connector = connector_for(settings, plain)
+    return plain if connector is plain else SecuredRuntime(connector)
+
+
+def connector_for(settings: ClientSecurity, plain: Runtime) -> Connector:
+    """Connections of ``plain``, secured as the settings say; ``plain`` itself if they are not.
+
+    Raises ConfigError.
+    """
+    protocol = settings.security_protocol.upper()
     if protocol not in PROTOCOLS:
         raise ConfigError(
             f"security.protocol {settings.security_protocol} is not one of {', '.join(PROTOCOLS)}"
@@ -64,12 +74,12 @@ def runtime_for(settings: ClientSecurity) -> Runtime:
     if protocol in (SSL, SASL_SSL):
         connector = SecureConnector(plain, Tls(settings, client_context))
     if protocol == SSL:
-        return SecuredRuntime(connector)
+        return connector
     if settings.sasl_jaas_config is None:
         raise ConfigError(f"{_JAAS} has no value, and security.protocol {protocol} needs one.")
     mechanism = settings.sasl_mechanism.upper()
     side = client_side(mechanism, jaas.parse(settings.sasl_jaas_config, _JAAS), _JAAS)
-    return SecuredRuntime(SaslConnector(connector, mechanism, side))
+    return SaslConnector(connector, mechanism, side)
 
 
 def runtime_of(properties: Mapping[str, str]) -> Runtime:

@@ -40,6 +40,7 @@ CLASSES = {
     "zookeeper-security-migration": ["kafka.admin.ZkSecurityMigrator"],
     "zookeeper-shell": ["org.apache.zookeeper.ZooKeeperMain", "-server"],
     "kafka-server-start": ["kafka.Kafka"],
+    "kafka-console-start": ["kafka.console.KafkaConsole"],
     "zookeeper-server-start": ["org.apache.zookeeper.server.quorum.QuorumPeerMain"],
 }
 
@@ -135,6 +136,7 @@ def test_log4j_files(checkout: Path) -> None:
     ("name", "words", "usage"),
     [
         ("kafka-server-start.sh", [], "[-daemon] server.properties"),
+        ("kafka-console-start.sh", [], "[-daemon] kafka-console.properties"),
         ("zookeeper-server-start.sh", [], "zookeeper.properties"),
         ("zookeeper-shell.sh", [], "zookeeper_host:port[/path] [args...]"),
         ("kafka-run-class.sh", [], "[-daemon] [-name servicename] [-loggc] classname [opts]"),

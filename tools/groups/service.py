@@ -48,14 +48,15 @@ class MembersUnseenError(AdminOperationError):
 
 
 class GroupService:
-    """Groups as seen through ``zookeeper`` (a connect string), or through brokers alone.
+    """Groups as seen through ``zookeeper``, or through brokers alone.
 
-    Calls raise OSError and KafkaError. A context manager that closes.
+    ``zookeeper``: a connect string, or a client that is connected. Calls raise
+    OSError and KafkaError. A context manager that closes.
     """
 
     def __init__(
         self,
-        zookeeper: str | None = None,
+        zookeeper: str | ZkClient | None = None,
         bootstrap: Sequence[Endpoint] = (),
         *,
         timeout_ms: int = 5000,
@@ -68,7 +69,9 @@ class GroupService:
     ) -> None:
         self._runtime = runtime or runtime_for(security)
         self.zk = client = (
-            None if zookeeper is None else admin_command.connect(zookeeper, zookeeper_security)
+            admin_command.connect(zookeeper, zookeeper_security)
+            if isinstance(zookeeper, str)
+            else zookeeper
         )
 
         def cluster(channel: Callable[..., Any]) -> ClusterClient:

@@ -1,0 +1,145 @@
+"""The console as a WSGI application: finds the page, guards it, and tells errors in plain words."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from werkzeug.exceptions import BadRequest, Forbidden, HTTPException
+from werkzeug.routing import Map, Rule
+from werkzeug.wrappers import Request, Response
+
+from kafka08.console.access import ADMIN, User, Users, is_same_origin
+from kafka08.console.pages import cluster, groups, machine
+from kafka08.console.site import Route, Site, Visit
+from kafka08.errors import KafkaError
+
+logger = logging.getLogger("kafka.console.Console")
+
+ROUTES = (
+    Route("/", cluster.overview),
+    Route("/brokers", cluster.brokers),
+    Route("/brokers/<int:broker_id>", cluster.broker),
+    Route("/topics", cluster.topics),
+    Route("/topics/<name>", cluster.topic),
+    Route("/groups", groups.groups),
+    Route("/group", groups.group),
+    Route("/metrics", machine.metrics),
+    Route("/health/live", machine.live),
+    Route("/health/ready", machine.ready),
+    Route("/static/<name>", machine.static),
+)
+
+_OPEN = ("/health/", "/static/")
+"""Paths that need no login: they show nothing of the cluster."""
+
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+_FORM = "application/x-www-form-urlencoded"
+_FAILED_LOGIN_S = 1.0
+_FIELDS = 1000
+
+
+class _FormRequest(Request):
+    max_form_parts = _FIELDS
+
+
+class Console:
+    """``users`` None: nobody has to log in. ``sleep(seconds)`` slows failed logins down."""
+
+    def __init__(self, site: Site, users: Users | None, sleep: Callable[[float], object]) -> None:
+        self._site = site
+        self._users = users
+        self._sleep = sleep
+        self._routes = {self._endpoint(route): route for route in ROUTES}
+        self._map = Map(
+            [
+                Rule(
+                    route.path,
+                    endpoint=self._endpoint(route),
+                    methods=["POST"] if route.changes else ["GET"],
+                )
+                for route in ROUTES
+            ]
+        )
+
+    @staticmethod
+    def _endpoint(route: Route) -> str:
+        return f"{'POST' if route.changes else 'GET'} {route.path}"
+
+    def __call__(
+        self, environ: dict[str, Any], start_response: Callable[..., Any]
+    ) -> Iterable[bytes]:
+        request = _FormRequest(environ)
+        response = self._respond(request)
+        for name, value in _HEADERS.items():
+            response.headers[name] = value
+        response.headers.setdefault("Cache-Control", "no-store")
+        return response(environ, start_response)
+
+    def _respond(self, request: Request) -> Response:
+        visit = Visit(self._site, request, User("", ADMIN))
+        try:
+            user = self._user(request)
+            if user is None:
+                return self._unauthorized()
+            visit = visit._replace(user=user)
+            endpoint, arguments = self._map.bind_to_environ(request.environ).match()
+            route = self._routes[endpoint]
+            if route.changes:
+                self._check_change(visit, route)
+            return route.page(visit, **arguments)
+        except HTTPException as error:
+            if error.response is not None or error.code is None or error.code < 400:
+                return error.get_response(request.environ)
+            return self._failure(visit, error.code, error.name, str(error.description))
+        except ValueError as error:
+            return self._failure(visit, 400, "This cannot be done", str(error))
+        except (OSError, KafkaError) as error:
+            return self._failure(visit, 503, "The cluster did not answer as it should", str(error))
+        except Exception:
+            logger.exception("Error while answering %s %s", request.method, request.path)
+            return self._failure(visit, 500, "An error of the console", "The log tells more.")
+
+    def _user(self, request: Request) -> User | None:
+        if self._users is None or request.path.startswith(_OPEN):
+            return User("", ADMIN)
+        given = request.authorization
+        if given is None or given.type != "basic":
+            return None
+        name = given.username or ""
+        user = self._users.check(name, given.password or "")
+        if user is None:
+            logger.warning("Login failed: user %r from %s", name[:100], request.remote_addr)
+            self._sleep(_FAILED_LOGIN_S)
+        return user
+
+    def _unauthorized(self) -> Response:
+        response = Response("Log in first.\n", 401, mimetype="text/plain")
+        response.headers["WWW-Authenticate"] = 'Basic realm="kafka08 console", charset="UTF-8"'
+        return response
+
+    def _check_change(self, visit: Visit, route: Route) -> None:
+        """Raises Forbidden or BadRequest."""
+        request = visit.request
+        route.check(visit)
+        if request.mimetype != _FORM:
+            raise BadRequest(f"A change is a form: {_FORM}.")
+        if not is_same_origin(request.headers, request.host_url.rstrip("/")):
+            raise Forbidden("This form was sent by another site.")
+        if not self._site.tokens.fits(visit.user, request.form.get("token", "")):
+            raise Forbidden("The form is too old, or not of this console. Load its page again.")
+
+    def _failure(self, visit: Visit, code: int, heading: str, text: str) -> Response:
+        wants_page = visit.request.accept_mimetypes.best_match(["text/plain", "text/html"])
+        if wants_page != "text/html":
+            return Response(f"{heading}: {text}\n", code, mimetype="text/plain")
+        back = visit.request.path if visit.request.method == "POST" else "/"
+        return visit.render("message.html", code, heading=heading, text=text, back=back)

@@ -1,0 +1,250 @@
+"""The cluster at one moment: brokers, the controller, topics with their partitions.
+
+Assignments, brokers and the controller are read from ZooKeeper; leaders and isrs come with one
+Metadata request, because a node of its own for each partition is too much to read every few
+seconds.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from kafka08 import admin
+from kafka08.client.cluster import ClusterClient
+from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.errors import KafkaError
+from kafka08.protocol import schemas
+from kafka08.runtime import Clock
+from zk import registry, znodes
+from zk.client import ZkClient
+from zk.znodes import MalformedNodeError
+
+logger = logging.getLogger("kafka.console.ClusterState")
+
+NO_LEADER = -1
+
+
+class BrokerView(NamedTuple):
+    """A broker that is registered, or that only assignments name (``addresses`` empty then).
+
+    ``is_ours`` None: unknown. ``since_ms``: when it registered. ``failed`` and ``full``: partitions
+    whose data directory it reported as failed, or as full.
+    """
+
+    id: int
+    addresses: tuple[str, ...] = ()
+    since_ms: int | None = None
+    is_ours: bool | None = None
+    failed: tuple[TopicPartition, ...] = ()
+    full: tuple[TopicPartition, ...] = ()
+
+    @property
+    def is_live(self) -> bool:
+        return bool(self.addresses)
+
+
+class PartitionView(NamedTuple):
+    """``replicas`` in the assigned order, the preferred leader first."""
+
+    replicas: tuple[int, ...]
+    leader: int = NO_LEADER
+    isr: tuple[int, ...] = ()
+
+    @property
+    def is_offline(self) -> bool:
+        return self.leader == NO_LEADER
+
+    @property
+    def is_under_replicated(self) -> bool:
+        return len(self.isr) < len(self.replicas)
+
+    @property
+    def is_preferred(self) -> bool:
+        return self.replicas[:1] == (self.leader,)
+
+
+class TopicView(NamedTuple):
+    partitions: Mapping[int, PartitionView]
+    is_deleting: bool = False
+
+    @property
+    def replication_factor(self) -> int:
+        return max((len(each.replicas) for each in self.partitions.values()), default=0)
+
+    @property
+    def under_replicated(self) -> int:
+        return sum(each.is_under_replicated for each in self.partitions.values())
+
+    @property
+    def offline(self) -> int:
+        return sum(each.is_offline for each in self.partitions.values())
+
+    @property
+    def not_preferred(self) -> int:
+        return sum(not each.is_preferred for each in self.partitions.values())
+
+
+class ClusterState(NamedTuple):
+    """``brokers`` by id, also dead ones. ``controller`` None: there is none. ``told``: false if no
+    broker answered, so that leaders and isrs are unknown."""
+
+    time_ms: int
+    brokers: Mapping[int, BrokerView]
+    controller: int | None
+    epoch: int | None
+    topics: Mapping[str, TopicView]
+    moves: Mapping[TopicPartition, tuple[int, ...]]
+    elections: int
+    told: bool
+
+    @property
+    def live(self) -> list[BrokerView]:
+        return [broker for broker in self.brokers.values() if broker.is_live]
+
+    def partitions(self) -> Iterator[tuple[TopicPartition, PartitionView]]:
+        for topic, view in self.topics.items():
+            for number, partition in view.partitions.items():
+                yield TopicPartition(topic, number), partition
+
+    def under_replicated(self) -> list[TopicPartition]:
+        return [tp for tp, each in self.partitions() if each.is_under_replicated]
+
+    def offline(self) -> list[TopicPartition]:
+        return [tp for tp, each in self.partitions() if each.is_offline]
+
+    def not_preferred(self) -> list[TopicPartition]:
+        return [tp for tp, each in self.partitions() if not each.is_preferred]
+
+
+class StateReader:
+    """Reads states. One task at a time."""
+
+    def __init__(self, zk: ZkClient, cluster: ClusterClient, clock: Clock) -> None:
+        self._zk = zk
+        self._cluster = cluster
+        self._clock = clock
+
+    def read(self) -> ClusterState:
+        """Raises the errors of ZkClient."""
+        metadata = self._metadata()
+        deleting = set(self._zk.children_if_exists(znodes.DELETE_TOPICS))
+        topics = {
+            topic: self._topic(topic, metadata or {}, topic in deleting)
+            for topic in admin.list_topics(self._zk)
+        }
+        return ClusterState(
+            self._clock.millis(),
+            self._brokers(topics),
+            self._controller(),
+            self._epoch(),
+            topics,
+            self._moves(),
+            self._elections(),
+            metadata is not None,
+        )
+
+    def _metadata(self) -> dict[TopicPartition, schemas.PartitionMetadata] | None:
+        try:
+            response = self._cluster.refresh()
+        except (OSError, KafkaError) as error:
+            logger.warning("No broker tells the state of partitions: %s", error)
+            return None
+        return {
+            TopicPartition(topic.topic, partition.partition): partition
+            for topic in response.topics
+            for partition in topic.partitions
+        }
+
+    def _topic(
+        self,
+        topic: str,
+        metadata: Mapping[TopicPartition, schemas.PartitionMetadata],
+        is_deleting: bool,
+    ) -> TopicView:
+        try:
+            assignment = admin.fetch_assignment(self._zk, topic) or {}
+        except MalformedNodeError as error:
+            logger.warning("%s", error)
+            assignment = {}
+        views = {}
+        for number, replicas in sorted(assignment.items()):
+            found = metadata.get(TopicPartition(topic, number))
+            views[number] = (
+                PartitionView(replicas)
+                if found is None
+                else PartitionView(replicas, found.leader, tuple(found.isr))
+            )
+        return TopicView(views, is_deleting)
+
+    def _brokers(self, topics: Mapping[str, TopicView]) -> dict[int, BrokerView]:
+        found = {
+            replica: BrokerView(replica)
+            for view in topics.values()
+            for partition in view.partitions.values()
+            for replica in partition.replicas
+        }
+        for broker_id, registration in registry.registrations(self._zk).items():
+            if registration is None:
+                found[broker_id] = BrokerView(broker_id, ("a node that cannot be read",))
+                continue
+            since = registration.timestamp
+            found[broker_id] = BrokerView(
+                broker_id,
+                tuple(map(str, registration.endpoints))
+                or (f"{registration.host}:{registration.port}",),
+                int(since) if since.isascii() and since.isdecimal() else None,
+                registration.formats is not None,
+                *self._offline(broker_id),
+            )
+        return dict(sorted(found.items()))
+
+    def _offline(self, broker_id: int) -> tuple[tuple[TopicPartition, ...], ...]:
+        path = znodes.offline_replicas_path(broker_id)
+        stored = self._zk.get_if_exists(path)
+        try:
+            found = None if stored is None else znodes.decode_offline_replicas(path, stored[0])
+        except MalformedNodeError as error:
+            logger.warning("%s", error)
+            return ((), ())
+        return ((), ()) if found is None else (tuple(found.failed), tuple(found.full))
+
+    def _controller(self) -> int | None:
+        stored = self._zk.get_if_exists(znodes.CONTROLLER)
+        try:
+            return (
+                None
+                if stored is None
+                else znodes.decode_controller(znodes.CONTROLLER, stored[0]).broker_id
+            )
+        except MalformedNodeError as error:
+            logger.warning("%s", error)
+            return None
+
+    def _epoch(self) -> int | None:
+        path = znodes.CONTROLLER_EPOCH
+        stored = self._zk.get_if_exists(path)
+        try:
+            return None if stored is None else znodes.decode_int32(path, stored[0])
+        except MalformedNodeError as error:
+            logger.warning("%s", error)
+            return None
+
+    def _moves(self) -> dict[TopicPartition, tuple[int, ...]]:
+        try:
+            return admin.fetch_reassignments(self._zk)
+        except MalformedNodeError as error:
+            logger.warning("%s", error)
+            return {}
+
+    def _elections(self) -> int:
+        try:
+            return len(admin.fetch_preferred_elections(self._zk))
+        except MalformedNodeError as error:
+            logger.warning("%s", error)
+            return 0
+
+
+def is_internal(topic: str) -> bool:
+    return topic == OFFSETS_TOPIC

@@ -1,0 +1,84 @@
+"""The settings of kafka-console-start.sh."""
+
+from __future__ import annotations
+
+from kafka08.errors import ConfigError
+from kafka08.settings import INT, LIST, setting
+from kafka08.ssl_settings import SslSettings
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+CLIENT_PREFIX = "client."
+"""Of the settings with which the console connects to brokers: ``client.security.protocol``."""
+
+
+class ConsoleConfig(SslSettings):
+    """``ssl.*`` are those of the console's own listener, used if ``http.tls`` is true."""
+
+    zookeeper_connect: str = setting("zookeeper.connect", doc="ZooKeeper: host:port,.../chroot")
+    zookeeper_session_timeout_ms: int = setting(
+        "zookeeper.session.timeout.ms", 6000, low=1, doc="also the longest wait for an answer"
+    )
+    http_host: str = setting(
+        "http.host", "127.0.0.1", doc="the address to listen on; only this machine by default"
+    )
+    http_port: int = setting("http.port", 9000, low=0, high=65535, doc="0: any free one")
+    http_allowed_hosts: tuple[str, ...] = setting(
+        "http.allowed.hosts", (), LIST, doc="further names that browsers may use for the console"
+    )
+    http_tls: bool = setting("http.tls", False, doc="TLS, with the key of ssl.keystore.location")
+    read_only: bool = setting(
+        "console.read.only", True, doc="refuse all changes, and show no forms for them"
+    )
+    show_messages: bool = setting(
+        "console.messages", True, doc="false: the contents of messages are not shown"
+    )
+    users_file: str = setting(
+        "console.users.file", "", doc="users who may log in: lines of kafka-console-password.sh"
+    )
+    audit_file: str = setting(
+        "console.audit.file", "", doc="where changes are recorded, besides the log"
+    )
+    history_path: str = setting(
+        "console.history.path", "", doc="an SQLite file that keeps the graphs over a restart"
+    )
+    refresh_ms: int = setting(
+        "console.refresh.ms", 5000, low=100, doc="time between two looks at the cluster"
+    )
+    lag_interval_ms: int = setting(
+        "lag.interval.ms", 10000, low=100, doc="time between two collections of lag"
+    )
+    request_timeout_ms: int = setting(
+        "request.timeout.ms", 4000, low=1, doc="longest wait for a broker's answer"
+    )
+    browse_max_bytes: int = setting(
+        "console.browse.max.bytes",
+        8 << 20,
+        INT,
+        1,
+        doc="bytes that one look at messages, or one step of a search, may read",
+    )
+    browse_timeout_ms: int = setting(
+        "console.browse.timeout.ms", 5000, low=1, doc="time that it may take"
+    )
+    browse_concurrent: int = setting(
+        "console.browse.concurrent", 8, low=1, doc="looks and tails at the same time"
+    )
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach the console."""
+        return self.http_host in LOOPBACK
+
+    def check(self) -> None:
+        if self.read_only or self.is_local:
+            return
+        if not self.users_file:
+            raise ConfigError(
+                f"console.read.only has value false and http.host has value {self.http_host}: "
+                "changes from other machines need console.users.file."
+            )
+        if not self.http_tls:
+            raise ConfigError(
+                f"console.read.only has value false and http.host has value {self.http_host}: "
+                "passwords from other machines need http.tls."
+            )

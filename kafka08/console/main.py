@@ -1,0 +1,172 @@
+"""kafka-console-start.sh: console and lag exporter in one process, until a signal ends it."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from kafka08 import properties as properties_file
+from kafka08.client.cluster import ClusterClient, endpoints_of
+from kafka08.client.security import ClientSecurity, connector_for
+from kafka08.connect.config import with_prefix
+from kafka08.console.access import Users
+from kafka08.console.app import Console
+from kafka08.console.cluster_state import StateReader
+from kafka08.console.config import CLIENT_PREFIX, ConsoleConfig
+from kafka08.console.groups import Groups
+from kafka08.console.history import History
+from kafka08.console.observer import Observer
+from kafka08.console.site import Site
+from kafka08.errors import ConfigError, KafkaError
+from kafka08.lag.collector import LagCollector
+from kafka08.network.channel import Channel
+from kafka08.network.http import HttpServer
+from kafka08.network.tls import Tls, server_context
+from kafka08.runtime import GeventRuntime
+from tools.groups.service import GroupService
+from tools.options import run_main
+from zk import registry
+from zk.client import ZkClient
+
+logger = logging.getLogger("kafka.console.KafkaConsole")
+
+CLIENT_ID = "console"
+USAGE = "USAGE: kafka-console-start.sh [-daemon] kafka-console.properties"
+_BODY_BYTES = 4 << 20
+
+
+class KafkaConsole:
+    """All parts of the process. Raises ConfigError, ZkConnectionError, KafkaError."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        self.config = config = ConsoleConfig.from_properties(properties)
+        runtime = GeventRuntime()
+        security = ClientSecurity.from_properties(with_prefix(properties, CLIENT_PREFIX))
+        channel = partial(_Connected, connector=connector_for(security, runtime))
+        users = _users(config.users_file)
+        tls = Tls(config, server_context) if config.http_tls else None
+        self._runtime = runtime
+        self._zk = zk = ZkClient(
+            config.zookeeper_connect,
+            session_timeout_ms=config.zookeeper_session_timeout_ms,
+            call_timeout_ms=min(config.zookeeper_session_timeout_ms, config.request_timeout_ms),
+            gevent=True,
+            create_chroot=False,
+        ).start()
+
+        def cluster() -> ClusterClient:
+            return ClusterClient(
+                lambda: endpoints_of(registry.live_brokers(zk)),
+                client_id=CLIENT_ID,
+                timeout_ms=config.request_timeout_ms,
+                runtime=runtime,
+                channel=channel,
+            )
+
+        self._clusters = [cluster(), cluster()]
+        self.observer = Observer(
+            StateReader(zk, self._clusters[0], runtime.clock),
+            LagCollector(self._clusters[1], zk, runtime.clock),
+            History(config.history_path, runtime.clock.millis()),
+            config,
+            runtime,
+        )
+        service = GroupService(
+            zk,
+            timeout_ms=config.request_timeout_ms,
+            request_timeout_ms=config.request_timeout_ms,
+            client_id=CLIENT_ID,
+            runtime=runtime,
+            channel=channel,
+        )
+        site = Site(config, self.observer, zk, Groups(service, zk), runtime.clock)
+        self._server = HttpServer(
+            config.http_host,
+            config.http_port,
+            Console(site, users, runtime.sleep),
+            name="Console",
+            allowed_hosts=config.http_allowed_hosts,
+            body_bytes=_BODY_BYTES,
+            tls=tls,
+        )
+        self._stopping = runtime.event()
+
+    @property
+    def address(self) -> str:
+        host = (
+            f"[{self.config.http_host}]" if ":" in self.config.http_host else self.config.http_host
+        )
+        return f"{'https' if self.config.http_tls else 'http'}://{host}:{self._server.port}/"
+
+    def run(self) -> None:
+        """Serve until it is stopped."""
+        if not self.config.is_local and not self.config.users_file:
+            logger.warning(
+                "http.host has value %s, and console.users.file is not set: "
+                "everybody who reaches this address can read the cluster.",
+                self.config.http_host,
+            )
+        self.observer.start()
+        self._server.start()
+        mode = "read-only" if self.config.read_only else "changes are allowed"
+        logger.info("The console of %s is at %s (%s)", self._zk.connect, self.address, mode)
+        self._stopping.wait()
+        self._server.stop()
+        self.observer.stop()
+        for cluster in self._clusters:
+            cluster.close()
+        self._zk.close()
+        self._runtime.close()
+        logger.info("The console has ended.")
+
+    def run_until_signal(self) -> int:
+        """The number of the signal."""
+        received: list[int] = []
+
+        def note(number: int) -> None:
+            received.append(number)
+            self._stopping.set()
+
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            self._runtime.on_signal(number, note, number)
+        self.run()
+        return received[0]
+
+
+class _Connected(Channel):
+    """A channel that connects as ``client.*`` say."""
+
+    def __init__(self, host: str, port: int, *, connector: Any, **options: Any) -> None:
+        super().__init__(host, port, **{**options, "runtime": connector})
+
+
+def _users(path: str) -> Users | None:
+    if not path:
+        return None
+    try:
+        with open(path, encoding="utf-8") as file:
+            return Users(file.read(), path)
+    except OSError as error:
+        raise ConfigError(f"console.users.file has value {path}: {error.strerror}") from None
+
+
+def main(argv: list[str]) -> int:
+    """128 + the signal's number after a clean stop, as servers of the JVM; 1 if the start fails."""
+    if len(argv) != 1:
+        print(USAGE, file=sys.stderr)
+        return 1
+    try:
+        console = KafkaConsole(properties_file.load(argv[0]))
+    except (KafkaError, OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        logger.critical("The console cannot start with %s: %s", argv[0], reason)
+        return 1
+    return 128 + console.run_until_signal()
+
+
+if __name__ == "__main__":
+    sys.exit(run_main(main, sys.argv[1:]))

@@ -1,0 +1,112 @@
+"""Looks at the cluster again and again, and keeps what was seen last for the pages."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from kafka08.console.cluster_state import ClusterState, StateReader
+from kafka08.console.config import ConsoleConfig
+from kafka08.console.history import History
+from kafka08.errors import KafkaError
+from kafka08.lag.collector import LagCollector, Lags
+from kafka08.runtime import Loop, Runtime
+
+logger = logging.getLogger("kafka.console.Observer")
+
+
+class Observer:
+    """Two loops: one for the state of the cluster, one for lag. They never overlap themselves.
+
+    ``state`` and ``lags`` are those of the last successful look; ``error`` says why the last look
+    failed, "" if it did not. ``rates``: messages per second by topic.
+    """
+
+    def __init__(
+        self,
+        reader: StateReader,
+        collector: LagCollector,
+        history: History,
+        config: ConsoleConfig,
+        runtime: Runtime,
+    ) -> None:
+        self.state: ClusterState | None = None
+        self.lags: Lags | None = None
+        self.error = ""
+        self.lag_error = ""
+        self.rates: dict[str, float] = {}
+        self.history = history
+        self._reader = reader
+        self._collector = collector
+        self._runtime = runtime
+        self._loops = (
+            Loop(runtime, "console-state", lambda: self._look(config.refresh_ms / 1000)),
+            Loop(runtime, "console-lag", lambda: self._collect(config.lag_interval_ms / 1000)),
+        )
+
+    def start(self) -> None:
+        for loop in self._loops:
+            loop.start()
+
+    def stop(self) -> None:
+        for loop in self._loops:
+            loop.stopping.set()
+        for loop in self._loops:
+            loop.stop(5.0)
+        self.history.close()
+
+    def age_ms(self) -> int | None:
+        """How old the state is; None before the first."""
+        return None if self.state is None else self._runtime.clock.millis() - self.state.time_ms
+
+    def look(self) -> None:
+        """Read the state now."""
+        try:
+            self.state, self.error = self._reader.read(), ""
+        except (OSError, KafkaError) as error:
+            self.error = str(error)
+            logger.warning("The state of the cluster cannot be read: %s", error)
+
+    def collect(self) -> None:
+        """Collect lag now."""
+        before = self.lags
+        try:
+            self.lags, self.lag_error = self._collector.collect(), ""
+        except (OSError, KafkaError) as error:
+            self.lag_error = str(error)
+            logger.warning("Lag cannot be collected: %s", error)
+            return
+        self.rates = _rates(before, self.lags)
+        self.history.note(self.lags.time_ms, _series(self.lags))
+
+    def _look(self, pause_s: float) -> None:
+        self.look()
+        self._loops[0].stopping.wait(pause_s)
+
+    def _collect(self, pause_s: float) -> None:
+        self.collect()
+        self._loops[1].stopping.wait(pause_s)
+
+
+def _rates(before: Lags | None, now: Lags) -> dict[str, float]:
+    """Messages per second that came to each topic between two rounds."""
+    if before is None or now.time_ms <= before.time_ms:
+        return {}
+    seconds = (now.time_ms - before.time_ms) / 1000
+    rates: dict[str, float] = {}
+    for tp, log in now.logs.items():
+        former = before.logs.get(tp)
+        if former is not None and former.end is not None and log.end is not None:
+            came = max(log.end - former.end, 0) / seconds
+            rates[tp.topic] = rates.get(tp.topic, 0.0) + came
+    return rates
+
+
+def _series(lags: Lags) -> Mapping[str, float]:
+    """The figures that are kept over time."""
+    series = {f"lag/{group}": float(found.total) for group, found in lags.groups.items()}
+    ends: dict[str, float] = {}
+    for tp, log in lags.logs.items():
+        if log.end is not None:
+            ends[f"end/{tp.topic}"] = ends.get(f"end/{tp.topic}", 0.0) + log.end
+    return {**series, **ends}

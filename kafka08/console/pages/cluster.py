@@ -1,0 +1,254 @@
+"""The pages that show brokers and topics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from werkzeug.exceptions import NotFound
+from werkzeug.wrappers import Response
+
+from kafka08 import admin
+from kafka08.common import TopicPartition
+from kafka08.config import LogConfig
+from kafka08.console import shown
+from kafka08.console.cluster_state import (
+    BrokerView,
+    ClusterState,
+    PartitionView,
+    TopicView,
+    is_internal,
+)
+from kafka08.console.observer import Observer
+from kafka08.console.site import Visit
+from kafka08.errors import KafkaError
+from kafka08.lag.collector import Lags, LogState
+from kafka08.lag.judgement import worst
+
+_SHOWN_PARTITIONS = 500
+_UNKNOWN = LogState(-1, (), (), None, None)
+_KINDS = {
+    "": "all topics",
+    "under-replicated": "under-replicated ones",
+    "offline": "those without a leader",
+    "not-preferred": "those not led by the preferred replica",
+}
+
+
+class BrokerRow(NamedTuple):
+    """``behind``: its replicas that are not in sync."""
+
+    broker: BrokerView
+    leads: int
+    replicas: int
+    behind: int
+
+
+class TopicRow(NamedTuple):
+    """``spread``: per cent of the live brokers that have a replica. ``leader_skew``: by how many
+    per cent the broker with the most leaders exceeds an even share."""
+
+    name: str
+    view: TopicView
+    spread: int
+    leader_skew: int
+    messages: int | None
+    rate: float | None
+
+
+def state_of(visit: Visit) -> ClusterState:
+    """The last state seen. Raises KafkaError if there is none yet."""
+    state = visit.site.observer.state
+    if state is None:
+        reason = visit.site.observer.error or "the first look has not ended yet"
+        raise KafkaError(f"The cluster has not been seen yet: {reason}")
+    return state
+
+
+def topic_of(visit: Visit, name: str) -> TopicView:
+    """Raises NotFound."""
+    view = state_of(visit).topics.get(name)
+    if view is None:
+        raise NotFound(f"There is no topic {name}.")
+    return view
+
+
+def _refresh(visit: Visit) -> int:
+    return max(visit.site.config.refresh_ms // 1000, 1)
+
+
+def overview(visit: Visit) -> Response:
+    state, observer = state_of(visit), visit.site.observer
+    groups = observer.lags.groups if observer.lags else {}
+    behind = [(name, lag) for name, lag in groups.items() if lag.status != "OK"]
+    return visit.render(
+        "overview.html",
+        behind=sorted(behind, key=lambda each: -each[1].total),
+        failed=[broker for broker in state.brokers.values() if broker.failed or broker.full],
+        not_preferred=len(state.not_preferred()),
+        offline=len(state.offline()),
+        partitions=sum(len(view.partitions) for view in state.topics.values()),
+        rate=sum(observer.rates.values()) if observer.rates else None,
+        refresh=_refresh(visit),
+        state=state,
+        under_replicated=len(state.under_replicated()),
+    )
+
+
+def broker_rows(state: ClusterState) -> list[BrokerRow]:
+    leads: dict[int, int] = {}
+    replicas: dict[int, int] = {}
+    behind: dict[int, int] = {}
+    for _, view in state.partitions():
+        leads[view.leader] = leads.get(view.leader, 0) + 1
+        for replica in view.replicas:
+            replicas[replica] = replicas.get(replica, 0) + 1
+            if replica not in view.isr:
+                behind[replica] = behind.get(replica, 0) + 1
+    return [
+        BrokerRow(broker, leads.get(id, 0), replicas.get(id, 0), behind.get(id, 0))
+        for id, broker in state.brokers.items()
+    ]
+
+
+def brokers(visit: Visit) -> Response:
+    state = state_of(visit)
+    return visit.render(
+        "brokers.html", refresh=_refresh(visit), rows=broker_rows(state), state=state
+    )
+
+
+def broker(visit: Visit, broker_id: int) -> Response:
+    state = state_of(visit)
+    row = next((row for row in broker_rows(state) if row.broker.id == broker_id), None)
+    if row is None:
+        raise NotFound(f"There is no broker {broker_id}.")
+    partitions = [(tp, view) for tp, view in state.partitions() if broker_id in view.replicas]
+    return visit.render(
+        "broker.html",
+        directories=None,
+        more=max(len(partitions) - _SHOWN_PARTITIONS, 0),
+        partitions=partitions[:_SHOWN_PARTITIONS],
+        row=row,
+        state=state,
+    )
+
+
+def topics(visit: Visit) -> Response:
+    state, arguments = state_of(visit), visit.request.args
+    name, show = arguments.get("name", "").strip(), arguments.get("show", "")
+    internal = bool(arguments.get("internal"))
+    wanted = {
+        topic: view
+        for topic, view in state.topics.items()
+        if name.lower() in topic.lower() and (internal or not is_internal(topic))
+    }
+    if show == "under-replicated":
+        wanted = {topic: view for topic, view in wanted.items() if view.under_replicated}
+    elif show == "offline":
+        wanted = {topic: view for topic, view in wanted.items() if view.offline}
+    elif show == "not-preferred":
+        wanted = {topic: view for topic, view in wanted.items() if view.not_preferred}
+    messages = _messages(visit.site.observer.lags)
+    return visit.render(
+        "topics.html",
+        internal=internal,
+        kinds=list(_KINDS.items()),
+        name=name,
+        refresh=_refresh(visit),
+        rows=[
+            _topic_row(state, topic, view, messages, visit.site.observer)
+            for topic, view in sorted(wanted.items())
+        ],
+        show=show,
+        total=len(state.topics),
+    )
+
+
+def _messages(lags: Lags | None) -> dict[str, int]:
+    """Offsets between the logs' starts and ends, by topic."""
+    found: dict[str, int] = {}
+    for tp, log in lags.logs.items() if lags else ():
+        if log.start is not None and log.end is not None:
+            found[tp.topic] = found.get(tp.topic, 0) + log.end - log.start
+    return found
+
+
+def _topic_row(
+    state: ClusterState,
+    topic: str,
+    view: TopicView,
+    messages: Mapping[str, int],
+    observer: Observer,
+) -> TopicRow:
+    live = {broker.id for broker in state.live}
+    partitions = view.partitions.values()
+    used = {replica for partition in partitions for replica in partition.replicas} & live
+    leaders = [partition.leader for partition in partitions if not partition.is_offline]
+    most = max((leaders.count(id) for id in set(leaders)), default=0)
+    even = -(-len(leaders) // max(len(used), 1))
+    return TopicRow(
+        topic,
+        view,
+        round(100 * len(used) / max(len(live), 1)),
+        round(100 * max(most - even, 0) / max(even, 1)),
+        messages.get(topic),
+        observer.rates.get(topic),
+    )
+
+
+def topic(visit: Visit, name: str) -> Response:
+    state, view, observer = state_of(visit), topic_of(visit, name), visit.site.observer
+    lags = observer.lags
+    logs = lags.logs if lags else {}
+    return visit.render(
+        "topic.html",
+        browsable=False,
+        changeable=False,
+        graph=shown.graph(observer.history.points(f"end/{name}"), f"Sum of the log ends of {name}"),
+        groups=_readers(lags, name),
+        name=name,
+        partitions=[
+            (number, each, logs.get(TopicPartition(name, number), _UNKNOWN))
+            for number, each in _exact(visit, name, view).items()
+        ],
+        refresh=_refresh(visit),
+        settings=_settings(visit, name),
+        state=state,
+        view=view,
+    )
+
+
+def _exact(visit: Visit, topic: str, view: TopicView) -> dict[int, PartitionView]:
+    """The partitions as ZooKeeper has them now; as they were seen last if it does not answer."""
+    found = dict(view.partitions)
+    try:
+        for number, each in view.partitions.items():
+            state = admin.fetch_partition_state(visit.site.zk, topic, number)
+            if state is not None:
+                found[number] = PartitionView(each.replicas, state.leader, state.isr)
+    except KafkaError:
+        return dict(view.partitions)
+    return found
+
+
+def _settings(visit: Visit, topic: str) -> list[tuple[str, str | None, str]]:
+    """Each setting with the topic's own value and the built-in default."""
+    try:
+        own = admin.fetch_topic_config(visit.site.zk, topic)
+    except KafkaError:
+        own = {}
+    defaults = {each.key: str(each.default) for each in LogConfig.settings().values()}
+    keys = sorted({*defaults, *own})
+    return [(key, own.get(key), defaults.get(key, shown.NONE)) for key in keys]
+
+
+def _readers(lags: Lags | None, topic: str) -> list[tuple[str, str, int, int]]:
+    """Groups with offsets for a topic: name, status, lag, members."""
+    found = []
+    for group, lag in lags.groups.items() if lags else ():
+        of_topic = [each for tp, each in lag.partitions.items() if tp.topic == topic]
+        if of_topic:
+            status = worst(each.status for each in of_topic)
+            found.append((group, status, sum(each.lag for each in of_topic), lag.members))
+    return found

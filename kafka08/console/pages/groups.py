@@ -1,0 +1,67 @@
+"""The pages that show groups and their lag."""
+
+from __future__ import annotations
+
+from werkzeug.exceptions import NotFound
+from werkzeug.wrappers import Response
+
+from kafka08.console import shown
+from kafka08.console.site import Visit
+from kafka08.errors import KafkaError
+from kafka08.lag.collector import GroupLag
+from kafka08.lag.judgement import STATUSES
+from tools.groups.members import GroupMembers
+
+
+def lag_of(visit: Visit, group: str) -> GroupLag:
+    """Raises NotFound."""
+    lags = visit.site.observer.lags
+    found = lags.groups.get(group) if lags else None
+    if found is None:
+        raise NotFound(f"No group {group} was seen.")
+    return found
+
+
+def groups(visit: Visit) -> Response:
+    """The worst ones first."""
+    lags = visit.site.observer.lags
+    name = visit.request.args.get("name", "").strip()
+    rows = [each for each in (lags.groups.items() if lags else ()) if name in each[0]]
+    rows.sort(key=lambda each: (-STATUSES.index(each[1].status), -each[1].total, each[0]))
+    return visit.render(
+        "groups.html",
+        lags=lags,
+        name=name,
+        refresh=max(visit.site.config.lag_interval_ms // 1000, 1),
+        rows=rows,
+    )
+
+
+def group(visit: Visit) -> Response:
+    name = visit.request.args.get("name", "")
+    lag = lag_of(visit, name)
+    members, error = _members(visit, name, lag)
+    owners = members.owners if members else {}
+    hosts = {each: members.row_of(name, each).host for each in members.members} if members else {}
+    return visit.render(
+        "group.html",
+        changeable=False,
+        graph=shown.graph(visit.site.observer.history.points(f"lag/{name}"), f"Lag of {name}"),
+        hosts=hosts,
+        lag=lag,
+        members=members,
+        members_error=error,
+        name=name,
+        refresh=max(visit.site.config.lag_interval_ms // 1000, 1),
+        rows=[
+            (tp, lag.partitions.get(tp), owners.get(tp))
+            for tp in sorted({*lag.partitions, *owners})
+        ],
+    )
+
+
+def _members(visit: Visit, name: str, lag: GroupLag) -> tuple[GroupMembers | None, str]:
+    try:
+        return visit.site.groups.members(name, lag), ""
+    except (OSError, KafkaError) as error:
+        return None, str(error)

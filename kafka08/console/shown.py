@@ -1,0 +1,86 @@
+"""How figures are written on pages."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from kafka08.console.history import Point
+
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
+_SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
+NONE = "-"
+
+
+def number(value: float | None) -> str:
+    """12,345; one decimal where it matters."""
+    if value is None:
+        return NONE
+    return f"{value:,.1f}" if isinstance(value, float) and abs(value) < 100 else f"{value:,.0f}"
+
+
+def size(value: int | None) -> str:
+    """12.3 MiB."""
+    if value is None:
+        return NONE
+    amount, unit = float(value), 0
+    while amount >= 1024 and unit < len(_SIZES) - 1:
+        amount, unit = amount / 1024, unit + 1
+    return f"{amount:.1f} {_SIZES[unit]}" if unit else f"{value} B"
+
+
+def duration(seconds: float | None) -> str:
+    """3 h 20 min."""
+    if seconds is None:
+        return NONE
+    left = max(int(seconds), 0)
+    words = []
+    for length, unit in _UNITS:
+        if left >= length:
+            words.append(f"{left // length} {unit}")
+            left %= length
+    if len(words) < 2 and (left or not words):
+        words.append(f"{left} s")
+    return " ".join(words[:2])
+
+
+def moment(time_ms: int | None) -> str:
+    """2026-11-22 17:40:05 UTC."""
+    if time_ms is None or time_ms < 0:
+        return NONE
+    try:
+        found = datetime.datetime.fromtimestamp(time_ms / 1000, datetime.timezone.utc)
+    except (ValueError, OverflowError, OSError):
+        return f"{time_ms} ms"
+    return found.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def graph(points: Sequence[Point], label: str, width: int = 640, height: int = 160) -> Markup:
+    """A line over time as SVG, with its first and last moment and its largest value."""
+    if len(points) < 2:
+        return Markup('<p class="quiet">The graph begins after the second measurement.</p>')
+    first, last = points[0].time_ms, points[-1].time_ms
+    top = max(point.value for point in points) or 1.0
+    span = max(last - first, 1)
+    line = " ".join(
+        f"{(point.time_ms - first) / span * width:.1f},{height - point.value / top * height:.1f}"
+        for point in points
+    )
+    return Markup(
+        '<figure class="graph"><svg viewBox="0 -4 {w} {h}" role="img" aria-label="{label}"'
+        ' preserveAspectRatio="none"><polyline points="{line}"/></svg>'
+        "<figcaption>{label}: 0 to {top}, from {first} to {last}</figcaption></figure>"
+    ).format(
+        w=width,
+        h=height + 8,
+        label=label,
+        line=line,
+        top=number(top),
+        first=moment(first),
+        last=moment(last),
+    )
+
+
+FILTERS = {"number": number, "size": size, "duration": duration, "moment": moment}

@@ -1,0 +1,124 @@
+"""The common parts of pages: a visit, how a page is rendered, and the guards before a change."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from werkzeug.exceptions import Forbidden
+from werkzeug.wrappers import Request, Response
+
+from kafka08.console import shown
+from kafka08.console.access import READER, Tokens, User
+from kafka08.console.config import ConsoleConfig
+from kafka08.console.groups import Groups
+from kafka08.console.observer import Observer
+from kafka08.runtime import Clock
+from zk.client import ZkClient
+
+logger = logging.getLogger("kafka.console.Site")
+
+_MENU = (("/", "Overview"), ("/brokers", "Brokers"), ("/topics", "Topics"), ("/groups", "Groups"))
+
+
+class Site:
+    """The parts that the pages of one console share."""
+
+    def __init__(
+        self,
+        config: ConsoleConfig,
+        observer: Observer,
+        zk: ZkClient,
+        groups: Groups,
+        clock: Clock,
+    ) -> None:
+        self.config = config
+        self.observer = observer
+        self.zk = zk
+        self.groups = groups
+        self.clock = clock
+        self.tokens = Tokens()
+        self._templates = Environment(
+            loader=PackageLoader("kafka08.console"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.filters.update(shown.FILTERS)
+
+    def page(self, template: str, values: Mapping[str, object], status: int = 200) -> Response:
+        text = self._templates.get_template(template).render(values)
+        return Response(text, status, mimetype="text/html")
+
+
+class Visit(NamedTuple):
+    """One request to a page."""
+
+    site: Site
+    request: Request
+    user: User
+
+    @property
+    def may_change(self) -> bool:
+        """Whether forms are shown at all."""
+        return not self.site.config.read_only
+
+    def may(self, role: str) -> bool:
+        return self.may_change and self.user.may(role)
+
+    def render(self, template: str, status: int = 200, **values: object) -> Response:
+        """``refresh`` among the values: seconds after which the page is looked at again."""
+        observer = self.site.observer
+        common = {
+            "cluster": self.site.config.zookeeper_connect,
+            "may": self.may,
+            "menu": _MENU,
+            "messages_shown": self.site.config.show_messages,
+            "now_ms": self.site.clock.millis(),
+            "observer": observer,
+            "path": self.request.path,
+            "read_only": self.site.config.read_only,
+            "refresh": 0,
+            "told": self.request.args.get("told", ""),
+            "token": self.site.tokens.of(self.user) if self.may_change else "",
+            "user": self.user.name,
+        }
+        return self.site.page(template, common | values, status)
+
+
+Page = Callable[..., Response]
+
+
+class Route(NamedTuple):
+    """A page under a path. ``role``: None for pages that only show."""
+
+    path: str
+    page: Page
+    role: str | None = None
+
+    @property
+    def changes(self) -> bool:
+        return self.role is not None
+
+    def check(self, visit: Visit) -> None:
+        """Raises Forbidden if the user may not do it."""
+        if not self.changes:
+            return
+        if not visit.may_change:
+            raise Forbidden("This console is read-only (console.read.only).")
+        if not visit.user.may(self.role or READER):
+            raise Forbidden(f"This needs the role {self.role}.")
+
+
+def whole(text: str, name: str, low: int = 0, high: int = 2**63 - 1) -> int:
+    """A number of a form. Raises ValueError in plain words."""
+    try:
+        found = int(text)
+    except ValueError:
+        raise ValueError(f"{name}: {text!r} is not a whole number") from None
+    if not low <= found <= high:
+        raise ValueError(f"{name}: {found} is not between {low} and {high}")
+    return found

@@ -1,0 +1,152 @@
+"""The commits in ``__consumer_offsets``: the topic itself, read on round by round.
+
+Brokers of 0.8.2.2 list no groups and tell no times of commits. The topic has both, for all groups
+together, in one request for each leader.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from kafka08.client import requests
+from kafka08.client.cluster import ClusterClient
+from kafka08.common import EARLIEST_TIME, Broker, TopicPartition
+from kafka08.errors import KafkaError, OffsetOutOfRangeError, ProtocolError, raise_for_code
+from kafka08.lag.judgement import WINDOW, Commit
+from kafka08.message.entry import AnyMessage
+from kafka08.message.sets import iter_messages
+from kafka08.server.coordinator.records import (
+    GroupPartition,
+    decode_group,
+    decode_key,
+    decode_value,
+)
+
+logger = logging.getLogger("kafka.console.OffsetsTopic")
+
+_FETCH_BYTES = 256 << 10
+_LARGEST_FETCH = 64 << 20
+_FETCHES = 500
+"""For each leader in one round: the first reading of a large topic takes several rounds."""
+
+
+class OffsetsTopic:
+    """Follows the topic. One task at a time.
+
+    ``commits``: group to partition to its last commits, oldest first. ``members``: the number of
+    members of groups that brokers coordinate.
+    """
+
+    def __init__(self, cluster: ClusterClient) -> None:
+        self._cluster = cluster
+        self._positions: dict[TopicPartition, int] = {}
+        self._sizes: dict[TopicPartition, int] = {}
+        self._sources: dict[TopicPartition, set[GroupPartition | str]] = {}
+        self.commits: dict[str, dict[TopicPartition, deque[Commit]]] = {}
+        self.members: dict[str, int] = {}
+
+    def read(
+        self, leaders: Mapping[TopicPartition, Broker], ends: Mapping[TopicPartition, int]
+    ) -> bool:
+        """Read the topic's partitions up to ``ends``; False if that is not done yet."""
+        for tp in self._positions.keys() - leaders.keys():
+            if tp not in ends:
+                self._forget(tp)
+        silent: set[Broker] = set()
+        for _ in range(_FETCHES):
+            behind: dict[Broker, dict[TopicPartition, int | None]] = {}
+            for tp, end in ends.items():
+                position, leader = self._positions.get(tp), leaders.get(tp)
+                if leader is None or leader in silent or (position is not None and position >= end):
+                    continue
+                behind.setdefault(leader, {})[tp] = position
+            if not behind:
+                return not silent
+            for leader, positions in behind.items():
+                try:
+                    if not self._read_from(leader, positions):
+                        silent.add(leader)
+                except (OSError, KafkaError) as error:
+                    logger.warning("The offsets that broker %d keeps: %s", leader.id, error)
+                    silent.add(leader)
+        return False
+
+    def _read_from(self, leader: Broker, positions: Mapping[TopicPartition, int | None]) -> bool:
+        """Whether there is more to come."""
+        unknown = [tp for tp, position in positions.items() if position is None]
+        if unknown:
+            request = requests.offsets_request(dict.fromkeys(unknown, EARLIEST_TIME))
+            response = self._cluster.call(leader, request)
+            for tp, entry in requests.flatten(response.topics).items():
+                raise_for_code(entry.error)
+                self._positions[tp] = entry.offsets[0]
+        asked = {tp: self._positions[tp] for tp in positions}
+        size = max(self._sizes.get(tp, _FETCH_BYTES) for tp in asked)
+        response = self._cluster.call(leader, requests.fetch_request(asked, size))
+        goes_on = False
+        for tp, entry in requests.flatten(response.topics).items():
+            if entry.error == OffsetOutOfRangeError.code:
+                self._forget(tp)  # the topic was created again
+                goes_on = True
+                continue
+            raise_for_code(entry.error)
+            goes_on |= self._take(tp, entry, size)
+        return goes_on
+
+    def _take(self, tp: TopicPartition, entry: Any, size: int) -> bool:
+        before = self._positions[tp]
+        for message in iter_messages(entry.message_set):
+            if message.offset >= before:
+                self._positions[tp] = message.offset + 1
+                self._note(tp, message)
+        self._sizes.pop(tp, None)
+        if self._positions[tp] == before and len(entry.message_set) and size < _LARGEST_FETCH:
+            self._sizes[tp] = size * 2  # its next set is larger than what was asked for
+            return True
+        return self._positions[tp] > before
+
+    def _note(self, tp: TopicPartition, message: AnyMessage) -> None:
+        """Take over one record; a warning for one that is not understood."""
+        try:
+            key = decode_key(bytes(message.key or b""))
+            if isinstance(key, str):
+                self._note_group(tp, key, message.value)
+            else:
+                self._note_commit(tp, key, message.value)
+        except ProtocolError as error:
+            logger.warning("%s offset %d was skipped: %s", tp, message.offset, error)
+
+    def _note_group(self, tp: TopicPartition, group: str, value: Any) -> None:
+        if value is None:
+            self.members.pop(group, None)
+        else:
+            self.members[group] = len(decode_group(bytes(value)).members)
+            self._sources.setdefault(tp, set()).add(group)
+
+    def _note_commit(self, tp: TopicPartition, key: GroupPartition, value: Any) -> None:
+        of_group = self.commits.setdefault(key.group, {})
+        partition = TopicPartition(key.topic, key.partition)
+        stored = None if value is None else decode_value(bytes(value))
+        if stored is None or stored.offset < 0:
+            of_group.pop(partition, None)
+            if not of_group:
+                del self.commits[key.group]
+            return
+        window = of_group.setdefault(partition, deque(maxlen=WINDOW))
+        window.append(Commit(stored.offset, stored.timestamp))
+        self._sources.setdefault(tp, set()).add(key)
+
+    def _forget(self, tp: TopicPartition) -> None:
+        """Forget a partition and what was read from it."""
+        self._positions.pop(tp, None)
+        for key in self._sources.pop(tp, set()):
+            if isinstance(key, str):
+                self.members.pop(key, None)
+                continue
+            of_group = self.commits.get(key.group, {})
+            of_group.pop(TopicPartition(key.topic, key.partition), None)
+            if not of_group:
+                self.commits.pop(key.group, None)

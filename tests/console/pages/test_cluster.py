@@ -1,0 +1,152 @@
+"""kafka08.console.pages.cluster."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from tests.console.scene import BROKERS, Scene, text_of
+from zk import znodes
+
+
+def test_the_overview_of_a_good_cluster() -> None:
+    scene = Scene()
+    scene.topic("t", [1])
+    scene.look()
+    page = scene.page("/")
+    assert "Brokers up 2 of 2" in page
+    assert "Controller 1 epoch 3" in page
+    assert "Under-replicated 0" in page
+
+
+def test_a_killed_broker_turns_the_overview_red() -> None:
+    scene = Scene()
+    scene.topic("t", [1])
+    scene.topic("u", [2])
+    scene.look()
+    scene.server.remove(znodes.broker_path(2))
+    scene.cluster.leaders[TopicPartition("u", 0)] = -1
+    scene.observer.look()
+    page = scene.get("/").text
+    assert 'id="brokers-up" class="bad">1 of 2' in page
+    assert 'id="offline" class="bad">1<' in page
+    assert "data-refresh=" in page
+    assert "broker 2" not in page
+
+
+def test_brokers_of_both_kinds() -> None:
+    scene = Scene()
+    scene.topic("t", [1])
+    scene.look()
+    page = scene.page("/brokers")
+    assert "b1:9091 up controller kafka08 2014-05-13 16:53:20 UTC 1 1" in page
+    assert "b2:9092 up 0.8.2.2 no metrics" in page
+
+
+def test_a_dead_broker_that_assignments_name_is_listed() -> None:
+    scene = Scene()
+    scene.topic("t", [7], leader=-1, isr=[])
+    scene.look()
+    assert "7 down" in scene.page("/brokers")
+
+
+def test_one_broker_with_its_partitions() -> None:
+    scene = Scene()
+    scene.topic("t", [1])
+    scene.topic("u", [2])
+    failed = znodes.encode_offline_replicas([TopicPartition("t", 0)])
+    scene.server.put(znodes.offline_replicas_path(1), failed)
+    scene.look()
+    page = scene.page("/brokers/1")
+    assert "t 0" in page
+    assert "u 0" not in page
+    assert "1 partitions are in a failed data directory" in page
+    assert scene.get("/brokers/9").status_code == 404
+
+
+def test_topics_are_filtered_and_internal_ones_hidden() -> None:
+    scene = Scene()
+    for name in ("orders", "Orders-late", "users", OFFSETS_TOPIC):
+        scene.topic(name, [1])
+    scene.look()
+    assert "3 of 4 topics" in scene.page("/topics")
+    assert "2 of 4 topics" in scene.page("/topics?name=ORDERS")
+    assert OFFSETS_TOPIC in scene.page("/topics?internal=1")
+
+
+@pytest.mark.parametrize("show", ["under-replicated", "offline", "not-preferred"])
+def test_topics_that_need_care(show: str) -> None:
+    scene = Scene()
+    scene.topic("good", [1])
+    scene.topic("bad", [1], leader=-1)
+    scene.cluster.script = None
+    scene.look()
+    found = scene.page(f"/topics?show={show}")
+    assert "good" not in found
+    assert ("bad" in found) == (show != "under-replicated")
+
+
+def test_a_partition_whose_leader_is_not_preferred() -> None:
+    """Replicas 1, 2, 3; led by 2; in sync 2, 3: the page shows what ZooKeeper has now."""
+    scene = Scene()
+    scene.topic("t", [1, 2, 3], leader=2, isr=[2, 3])
+    scene.produce("t", b"a", b"b")
+    scene.look()
+    page = scene.page("/topics/t")
+    assert "0 2 1 , 2 , 3 2, 3 under-replicated leader not preferred 0 2 2" in page
+
+
+def test_settings_of_a_topic_beside_defaults() -> None:
+    scene = Scene()
+    scene.topic("t", [1])
+    scene.server.put(
+        znodes.topic_config_path("t"), znodes.encode_topic_config({"cleanup.policy": "compact"})
+    )
+    scene.look()
+    assert "cleanup.policy compact delete" in scene.page("/topics/t")
+
+
+def test_groups_that_read_a_topic() -> None:
+    scene = Scene()
+    scene.topic("t", [1])
+    scene.produce("t", *[b"m"] * 10)
+    scene.commit("readers", "t", 4)
+    scene.look()
+    assert "readers STOP 6 0" in scene.page("/topics/t")
+
+
+def test_an_unknown_topic() -> None:
+    scene = Scene()
+    scene.look()
+    assert scene.get("/topics/none").status_code == 404
+
+
+def test_without_zookeeper_the_last_state_is_shown_with_its_age() -> None:
+    scene = Scene()
+    scene.topic("t", [1])
+    scene.look()
+    scene.session.down = True
+    scene.runtime.clock.advance(90)
+    scene.observer.look()
+    for path in ("/", "/brokers", "/topics", "/topics/t", "/groups"):
+        page = text_of(scene.get(path).text)
+        assert "The cluster cannot be looked at" in page
+        assert "1 min 30 s ago" in page
+    scene.session.down = False
+    scene.observer.look()
+    assert "cannot be looked at" not in scene.page("/")
+
+
+def test_before_the_first_look() -> None:
+    scene = Scene()
+    response = scene.get("/")
+    assert response.status_code == 503
+    assert "has not been seen yet" in response.text
+
+
+def test_without_any_broker_leaders_are_unknown() -> None:
+    scene = Scene()
+    scene.topic("t", [1])
+    scene.cluster.down = {broker.port for broker in BROKERS}
+    scene.observer.look()
+    assert "No broker answers" in scene.page("/")

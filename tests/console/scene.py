@@ -1,0 +1,116 @@
+"""A console over a cluster in memory, for the tests of its pages."""
+
+from __future__ import annotations
+
+import re
+
+from werkzeug.test import Client, TestResponse
+
+from kafka08.client.cluster import ClusterClient
+from kafka08.common import Broker, TopicPartition
+from kafka08.console.access import Users, entry
+from kafka08.console.app import Console
+from kafka08.console.cluster_state import StateReader
+from kafka08.console.config import ConsoleConfig
+from kafka08.console.groups import Groups
+from kafka08.console.history import History
+from kafka08.console.observer import Observer
+from kafka08.console.site import Site
+from kafka08.lag.collector import LagCollector
+from tests.fakes.cluster import FakeCluster
+from tests.fakes.runtime import FakeRuntime
+from tests.fakes.zookeeper import FakeZooKeeper, Session
+from tools.groups.service import GroupService
+from zk import znodes
+from zk.znodes import BrokerRegistration, ControllerNode, PartitionStateNode
+
+BROKERS = (Broker(1, "b1", 9091), Broker(2, "b2", 9092))
+ORIGIN = "http://localhost"
+
+
+class Scene:
+    """Broker 1 is of this project and the controller, broker 2 is original; nothing else."""
+
+    def __init__(self, users: dict[str, str] | None = None, **settings: object) -> None:
+        self.runtime = FakeRuntime()
+        self.server = FakeZooKeeper()
+        self.session = Session(self.server)
+        self.cluster = FakeCluster(BROKERS)
+        for broker in BROKERS:
+            self.register(broker)
+        self.server.put(znodes.CONTROLLER, znodes.encode_controller(ControllerNode(1, "5")))
+        self.server.put(znodes.CONTROLLER_EPOCH, b"3")
+        values = {"zookeeper_connect": "zk:2181", **settings}
+        self.config = ConsoleConfig(**values)  # type: ignore[arg-type]
+        zk: object = self.session
+        service = GroupService(zk, runtime=self.runtime, channel=self.cluster.channel)  # type: ignore[arg-type]
+        self.observer = Observer(
+            StateReader(zk, self._client(), self.runtime.clock),  # type: ignore[arg-type]
+            LagCollector(self._client(), zk, self.runtime.clock),  # type: ignore[arg-type]
+            History(),
+            self.config,
+            self.runtime,
+        )
+        self.site = Site(
+            self.config,
+            self.observer,
+            zk,  # type: ignore[arg-type]
+            Groups(service, zk),  # type: ignore[arg-type]
+            self.runtime.clock,
+        )
+        lines = [entry(*each.split(":"), password="secret") for each in (users or {}).values()]
+        known = Users("\n".join(lines)) if lines else None
+        self.console = Console(self.site, known, self.runtime.sleep)
+        self.client = Client(self.console)
+
+    def _client(self) -> ClusterClient:
+        return ClusterClient([("b1", 9091)], runtime=self.runtime, channel=self.cluster.channel)
+
+    def register(self, broker: Broker) -> None:
+        registration = BrokerRegistration(
+            broker.host, broker.port, -1, "1400000000000", 2 if broker.id == 1 else None
+        )
+        self.server.put(znodes.broker_path(broker.id), znodes.encode_broker(registration))
+
+    def topic(
+        self,
+        name: str,
+        replicas: list[int],
+        *,
+        leader: int | None = None,
+        isr: list[int] | None = None,
+    ) -> None:
+        """A topic with one partition."""
+        self.server.put(znodes.topic_path(name), znodes.encode_topic({0: replicas}))
+        self.cluster.create(name, 1, replicas[0] if leader is None else leader)
+        state = PartitionStateNode(
+            replicas[0] if leader is None else leader, 0, 3, tuple(replicas if isr is None else isr)
+        )
+        path = znodes.partition_state_path(name, 0)
+        self.server.put(path, znodes.encode_partition_state(state))
+
+    def produce(self, topic: str, *values: bytes) -> None:
+        self.cluster.append(topic, 0, *values)
+
+    def commit(self, group: str, topic: str, offset: int) -> None:
+        self.server.put(znodes.consumer_offset_path(group, topic, 0), b"%d" % offset)
+
+    def look(self) -> None:
+        self.observer.look()
+        self.observer.collect()
+
+    def get(self, path: str, **options: object) -> TestResponse:
+        return self.client.get(path, headers={"Accept": "text/html"}, **options)  # type: ignore[arg-type]
+
+    def page(self, path: str) -> str:
+        """A page's text without its tags; it must be there."""
+        response = self.get(path)
+        assert response.status_code == 200, response.text
+        return text_of(response.text)
+
+    def first(self, topic: str) -> TopicPartition:
+        return TopicPartition(topic, 0)
+
+
+def text_of(page: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page))

@@ -1,0 +1,121 @@
+"""kafka08.console.app."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from kafka08.console.app import ROUTES
+from tests.console.scene import Scene
+
+READER = {"r": "ann:reader"}
+
+
+def test_every_answer_has_the_safe_headers() -> None:
+    scene = Scene()
+    scene.look()
+    for path in ("/", "/none", "/static/console.js", "/metrics"):
+        headers = scene.get(path).headers
+        policy = headers["Content-Security-Policy"]
+        assert "default-src 'self'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_pages_have_no_script_and_no_style_of_their_own() -> None:
+    scene = Scene()
+    scene.topic("t", [1])
+    scene.commit("g", "t", 0)
+    scene.look()
+    for path in ("/", "/brokers", "/brokers/1", "/topics", "/topics/t", "/groups", "/group?name=g"):
+        page = scene.get(path).text
+        assert re.findall(r"<script(?! src=)", page) == []
+        assert " style=" not in page
+        assert re.findall(r"<[^>]* on\w+=", page) == []
+
+
+def test_names_are_never_markup() -> None:
+    scene = Scene()
+    name = "<script>alert(1)</script>"
+    scene.topic("t", [1])
+    scene.commit(name.replace("/", "_"), "t", 0)
+    scene.look()
+    for path in ("/groups", "/topics/t", f"/topics?name={name}", f"/group?name={name}"):
+        assert "<script>alert" not in scene.get(path).text
+
+
+def test_no_page_changes_anything() -> None:
+    scene = Scene()
+    scene.topic("t", [1])
+    scene.commit("g", "t", 0)
+    scene.look()
+    writes = len(scene.server.writes)
+    seen, left = set(), ["/"]
+    while left:
+        path = left.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        for method in (scene.client.get, scene.client.head):
+            assert method(path).status_code in (200, 308), path
+        left += re.findall(r'href="(/[^"]*)"', scene.get(path).text.replace("&amp;", "&"))
+    assert len(seen) >= 8
+    assert len(scene.server.writes) == writes
+
+
+def test_methods_that_a_page_does_not_have() -> None:
+    scene = Scene()
+    scene.look()
+    for route in ROUTES:
+        if not route.changes and "<" not in route.path:
+            assert scene.client.put(route.path).status_code == 405
+
+
+def test_without_users_nobody_logs_in() -> None:
+    scene = Scene()
+    scene.look()
+    assert scene.get("/").status_code == 200
+
+
+def test_with_users_everybody_logs_in() -> None:
+    scene = Scene(READER)
+    scene.look()
+    assert scene.get("/").status_code == 401
+    assert scene.get("/", auth=("ann", "wrong")).status_code == 401
+    assert scene.get("/", auth=("bob", "secret")).status_code == 401
+    assert scene.get("/", auth=("ann", "secret")).status_code == 200
+    assert scene.client.get("/metrics").status_code == 401
+    assert scene.client.get("/health/live").status_code == 200
+
+
+def test_failed_logins_are_slow_and_told(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene(READER)
+    scene.get("/", auth=("ann", "hunter2"))
+    assert scene.runtime.slept == [1.0]
+    assert "'ann'" in caplog.text
+    assert "hunter2" not in caplog.text
+
+
+def test_the_badge_tells_of_a_read_only_console() -> None:
+    scene = Scene()
+    scene.look()
+    assert 'id="read-only"' in scene.get("/").text
+
+
+def test_an_error_of_our_own_shows_no_stack(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    scene = Scene()
+    scene.look()
+    monkeypatch.setattr(scene.observer, "rates", None)
+    response = scene.get("/topics")
+    scene.topic("t", [1])
+    scene.look()
+    monkeypatch.setattr(scene.observer, "rates", None)
+    response = scene.get("/topics")
+    assert response.status_code == 500
+    assert "Traceback" not in response.text
+    assert "AttributeError" not in response.text
+    assert "Traceback" in caplog.text

@@ -1,0 +1,37 @@
+"""kafka08.console.config."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka08.console.config import ConsoleConfig
+from kafka08.errors import ConfigError
+
+ZK = {"zookeeper.connect": "h:2181"}
+
+
+def test_by_default_only_this_machine_can_read_and_nobody_can_change() -> None:
+    config = ConsoleConfig.from_properties(ZK)
+    assert config.http_host == "127.0.0.1"
+    assert config.read_only
+    assert config.is_local
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        ({}, "console.users.file"),
+        ({"console.users.file": "u"}, "http.tls"),
+    ],
+)
+def test_changes_from_other_machines_need_users_and_tls(more: dict[str, str], named: str) -> None:
+    far = {**ZK, "http.host": "0.0.0.0", "console.read.only": "false"}
+    with pytest.raises(ConfigError, match=named):
+        ConsoleConfig.from_properties({**far, **more})
+    users = {"console.users.file": "u", "http.tls": "true"}
+    assert not ConsoleConfig.from_properties({**far, **users}).read_only
+
+
+def test_zookeeper_must_be_named() -> None:
+    with pytest.raises(ConfigError, match=r"zookeeper\.connect"):
+        ConsoleConfig.from_properties({})

@@ -1,0 +1,48 @@
+"""kafka08.console.observer."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.console.scene import Scene
+
+
+def test_both_loops_look_again_and_again() -> None:
+    scene = Scene()
+    scene.topic("t", [1])
+    scene.observer.start()
+    scene.runtime.step("console-state")
+    scene.runtime.step("console-lag")
+    assert scene.observer.state is not None
+    assert scene.observer.lags is not None
+    assert scene.runtime.slept == [5.0, 10.0]
+
+
+def test_stop_ends_both_loops() -> None:
+    scene = Scene()
+    scene.observer.start()
+    scene.observer.stop()
+    assert all(task.ended for task in scene.runtime.tasks)
+
+
+def test_messages_in_a_second() -> None:
+    scene = Scene()
+    scene.topic("t", [1])
+    scene.look()
+    scene.runtime.clock.advance(10)
+    scene.produce("t", *[b"m"] * 50)
+    scene.look()
+    assert scene.observer.rates == {"t": pytest.approx(5.0)}
+
+
+def test_a_failed_look_keeps_the_last_one() -> None:
+    scene = Scene()
+    scene.look()
+    scene.cluster.down = {9091, 9092}
+    scene.session.down = True
+    scene.look()
+    assert scene.observer.state is not None
+    assert scene.observer.error
+    assert scene.observer.lag_error
+    scene.runtime.clock.advance(3)
+    assert scene.observer.age_ms() == 3000

@@ -1,0 +1,43 @@
+"""kafka08.console.shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka08.console import shown
+from kafka08.console.history import Point
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "-"), (12345, "12,345"), (1.25, "1.2"), (12345.6, "12,346")]
+)
+def test_numbers(value: float | None, text: str) -> None:
+    assert shown.number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "-"), (1023, "1023 B"), (1536, "1.5 KiB"), (1 << 50, "1024.0 TiB")]
+)
+def test_sizes(value: int | None, text: str) -> None:
+    assert shown.size(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (0, "0 s"), (61, "1 min 1 s"), (3600, "1 h"), (90061, "1 d 1 h"), (-5, "0 s")],
+)
+def test_durations(value: float | None, text: str) -> None:
+    assert shown.duration(value) == text
+
+
+def test_moments() -> None:
+    assert shown.moment(1400000000000) == "2014-05-13 16:53:20 UTC"
+    assert shown.moment(None) == "-"
+    assert shown.moment(1 << 62) == f"{1 << 62} ms"
+
+
+def test_a_graph_is_drawn_from_two_points_on() -> None:
+    assert "second measurement" in shown.graph([Point(0, 1)], "x")
+    drawn = shown.graph([Point(0, 0), Point(1000, 50), Point(2000, 100)], '<b>"x"')
+    assert 'points="0.0,160.0 320.0,80.0 640.0,0.0"' in drawn
+    assert "<b>" not in drawn
