@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -44,6 +45,8 @@ class Setup(NamedTuple):
     zookeeper_port: int
     server_port: int
     host: str = "localhost"
+    console_config: str = "config/kafka-console.properties"
+    console_port: int = 9000
 
 
 def foreign_modules(directory: Path) -> Path:
@@ -141,7 +144,7 @@ def taken() -> str:
     for directory in DIRECTORIES.values():
         if Path(directory).exists():
             return f"{directory} exists"
-    for port in (2181, 9092):
+    for port in (2181, 9092, 9000):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -153,11 +156,10 @@ def taken() -> str:
 
 def private_copy(home: Path, directory: Path) -> Setup:
     """The shipped files with free ports, directories of their own, and no host to look up."""
-    zookeeper_port, server_port = free_port(), free_port()
-    while server_port == zookeeper_port:
-        server_port = free_port()
+    zookeeper_port, server_port, console_port = free_port(), free_port(), free_port()
     zookeeper = directory / "zookeeper.properties"
     server = directory / "server.properties"
+    console = directory / "kafka-console.properties"
     _rewrite(
         home / "config" / "zookeeper.properties",
         zookeeper,
@@ -173,7 +175,23 @@ def private_copy(home: Path, directory: Path) -> Setup:
             "zookeeper.connect": f"{LOOPBACK}:{zookeeper_port}",
         },
     )
-    return Setup(str(zookeeper), str(server), zookeeper_port, server_port, LOOPBACK)
+    _rewrite(
+        home / "config" / "kafka-console.properties",
+        console,
+        {
+            "http.port": console_port,
+            "zookeeper.connect": f"{LOOPBACK}:{zookeeper_port}",
+        },
+    )
+    return Setup(
+        str(zookeeper),
+        str(server),
+        zookeeper_port,
+        server_port,
+        LOOPBACK,
+        str(console),
+        console_port,
+    )
 
 
 def _rewrite(source: Path, target: Path, values: Mapping[str, object]) -> None:
@@ -229,6 +247,32 @@ def steps(shell: Shell, setup: Setup) -> None:
     if code != CODE_OF_INT:
         raise Failed(f"the interrupted console consumer exited with {code}, not {CODE_OF_INT}")
     expect([line for line in output.read_text().splitlines() if line in LINES], LINES)
+    show_console(shell, setup)
+
+
+def show_console(shell: Shell, setup: Setup) -> None:
+    """The cluster in a browser: its address, and the messages as the page has them."""
+    started = shell.background("bin/kafka-console-start.sh", setup.console_config)
+    shell.wait_for(*started, "INFO The console of")
+    address = f"http://{LOOPBACK}:{setup.console_port}/topics/test/messages"
+    deadline = time.monotonic() + TIMEOUT_S
+    while True:
+        page = _page(address)
+        if all(f"<pre>{line}</pre>" in page for line in LINES):
+            print(f"# While the console runs, a browser shows these messages at {address}")
+            return
+        if time.monotonic() > deadline:
+            raise Failed(f"{address} never showed {LINES}; it showed:\n{page[-3000:]}")
+        time.sleep(0.2)
+
+
+def _page(address: str) -> str:
+    request = urllib.request.Request(address, headers={"Accept": "text/html"})
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
+            return str(answer.read().decode())
+    except OSError as error:
+        return str(error)
 
 
 def _await_zookeeper(setup: Setup) -> None:

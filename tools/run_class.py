@@ -27,6 +27,7 @@ MODULES = {
     "kafka.admin.ReassignPartitionsCommand": "tools.topics.reassign_partitions",
     "kafka.admin.TopicCommand": "tools.topics.topics",
     "kafka.admin.ZkSecurityMigrator": "tools.admin.zookeeper_security_migration",
+    "kafka.console.ConsolePassword": "kafka08.console.password",
     "kafka.console.KafkaConsole": "kafka08.console.main",
     "kafka.tools.ConsoleConsumer": "tools.console.console_consumer",
     "kafka.tools.ConsoleProducer": "tools.console.console_producer",

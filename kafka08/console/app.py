@@ -10,10 +10,17 @@ from werkzeug.exceptions import BadRequest, Forbidden, HTTPException
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
-from kafka08.console.access import ADMIN, User, Users, is_same_origin
-from kafka08.console.pages import cluster, groups, machine
+from kafka08.console.access import ADMIN, OPERATOR, User, Users, is_same_origin
+from kafka08.console.pages import cluster, group_changes, groups, machine, messages, moves
+from kafka08.console.pages import topic_changes as topics
 from kafka08.console.site import Route, Site, Visit
-from kafka08.errors import KafkaError
+from kafka08.errors import (
+    AdminOperationError,
+    ConfigError,
+    InvalidTopicError,
+    KafkaError,
+    TopicExistsError,
+)
 
 logger = logging.getLogger("kafka.console.Console")
 
@@ -23,8 +30,26 @@ ROUTES = (
     Route("/brokers/<int:broker_id>", cluster.broker),
     Route("/topics", cluster.topics),
     Route("/topics/<name>", cluster.topic),
+    Route("/topics/<name>/messages", messages.messages),
+    Route("/topics/<name>/raw", messages.raw),
+    Route("/topics/<name>/send", topics.send_form, OPERATOR),
+    Route("/topics/<name>/send", topics.send, OPERATOR, True),
+    Route("/topics/<name>/change", topics.change_form, ADMIN),
+    Route("/topics/<name>/partitions", topics.add_partitions, ADMIN, True),
+    Route("/topics/<name>/settings", topics.change_settings, ADMIN, True),
+    Route("/topics/<name>/delete", topics.delete, ADMIN, True),
+    Route("/create", topics.create_form, ADMIN),
+    Route("/create", topics.create, ADMIN, True),
+    Route("/elect", moves.elect_form, OPERATOR),
+    Route("/elect", moves.elect, OPERATOR, True),
+    Route("/reassign", moves.reassign_form, OPERATOR),
+    Route("/reassign", moves.reassign, ADMIN, True),
     Route("/groups", groups.groups),
     Route("/group", groups.group),
+    Route("/group/reset", group_changes.reset_form, OPERATOR),
+    Route("/group/reset", group_changes.reset, OPERATOR, True),
+    Route("/group/delete", group_changes.delete_form, OPERATOR),
+    Route("/group/delete", group_changes.delete, OPERATOR, True),
     Route("/metrics", machine.metrics),
     Route("/health/live", machine.live),
     Route("/health/ready", machine.ready),
@@ -42,6 +67,7 @@ _HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
+_REFUSED = (ValueError, AdminOperationError, ConfigError, InvalidTopicError, TopicExistsError)
 _FORM = "application/x-www-form-urlencoded"
 _FAILED_LOGIN_S = 1.0
 _FIELDS = 1000
@@ -93,15 +119,17 @@ class Console:
             visit = visit._replace(user=user)
             endpoint, arguments = self._map.bind_to_environ(request.environ).match()
             route = self._routes[endpoint]
+            route.check(visit)
             if route.changes:
-                self._check_change(visit, route)
+                self._check_change(visit)
             return route.page(visit, **arguments)
         except HTTPException as error:
             if error.response is not None or error.code is None or error.code < 400:
                 return error.get_response(request.environ)
             return self._failure(visit, error.code, error.name, str(error.description))
-        except ValueError as error:
-            return self._failure(visit, 400, "This cannot be done", str(error))
+        except _REFUSED as error:
+            reason = error.__cause__ if isinstance(error.__cause__, KafkaError) else error
+            return self._failure(visit, 400, "This cannot be done", str(reason))
         except (OSError, KafkaError) as error:
             return self._failure(visit, 503, "The cluster did not answer as it should", str(error))
         except Exception:
@@ -126,10 +154,9 @@ class Console:
         response.headers["WWW-Authenticate"] = 'Basic realm="kafka08 console", charset="UTF-8"'
         return response
 
-    def _check_change(self, visit: Visit, route: Route) -> None:
+    def _check_change(self, visit: Visit) -> None:
         """Raises Forbidden or BadRequest."""
         request = visit.request
-        route.check(visit)
         if request.mimetype != _FORM:
             raise BadRequest(f"A change is a form: {_FORM}.")
         if not is_same_origin(request.headers, request.host_url.rstrip("/")):

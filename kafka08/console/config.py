@@ -5,13 +5,14 @@ from __future__ import annotations
 from kafka08.errors import ConfigError
 from kafka08.settings import INT, LIST, setting
 from kafka08.ssl_settings import SslSettings
+from kafka08.zookeeper_settings import ZooKeeperSecurity
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 CLIENT_PREFIX = "client."
 """Of the settings with which the console connects to brokers: ``client.security.protocol``."""
 
 
-class ConsoleConfig(SslSettings):
+class ConsoleConfig(SslSettings, ZooKeeperSecurity):
     """``ssl.*`` are those of the console's own listener, used if ``http.tls`` is true."""
 
     zookeeper_connect: str = setting("zookeeper.connect", doc="ZooKeeper: host:port,.../chroot")
@@ -33,7 +34,7 @@ class ConsoleConfig(SslSettings):
         "console.messages", True, doc="false: the contents of messages are not shown"
     )
     users_file: str = setting(
-        "console.users.file", "", doc="users who may log in: lines of kafka-console-password.sh"
+        "console.users.file", "", doc="users who may log in: lines of kafka.console.ConsolePassword"
     )
     audit_file: str = setting(
         "console.audit.file", "", doc="where changes are recorded, besides the log"

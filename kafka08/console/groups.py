@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from kafka08.lag.collector import KAFKA, GroupLag
+from collections.abc import Mapping
+
+from kafka08.common import TopicPartition
+from kafka08.errors import AdminOperationError
+from kafka08.lag.collector import KAFKA, ZOOKEEPER, GroupLag
+from tools.groups import reset
 from tools.groups.members import GroupMembers, read_group
 from tools.groups.service import GroupService
+from tools.groups.storage import Where
 from zk.client import ZkClient
 
 
@@ -21,3 +27,47 @@ class Groups:
         if KAFKA not in lag.storages:
             return read_group(self._zk, group)
         return self._service.members(group) or read_group(self._zk, group)
+
+    def offset_at(self, tp: TopicPartition, time_ms: int) -> int:
+        """The first message since a time; a segment's start where messages have no time.
+
+        Raises AdminOperationError.
+        """
+        return self.offsets_at([tp], time_ms)[tp]
+
+    def offsets_at(self, partitions: list[TopicPartition], time_ms: int) -> reset.Offsets:
+        found = self._service.storage.offsets_at(partitions, max(time_ms, 0))
+        for tp in partitions:
+            if tp not in found:
+                raise AdminOperationError(f"The leader of {tp} does not tell its offsets")
+        return found
+
+    def starts(self, partitions: list[TopicPartition]) -> reset.Offsets:
+        return self._service.storage.log_starts(partitions)
+
+    def ends(self, partitions: list[TopicPartition]) -> reset.Offsets:
+        return self._service.storage.log_ends(partitions)
+
+    def clamp(self, wanted: Mapping[TopicPartition, int]) -> reset.Offsets:
+        """Each offset, or the nearest one its log has. Raises InvalidArgumentError."""
+        return reset.clamp(self._service.storage, wanted)
+
+    def set(self, group: str, lag: GroupLag, offsets: Mapping[TopicPartition, int]) -> None:
+        """Write offsets to each storage that the group uses. Raises AdminOperationError while it
+        has members."""
+        self.refuse_live(group, lag)
+        where = Where(ZOOKEEPER in lag.storages, KAFKA in lag.storages)
+        self._service.storage.commit(group, offsets, where)
+
+    def refuse_live(self, group: str, lag: GroupLag) -> None:
+        """Raises AdminOperationError that names a live member."""
+        members = self.members(group, lag).members
+        if members:
+            raise AdminOperationError(
+                f"Group {group} has live members: {', '.join(members[:3])}. Stop them first."
+            )
+
+    def delete(self, group: str, lag: GroupLag) -> None:
+        """All there is of a group. Raises AdminOperationError."""
+        self.refuse_live(group, lag)
+        self._service.delete(group)

@@ -15,6 +15,8 @@ from kafka08.client.security import ClientSecurity, connector_for
 from kafka08.connect.config import with_prefix
 from kafka08.console.access import Users
 from kafka08.console.app import Console
+from kafka08.console.audit import Audit
+from kafka08.console.browser import Browser
 from kafka08.console.cluster_state import StateReader
 from kafka08.console.config import CLIENT_PREFIX, ConsoleConfig
 from kafka08.console.groups import Groups
@@ -27,6 +29,7 @@ from kafka08.network.channel import Channel
 from kafka08.network.http import HttpServer
 from kafka08.network.tls import Tls, server_context
 from kafka08.runtime import GeventRuntime
+from kafka08.zookeeper import access_of
 from tools.groups.service import GroupService
 from tools.options import run_main
 from zk import registry
@@ -56,18 +59,19 @@ class KafkaConsole:
             call_timeout_ms=min(config.zookeeper_session_timeout_ms, config.request_timeout_ms),
             gevent=True,
             create_chroot=False,
+            access=access_of(config),
         ).start()
 
         def cluster() -> ClusterClient:
             return ClusterClient(
-                lambda: endpoints_of(registry.live_brokers(zk)),
+                lambda: endpoints_of(registry.live_brokers(zk, security.security_protocol)),
                 client_id=CLIENT_ID,
                 timeout_ms=config.request_timeout_ms,
                 runtime=runtime,
                 channel=channel,
             )
 
-        self._clusters = [cluster(), cluster()]
+        self._clusters = [cluster(), cluster(), cluster()]
         self.observer = Observer(
             StateReader(zk, self._clusters[0], runtime.clock),
             LagCollector(self._clusters[1], zk, runtime.clock),
@@ -80,10 +84,19 @@ class KafkaConsole:
             timeout_ms=config.request_timeout_ms,
             request_timeout_ms=config.request_timeout_ms,
             client_id=CLIENT_ID,
+            security=security,
             runtime=runtime,
             channel=channel,
         )
-        site = Site(config, self.observer, zk, Groups(service, zk), runtime.clock)
+        site = Site(
+            config,
+            self.observer,
+            zk,
+            Groups(service, zk),
+            Browser(self._clusters[2], config, runtime, channel),
+            Audit(config.audit_file, runtime.clock),
+            runtime.clock,
+        )
         self._server = HttpServer(
             config.http_host,
             config.http_port,

@@ -5,13 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from werkzeug.exceptions import Forbidden
+from werkzeug.utils import redirect
 from werkzeug.wrappers import Request, Response
 
 from kafka08.console import shown
-from kafka08.console.access import READER, Tokens, User
+from kafka08.console.access import Tokens, User
+from kafka08.console.audit import Audit
+from kafka08.console.browser import Browser
 from kafka08.console.config import ConsoleConfig
 from kafka08.console.groups import Groups
 from kafka08.console.observer import Observer
@@ -21,6 +25,7 @@ from zk.client import ZkClient
 logger = logging.getLogger("kafka.console.Site")
 
 _MENU = (("/", "Overview"), ("/brokers", "Brokers"), ("/topics", "Topics"), ("/groups", "Groups"))
+_CHANGES = (("/elect", "Elections"), ("/reassign", "Moves"))
 
 
 class Site:
@@ -32,12 +37,16 @@ class Site:
         observer: Observer,
         zk: ZkClient,
         groups: Groups,
+        browser: Browser,
+        audit: Audit,
         clock: Clock,
     ) -> None:
         self.config = config
         self.observer = observer
         self.zk = zk
         self.groups = groups
+        self.browser = browser
+        self.audit = audit
         self.clock = clock
         self.tokens = Tokens()
         self._templates = Environment(
@@ -75,7 +84,7 @@ class Visit(NamedTuple):
         common = {
             "cluster": self.site.config.zookeeper_connect,
             "may": self.may,
-            "menu": _MENU,
+            "menu": _MENU + (_CHANGES if self.may("operator") else ()),
             "messages_shown": self.site.config.show_messages,
             "now_ms": self.site.clock.millis(),
             "observer": observer,
@@ -88,28 +97,36 @@ class Visit(NamedTuple):
         }
         return self.site.page(template, common | values, status)
 
+    def record(self, action: str, target: str, before: object, after: object) -> None:
+        """A change that was made, for the audit log."""
+        address = self.request.remote_addr or "-"
+        self.site.audit.record(self.user.name, address, action, target, before, after)
+
+    def done(self, path: str, told: str) -> Response:
+        """Back to a page, which tells how it went."""
+        joined = "&" if "?" in path else "?"
+        return redirect(f"{path}{joined}{urlencode({'told': told})}", 303)
+
 
 Page = Callable[..., Response]
 
 
 class Route(NamedTuple):
-    """A page under a path. ``role``: None for pages that only show."""
+    """A page under a path. ``role``: of users who may see it, None for all. ``changes``: it takes a
+    form that changes something; the others only show."""
 
     path: str
     page: Page
     role: str | None = None
-
-    @property
-    def changes(self) -> bool:
-        return self.role is not None
+    changes: bool = False
 
     def check(self, visit: Visit) -> None:
         """Raises Forbidden if the user may not do it."""
-        if not self.changes:
+        if self.role is None:
             return
         if not visit.may_change:
             raise Forbidden("This console is read-only (console.read.only).")
-        if not visit.user.may(self.role or READER):
+        if not visit.user.may(self.role):
             raise Forbidden(f"This needs the role {self.role}.")
 
 

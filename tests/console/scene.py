@@ -8,8 +8,10 @@ from werkzeug.test import Client, TestResponse
 
 from kafka08.client.cluster import ClusterClient
 from kafka08.common import Broker, TopicPartition
-from kafka08.console.access import Users, entry
+from kafka08.console.access import User, Users, entry
 from kafka08.console.app import Console
+from kafka08.console.audit import Audit
+from kafka08.console.browser import Browser
 from kafka08.console.cluster_state import StateReader
 from kafka08.console.config import ConsoleConfig
 from kafka08.console.groups import Groups
@@ -56,6 +58,8 @@ class Scene:
             self.observer,
             zk,  # type: ignore[arg-type]
             Groups(service, zk),  # type: ignore[arg-type]
+            Browser(self._client(), self.config, self.runtime, self.cluster.channel),
+            Audit(self.config.audit_file, self.runtime.clock),
             self.runtime.clock,
         )
         lines = [entry(*each.split(":"), password="secret") for each in (users or {}).values()]
@@ -101,6 +105,14 @@ class Scene:
 
     def get(self, path: str, **options: object) -> TestResponse:
         return self.client.get(path, headers={"Accept": "text/html"}, **options)  # type: ignore[arg-type]
+
+    def post(self, path: str, **fields: object) -> TestResponse:
+        """A form as a page of the console sends it."""
+        fields.setdefault("token", self.site.tokens.of(User("", "admin")))
+        base = {"REMOTE_ADDR": "127.0.0.1"}
+        return self.client.post(
+            path, data=fields, headers={"Accept": "text/html"}, environ_base=base
+        )
 
     def page(self, path: str) -> str:
         """A page's text without its tags; it must be there."""

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from kafka08.console.access import User
 from kafka08.console.app import ROUTES
 from tests.console.scene import Scene
 
@@ -119,3 +120,76 @@ def test_an_error_of_our_own_shows_no_stack(
     assert "Traceback" not in response.text
     assert "AttributeError" not in response.text
     assert "Traceback" in caplog.text
+
+
+CHANGES = [route.path for route in ROUTES if route.changes]
+FIELDS = {"name": "t", "partitions": 5, "factor": 1, "typed": "g", "partition": "0"}
+
+
+def changeable(**settings: object) -> Scene:
+    scene = Scene(**settings)  # type: ignore[arg-type]
+    scene.topic("t", [1])
+    scene.commit("g", "t", 0)
+    scene.look()
+    return scene
+
+
+def test_there_are_changes() -> None:
+    assert len(CHANGES) >= 9
+
+
+@pytest.mark.parametrize("path", CHANGES)
+def test_a_read_only_console_refuses_every_change(path: str) -> None:
+    scene = changeable()
+    writes = len(scene.server.writes)
+    token = scene.site.tokens.of(User("", "admin"))
+    answer = scene.post(path.replace("<name>", "t"), token=token, **FIELDS)
+    assert answer.status_code == 403
+    assert "read-only" in answer.text
+    assert len(scene.server.writes) == writes
+    assert scene.cluster.messages("t", 0) == []
+
+
+def test_a_read_only_console_has_no_form_for_a_change() -> None:
+    scene = changeable()
+    for route in ROUTES:
+        path = route.path.replace("<name>", "t").replace("<int:broker_id>", "1")
+        answer = scene.get(path + ("?name=g" if path.startswith("/group") else ""))
+        assert 'method="post"' not in answer.text
+        if route.role:
+            assert answer.status_code in (403, 405)
+
+
+@pytest.mark.parametrize("path", CHANGES)
+def test_a_change_needs_the_token_of_a_page(path: str) -> None:
+    scene = changeable(read_only=False)
+    writes = len(scene.server.writes)
+    path = path.replace("<name>", "t")
+    token = scene.site.tokens.of(User("", "admin"))
+    assert scene.client.post(path, data=FIELDS).status_code == 403
+    assert scene.post(path, **{**FIELDS, "token": "x" * 64}).status_code == 403
+    for headers in ({"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+        data = {**FIELDS, "token": token}
+        assert scene.client.post(path, data=data, headers=headers).status_code == 403
+    assert scene.client.post(path, json={**FIELDS, "token": token}).status_code == 400
+    assert scene.client.get(f"{path}?token={token}&typed=g").status_code in (200, 404, 405)
+    assert len(scene.server.writes) == writes
+    assert scene.cluster.messages("t", 0) == []
+
+
+@pytest.mark.parametrize("role", ["reader", "operator"])
+def test_users_make_the_changes_of_their_role(role: str) -> None:
+    scene = changeable(users={"a": f"ann:{role}"}, read_only=False)
+    writes = len(scene.server.writes)
+    token = scene.site.tokens.of(User("ann", role))
+    for route in ROUTES:
+        allowed = route.role == role == "operator"
+        if route.changes and not allowed:
+            path = route.path.replace("<name>", "t")
+            data = {**FIELDS, "token": token}
+            answer = scene.client.post(path, data=data, auth=("ann", "secret"))
+            assert answer.status_code == 403
+    assert len(scene.server.writes) == writes
+    page = scene.get("/topics/t", auth=("ann", "secret")).text
+    assert ("/topics/t/send" in page) == (role == "operator")
+    assert "/topics/t/change" not in page

@@ -107,6 +107,15 @@ def generate(client: ZkClient, topics_file: str, broker_list: str) -> None:
     _refuse_duplicates("Broker list contains duplicate entries: %s", brokers)
     topics = parse_topics(topics_file, admin_command.read_file(topics_file))
     _refuse_duplicates("List of topics to reassign contains duplicate entries: %s", topics)
+    proposed = proposal(client, topics, brokers)
+    print(f"Current partition replica assignment\n\n{_current(client, proposed)}")
+    print(f"Proposed partition reassignment configuration\n\n{_as_json(proposed)}")
+
+
+def proposal(
+    client: ZkClient, topics: Iterable[str], brokers: Sequence[int]
+) -> dict[TopicPartition, Sequence[int]]:
+    """All partitions of ``topics`` spread over ``brokers``. Raises AdminOperationError."""
     proposed: dict[TopicPartition, Sequence[int]] = {}
     for topic in sorted(topics):
         existing = admin.fetch_assignment(client, topic)
@@ -114,8 +123,7 @@ def generate(client: ZkClient, topics_file: str, broker_list: str) -> None:
             factor = len(next(iter(existing.values())))
             spread = admin.assign_replicas(brokers, len(existing), factor)
             proposed.update((TopicPartition(topic, p), spread[p]) for p in spread)
-    print(f"Current partition replica assignment\n\n{_current(client, proposed)}")
-    print(f"Proposed partition reassignment configuration\n\n{_as_json(proposed)}")
+    return proposed
 
 
 def execute(client: ZkClient, moves_file: str) -> bool:
@@ -123,12 +131,12 @@ def execute(client: ZkClient, moves_file: str) -> bool:
     moves = parse_moves(moves_file, admin_command.read_file(moves_file))
     if not moves:
         raise AdminCommandFailedError(f"Partition reassignment data file {moves_file} is empty")
-    _check_moves(moves)
+    check_moves(moves)
     print(
         f"Current partition replica assignment\n\n{_current(client, dict(moves))}\n\n"
         "Save this to use as the --reassignment-json-file option during rollback"
     )
-    if _start(client, moves):
+    if start(client, moves):
         print(f"Successfully started reassignment of partitions {_as_json(dict(moves))}")
         return True
     listed = ", ".join(f"({tp},{_scala_list(replicas)})" for tp, replicas in moves)
@@ -157,7 +165,7 @@ def verify(client: ZkClient, moves_file: str) -> None:
         print(f"Reassignment of partition {tp} {state}")
 
 
-def _start(client: ZkClient, moves: Moves) -> bool:
+def start(client: ZkClient, moves: Moves) -> bool:
     """Create the controller's node; False if nothing can be moved."""
     existing = admin.fetch_assignments(client, dict.fromkeys(tp.topic for tp, _ in moves))
     for tp, _ in moves:
@@ -224,7 +232,8 @@ def _text(path: str, entry: object, key: str) -> str:
     return value
 
 
-def _check_moves(moves: Moves) -> None:
+def check_moves(moves: Moves) -> None:
+    """Raises AdminCommandFailedError for a partition or a replica that is named twice."""
     _refuse_duplicates(
         "Partition reassignment contains duplicate topic partitions: %s", [tp for tp, _ in moves]
     )

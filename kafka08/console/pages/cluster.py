@@ -21,9 +21,10 @@ from kafka08.console.cluster_state import (
 )
 from kafka08.console.observer import Observer
 from kafka08.console.site import Visit
-from kafka08.errors import KafkaError
+from kafka08.errors import KafkaError, meaning_of
 from kafka08.lag.collector import Lags, LogState
 from kafka08.lag.judgement import worst
+from kafka08.protocol.admin_schemas import DescribeLogDirsRequest
 
 _SHOWN_PARTITIONS = 500
 _UNKNOWN = LogState(-1, (), (), None, None)
@@ -42,6 +43,15 @@ class BrokerRow(NamedTuple):
     leads: int
     replicas: int
     behind: int
+
+
+class Directory(NamedTuple):
+    """A data directory of a broker. ``error``: why it cannot be used, "" if it can."""
+
+    path: str
+    error: str
+    partitions: int
+    bytes: int
 
 
 class TopicRow(NamedTuple):
@@ -126,12 +136,31 @@ def broker(visit: Visit, broker_id: int) -> Response:
     partitions = [(tp, view) for tp, view in state.partitions() if broker_id in view.replicas]
     return visit.render(
         "broker.html",
-        directories=None,
+        directories=_directories(visit, row.broker),
         more=max(len(partitions) - _SHOWN_PARTITIONS, 0),
         partitions=partitions[:_SHOWN_PARTITIONS],
         row=row,
         state=state,
     )
+
+
+def _directories(visit: Visit, broker: BrokerView) -> list[Directory] | None:
+    """None if the broker does not tell them: 0.8.2.2 does not."""
+    if not broker.is_live or not broker.is_ours:
+        return None
+    try:
+        response = visit.site.browser.call_broker(broker.id, DescribeLogDirsRequest(None))
+    except (OSError, KafkaError):
+        return []
+    return [
+        Directory(
+            found.path,
+            meaning_of(found.error) if found.error else "",
+            sum(len(topic.partitions) for topic in found.topics),
+            sum(each.size for topic in found.topics for each in topic.partitions),
+        )
+        for found in response.log_dirs
+    ]
 
 
 def topics(visit: Visit) -> Response:
@@ -203,8 +232,6 @@ def topic(visit: Visit, name: str) -> Response:
     logs = lags.logs if lags else {}
     return visit.render(
         "topic.html",
-        browsable=False,
-        changeable=False,
         graph=shown.graph(observer.history.points(f"end/{name}"), f"Sum of the log ends of {name}"),
         groups=_readers(lags, name),
         name=name,

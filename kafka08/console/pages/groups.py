@@ -45,7 +45,6 @@ def group(visit: Visit) -> Response:
     hosts = {each: members.row_of(name, each).host for each in members.members} if members else {}
     return visit.render(
         "group.html",
-        changeable=False,
         graph=shown.graph(visit.site.observer.history.points(f"lag/{name}"), f"Lag of {name}"),
         hosts=hosts,
         lag=lag,

@@ -5,6 +5,13 @@ from __future__ import annotations
 import pytest
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.protocol.admin_schemas import (
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    LogDir,
+    LogDirPartition,
+    LogDirTopic,
+)
 from tests.console.scene import BROKERS, Scene, text_of
 from zk import znodes
 
@@ -62,6 +69,21 @@ def test_one_broker_with_its_partitions() -> None:
     assert "u 0" not in page
     assert "1 partitions are in a failed data directory" in page
     assert scene.get("/brokers/9").status_code == 404
+
+
+def test_data_directories_of_a_broker_that_tells_them() -> None:
+    scene = Scene()
+    scene.topic("t", [1])
+    scene.look()
+    good = LogDir(0, "/data/a", [LogDirTopic("t", [LogDirPartition(0, 2048, 0, False)])])
+    answer = DescribeLogDirsResponse(0, [good, LogDir(56, "/data/b", [])])
+    scene.cluster.script = lambda _, request: (
+        answer if isinstance(request, DescribeLogDirsRequest) else None
+    )
+    page = scene.page("/brokers/1")
+    assert "/data/a good 1 2.0 KiB" in page
+    assert "/data/b" in page
+    assert "Data directories" not in scene.page("/brokers/2")
 
 
 def test_topics_are_filtered_and_internal_ones_hidden() -> None:

@@ -1,0 +1,202 @@
+"""The web console as a process, over real clusters: brokers of this project and an original one."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from kazoo.client import KazooClient
+
+from integration.harness import HOME, Broker, Process, Tools, ZooKeeper, free_port, properties
+from integration.wire import entry, wait_until
+
+SCRIPT = "<script>document.title='ran'</script>"
+
+
+class Console(Process):
+    """bin/kafka-console-start.sh on a free port, with short intervals."""
+
+    def __init__(self, zookeeper: str, directory: Path, **settings: object) -> None:
+        self.port = free_port()
+        directory.mkdir(parents=True, exist_ok=True)
+        config = directory / "kafka-console.properties"
+        values = {
+            "zookeeper.connect": zookeeper,
+            "http.port": self.port,
+            "console.refresh.ms": 500,
+            "lag.interval.ms": 500,
+            **settings,
+        }
+        config.write_text(properties(values))
+        script = HOME / "bin" / "kafka-console-start.sh"
+        super().__init__("console", [str(script), str(config)], directory)
+
+    def begin(self) -> Console:
+        self.spawn()
+        self.wait_for("The console of")
+        return self
+
+    def ask(self, path: str, data: bytes | None = None, **headers: str) -> tuple[int, str]:
+        url = f"http://127.0.0.1:{self.port}{path}"
+        request = urllib.request.Request(url, data, {"Accept": "text/html", **headers})
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def text(self, path: str) -> str:
+        """A page without its tags."""
+        return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", self.ask(path)[1]))
+
+    def wait_until_shown(self, path: str, text: str) -> None:
+        wait_until(f"{text!r} on {path}", 30, lambda: text in self.text(path))
+
+    def submit(self, form_on: str, path: str, **fields: object) -> tuple[int, str]:
+        """Send a form with the hidden fields of the page that has it."""
+        page = self.ask(form_on)[1]
+        hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page))
+        data = urllib.parse.urlencode({**hidden, **fields}).encode()
+        return self.ask(path, data)
+
+
+@pytest.fixture(scope="module")
+def ours(zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    chroot = f"{zookeeper.connect}/console"
+    props = {"delete.topic.enable": "true", "offsets.topic.num.partitions": 2}
+    broker = Broker("ours", tmp_path_factory.mktemp("console-broker"), chroot, props=props)
+    yield broker.start()
+    broker.kill()
+
+
+@pytest.fixture(scope="module")
+def console(ours: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    directory = tmp_path_factory.mktemp("console")
+    process = Console(ours.zookeeper, directory, **{"console.read.only": "false"}).begin()
+    yield process
+    process.kill()
+    assert " ERROR " not in process.log
+
+
+def test_a_topic_from_its_creation_to_its_end(console: Console, ours: Broker) -> None:
+    status, _ = console.submit("/create", "/create", name="made", partitions=2, factor=1)
+    assert status == 200
+    ours.wait_for_leader("made", 2)
+    console.wait_until_shown("/topics", "made")
+    for value in (SCRIPT, "plain"):
+        path = "/topics/made/send"
+        status, page = console.submit(path, path, partition=0, value=value)
+        assert status == 200
+    page = console.ask("/topics/made/messages")[1]
+    assert "&lt;script&gt;" in page
+    assert SCRIPT not in page
+    assert re.findall(r'id="offset-(\d+)"', page) == ["1", "0"]
+    raw = "/topics/made/raw?partition=0&offset=0&part=value"
+    assert console.ask(raw)[1] == SCRIPT
+    console.wait_until_shown("/topics/made", "good 0 2 2")
+    change = "/topics/made/change"
+    assert console.submit(change, "/topics/made/settings", settings="retention.ms=9")[0] == 200
+    assert "retention.ms 9" in console.text("/topics/made")
+    assert console.submit(change, "/topics/made/delete", name="other")[0] == 400
+    assert console.submit(change, "/topics/made/delete", name="made")[0] == 200
+    wait_until("the end of made", 30, lambda: console.ask("/topics/made")[0] == 404)
+
+
+def test_lag_of_groups_as_the_tools_show_it(
+    console: Console, ours: Broker, our_tools: Tools
+) -> None:
+    ours.create_topic("read")
+    with ours.wire() as wire:
+        wire.produce("read", 0, entry(None, b"m") * 100)
+    client = KazooClient(ours.zookeeper, timeout=10)
+    client.start(30)
+    try:
+        client.create("/consumers/readers/offsets/read/0", b"40", makepath=True)
+    finally:
+        client.stop()
+        client.close()
+    console.wait_until_shown("/groups", "readers")
+    console.wait_until_shown("/group?name=readers", "read 0 40 100 60")
+    series = 'kafka_consumergroup_lag{consumergroup="readers",partition="0",topic="read"} 60.0'
+    assert series in console.ask("/metrics")[1]
+    command = ["--zookeeper", ours.zookeeper, "--describe", "--group", "readers"]
+    done = our_tools.run("kafka.admin.ConsumerGroupCommand", *command)
+    assert re.search(r"read\s+0\s+40\s+100\s+60", done.out), done.out
+    form = "/group/reset?name=readers&to=earliest"
+    assert console.submit(form, "/group/reset")[0] == 200
+    done = our_tools.run("kafka.admin.ConsumerGroupCommand", *command)
+    assert re.search(r"read\s+0\s+0\s+100\s+100", done.out), done.out
+
+
+def test_only_loopback_and_known_names(console: Console) -> None:
+    assert console.ask("/", Host="evil.example")[0] == 421
+    with socket.socket() as probe:
+        probe.settimeout(5)
+        assert probe.connect_ex(("127.0.0.2", console.port)) != 0
+
+
+def test_a_form_of_another_site_is_refused(console: Console) -> None:
+    path = "/topics/none/send"
+    assert console.ask(path, b"token=x", Origin="http://evil.example")[0] == 403
+
+
+@pytest.mark.original
+def test_an_original_broker_beside_ours_and_its_end(
+    zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    chroot = f"{zookeeper.connect}/console-mixed"
+    brokers = [
+        Broker(kind, tmp_path / kind, chroot, broker_id=number)
+        for number, kind in enumerate(("ours", "original"), 1)
+    ]
+    for broker in brokers:
+        launch(broker)
+        broker.start()
+    brokers[0].create_topic("t", replicas=[1, 2])
+    console = Console(chroot, tmp_path / "console")
+    launch(console)
+    console.begin()
+    console.wait_until_shown("/", "Brokers up 2 of 2")
+    page = console.text("/brokers")
+    assert f"{brokers[0].address} up controller kafka08" in page
+    assert f"{brokers[1].address} up 0.8.2.2 no metrics" in page
+    assert "read-only" in page
+    console.wait_until_shown("/", "Under-replicated 0")
+    brokers[1].kill()
+    console.wait_until_shown("/", "Brokers up 1 of 2")
+    console.wait_until_shown("/", "Under-replicated 1")
+    console.stop(signal.SIGTERM)
+    assert "The console has ended." in console.log
+
+
+def test_without_zookeeper_the_last_state_is_shown(
+    tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    zookeeper = ZooKeeper(tmp_path / "zookeeper")
+    launch(zookeeper)
+    zookeeper.start()
+    broker = Broker("ours", tmp_path / "broker", zookeeper.connect)
+    launch(broker)
+    broker.start()
+    broker.create_topic("t")
+    console = Console(zookeeper.connect, tmp_path / "console")
+    launch(console)
+    console.begin()
+    console.wait_until_shown("/topics", "1 of 1 topics")
+    zookeeper.kill()
+    console.wait_until_shown("/topics", "The cluster cannot be looked at")
+    assert "1 of 1 topics" in console.text("/topics")
+    assert console.ask("/health/ready")[0] == 503
+    zookeeper.start()
+
+    def recovered() -> bool:
+        return console.ask("/health/ready")[0] == 200
+
+    wait_until("the console's recovery", 60, recovered)

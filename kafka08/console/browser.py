@@ -1,0 +1,223 @@
+"""Reads messages for a page: so many at most, in bounded time and bytes, and commits nothing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from kafka08.client.cluster import ClusterClient
+from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition
+from kafka08.console.config import ConsoleConfig
+from kafka08.consumer.simple import SimpleConsumer
+from kafka08.errors import KafkaError, raise_for_code
+from kafka08.message.entry import AnyMessage
+from kafka08.message.sets import iter_messages
+from kafka08.network.channel import Channel
+from kafka08.protocol.negotiation import NoApiVersionsError
+from kafka08.runtime import Runtime
+
+logger = logging.getLogger("kafka.console.Browser")
+
+CLIENT_ID = "console-browser"
+_FETCH_BYTES = 256 << 10
+
+
+class BusyError(KafkaError):
+    """Too many looks at messages at the same time."""
+
+
+class Look(NamedTuple):
+    """``messages`` by offset. ``start`` and ``end`` are those of the log. The messages from
+    ``first`` up to ``next`` have been read, ``read`` in number; ``bytes_read`` came for that.
+    ``limit``: the limit that ended the reading before it was done, "" if none did."""
+
+    messages: list[AnyMessage]
+    start: int
+    end: int
+    first: int
+    next: int
+    read: int
+    bytes_read: int
+    limit: str
+
+
+class _Budget:
+    """The bytes and the time that one look may still use."""
+
+    def __init__(self, config: ConsoleConfig, runtime: Runtime) -> None:
+        self._config = config
+        self._clock = runtime.clock
+        self._end = runtime.clock.monotonic() + config.browse_timeout_ms / 1000
+        self.bytes_read = 0
+
+    @property
+    def left(self) -> int:
+        return max(self._config.browse_max_bytes - self.bytes_read, 0)
+
+    def limit(self) -> str:
+        """The limit that is reached, "" if none is."""
+        if not self.left:
+            return f"{self._config.browse_max_bytes} bytes (console.browse.max.bytes)"
+        if self._clock.monotonic() >= self._end:
+            return f"{self._config.browse_timeout_ms} ms (console.browse.timeout.ms)"
+        return ""
+
+
+class Browser:
+    """``cluster`` finds leaders; each look has a connection of its own, which ends with it.
+
+    Calls raise OSError and KafkaError.
+    """
+
+    def __init__(
+        self,
+        cluster: ClusterClient,
+        config: ConsoleConfig,
+        runtime: Runtime,
+        channel: Callable[..., Any] = Channel,
+    ) -> None:
+        self._cluster = cluster
+        self._config = config
+        self._runtime = runtime
+        self._channel = channel
+        self._looks = 0
+
+    def forward(self, tp: TopicPartition, offset: int, count: int, needle: bytes = b"") -> Look:
+        """Up to ``count`` messages from an offset on; with ``needle`` those that have these bytes
+        in their key or value. An offset below the log counts as its start."""
+        with self._consumer(tp) as consumer:
+            start, end = self._bounds(consumer, tp)
+            first = position = min(max(offset, start), end)
+            budget = _Budget(self._config, self._runtime)
+            found: list[AnyMessage] = []
+            read = 0
+            for message in self._messages(consumer, tp, first, end, budget):
+                read, position = read + 1, message.offset + 1
+                if needle in (message.key or b"") or needle in (message.value or b""):
+                    found.append(message)
+                if len(found) == count:
+                    break
+            else:
+                position = position if budget.limit() else end
+            limit = budget.limit() if position < end and len(found) < count else ""
+            return Look(found, start, end, first, position, read, budget.bytes_read, limit)
+
+    def backward(
+        self, tp: TopicPartition, before: int | None, count: int, down_to: int = 0
+    ) -> Look:
+        """The last ``count`` messages below an offset, None for the log's end, and not below
+        ``down_to``."""
+        with self._consumer(tp) as consumer:
+            start, end = self._bounds(consumer, tp)
+            lowest = max(start, min(down_to, end))
+            high = top = end if before is None else min(max(before, lowest), end)
+            budget = _Budget(self._config, self._runtime)
+            found: list[AnyMessage] = []
+            read, step = 0, count
+            # A compacted log has fewer messages than offsets: each step back is longer.
+            while high > lowest and len(found) < count and not budget.limit():
+                low = max(high - step, lowest)
+                piece = list(self._messages(consumer, tp, low, high, budget))
+                if budget.limit() and (not piece or piece[-1].offset < high - 1):
+                    break
+                read += len(piece)
+                found = piece + found
+                high, step = low, step * 2
+            limit = budget.limit() if high > lowest and len(found) < count else ""
+            found = found[-count:]
+            first = found[0].offset if len(found) == count else high
+            return Look(found, start, end, first, top, read, budget.bytes_read, limit)
+
+    def one(self, tp: TopicPartition, offset: int) -> AnyMessage | None:
+        """The message at exactly that offset."""
+        found = self.forward(tp, offset, 1).messages
+        return found[0] if found and found[0].offset == offset else None
+
+    def call_leader(self, tp: TopicPartition, request: Any) -> Any:
+        """One request to the leader of a partition."""
+        self._cluster.refresh([])
+        return self._cluster.call(self._cluster.known_leader(tp), request)
+
+    def call_broker(self, broker_id: int, request: Any) -> Any:
+        """One request to a broker, on a connection of its own: 0.8.2.2 closes it over requests that
+        it does not know. Raises KafkaError if the broker is not up."""
+        self._cluster.refresh([])
+        broker = self._cluster.broker(broker_id)
+        if broker is None:
+            raise KafkaError(f"Broker {broker_id} is not up")
+        timeout_ms = self._config.request_timeout_ms
+        channel = self._channel(
+            broker.host,
+            broker.port,
+            client_id=CLIENT_ID,
+            timeout_ms=timeout_ms,
+            runtime=self._runtime,
+        )
+        try:
+            return channel.call(request)
+        finally:
+            channel.close()
+
+    @contextmanager
+    def _consumer(self, tp: TopicPartition) -> Iterator[SimpleConsumer]:
+        if self._looks >= self._config.browse_concurrent:
+            raise BusyError(
+                f"{self._looks} looks at messages are under way (console.browse.concurrent)"
+            )
+        self._looks += 1
+        try:
+            self._cluster.refresh([])
+            consumer = self._connected(tp)
+            try:
+                yield consumer
+            finally:
+                consumer.close()
+        finally:
+            self._looks -= 1
+
+    def _connected(self, tp: TopicPartition) -> SimpleConsumer:
+        """To the leader. Brokers that tell their versions send messages with their times."""
+        leader = self._cluster.known_leader(tp)
+        options = {"client_id": CLIENT_ID, "timeout_ms": self._config.request_timeout_ms}
+        channel = self._channel(
+            leader.host, leader.port, runtime=self._runtime, api_versions=True, **options
+        )
+        try:
+            channel.connect()
+        except NoApiVersionsError:
+            channel.close()
+            channel = self._channel(leader.host, leader.port, runtime=self._runtime, **options)
+        return SimpleConsumer(leader.host, leader.port, runtime=self._runtime, channel=channel)
+
+    @staticmethod
+    def _bounds(consumer: SimpleConsumer, tp: TopicPartition) -> tuple[int, int]:
+        return (
+            consumer.earliest_or_latest(tp, EARLIEST_TIME),
+            consumer.earliest_or_latest(tp, LATEST_TIME),
+        )
+
+    @staticmethod
+    def _messages(
+        consumer: SimpleConsumer, tp: TopicPartition, position: int, end: int, budget: _Budget
+    ) -> Iterator[AnyMessage]:
+        """Those from ``position`` below ``end``, until the budget is used up."""
+        size = _FETCH_BYTES
+        while position < end and not budget.limit():
+            entry = consumer.fetch({tp: position}, min(size, budget.left))[tp]
+            raise_for_code(entry.error)
+            data: Any = entry.message_set
+            budget.bytes_read += len(data)
+            before = position
+            for message in iter_messages(data):
+                if message.offset < position:
+                    continue  # the beginning of a compressed set
+                if message.offset >= end:
+                    return
+                position = message.offset + 1
+                yield message
+            if position == before:
+                if not len(data):
+                    return
+                size *= 4  # the next message is larger than what was asked for

@@ -1,0 +1,111 @@
+"""Forms that set the offsets of a group, or delete it: refused while it has live members."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from werkzeug.exceptions import Conflict
+from werkzeug.wrappers import Response
+
+from kafka08.common import TopicPartition
+from kafka08.console.pages.groups import lag_of
+from kafka08.console.site import Visit, whole
+from kafka08.lag.collector import GroupLag
+from tools.groups.reset import Offsets, parse_datetime
+
+_KINDS = {
+    "": "choose",
+    "earliest": "the earliest message",
+    "latest": "the end",
+    "offset": "an offset",
+    "shift": "so many messages further (or back, with -)",
+    "time": "a time",
+}
+
+
+def _page(name: str) -> str:
+    return f"/group?{urlencode({'name': name})}"
+
+
+def reset_form(visit: Visit) -> Response:
+    """With a target chosen: the plan, each offset before and after."""
+    arguments = visit.request.args
+    name, to, at = (arguments.get(key, "").strip() for key in ("name", "to", "at"))
+    lag = lag_of(visit, name)
+    visit.site.groups.refuse_live(name, lag)
+    topic = arguments.get("topic", "")
+    plan = _plan(visit, lag, topic, to, at) if to else {}
+    return visit.render(
+        "reset.html",
+        at=at,
+        kinds=list(_KINDS.items()),
+        lag=lag,
+        name=name,
+        plan=[(tp, lag.partitions[tp].offset, offset) for tp, offset in sorted(plan.items())],
+        to=to,
+        topic=topic,
+        topics=sorted({tp.topic for tp in lag.partitions}),
+    )
+
+
+def _plan(visit: Visit, lag: GroupLag, topic: str, to: str, at: str) -> Offsets:
+    groups = visit.site.groups
+    partitions = [tp for tp in lag.partitions if topic in ("", tp.topic)]
+    if to == "earliest":
+        return groups.starts(partitions)
+    if to == "latest":
+        return groups.ends(partitions)
+    if to == "time":
+        return groups.offsets_at(partitions, parse_datetime(at))
+    number = whole(at, "at", low=-(2**63) if to == "shift" else 0)
+    if to == "shift":
+        return groups.clamp({tp: max(lag.partitions[tp].offset + number, 0) for tp in partitions})
+    if to == "offset":
+        return groups.clamp(dict.fromkeys(partitions, number))
+    raise ValueError(f"to: {to!r} is not one of {', '.join(filter(None, _KINDS))}")
+
+
+def reset(visit: Visit) -> Response:
+    """Writes the offsets of the plan that was shown, if the group is still where it was."""
+    form = visit.request.form
+    name = form.get("name", "")
+    visit.site.observer.collect()
+    lag = lag_of(visit, name)
+    before, after = {}, {}
+    for text in form.getlist("plan"):
+        # topic:partition:old:new
+        words = text.rsplit(":", 3)
+        if len(words) != 4:
+            raise ValueError(f"plan: {text!r} is not topic:partition:old:new")
+        tp = TopicPartition(words[0], whole(words[1], "partition"))
+        before[tp], after[tp] = whole(words[2], "offset"), whole(words[3], "offset")
+        now = lag.partitions.get(tp)
+        if now is None or now.offset != before[tp]:
+            raise Conflict(f"Group {name} has moved in {tp} since the plan was shown. Plan again.")
+    if not after:
+        raise ValueError("plan: it has no partitions")
+    visit.site.groups.set(name, lag, after)
+    visit.record("set offsets", name, _named(before), _named(after))
+    visit.site.observer.collect()
+    return visit.done(_page(name), f"The offsets of {len(after)} partitions were set.")
+
+
+def _named(offsets: Offsets) -> dict[str, int]:
+    return {str(tp): offset for tp, offset in offsets.items()}
+
+
+def delete_form(visit: Visit) -> Response:
+    name = visit.request.args.get("name", "")
+    return visit.render("delete_group.html", name=name, lag=lag_of(visit, name))
+
+
+def delete(visit: Visit) -> Response:
+    name = visit.request.form.get("name", "")
+    if visit.request.form.get("typed") != name:
+        raise ValueError(f"Type the name of the group, {name}, to delete it.")
+    lag = lag_of(visit, name)
+    visit.site.groups.delete(name, lag)
+    before = {str(tp): each.offset for tp, each in lag.partitions.items()}
+    visit.record("delete group", name, before, None)
+    visit.site.observer.collect()
+    return visit.done("/groups", f"Group {name} was deleted.")

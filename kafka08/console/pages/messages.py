@@ -1,0 +1,146 @@
+"""The message browser: by offset, by time, newest first, live, with a search that counts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from werkzeug.exceptions import Forbidden, NotFound
+from werkzeug.wrappers import Response
+
+from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.console.browser import Look
+from kafka08.console.decoders import DECODERS, Shown, shown
+from kafka08.console.pages.cluster import topic_of
+from kafka08.console.site import Visit, whole
+from kafka08.message.entry import AnyMessage
+from kafka08.settings import COMPRESSION_CODECS
+from tools.groups.reset import parse_datetime
+
+PAGE = 50
+_TAIL = 500
+_TAIL_SECONDS = 1
+_KINDS = {
+    "newest": "the newest",
+    "offset": "an offset",
+    "time": "a time",
+    "oldest": "the oldest",
+    "tail": "now on (live)",
+}
+_CODECS = {number: name for name, number in COMPRESSION_CODECS.items()} | {4: "zstd"}
+
+
+class Row(NamedTuple):
+    offset: int
+    timestamp: int
+    codec: str
+    key: Shown | None
+    value: Shown | None
+    raw: str
+
+
+def messages(visit: Visit, name: str) -> Response:
+    """One page of messages, the newest first unless read from an offset on."""
+    tp, partitions = _partition(visit, name)
+    arguments = visit.request.args
+    kind = arguments.get("from", "newest")
+    decoder = arguments.get("as", "offsets" if name == OFFSETS_TOPIC else "text")
+    if decoder not in DECODERS or kind not in _KINDS:
+        raise ValueError(f"{kind}, {decoder}: not among the choices of this page")
+    at, has = arguments.get("at", "").strip(), arguments.get("has", "")
+    look = _look(visit, tp, kind, at, has.encode())
+    rows = [_row(message, name, tp, decoder) for message in look.messages]
+    goes_back = kind in ("newest", "tail") and not has
+    left_out = 0
+    if kind == "tail" and at:
+        left_out = max(look.end - whole(at, "at") - len(rows), 0)
+    return visit.render(
+        "messages.html",
+        at=at,
+        decoder=decoder,
+        decoders=list(DECODERS),
+        has=has,
+        kind=kind,
+        kinds=list(_KINDS.items()),
+        left_out=left_out,
+        links=_links(look, tp, kind, decoder, has),
+        look=look,
+        name=name,
+        partition=tp.partition,
+        partitions=partitions,
+        refresh=_TAIL_SECONDS if kind == "tail" and at else 0,
+        rows=rows[::-1] if goes_back else rows,
+    )
+
+
+def _partition(visit: Visit, name: str) -> tuple[TopicPartition, list[int]]:
+    """Raises Forbidden and NotFound."""
+    if not visit.site.config.show_messages:
+        raise Forbidden("The contents of messages are not shown (console.messages).")
+    partitions = list(topic_of(visit, name).partitions)
+    number = whole(visit.request.args.get("partition", "0"), "partition")
+    if number not in partitions:
+        raise NotFound(f"Topic {name} has no partition {number}.")
+    return TopicPartition(name, number), partitions
+
+
+def _look(visit: Visit, tp: TopicPartition, kind: str, at: str, needle: bytes) -> Look:
+    browser = visit.site.browser
+    if kind == "newest" and not needle:
+        return browser.backward(tp, whole(at, "offset") if at else None, PAGE)
+    if kind == "tail":
+        since = whole(at, "offset") if at else 0
+        return browser.backward(tp, None, _TAIL if at else PAGE, since)
+    if kind == "time":
+        offset = visit.site.groups.offset_at(tp, parse_datetime(at))
+    elif kind == "newest" and not at:
+        # A search goes forward; from the newest it begins a page before the end.
+        offset = browser.backward(tp, None, PAGE).first
+    else:
+        offset = whole(at or "0", "offset") if kind != "oldest" or at else 0
+    return browser.forward(tp, offset, PAGE, needle)
+
+
+def _links(
+    look: Look, tp: TopicPartition, kind: str, decoder: str, has: str
+) -> list[tuple[str, str]]:
+    def link(kind: str, at: int) -> str:
+        values = {"partition": tp.partition, "from": kind, "at": at, "as": decoder, "has": has}
+        return f"/topics/{tp.topic}/messages?{urlencode(values)}"
+
+    links = []
+    if look.first > look.start and not has:
+        links.append((link("newest", look.first), "Older"))
+    if look.next < look.end:
+        links.append((link("offset", look.next), "Go on searching" if has else "Newer"))
+    if kind != "tail":
+        links.append((link("tail", look.end), "Follow what comes"))
+    return links
+
+
+def _row(message: AnyMessage, name: str, tp: TopicPartition, decoder: str) -> Row:
+    of_key, of_value = DECODERS[decoder]
+    values = {"partition": tp.partition, "offset": message.offset}
+    return Row(
+        message.offset,
+        message.timestamp,
+        _CODECS.get(message.codec, str(message.codec)),
+        shown(message.key, of_key),
+        shown(message.value, of_value),
+        f"/topics/{name}/raw?{urlencode(values)}",
+    )
+
+
+def raw(visit: Visit, name: str) -> Response:
+    """The exact bytes of a key or value, as a file."""
+    tp, _ = _partition(visit, name)
+    offset = whole(visit.request.args.get("offset", ""), "offset")
+    message = visit.site.browser.one(tp, offset)
+    part = visit.request.args.get("part", "value")
+    data = None if message is None else message.key if part == "key" else message.value
+    if data is None:
+        raise NotFound(f"There is nothing at offset {offset}.")
+    response = Response(data, mimetype="application/octet-stream")
+    file = f"{name}-{tp.partition}-{offset}.{'key' if part == 'key' else 'value'}"
+    response.headers["Content-Disposition"] = f'attachment; filename="{file}"'
+    return response

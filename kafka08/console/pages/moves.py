@@ -1,0 +1,113 @@
+"""Preferred elections, and moves of partitions between brokers with their progress."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from werkzeug.exceptions import Conflict
+from werkzeug.wrappers import Response
+
+from kafka08 import admin
+from kafka08.common import TopicPartition
+from kafka08.console.pages.cluster import state_of
+from kafka08.console.site import Visit
+from tools.topics import preferred_replica_election
+from tools.topics import reassign_partitions as tool
+from zk import znodes
+
+_FORM = "the form"
+
+
+class Progress(NamedTuple):
+    """A move: ``caught_up`` of the new replicas are in sync."""
+
+    tp: TopicPartition
+    before: tuple[int, ...]
+    wanted: tuple[int, ...]
+    caught_up: int
+
+
+def elect_form(visit: Visit) -> Response:
+    """The partitions that are not led by the preferred replica."""
+    state = state_of(visit)
+    views = dict(state.partitions())
+    rows = [(tp, views[tp]) for tp in state.not_preferred()]
+    return visit.render("elect.html", pending=state.elections, rows=rows, state=state)
+
+
+def elect(visit: Visit) -> Response:
+    """Of all partitions listed, or of those chosen."""
+    chosen = visit.request.form.getlist("partition")
+    if chosen:
+        partitions = []
+        for text in chosen:
+            topic, _, number = text.rpartition(":")
+            if not topic or not number.isdecimal():
+                raise ValueError(f"partition: {text!r} is not topic:number")
+            partitions.append(TopicPartition(topic, int(number)))
+    else:
+        partitions = state_of(visit).not_preferred()
+    if not partitions:
+        raise ValueError("All partitions are led by the preferred replica already.")
+    preferred_replica_election.start(visit.site.zk, partitions)
+    visit.record(
+        "preferred election", f"{len(partitions)} partitions", None, list(map(str, partitions))
+    )
+    return visit.done("/elect", f"An election for {len(partitions)} partitions was asked for.")
+
+
+def reassign_form(visit: Visit) -> Response:
+    """Moves under way, and a proposal for the topics and brokers asked for."""
+    state, zk, arguments = state_of(visit), visit.site.zk, visit.request.args
+    topics = [word.strip() for word in arguments.get("topics", "").split(",") if word.strip()]
+    brokers = arguments.get("brokers", "").strip()
+    proposed = rollback = ""
+    if topics and brokers:
+        unknown = [topic for topic in topics if topic not in state.topics]
+        if unknown:
+            raise ValueError(f"topics: there is no topic {unknown[0]}")
+        ids = [admin.parse_broker_id(word) for word in brokers.split(",")]
+        moves = tool.proposal(zk, topics, ids)
+        proposed = znodes.encode_reassignment(moves).decode()
+        rollback = znodes.encode_reassignment(admin.fetch_assignments(zk, topics)).decode()
+    return visit.render(
+        "reassign.html",
+        brokers=brokers or ",".join(str(broker.id) for broker in state.live),
+        progress=_progress(visit),
+        proposed=proposed,
+        refresh=0 if proposed else max(visit.site.config.refresh_ms // 1000, 1),
+        rollback=rollback,
+        topics=",".join(topics),
+    )
+
+
+def _progress(visit: Visit) -> list[Progress]:
+    found = []
+    for tp, wanted in admin.fetch_reassignments(visit.site.zk).items():
+        state = admin.fetch_partition_state(visit.site.zk, *tp)
+        isr = state.isr if state else ()
+        before = (admin.fetch_assignment(visit.site.zk, tp.topic) or {}).get(tp.partition, ())
+        found.append(Progress(tp, before, wanted, sum(replica in isr for replica in wanted)))
+    return found
+
+
+def reassign(visit: Visit) -> Response:
+    """Starts the moves of the form's JSON, unless others are under way."""
+    moves = tool.parse_moves(_FORM, visit.request.form.get("moves", "").encode())
+    if not moves:
+        raise ValueError("moves: the text has no partitions, or is not JSON")
+    tool.check_moves(moves)
+    live = set(admin.live_broker_ids(visit.site.zk))
+    missing = sorted({replica for _, replicas in moves for replica in replicas} - live)
+    if missing:
+        raise ValueError(f"moves: the brokers {missing} are not registered")
+    under_way = admin.fetch_reassignments(visit.site.zk)
+    if under_way:
+        raise Conflict(f"{len(under_way)} partitions are being moved. Wait until that is done.")
+    topics = sorted({tp.topic for tp, _ in moves})
+    before = znodes.encode_reassignment(admin.fetch_assignments(visit.site.zk, topics)).decode()
+    if not tool.start(visit.site.zk, moves):
+        raise ValueError("moves: none of these partitions exists")
+    after = znodes.encode_reassignment(dict(moves)).decode()
+    visit.record("reassign", f"{len(moves)} partitions", before, after)
+    return visit.render("moved.html", rollback=before, count=len(moves))

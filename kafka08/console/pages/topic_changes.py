@@ -1,0 +1,172 @@
+"""Forms that create, change and delete topics, and send one message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from werkzeug.exceptions import Conflict
+from werkzeug.wrappers import Response
+
+from kafka08 import admin
+from kafka08.client import requests
+from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.config import LogConfig
+from kafka08.console.pages.cluster import topic_of
+from kafka08.console.site import Visit, whole
+from kafka08.errors import raise_for_code
+from kafka08.message.sets import encode_set
+from tools.topics.shared import parse_replica_assignment
+from zk import znodes
+from zk.errors import NodeExistsError
+
+_MANY = 100_000
+_ACKS = {"1": 1, "all": -1}
+_TIMEOUT_MS = 3000
+
+
+def _settings(text: str) -> dict[str, str]:
+    """``key=value`` lines. Raises ValueError and ConfigError."""
+    found = {}
+    for line in filter(None, map(str.strip, text.splitlines())):
+        key, equals, value = line.partition("=")
+        if not equals:
+            raise ValueError(f"settings: {line!r} is not name=value")
+        found[key.strip()] = value.strip()
+    LogConfig.validate(found)
+    return found
+
+
+def create_form(visit: Visit) -> Response:
+    return visit.render("create.html", brokers=admin.live_broker_ids(visit.site.zk))
+
+
+def create(visit: Visit) -> Response:
+    form, zk = visit.request.form, visit.site.zk
+    name, config = form.get("name", "").strip(), _settings(form.get("settings", ""))
+    by_hand = form.get("assignment", "").strip()
+    if by_hand:
+        assignment = parse_replica_assignment(by_hand)
+        unknown = {id for ids in assignment.values() for id in ids} - set(admin.live_broker_ids(zk))
+        if unknown:
+            raise ValueError(f"assignment: no live broker has the ids {sorted(unknown)}")
+        admin.create_topic_with_assignment(zk, name, assignment, config)
+    else:
+        partitions = whole(form.get("partitions", ""), "partitions", 1, _MANY)
+        factor = whole(form.get("factor", ""), "replication factor", 1, _MANY)
+        assignment = admin.create_topic(zk, name, partitions, factor, config)
+    visit.record("create topic", name, None, {"assignment": assignment, "settings": config})
+    visit.site.observer.look()
+    return visit.done(f"/topics/{quote(name)}", f"Topic {name} was created.")
+
+
+def _mark(visit: Visit, name: str) -> str:
+    """Changes whenever the topic does: a form with another mark is about another state."""
+    nodes = [visit.site.zk.exists(znodes.topic_path(name))]
+    nodes.append(visit.site.zk.exists(znodes.topic_config_path(name)))
+    return " ".join("-" if node is None else f"{node.czxid}.{node.version}" for node in nodes)
+
+
+def _check_mark(visit: Visit, name: str) -> None:
+    """Raises Conflict."""
+    if visit.request.form.get("mark") != _mark(visit, name):
+        raise Conflict(f"Topic {name} has changed since the form was shown. Look at it again.")
+
+
+def change_form(visit: Visit, name: str) -> Response:
+    view = topic_of(visit, name)
+    own = admin.fetch_topic_config(visit.site.zk, name)
+    lags = visit.site.observer.lags
+    groups = [
+        group
+        for group, lag in (lags.groups.items() if lags else ())
+        if any(tp.topic == name for tp in lag.partitions)
+    ]
+    return visit.render(
+        "change.html",
+        groups=groups,
+        internal=name == OFFSETS_TOPIC,
+        mark=_mark(visit, name),
+        name=name,
+        own="\n".join(f"{key}={value}" for key, value in sorted(own.items())),
+        view=view,
+    )
+
+
+def add_partitions(visit: Visit, name: str) -> Response:
+    before = len(topic_of(visit, name).partitions)
+    wanted = whole(visit.request.form.get("partitions", ""), "partitions", 1, _MANY)
+    _check_mark(visit, name)
+    if name == OFFSETS_TOPIC:
+        raise ValueError("The number of partitions for the offsets topic cannot be changed.")
+    admin.add_partitions(visit.site.zk, name, wanted)
+    visit.record("add partitions", name, before, wanted)
+    visit.site.observer.look()
+    return visit.done(f"/topics/{name}", f"Topic {name} has {wanted} partitions.")
+
+
+def change_settings(visit: Visit, name: str) -> Response:
+    config = _settings(visit.request.form.get("settings", ""))
+    _check_mark(visit, name)
+    before = admin.fetch_topic_config(visit.site.zk, name)
+    admin.change_topic_config(visit.site.zk, name, config)
+    visit.record("change settings", name, before, config)
+    return visit.done(f"/topics/{name}", f"The settings of {name} were changed.")
+
+
+def delete(visit: Visit, name: str) -> Response:
+    """Marks the topic: brokers with delete.topic.enable delete it."""
+    view = topic_of(visit, name)
+    if visit.request.form.get("name") != name:
+        raise ValueError(f"Type the name of the topic, {name}, to delete it.")
+    _check_mark(visit, name)
+    try:
+        admin.delete_topic(visit.site.zk, name)
+    except NodeExistsError:
+        raise Conflict(f"Topic {name} is marked for deletion already.") from None
+    visit.record("delete topic", name, {"partitions": len(view.partitions)}, None)
+    visit.site.observer.look()
+    return visit.done(
+        f"/topics/{name}",
+        f"Topic {name} is marked for deletion. Brokers delete it if delete.topic.enable is true.",
+    )
+
+
+def send_form(visit: Visit, name: str) -> Response:
+    return visit.render("send.html", name=name, partitions=list(topic_of(visit, name).partitions))
+
+
+def send(visit: Visit, name: str) -> Response:
+    form = visit.request.form
+    partition = whole(form.get("partition", ""), "partition")
+    if partition not in topic_of(visit, name).partitions:
+        raise ValueError(f"partition: {name} has no partition {partition}")
+    acks = _ACKS.get(form.get("acks", "1"))
+    if acks is None:
+        raise ValueError(f"acks: one of {', '.join(_ACKS)}")
+    key = _bytes(form, "key") if form.get("has_key") else None
+    value = None if form.get("is_null") else _bytes(form, "value")
+    tp = TopicPartition(name, partition)
+    request = requests.produce_request({tp: encode_set([(key, value)], 0)}, acks, _TIMEOUT_MS)
+    entry = requests.flatten(visit.site.browser.call_leader(tp, request).topics)[tp]
+    raise_for_code(entry.error)
+    sizes = {
+        "key": None if key is None else len(key),
+        "value": None if value is None else len(value),
+    }
+    visit.record("send message", str(tp), None, {"offset": entry.base_offset, "bytes": sizes})
+    return visit.done(
+        f"/topics/{name}/send", f"The message is at offset {entry.base_offset} of {tp}."
+    )
+
+
+def _bytes(form: Mapping[str, str], name: str) -> bytes:
+    """The bytes of a field, as text or as hexadecimal digits. Raises ValueError."""
+    text = form.get(name, "")
+    if form.get(f"{name}_as", "text") == "text":
+        # Browsers send line ends as CR LF.
+        return text.replace("\r\n", "\n").encode()
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise ValueError(f"{name}: these are not hexadecimal digits") from None

@@ -1,0 +1,32 @@
+"""Makes a line of console.users.file: the password is read without echo, or from standard input."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+
+from kafka08.console.access import ROLES, entry
+from kafka08.errors import ConfigError
+from tools.options import run_tool
+
+USAGE = f"USAGE: kafka-run-class.sh kafka.console.ConsolePassword name {'|'.join(ROLES)}"
+
+
+def main(argv: list[str]) -> int:
+    """Prints the line; 1 if it cannot be made."""
+    if len(argv) != 2:
+        print(USAGE, file=sys.stderr)
+        return 1
+    password = getpass.getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+    try:
+        if not password:
+            raise ConfigError("The password is empty")
+        print(entry(argv[0], argv[1], password))
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_tool(main))

@@ -1,0 +1,85 @@
+"""kafka08.console.pages.group_changes."""
+
+from __future__ import annotations
+
+import re
+
+from tests.console.scene import Scene, text_of
+from zk import znodes
+
+OFFSET = znodes.consumer_offset_path("g", "t", 0)
+
+
+def scene_with_group() -> Scene:
+    scene = Scene(read_only=False)
+    scene.topic("t", [1])
+    scene.produce("t", *[b"m"] * 10)
+    scene.commit("g", "t", 4)
+    scene.look()
+    return scene
+
+
+def plan(scene: Scene, query: str) -> str:
+    page = scene.get(f"/group/reset?name=g&{query}").text
+    found = re.search(r'name="plan" value="([^"]*)"', page)
+    assert found, text_of(page)
+    return found[1]
+
+
+def test_the_plan_shows_old_and_new_offsets() -> None:
+    scene = scene_with_group()
+    assert plan(scene, "to=earliest") == "t:0:4:0"
+    assert plan(scene, "to=latest") == "t:0:4:10"
+    assert plan(scene, "to=offset&at=7") == "t:0:4:7"
+    assert plan(scene, "to=offset&at=700") == "t:0:4:10"
+    assert plan(scene, "to=shift&at=-3") == "t:0:4:1"
+    for query in ("to=offset&at=x", "to=when", "to=time&at=x"):
+        assert scene.get(f"/group/reset?name=g&{query}").status_code == 400
+    assert scene.server.text(OFFSET) == "4"
+
+
+def test_confirming_sets_the_offsets() -> None:
+    scene = scene_with_group()
+    answer = scene.post("/group/reset", name="g", plan=plan(scene, "to=earliest"))
+    assert answer.status_code == 303
+    assert scene.server.text(OFFSET) == "0"
+    assert "10" in scene.page("/group?name=g")
+
+
+def test_a_group_with_a_live_member_is_left_alone() -> None:
+    scene = scene_with_group()
+    shown = plan(scene, "to=earliest")
+    scene.server.put("/consumers/g/ids/the-member", b"{}")
+    for answer in (
+        scene.get("/group/reset?name=g&to=earliest"),
+        scene.post("/group/reset", name="g", plan=shown),
+        scene.post("/group/delete", name="g", typed="g"),
+    ):
+        assert answer.status_code == 400
+        assert "the-member" in answer.text
+    assert scene.server.text(OFFSET) == "4"
+
+
+def test_a_plan_for_another_state_is_refused() -> None:
+    scene = scene_with_group()
+    shown = plan(scene, "to=earliest")
+    scene.commit("g", "t", 6)
+    assert scene.post("/group/reset", name="g", plan=shown).status_code == 409
+    assert scene.server.text(OFFSET) == "6"
+
+
+def test_a_plan_of_another_form_is_refused() -> None:
+    scene = scene_with_group()
+    for text in ("", "t:0:4", "t:x:4:0", "t:0:4:-1"):
+        assert scene.post("/group/reset", name="g", plan=text).status_code == 400
+    assert scene.post("/group/reset", name="g").status_code == 400
+
+
+def test_a_group_is_deleted_by_its_typed_name() -> None:
+    scene = scene_with_group()
+    scene.cluster.brokers[0] = scene.cluster.brokers[1]
+    assert scene.post("/group/delete", name="g", typed="x").status_code == 400
+    assert scene.server.text(OFFSET) == "4"
+    assert "g" in scene.page("/group/delete?name=g")
+    assert scene.post("/group/delete", name="g", typed="g").status_code == 303
+    assert "/consumers/g" not in scene.server.nodes

@@ -1,0 +1,148 @@
+"""kafka08.console.pages.messages."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from kafka08.protocol import schemas
+from tests.console.scene import Scene, text_of
+
+MESSAGES = "/topics/t/messages"
+
+
+def scene_with(*values: bytes, **settings: object) -> Scene:
+    scene = Scene(**settings)
+    scene.topic("t", [1])
+    scene.produce("t", *values)
+    scene.look()
+    return scene
+
+
+def offsets(page: str) -> list[int]:
+    return [int(each) for each in re.findall(r'id="offset-(\d+)"', page)]
+
+
+def link(page: str, text: str) -> str:
+    found = re.search(rf'href="([^"]*)">{text}<', page)
+    assert found, page
+    return found[1].replace("&amp;", "&")
+
+
+def test_newest_first_and_older_ones_without_gaps_or_repeats() -> None:
+    scene = scene_with(*[b"%d" % number for number in range(120)])
+    page = scene.get(MESSAGES).text
+    seen = offsets(page)
+    assert seen == list(range(119, 69, -1))
+    for _ in range(2):
+        page = scene.get(link(page, "Older")).text
+        seen += offsets(page)
+    assert seen == list(range(119, -1, -1))
+    assert ">Older<" not in page
+
+
+def test_a_jump_to_an_offset_and_on() -> None:
+    scene = scene_with(*[b"m"] * 120)
+    page = scene.get(f"{MESSAGES}?from=offset&at=10").text
+    assert offsets(page) == list(range(10, 60))
+    assert offsets(scene.get(link(page, "Newer")).text) == list(range(60, 110))
+
+
+def test_a_search_tells_how_much_it_read_and_goes_on() -> None:
+    values = [b"needle" if number % 2 else b"hay" for number in range(300)]
+    scene = scene_with(*values)
+    page = scene.get(f"{MESSAGES}?from=oldest&has=needle").text
+    assert "Found 50, read 100 of 300." in text_of(page)
+    page = scene.get(link(page, "Go on searching")).text
+    assert "Found 50, read 100 of 300." in text_of(page)
+
+
+def test_a_search_without_a_result_says_so() -> None:
+    scene = scene_with(*[b"hay"] * 30)
+    assert "Found 0, read 30 of 30." in scene.page(f"{MESSAGES}?from=oldest&has=needle")
+
+
+def test_a_script_is_text() -> None:
+    scene = scene_with(b"<script>alert(1)</script>")
+    page = scene.get(MESSAGES).text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "<script>alert" not in page
+
+
+def test_empty_and_null_values_and_keys() -> None:
+    scene = scene_with()
+    scene.cluster.append("t", 0, b"", key=b"k")
+    scene.cluster.append("t", 0, None, key=b"")  # type: ignore[arg-type]
+    page = scene.page(MESSAGES)
+    assert "1 - none empty null" in page
+    assert re.search(r"0 - none k 1 bytes raw empty", page)
+
+
+def test_a_codec_is_named() -> None:
+    scene = scene_with()
+    scene.cluster.append("t", 0, b"a", b"b", codec=1)
+    scene.cluster.append("t", 0, b"c", codec=2)
+    page = scene.page(MESSAGES)
+    assert "gzip" in page
+    assert "snappy" in page
+    assert offsets(scene.get(f"{MESSAGES}?from=offset&at=1").text) == [1, 2]
+
+
+def test_the_exact_bytes_are_downloaded() -> None:
+    data = bytes(range(256)) * 100
+    scene = scene_with(data)
+    answer = scene.client.get("/topics/t/raw?partition=0&offset=0&part=value")
+    assert answer.data == data
+    assert answer.headers["Content-Disposition"].startswith("attachment;")
+    assert answer.mimetype == "application/octet-stream"
+    assert scene.get("/topics/t/raw?partition=0&offset=7").status_code == 404
+
+
+def test_a_tail_shows_what_came_and_counts_the_rest() -> None:
+    scene = scene_with(b"old")
+    page = scene.get(link(scene.get(MESSAGES).text, "Follow what comes")).text
+    assert offsets(page) == []
+    assert 'data-refresh="1"' in page
+    scene.produce("t", *[b"m"] * 500)
+    assert len(offsets(scene.get(f"{MESSAGES}?from=tail&at=1").text)) == 500
+    scene.produce("t", *[b"m"] * 20)
+    page = scene.get(f"{MESSAGES}?from=tail&at=1").text
+    assert len(offsets(page)) == 500
+    assert "20 messages that came meanwhile are left out" in text_of(page)
+
+
+def test_reading_commits_nothing() -> None:
+    scene = scene_with(b"m")
+    writes = len(scene.server.writes)
+    for kind in ("newest", "oldest", "tail"):
+        scene.page(f"{MESSAGES}?from={kind}")
+    assert scene.cluster.sent(schemas.OffsetCommitRequest) == []
+    assert len(scene.server.writes) == writes
+    assert {name for name, _ in scene.cluster.called} >= {"console-browser"}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "from=offset&at=x",
+        "from=when",
+        "as=exec",
+        "partition=x",
+        "from=time&at=now",
+        "from=offset&at=-1",
+    ],
+)
+def test_a_wrong_field_is_named(query: str) -> None:
+    assert scene_with(b"m").get(f"{MESSAGES}?{query}").status_code == 400
+
+
+def test_contents_are_hidden_if_told() -> None:
+    scene = scene_with(b"secret", show_messages=False)
+    assert scene.get(MESSAGES).status_code == 403
+    assert scene.get("/topics/t/raw?offset=0").status_code == 403
+    assert "/messages" not in scene.get("/topics/t").text
+
+
+def test_an_unknown_partition() -> None:
+    assert scene_with(b"m").get(f"{MESSAGES}?partition=5").status_code == 404

@@ -1,0 +1,145 @@
+"""kafka08.console.pages.topic_changes."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from kafka08.common import OFFSETS_TOPIC
+from tests.console.scene import Scene
+from zk import znodes
+
+
+def scene_with_topic(**settings: object) -> Scene:
+    scene = Scene(read_only=False, **settings)
+    scene.topic("t", [1])
+    scene.look()
+    return scene
+
+
+def mark(scene: Scene, topic: str = "t") -> str:
+    found = re.search(r'name="mark" value="([^"]*)"', scene.get(f"/topics/{topic}/change").text)
+    assert found
+    return found[1]
+
+
+def test_a_topic_is_created() -> None:
+    scene = scene_with_topic()
+    fields = {"name": "new", "partitions": 3, "factor": 2, "settings": "cleanup.policy=compact\r\n"}
+    answer = scene.post("/create", **fields)
+    assert (answer.status_code, answer.headers["Location"].split("?")[0]) == (303, "/topics/new")
+    assignment = znodes.decode_topic("", scene.server.nodes[znodes.topic_path("new")].data)
+    assert [len(replicas) for replicas in assignment.values()] == [2, 2, 2]
+    config = znodes.decode_topic_config(
+        "", scene.server.nodes[znodes.topic_config_path("new")].data
+    )
+    assert config == {"cleanup.policy": "compact"}
+
+
+def test_a_topic_is_created_by_hand() -> None:
+    scene = scene_with_topic()
+    assert scene.post("/create", name="new", assignment="1:2,2:1").status_code == 303
+    assert (
+        scene.server.text(znodes.topic_path("new"))
+        == znodes.encode_topic({0: [1, 2], 1: [2, 1]}).decode()
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"name": "a/b", "partitions": "1", "factor": "1"}, "topic name a/b is illegal"),
+        ({"name": "t", "partitions": "1", "factor": "1"}, "already exists"),
+        ({"name": "n", "partitions": "x", "factor": "1"}, "not a whole number"),
+        ({"name": "n", "partitions": "1", "factor": "9"}, "larger than available brokers"),
+        ({"name": "n", "partitions": "1", "factor": "1", "settings": "x=1"}, "Unknown config"),
+        ({"name": "n", "partitions": "1", "factor": "1", "settings": "x"}, "is not name=value"),
+        ({"name": "n", "assignment": "1:7"}, "no live broker"),
+        ({"name": "n", "assignment": "1:1"}, "duplicate"),
+    ],
+)
+def test_a_wrong_field_is_named_and_nothing_is_created(fields: dict[str, str], told: str) -> None:
+    scene = scene_with_topic()
+    writes = len(scene.server.writes)
+    answer = scene.post("/create", **fields)
+    assert answer.status_code == 400
+    assert told in answer.text
+    assert len(scene.server.writes) == writes
+
+
+def test_partitions_are_added() -> None:
+    scene = scene_with_topic()
+    assert scene.post("/topics/t/partitions", partitions=3, mark=mark(scene)).status_code == 303
+    path = znodes.topic_path("t")
+    assert len(znodes.decode_topic(path, scene.server.nodes[path].data)) == 3
+
+
+def test_the_offsets_topic_does_not_grow() -> None:
+    scene = Scene(read_only=False)
+    scene.topic(OFFSETS_TOPIC, [1])
+    scene.look()
+    answer = scene.post(
+        f"/topics/{OFFSETS_TOPIC}/partitions", partitions=3, mark=mark(scene, OFFSETS_TOPIC)
+    )
+    assert answer.status_code == 400
+
+
+def test_settings_are_changed() -> None:
+    scene = scene_with_topic()
+    answer = scene.post("/topics/t/settings", settings="retention.ms=5", mark=mark(scene))
+    assert answer.status_code == 303
+    data = scene.server.nodes[znodes.topic_config_path("t")].data
+    assert znodes.decode_topic_config("", data) == {"retention.ms": "5"}
+    assert scene.server.below(znodes.TOPIC_CONFIG_CHANGES)
+
+
+def test_deletion_needs_the_typed_name(tmp_path: Path) -> None:
+    audit = tmp_path / "audit.log"
+    scene = scene_with_topic(audit_file=str(audit))
+    for name in ("", "T", "t2"):
+        assert scene.post("/topics/t/delete", name=name, mark=mark(scene)).status_code == 400
+    assert znodes.delete_topic_path("t") not in scene.server.nodes
+    assert scene.post("/topics/t/delete", name="t", mark=mark(scene)).status_code == 303
+    assert znodes.delete_topic_path("t") in scene.server.nodes
+    line = json.loads(audit.read_text())
+    assert (line["action"], line["target"], line["from"]) == ("delete topic", "t", "127.0.0.1")
+    assert line["before"] == {"partitions": 1}
+    assert scene.post("/topics/t/delete", name="t", mark=mark(scene)).status_code == 409
+
+
+@pytest.mark.parametrize("path", ["settings", "partitions", "delete"])
+def test_a_stale_form_changes_nothing(path: str) -> None:
+    scene = scene_with_topic()
+    stale = mark(scene)
+    scene.server.put(znodes.topic_path("t"), znodes.encode_topic({0: [2]}))
+    writes = len(scene.server.writes)
+    answer = scene.post(f"/topics/t/{path}", name="t", partitions=9, mark=stale)
+    assert answer.status_code == 409
+    assert len(scene.server.writes) == writes
+
+
+def test_a_message_is_sent() -> None:
+    scene = scene_with_topic()
+    fields = {"partition": 0, "value": "a\r\nb", "has_key": 1, "key": "6b", "key_as": "hex"}
+    assert scene.post("/topics/t/send", **fields).status_code == 303
+    [message] = scene.cluster.messages("t", 0)
+    assert (message.key, message.value) == (b"k", b"a\nb")
+    scene.post("/topics/t/send", partition=0, has_key=1, key="k", is_null=1, acks="all")
+    assert scene.cluster.messages("t", 0)[1].value is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"partition": 5},
+        {"partition": 0, "acks": "0"},
+        {"partition": 0, "value": "x", "value_as": "hex"},
+    ],
+)
+def test_a_wrong_message_is_not_sent(fields: dict[str, object]) -> None:
+    scene = scene_with_topic()
+    assert scene.post("/topics/t/send", **fields).status_code == 400
+    assert scene.cluster.messages("t", 0) == []

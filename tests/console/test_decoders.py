@@ -1,0 +1,74 @@
+"""kafka08.console.decoders."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka08.console.decoders import DECODERS, SHOWN_CHARACTERS, shown
+from kafka08.server.coordinator.records import Committed, GroupPartition, encode_key, encode_value
+
+
+def value(name: str, data: bytes) -> str:
+    found = shown(data, DECODERS[name][1])
+    assert found is not None
+    return found.text
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "text"),
+    [
+        ("text", "é".encode(), "é"),
+        ("text", b"\xff", "\ufffd"),
+        ("json", b'{"a":[1,"\xc3\xa9"]}', '{\n "a": [\n  1,\n  "é"\n ]\n}'),
+        ("utf-16", "hé".encode("utf-16"), "hé"),
+        ("utf-16", "hé".encode("utf-16-be"), "hé"),
+        ("number", struct.pack(">q", -5), "-5"),
+        ("number", b"\x7f", "127"),
+        ("base64", b"\x00\xff", "AP8="),
+    ],
+)
+def test_each_decoder(name: str, data: bytes, text: str) -> None:
+    assert value(name, data) == text
+
+
+def test_hex_has_positions_and_plain_characters() -> None:
+    assert value("hex", b"abc\x00") == f"00000000  {'61 62 63 00':<47}  abc."
+
+
+def test_records_of_the_offsets_topic() -> None:
+    key = shown(encode_key(GroupPartition("g", "t", 3)), DECODERS["offsets"][0])
+    assert key is not None
+    assert "group='g'" in key.text
+    assert "offset=7" in value("offsets", encode_value(Committed(7, "", 5)))
+
+
+def test_null_is_not_text() -> None:
+    assert shown(None, DECODERS["text"][1]) is None
+
+
+@pytest.mark.parametrize("name", ["json", "number", "utf-16", "offsets"])
+def test_bytes_of_another_kind_are_shown_in_hex_with_the_reason(name: str) -> None:
+    found = shown(b"\xd8\x00abc", DECODERS[name][1])
+    assert found is not None
+    assert found.text.startswith("00000000  d8 00")
+    assert found.note
+
+
+@pytest.mark.parametrize("name", ["text", "hex", "base64"])
+def test_large_values_are_cut_and_their_size_is_true(name: str) -> None:
+    found = shown(b"m" * 2_000_000, DECODERS[name][1])
+    assert found is not None
+    assert len(found.text) <= SHOWN_CHARACTERS + 1000
+    assert (found.size, found.is_cut) == (2_000_000, True)
+
+
+@given(st.binary(max_size=200), st.sampled_from(sorted(DECODERS)))
+def test_no_bytes_are_too_odd(data: bytes, name: str) -> None:
+    for decoder in DECODERS[name]:
+        found = shown(data, decoder)
+        assert found is not None
+        assert found.size == len(data)

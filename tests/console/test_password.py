@@ -1,0 +1,45 @@
+"""kafka08.console.password."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from kafka08.console.access import Users
+from kafka08.console.password import USAGE, main
+
+
+def test_the_line_is_one_of_the_users_file(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("s3cret\n"))
+    assert main(["ann", "operator"]) == 0
+    line = capsys.readouterr().out
+    assert "s3cret" not in line
+    user = Users(line).check("ann", "s3cret")
+    assert user is not None
+    assert user.role == "operator"
+
+
+@pytest.mark.parametrize(
+    ("argv", "password", "told"),
+    [
+        ([], "x", USAGE),
+        (["ann", "king"], "x", "role"),
+        (["a:b", "reader"], "x", "colon"),
+        (["ann", "reader"], "", "empty"),
+    ],
+)
+def test_a_wrong_call_is_told(
+    argv: list[str],
+    password: str,
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(password + "\n"))
+    assert main(argv) == 1
+    captured = capsys.readouterr()
+    assert told in captured.err
+    assert captured.out == ""
