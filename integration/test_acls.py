@@ -25,6 +25,7 @@ from integration.harness import Broker, Process, Tools, ZooKeeper, properties, z
 from integration.wire import Wire, WireError, entries, entry, wait_until
 
 ACLS = "kafka.admin.AclCommand"
+GROUPS = "kafka.admin.ConsumerGroupCommand"
 ANONYMOUS = "User:ANONYMOUS"
 PROPS = {
     "authorizer.class.name": "kafka.security.auth.SimpleAclAuthorizer",
@@ -257,6 +258,23 @@ def test_42_offsets_of_another_group_are_refused(
         wait_until("a commit", 60, lambda: wire.commit("mine", "open", 0, 1) == 0)
         assert wire.committed("mine", "open", 0) == (1, 0)
         assert wire.commit("mine", "closed", 0, 1) == TOPIC_CODE
+
+
+def test_42_kafka_consumer_groups_is_refused_another_group(
+    closed: tuple[Broker, Rules], our_tools: Tools
+) -> None:
+    broker, _ = closed
+    at = ("--bootstrap-server", broker.address, "--group")
+    reset = ("--reset-offsets", "--topic", "open", "--to-earliest", "--execute")
+    with broker.wire() as wire:
+        wait_until("a coordinator", 60, lambda: wire.coordinator_error("mine") == 0)
+        wait_until("a commit", 60, lambda: wire.commit("mine", "open", 0, 5) == 0)
+        for words in (("--describe",), reset):
+            done = our_tools.run(GROUPS, *at, "yours", *words)
+            assert done.out.startswith("Error: Executing consumer group command failed due to ")
+            assert "GroupAuthorizationFailed" in done.out, done.out + done.err
+        assert our_tools.run(GROUPS, *at, "mine", *reset).code == 0
+        assert wire.committed("mine", "open", 0) == (0, 0)
 
 
 @needs_modern

@@ -332,6 +332,11 @@ class LaterCode(IntEnum):
 _LATER_CODES = {int(code): code.name.title().replace("_", "") for code in LaterCode}
 
 
+def later_name(code: int) -> str | None:
+    """The name of a code of later releases; None for others."""
+    return _LATER_CODES.get(code)
+
+
 def code_name(code: int) -> str:
     """The name of a known wire code, as "InvalidTopic"."""
     return _LATER_CODES.get(code) or BY_CODE[code].__name__.removesuffix("Error")

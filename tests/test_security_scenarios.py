@@ -126,6 +126,10 @@ SCENARIOS = {
                 "changed_files_are_taken_into_use_if_they_are_good",
             ),
             *tls_cluster("7_a_certificate_that_ends_takes_one_broker_out"),
+            *named(
+                "tests/test_zookeeper",
+                "a_certificate_that_was_replaced_is_used_for_the_next_connection",
+            ),
         ),
     ),
     # TLS
@@ -384,7 +388,10 @@ SCENARIOS = {
         "offsets of another group: 30",
         (
             *rules("42_offsets_need_the_group_and_the_topic"),
-            *acls("42_offsets_of_another_group_are_refused"),
+            *acls(
+                "42_offsets_of_another_group_are_refused",
+                "42_kafka_consumer_groups_is_refused_another_group",
+            ),
         ),
     ),
     43: Scenario(

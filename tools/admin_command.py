@@ -20,6 +20,10 @@ from zk.client import ZkClient
 
 STRICT_EXIT = "KAFKA_TOOLS_STRICT_EXIT"
 NOTHING: Mapping[str, str] = MappingProxyType({})
+COMMAND_CONFIG = """
+--command-config <command config property file>  A file of settings for the connections to brokers:
+    security.protocol, ssl.*, sasl.*.
+"""
 ZK_TLS_CONFIG_FILE = """
 --zk-tls-config-file <ZooKeeper TLS configuration>  A file of settings for the connection to
     ZooKeeper: zookeeper.ssl.*, zookeeper.jaas.config and zookeeper.set.acl.

@@ -18,6 +18,7 @@ from kafka08.errors import (
     LeaderNotAvailableError,
     ProtocolError,
     UnknownTopicOrPartitionError,
+    later_name,
     raise_for_code,
 )
 from kafka08.network.channel import Channel
@@ -239,7 +240,7 @@ def find_coordinator(
         connection = channel(broker.host, broker.port)
         try:
             response = connection.call(schemas.ConsumerMetadataRequest(group))
-            raise_for_code(response.error)
+            raise_for_code(response.error, later_name(response.error))
             return Broker(response.coordinator_id, response.host, response.port)
         except (OSError, KafkaError) as error:
             failure = error

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from kafka08.client.cluster import ClusterClient, parse_broker_list
+from kafka08.client.security import ClientSecurity, runtime_of
 from kafka08.connect import plugins
 from kafka08.connect.config import ConnectorConfig, SinkConfig, WorkerConfig, with_prefix
 from kafka08.connect.converters import Converter
@@ -32,7 +33,7 @@ from kafka08.consumer.config import ConsumerConfig
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
-from kafka08.runtime import Runtime, ThreadRuntime
+from kafka08.runtime import Runtime
 
 logger = logging.getLogger("org.apache.kafka.connect.runtime.Worker")
 
@@ -59,7 +60,8 @@ class Worker:
     def __init__(self, properties: Mapping[str, str], runtime: Runtime | None = None) -> None:
         self.config = WorkerConfig.from_properties(properties)
         self._properties = dict(properties)
-        self._runtime = runtime or ThreadRuntime()
+        self._runtime = runtime or runtime_of(properties)
+        _check_security(properties)
         self._endpoints = parse_broker_list(self.config.bootstrap_servers)
         KafkaProducerConfig.of(self._producer_settings())
         self._changed = self._runtime.event()
@@ -221,3 +223,14 @@ def _warn_of_unknown(properties: Mapping[str, str], connector: type[Connector]) 
     for key in sorted(set(properties) - known):
         if not key.startswith(("key.converter.", "value.converter.", "spark.")):
             logger.warning("Property %s of %s is not valid", key, properties["name"])
+
+
+def _check_security(properties: Mapping[str, str]) -> None:
+    """All connections of a worker are secured in one way. Raises ConfigError."""
+    for key in sorted(ClientSecurity.keys()):
+        for prefix in ("producer.", "consumer."):
+            if prefix + key in properties and properties[prefix + key] != properties.get(key):
+                raise ConfigError(
+                    f"{prefix}{key} has another value than {key}, and all connections of the "
+                    f"worker use {key}."
+                )

@@ -14,11 +14,13 @@ import logging
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from kafka08.client.security import ClientSecurity
 from kafka08.common import TopicPartition
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.producer.kafka_producer import KafkaProducer
@@ -29,6 +31,7 @@ from kafka08.spark.rdd import Elements, make_rdd
 from kafka08.spark.run_history import Run, RunHistory
 from kafka08.spark.values import KafkaMessageAndMetadata
 
+NO_PARAMS: Mapping[str, str] = MappingProxyType({})
 logger = logging.getLogger("kafka08.spark.bulk")
 
 FORMATS = ("parquet", "json")
@@ -49,11 +52,13 @@ def unload(
     max_messages: int = 0,
     max_records_per_task: int = 1_000_000,
     fail_on_data_loss: bool = True,
+    kafka_params: Mapping[str, str] = NO_PARAMS,
 ) -> Run | None:
     """One run: what ``topics`` got since the last one, as files below ``root``; None without news.
 
     Files are in ``topic=T/bucket=TIME``: the time of the run, or that of a field of JSON values
     (ISO text or epoch ms) where a message has it. ``max_messages`` bounds a run, about.
+    ``kafka_params``: settings of the connections, such as security.protocol.
 
     Raises ConfigError, DataLossError when messages were removed before they were read (without
     ``fail_on_data_loss`` they are warned of), RunConflictError, and what Spark raises for a job.
@@ -63,7 +68,12 @@ def unload(
     if bucket not in BUCKETS:
         raise ConfigError(f"bucket has value {bucket} which is not one of {', '.join(BUCKETS)}.")
     history = RunHistory(spark.sparkContext, root)
-    params = SourceParams(endpoints_in(brokers), client_id="kafka08-bulk", option="brokers")
+    params = SourceParams(
+        endpoints_in(brokers),
+        client_id="kafka08-bulk",
+        option="brokers",
+        security=ClientSecurity.from_properties(kafka_params),
+    )
     last = history.last()
     ranges, leaders = plan(params, topics, last, max_messages, fail_on_data_loss)
     if not any(each.size for each in ranges):

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from kafka08.client.cluster import Endpoint
+from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
+from kafka08.errors import ConfigError
 from kafka08.spark.errors import JobError, naming
 from kafka08.spark.offsets import OffsetReader
 
@@ -27,6 +29,7 @@ class SourceParams(NamedTuple):
     timeout_ms: int = 30000
     client_id: str = ""
     option: str = BROKERS
+    security: ClientSecurity = PLAIN
 
     @contextmanager
     def offset_reader(self, retries: int = 1) -> Iterator[OffsetReader]:
@@ -39,6 +42,7 @@ class SourceParams(NamedTuple):
                 retries=retries,
                 backoff_ms=self.backoff_ms,
                 timeout_ms=self.timeout_ms,
+                runtime=runtime_for(self.security),
             ) as reader,
         ):
             yield reader
@@ -61,7 +65,17 @@ def source_params(params: Mapping[str, str]) -> SourceParams:
         _number(params, "socket.timeout.ms", 30000),
         params.get("client.id", ""),
         BROKERS if params.get(BROKERS) else BOOTSTRAP,
+        _security(params),
     )
+
+
+def _security(params: Mapping[str, str]) -> ClientSecurity:
+    try:
+        found = ClientSecurity.from_properties(params)
+        runtime_for(found)
+    except ConfigError as error:
+        raise JobError(str(error)) from None
+    return found
 
 
 def endpoints_in(brokers: str) -> tuple[Endpoint, ...]:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from pyspark import RDD, SparkContext, TaskContext
 from pyspark.core.rdd import PipelinedRDD
 
+from kafka08.client.security import runtime_for
 from kafka08.common import Broker, TopicPartition
 from kafka08.message.entry import AnyMessage
 from kafka08.spark.errors import naming
@@ -97,6 +98,7 @@ class ReadTask:
                 retries=0 if leader is not None and self._strict else RETRIES,
                 backoff_ms=params.backoff_ms,
                 timeout_ms=params.timeout_ms,
+                runtime=runtime_for(params.security),
             ) as reader,
         ):
             yield from reader.read(wanted, leader)

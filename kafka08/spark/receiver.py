@@ -15,6 +15,7 @@ from pyspark import SparkContext
 from pyspark.storagelevel import StorageLevel
 from pyspark.streaming import DStream, StreamingContext
 
+from kafka08.client.security import ClientSecurity, runtime_for
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.spark import contexts
@@ -51,7 +52,10 @@ class Running:
             topics,
             alive=self._alive,
             offsets=lambda endpoints: OffsetReader(
-                endpoints, client_id=config.client_id, timeout_ms=config.socket_timeout_ms
+                endpoints,
+                client_id=config.client_id,
+                timeout_ms=config.socket_timeout_ms,
+                runtime=runtime_for(config),
             ),
         )
         ssc.addStreamingListener(contexts.BatchListener(self._completed, self.member.submitted))
@@ -134,6 +138,8 @@ class GroupPlanner:
             timeout_ms=config.socket_timeout_ms,
             client_id=config.client_id,
             option=f"The list of brokers in {config.zookeeper_connect}",
+            # Executors are not told the login at ZooKeeper.
+            security=ClientSecurity.from_properties(self._properties),
         )
 
     def _plan(self, sc: SparkContext, running: Running, batch_ms: int) -> PlannedRDD:

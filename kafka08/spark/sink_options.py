@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from kafka08.client.security import runtime_for
 from kafka08.common import validate_topic
 from kafka08.errors import ConfigError, InvalidTopicError
 from kafka08.producer.kafka_config import KafkaProducerConfig
@@ -58,17 +59,12 @@ def sink_options(options: Mapping[str, str], columns: Mapping[str, str]) -> Sink
         raise ConfigError(f"Option {BOOTSTRAP} must be set: host:port of brokers")
     passed = {key[6:]: value for key, value in given.items() if key.startswith("kafka.")}
     settings = {**DEFAULTS, **passed}
-    protocol = settings.pop("security.protocol", "PLAINTEXT")
-    if protocol.upper() != "PLAINTEXT":
-        raise ConfigError(
-            f"kafka.security.protocol has value {protocol}: 0.8.2.2 speaks PLAINTEXT only"
-        )
     if HEADERS in columns and settings.setdefault(_API_VERSIONS, "true").lower() != "true":
         raise ConfigError(f"Column {HEADERS} needs kafka.{_API_VERSIONS}")
     if "compression" in given:
         settings.setdefault("compression.type", given["compression"])
     try:
-        KafkaProducerConfig.of(settings)
+        runtime_for(KafkaProducerConfig.of(settings))
     except ConfigError as error:
         raise ConfigError(f"kafka.{error}") from None
     topic = given.get("topic")

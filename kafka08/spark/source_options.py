@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kafka08.client.cluster import Endpoint, parse_broker_list
+from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, OFFSETS_TOPIC, TopicPartition
 from kafka08.errors import ConfigError
 
@@ -73,7 +74,6 @@ _REFUSED = {
     "kafka.value.deserializer": "values are binary; cast the column",
     "kafka.interceptor.classes": "there are no interceptors",
 }
-_PLAINTEXT = "PLAINTEXT"
 _MAX = 1 << 63
 
 
@@ -104,6 +104,7 @@ class SourceOptions(NamedTuple):
     client_id: str = "kafka08-spark"
     api_versions: bool = False
     include_headers: bool = False
+    security: ClientSecurity = PLAIN
 
     @property
     def subscription(self) -> str:
@@ -162,6 +163,7 @@ def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOpti
         client_id=given.text("kafka.client.id") or "kafka08-spark",
         api_versions=given.api_versions,
         include_headers=given.boolean(HEADERS, False),
+        security=given.security(),
         **limits,
     )
 
@@ -293,8 +295,6 @@ class _Given:
                 raise ConfigError(
                     f"{key} has value {value}, which is not supported: {_REFUSED[key]}"
                 )
-            if key == "kafka.security.protocol" and value.upper() != _PLAINTEXT:
-                raise ConfigError(f"{key} has value {value}: 0.8.2.2 speaks {_PLAINTEXT} only")
             if key not in _KNOWN and not key.startswith("kafka."):
                 close = difflib.get_close_matches(key, _KNOWN, 1)
                 hint = f"; did you mean {_KNOWN[close[0]]}?" if close else ""
@@ -305,6 +305,16 @@ class _Given:
     @property
     def api_versions(self) -> bool:
         return self.boolean(API_VERSIONS, self.boolean(HEADERS, False))
+
+    def security(self) -> ClientSecurity:
+        """Of ``kafka.security.protocol``, ``kafka.ssl.*`` and ``kafka.sasl.*``."""
+        given = {key.removeprefix("kafka."): value for key, value in self._options.items()}
+        try:
+            found = ClientSecurity.from_properties(given)
+            runtime_for(found)
+        except ConfigError as error:
+            raise ConfigError(f"kafka.{error}") from None
+        return found
 
     def text(self, name: str) -> str | None:
         return self._options.get(name.lower())

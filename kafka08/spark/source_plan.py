@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from kafka08.client.requests import NO_OFFSET
+from kafka08.client.security import runtime_for
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import ConfigError, UnknownTopicOrPartitionError
-from kafka08.runtime import Runtime, ThreadRuntime
+from kafka08.runtime import Runtime
 from kafka08.spark.errors import DataLossError, naming
 from kafka08.spark.offsets import DOUBT_RETRIES, OffsetReader, behind, resolve
 from kafka08.spark.planner import Offsets, Range, lags, split_ranges, split_total
@@ -46,7 +47,7 @@ class SourcePlanner:
         runtime: Runtime | None = None,
     ) -> None:
         self._options = options
-        self._runtime = runtime or ThreadRuntime()
+        self._runtime = runtime or runtime_for(options.security)
         self._doubts = min(DOUBT_RETRIES, options.retries)
         # Partitions that were proved to be gone, and are not doubted or warned of again.
         self._gone: set[TopicPartition] = set()

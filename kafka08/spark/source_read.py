@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafka08.client.security import runtime_for
 from kafka08.common import Broker
 from kafka08.errors import UnknownTopicOrPartitionError
 from kafka08.spark.columns import record_batch
@@ -82,6 +83,7 @@ def _range_reader(options: SourceOptions) -> RangeReader:
         backoff_ms=options.backoff_ms,
         timeout_ms=options.timeout_ms,
         api_versions=options.api_versions,
+        runtime=runtime_for(options.security),
     )
 
 
@@ -92,4 +94,5 @@ def _offset_reader(options: SourceOptions) -> OffsetReader:
         retries=options.retries,
         backoff_ms=options.backoff_ms,
         timeout_ms=options.timeout_ms,
+        runtime=runtime_for(options.security),
     )

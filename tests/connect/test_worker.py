@@ -53,6 +53,17 @@ def test_bad_settings_of_consumers(tmp_path: Path) -> None:
         made.add({"name": "k", "connector.class": "FileStreamSink", "topics": "t"})
 
 
+def test_all_connections_are_secured_in_one_way(tmp_path: Path) -> None:
+    path = str(tmp_path / "o")
+    given = {"bootstrap.servers": "h:1", "offset.storage.file.filename": path}
+    for prefix in ("producer.", "consumer."):
+        with pytest.raises(ConfigError, match=f"{prefix}security.protocol has another value than"):
+            Worker({**given, f"{prefix}security.protocol": "SSL"})
+        Worker({**given, f"{prefix}security.protocol": "SSL", "security.protocol": "SSL"})
+    with pytest.raises(ConfigError, match=r"sasl.jaas.config has no value"):
+        Worker({**given, "security.protocol": "SASL_SSL"})
+
+
 def test_names_are_unique(tmp_path: Path) -> None:
     made = worker(tmp_path)
     made.add(FILE)

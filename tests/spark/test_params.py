@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
+from kafka08.client.security import PLAIN
 from kafka08.spark.errors import JobError
 from kafka08.spark.params import endpoints_in, source_params
 
@@ -30,6 +33,10 @@ def test_parameters(key: str) -> None:
             "fetch.message.max.bytes",
         ),
         (
+            {"metadata.broker.list": "a:1", "security.protocol": "TLS"},
+            "security.protocol TLS is not one of",
+        ),
+        (
             {"metadata.broker.list": "a:1", "fetch.message.max.bytes": "0"},
             "fetch.message.max.bytes",
         ),
@@ -38,6 +45,13 @@ def test_parameters(key: str) -> None:
 def test_bad_parameters(given: dict[str, str], text: str) -> None:
     with pytest.raises(JobError, match=text):
         source_params(given)
+
+
+def test_security_is_for_executors_too() -> None:
+    assert source_params({"bootstrap.servers": "a:1"}).security == PLAIN
+    found = source_params({"bootstrap.servers": "a:1", "security.protocol": "SSL"})
+    assert found.security.security_protocol == "SSL"
+    assert pickle.loads(pickle.dumps(found)) == found
 
 
 def test_brokers_with_blanks_and_addresses_in_brackets() -> None:

@@ -22,6 +22,8 @@ def test_sink_waits_for_all_replicas_unless_told_otherwise() -> None:
     assert found.topic is None
     assert found.producer["acks"] == "all"
     assert found.producer["compression.type"] == "gzip"
+    secured = sink_options({**BASE, "kafka.security.protocol": "SSL"}, COLUMNS)
+    assert secured.producer["security.protocol"] == "SSL"
     assert sink_options({**BASE, "kafka.acks": "1"}, COLUMNS).producer["acks"] == "1"
     assert sink_options({**BASE, "topic": "x"}, {"value": "binary"}).topic == "x"
 
@@ -30,6 +32,16 @@ def test_sink_waits_for_all_replicas_unless_told_otherwise() -> None:
     ("options", "columns", "text"),
     [
         ({}, {"topic": "string"}, "Required column value is missing"),
+        (
+            {"kafka.security.protocol": "TLS"},
+            COLUMNS,
+            "kafka.security.protocol TLS is not one of PLAINTEXT",
+        ),
+        (
+            {"kafka.security.protocol": "SASL_SSL"},
+            COLUMNS,
+            "kafka.sasl.jaas.config has no value",
+        ),
         ({}, {"value": "binary"}, "Option topic must be set"),
         ({}, {**COLUMNS, "value": "int"}, "Column value has type int"),
         ({}, {**COLUMNS, "partition": "string"}, "Column partition has type string"),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
+from kafka08.client.security import PLAIN
 from kafka08.common import TopicPartition
 from kafka08.errors import ConfigError
+from kafka08.security.jaas import PLAIN_MODULE
 from kafka08.spark.source_options import source_options
 
 BASE = {"kafka.bootstrap.servers": "one:9092, two:9093"}
@@ -23,6 +27,17 @@ def test_defaults() -> None:
     assert (stream.topics, stream.starting, stream.fail_on_data_loss) == (("t",), "latest", True)
     assert (batch.starting, batch.ending) == ("earliest", "latest")
     assert (stream.max_offsets, stream.min_offsets, stream.max_delay_ms) == (0, 0, 900_000)
+
+
+def test_a_login_goes_with_the_options_to_executors_and_is_not_shown() -> None:
+    login = PLAIN_MODULE + ' required username="alice" password="wonderland";'
+    found = of(kafka_security_protocol="SASL_PLAINTEXT", kafka_sasl_jaas_config=login)
+    again = pickle.loads(pickle.dumps(found))
+    assert again == found
+    assert again.security.security_protocol == "SASL_PLAINTEXT"
+    assert again.security.sasl_jaas_config == login
+    assert "wonderland" not in repr(again)
+    assert of().security == PLAIN
 
 
 def test_names_in_any_case() -> None:
@@ -93,7 +108,12 @@ WRONG = [
     ({"kafka_group_id": "g"}, "kafka.group.id has value g, .*GroupOffsetsListener"),
     ({"groupIdPrefix": "g"}, "groupidprefix has value g"),
     ({"kafka_auto_offset_reset": "x"}, "kafka.auto.offset.reset has value x.*startingOffsets"),
-    ({"kafka_security_protocol": "SSL"}, "kafka.security.protocol has value SSL"),
+    ({"kafka_security_protocol": "TLS"}, "kafka.security.protocol TLS is not one of PLAINTEXT"),
+    ({"kafka_security_protocol": "SASL_SSL"}, "kafka.sasl.jaas.config has no value"),
+    (
+        {"kafka_security_protocol": "SSL", "kafka_ssl_truststore_location": "/none"},
+        "kafka.ssl.truststore.location: cannot read /none",
+    ),
     ({"startingOfsets": "x"}, "startingofsets .x. is unknown; did you mean startingOffsets"),
     ({"assign": "{}"}, "Exactly one of .* set: subscribe, assign"),
     ({"subscribe": " , "}, "subscribe has value ' , ', which names nothing"),

@@ -10,12 +10,15 @@ import sys
 from typing import Any, NamedTuple
 
 from kafka08.client.cluster import ClusterClient
+from kafka08.client.security import runtime_of
 from kafka08.common import EARLIEST_TIME, Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import raise_for_code
 from kafka08.message.entry import AnyMessage
 from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import DEBUG_REPLICA_ID
+from kafka08.runtime import Runtime
+from tools import admin_command
 from tools.broker_list import broker_list
 from tools.console.formatters import DEFAULT_FORMATTER, MessageFormatter, formatter_named
 from tools.options import Arguments, OptionParser, parse_key_values, run_tool
@@ -62,6 +65,7 @@ PARSER = OptionParser(
 --skip-message-on-error  Go on with the next message when one cannot be printed.
 --no-wait-at-logend  Stop at the end of the log instead of waiting for more.
 """,
+    later=admin_command.COMMAND_CONFIG,
 )
 
 
@@ -69,9 +73,10 @@ def main(argv: list[str]) -> int:
     args = PARSER.parse_command(argv, "broker-list", "topic", "partition")
     formatter = formatter_named(args.value("formatter"), parse_key_values(args.values("property")))
     tp = TopicPartition(args.value("topic"), args.value("partition"))
+    runtime = runtime_of(admin_command.command_config(args))
     try:
-        broker = _replica(args, tp)
-        offset = _start(args, broker, tp)
+        broker = _replica(args, tp, runtime)
+        offset = _start(args, broker, tp, runtime)
     except Refused as refusal:
         print(refusal, file=sys.stderr)
         return 1
@@ -85,7 +90,11 @@ def main(argv: list[str]) -> int:
         args.has("no-wait-at-logend"),
     )
     with SimpleConsumer(
-        broker.host, broker.port, timeout_ms=10000, client_id=args.value("clientId")
+        broker.host,
+        broker.port,
+        timeout_ms=10000,
+        client_id=args.value("clientId"),
+        runtime=runtime,
     ) as consumer:
         try:
             _read(consumer, reading, offset, formatter)
@@ -105,12 +114,15 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _replica(args: Arguments, tp: TopicPartition) -> Broker:
+def _replica(args: Arguments, tp: TopicPartition, runtime: Runtime) -> Broker:
     """The broker to read from."""
     endpoints = broker_list(PARSER, args.value("broker-list"))
     replica = args.value("replica")
     with ClusterClient(
-        endpoints, client_id=args.value("clientId"), timeout_ms=args.value("max-wait-ms")
+        endpoints,
+        client_id=args.value("clientId"),
+        timeout_ms=args.value("max-wait-ms"),
+        runtime=runtime,
     ) as cluster:
         response = cluster.fetch_metadata([tp.topic])
     if [found.topic for found in response.topics] != [tp.topic]:
@@ -137,7 +149,7 @@ def _replica(args: Arguments, tp: TopicPartition) -> Broker:
     return brokers[replica]
 
 
-def _start(args: Arguments, broker: Broker, tp: TopicPartition) -> int:
+def _start(args: Arguments, broker: Broker, tp: TopicPartition, runtime: Runtime) -> int:
     """The first offset to read."""
     offset: int = args.value("offset")
     if offset < EARLIEST_TIME:
@@ -145,7 +157,11 @@ def _start(args: Arguments, broker: Broker, tp: TopicPartition) -> int:
     if offset >= 0:
         return offset
     with SimpleConsumer(
-        broker.host, broker.port, timeout_ms=30000, client_id=args.value("clientId")
+        broker.host,
+        broker.port,
+        timeout_ms=30000,
+        client_id=args.value("clientId"),
+        runtime=runtime,
     ) as consumer:
         try:
             return consumer.earliest_or_latest(tp, offset, replica_id=DEBUG_REPLICA_ID)

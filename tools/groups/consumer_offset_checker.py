@@ -41,10 +41,7 @@ PARSER = OptionParser(
 --broker-info  Print broker info
 --help  Print this message.
 """,
-    later=f"""
---command-config <command config property file>  A file of settings for the connections to brokers:
-    security.protocol, ssl.*, sasl.*.
-{admin_command.ZK_TLS_CONFIG_FILE.lstrip()}""",
+    later=admin_command.COMMAND_CONFIG + admin_command.ZK_TLS_CONFIG_FILE.lstrip(),
 )
 
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kafka08 import properties as java_properties
+from kafka08.client.security import ClientSecurity
 from kafka08.common import java_bytes_hash, scala_abs
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
@@ -236,6 +237,7 @@ def old_settings(given: Mapping[str, str]) -> dict[str, str]:
     """The same for the old producer's settings. Raises ConfigError as it does."""
     config = ProducerConfig.from_properties(given)
     renamed = {new: given[old] for old, new in RENAMED.items() if old in given}
+    renamed |= {key: given[key] for key in ClientSecurity.keys() & given.keys()}
     codecs = {number: name for name, number in COMPRESSION_CODECS.items()}
     renamed["compression.type"] = codecs[config.compression_codec]
     if config.topic_metadata_refresh_interval_ms <= 0:

@@ -9,15 +9,18 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
+from kafka08.client.security import ClientSecurity
 from kafka08.consumer.config import SMALLEST, ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.errors import ConsumerTimeoutError
 from kafka08.consumer.stream import KafkaStream
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
+from tools import admin_command
 from tools.broker_list import broker_list
 from tools.groups.nodes import delete_group
 from tools.options import Arguments, OptionParser, parse_key_values, run_tool
@@ -88,6 +91,7 @@ PARSER = OptionParser(
 --property <producer properties>  A setting of the producer, key=value.
 --sync  Wait for each message's acknowledgement.
 """,
+    later=admin_command.COMMAND_CONFIG + admin_command.ZK_TLS_CONFIG_FILE.lstrip(),
 )
 
 
@@ -95,11 +99,12 @@ def main(argv: list[str]) -> int:
     args = PARSER.parse_command(argv, "broker-list", "inputtopic")
     broker_list(PARSER, args.value("broker-list"))
     PARSER.check_required(args, "outputtopic")
-    settings = parse_key_values(args.values("property"))
+    given = admin_command.command_config(args)
+    settings = {**given, **parse_key_values(args.values("property"))}
     settings["bootstrap.servers"] = args.value("broker-list")
     settings = KafkaProducerConfig.known(settings)
-    config = _consumer_config(args.value("zookeeper"))
-    delete_group(config.zookeeper_connect, GROUP)
+    config = _consumer_config(args, given)
+    delete_group(config.zookeeper_connect, GROUP, config)
     time.sleep(AFTER_DELETE_S)
     topic = args.value("inputtopic")
     connector = ConsumerConnector(config)
@@ -115,10 +120,13 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _consumer_config(zookeeper: str) -> ConsumerConfig:
+def _consumer_config(args: Arguments, given: Mapping[str, str]) -> ConsumerConfig:
+    security = {**vars(ClientSecurity.from_properties(given))}
+    security |= vars(admin_command.zookeeper_config(args, given))
     return ConsumerConfig(
+        **security,
         group_id=GROUP,
-        zookeeper_connect=zookeeper,
+        zookeeper_connect=args.value("zookeeper"),
         consumer_timeout_ms=IDLE_MS,
         auto_offset_reset=SMALLEST,
         fetch_message_max_bytes=1024 * 1024,

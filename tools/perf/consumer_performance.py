@@ -11,6 +11,7 @@ import sys
 import time
 import traceback
 
+from kafka08 import properties
 from kafka08.consumer.config import LARGEST, SMALLEST, ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.errors import ConsumerTimeoutError
@@ -88,6 +89,9 @@ PARSER = OptionParser(
 --threads <Integer: count>  How many threads read. (default: 10)
 --num-fetch-threads <Integer: count>  How many threads fetch. (default: 1)
 """,
+    later="""
+--consumer.config <config file>  A file of consumer properties. Options count more.
+""",
 )
 
 
@@ -127,7 +131,9 @@ def _summary(
 
 
 def _settings(args: Arguments) -> dict[str, str]:
+    path = args.value("consumer.config")
     return {
+        **({} if path is None else properties.load(path)),
         "group.id": args.value("group"),
         "socket.receive.buffer.bytes": str(args.value("socket-buffer-size")),
         "fetch.message.max.bytes": str(args.value("fetch-size")),

@@ -9,16 +9,18 @@ from __future__ import annotations
 import sys
 import time
 
+from kafka08 import properties
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.errors import KafkaError
+from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
 from tools.options import run_tool
 from tools.shutdown import at_end
 
 USAGE = (
     "USAGE: java kafka.tools.TestEndToEndLatency$ broker_list zookeeper_connect topic num_messages "
-    "consumer_fetch_max_wait producer_acks"
+    "consumer_fetch_max_wait producer_acks [properties_file]"
 )
 SETTLE_S = 5.0
 MESSAGE = b"hello there beautiful"
@@ -31,14 +33,14 @@ class NumberError(KafkaError):
 
 
 def main(argv: list[str]) -> int:
-    if len(argv) != 6:
+    if len(argv) not in (6, 7):
         print(USAGE, file=sys.stderr)
         return 1
-    brokers, zookeeper, topic, *numbers = argv
+    brokers, zookeeper, topic, *numbers = argv[:6]
     messages, wait_ms, acks = map(_number, numbers)
-    config = ConsumerConfig(
-        group_id=topic,
-        zookeeper_connect=zookeeper,
+    given = properties.load(argv[6]) if len(argv) == 7 else {}
+    required = {"group.id": topic, "zookeeper.connect": zookeeper}
+    config = ConsumerConfig.from_properties({**given, **required}).replace(
         auto_commit_enable=False,
         auto_offset_reset="largest",
         fetch_wait_max_ms=wait_ms,
@@ -48,7 +50,9 @@ def main(argv: list[str]) -> int:
     connector = ConsumerConnector(config)
     with at_end(connector.close):
         [stream] = connector.create_message_streams({topic: 1})[topic]
-        with KafkaProducer(bootstrap_servers=brokers, linger_ms=0, acks=acks) as producer:
+        with KafkaProducer(
+            KafkaProducerConfig.known(given), bootstrap_servers=brokers, linger_ms=0, acks=acks
+        ) as producer:
             # The consumer must have found the end of the log before the first message is sent.
             time.sleep(SETTLE_S)
             latencies = []

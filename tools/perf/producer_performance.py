@@ -9,8 +9,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from kafka08 import properties
 from kafka08.producer.config import ASYNC, DEFAULT_ENCODER, ProducerConfig
 from kafka08.producer.event_handler import KeyedMessage
+from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.producer.producer import Producer
 from kafka08.settings import COMPRESSION_CODECS
@@ -45,6 +47,7 @@ class OldSender:
 
     def __init__(self, args: Arguments, options: PerfOptions) -> None:
         settings = {
+            **_given(args),
             "metadata.broker.list": args.value("broker-list"),
             "compression.codec": str(options.codec),
             "send.buffer.bytes": str(SEND_BUFFER_BYTES),
@@ -80,6 +83,7 @@ class NewSender:
         names = {number: name for name, number in COMPRESSION_CODECS.items()}
         self._sync = args.has("sync")
         self._producer = KafkaProducer(
+            KafkaProducerConfig.known(_given(args)),
             bootstrap_servers=args.value("broker-list"),
             send_buffer_bytes=SEND_BUFFER_BYTES,
             client_id=CLIENT_ID,
@@ -101,6 +105,11 @@ class NewSender:
 
     def close(self) -> None:
         self._producer.close()
+
+
+def _given(args: Arguments) -> dict[str, str]:
+    path = args.value("producer.config")
+    return {} if path is None else properties.load(path)
 
 
 def _log_error(_metadata: Any, error: BaseException | None) -> None:
@@ -189,6 +198,9 @@ PARSER = OptionParser(
     'Topic:t:ThreadID:0:MessageID:0000000001:xxx...'
 --message-send-gap-ms <Integer: message send time gap>  The pause after each message. (default: 0)
 --new-producer  Send with the new producer.
+""",
+    later="""
+--producer.config <config file>  A file of producer properties. Options count more.
 """,
 )
 

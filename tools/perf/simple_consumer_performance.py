@@ -10,10 +10,12 @@ import time
 from typing import Any
 from urllib.parse import urlsplit
 
+from kafka08.client.security import runtime_of
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import raise_for_code
 from kafka08.message.sets import iter_messages
+from tools import admin_command
 from tools.options import OptionParser, run_tool
 from tools.perf.perf_options import (
     CONSUMED_HEADER,
@@ -83,6 +85,7 @@ PARSER = OptionParser(
 --clientId <clientId>  The name this client gives the broker.
     (default: SimpleConsumerPerformanceClient)
 """,
+    later=admin_command.COMMAND_CONFIG,
 )
 
 
@@ -100,6 +103,7 @@ def main(argv: list[str]) -> int:
         timeout_ms=TIMEOUT_MS,
         receive_buffer_bytes=2 * fetch_size,
         client_id=args.value("clientId"),
+        runtime=runtime_of(admin_command.command_config(args)),
     ) as consumer:
         start = LATEST_TIME if args.has("from-latest") else EARLIEST_TIME
         offset = consumer.earliest_or_latest(tp, start)

@@ -9,9 +9,12 @@ import sys
 
 from kafka08.client.cluster import ClusterClient
 from kafka08.client.requests import NO_OFFSET
+from kafka08.client.security import runtime_of
 from kafka08.common import LATEST_TIME, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError
+from kafka08.runtime import Runtime
+from tools import admin_command
 from tools.broker_list import broker_list
 from tools.options import OptionParser, run_tool
 
@@ -31,7 +34,8 @@ PARSER = OptionParser(
     later="""
 --bootstrap-server <hostname:port,...,hostname:port>  In place of --broker-list: --time is then
     that of messages, from brokers with api.versions.enable. Without it: the latest offsets.
-""",
+"""
+    + admin_command.COMMAND_CONFIG.lstrip(),
 )
 
 
@@ -47,8 +51,9 @@ def main(argv: list[str]) -> int:
     wanted = [int(word) for word in args.value("partitions").split(",") if word]
     time = args.value("time") if args.has("time") else LATEST_TIME
     count = None if by_message and time >= 0 else args.value("offsets")
+    runtime = runtime_of(admin_command.command_config(args))
     with ClusterClient(
-        endpoints, client_id=CLIENT_ID, timeout_ms=args.value("max-wait-ms")
+        endpoints, client_id=CLIENT_ID, timeout_ms=args.value("max-wait-ms"), runtime=runtime
     ) as cluster:
         response = cluster.refresh([topic])
         if [found.topic for found in response.topics] != [topic]:
@@ -61,14 +66,14 @@ def main(argv: list[str]) -> int:
         known = [partition.partition for partition in response.topics[0].partitions]
         for partition in wanted or known:
             if partition in known:
-                _print_offsets(cluster, TopicPartition(topic, partition), time, count)
+                _print_offsets(cluster, TopicPartition(topic, partition), time, count, runtime)
             else:
                 print(f"Error: partition {partition} does not exist", file=sys.stderr)
     return 0
 
 
 def _print_offsets(
-    cluster: ClusterClient, tp: TopicPartition, time: int, count: int | None
+    cluster: ClusterClient, tp: TopicPartition, time: int, count: int | None, runtime: Runtime
 ) -> None:
     """``count`` is None for the first message since ``time``; not printed if there is none."""
     try:
@@ -86,6 +91,7 @@ def _print_offsets(
         receive_buffer_bytes=100000,
         client_id=CLIENT_ID,
         api_versions=count is None,
+        runtime=runtime,
     ) as consumer:
         if count is not None:
             offsets = consumer.offsets_before(tp, time, count)

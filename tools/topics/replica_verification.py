@@ -16,13 +16,15 @@ from typing import Any, NamedTuple
 
 from kafka08.client import requests
 from kafka08.client.cluster import ClusterClient, Endpoint
+from kafka08.client.security import runtime_of
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.filters import Whitelist
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError, LeaderNotAvailableError, UnknownError, raise_for_code
 from kafka08.message.scan import iter_entries
 from kafka08.protocol import schemas
-from kafka08.runtime import Clock, SystemClock
+from kafka08.runtime import Clock, Runtime, SystemClock
+from tools import admin_command
 from tools.broker_list import broker_list
 from tools.options import Arguments, OptionParser, run_tool
 
@@ -51,6 +53,7 @@ PARSER = OptionParser(
 --time <Long: timestamp/-1(latest)/-2(earliest)>  Where to begin. (default: -1)
 --report-interval-ms <Long: ms>  Time between two reports. (default: 30000)
 """,
+    later=admin_command.COMMAND_CONFIG,
 )
 
 
@@ -60,15 +63,16 @@ def main(argv: list[str]) -> int:
     whitelist = Whitelist(args.value("topic-white-list"))
     endpoints = broker_list(PARSER, args.value("broker-list"))
     max_wait_ms = args.value("max-wait-ms")
-    topics, brokers = _metadata(endpoints, max_wait_ms, whitelist)
+    runtime = runtime_of(admin_command.command_config(args))
+    topics, brokers = _metadata(endpoints, max_wait_ms, whitelist, runtime)
     replicas = _replicas(topics)
     if not replicas:
         raise UnknownError("No replica of any such topic is there to verify")
-    offsets = _first_offsets(topics, brokers, args.value("time"))
+    offsets = _first_offsets(topics, brokers, args.value("time"), runtime)
     verifier = Verifier(offsets, SystemClock(), args.value("report-interval-ms"))
     print(f"{_now_text()}: verification process is started.")
     try:
-        _run(verifier, replicas, brokers, args)
+        _run(verifier, replicas, brokers, args, runtime)
     except OffsetMismatchError as error:
         print(error)
     return 1
@@ -78,9 +82,11 @@ def main(argv: list[str]) -> int:
 
 
 def _metadata(
-    endpoints: Iterable[Endpoint], timeout_ms: int, whitelist: Whitelist
+    endpoints: Iterable[Endpoint], timeout_ms: int, whitelist: Whitelist, runtime: Runtime
 ) -> tuple[list[schemas.TopicMetadata], dict[int, Broker]]:
-    with ClusterClient(endpoints, client_id=CLIENT_ID, timeout_ms=timeout_ms) as cluster:
+    with ClusterClient(
+        endpoints, client_id=CLIENT_ID, timeout_ms=timeout_ms, runtime=runtime
+    ) as cluster:
         response = cluster.refresh()
     topics = [t for t in response.topics if whitelist.allows(t.topic, exclude_internal=False)]
     return topics, {broker.node_id: Broker(*broker[:3]) for broker in response.brokers}
@@ -98,7 +104,10 @@ def _replicas(topics: Iterable[schemas.TopicMetadata]) -> dict[int, list[TopicPa
 
 
 def _first_offsets(
-    topics: Iterable[schemas.TopicMetadata], brokers: Mapping[int, Broker], time: int
+    topics: Iterable[schemas.TopicMetadata],
+    brokers: Mapping[int, Broker],
+    time: int,
+    runtime: Runtime,
 ) -> dict[TopicPartition, int]:
     """The leaders' offsets at ``time``. Raises KafkaError, OSError."""
     led: dict[int, dict[TopicPartition, int]] = {}
@@ -110,7 +119,7 @@ def _first_offsets(
             led.setdefault(partition.leader, {})[tp] = time
     offsets = {}
     for broker_id, times in led.items():
-        with _consumer(brokers[broker_id], timeout_ms=10000) as consumer:
+        with _consumer(brokers[broker_id], 10000, runtime) as consumer:
             response = consumer.call(requests.offsets_request(times))
         for tp, entry in requests.flatten(response.topics).items():
             raise_for_code(entry.error, f"No offset of {tp}: code {entry.error}")
@@ -118,8 +127,10 @@ def _first_offsets(
     return offsets
 
 
-def _consumer(broker: Broker, timeout_ms: int) -> SimpleConsumer:
-    return SimpleConsumer(broker.host, broker.port, timeout_ms=timeout_ms, client_id=CLIENT_ID)
+def _consumer(broker: Broker, timeout_ms: int, runtime: Runtime) -> SimpleConsumer:
+    return SimpleConsumer(
+        broker.host, broker.port, timeout_ms=timeout_ms, client_id=CLIENT_ID, runtime=runtime
+    )
 
 
 # --- the rounds
@@ -130,12 +141,11 @@ def _run(
     replicas: Mapping[int, list[TopicPartition]],
     brokers: Mapping[int, Broker],
     args: Arguments,
+    runtime: Runtime,
 ) -> None:
     """Fetch from all brokers at once and compare, until something is raised."""
     max_wait_ms, fetch_size = args.value("max-wait-ms"), args.value("fetch-size")
-    consumers = {
-        broker_id: _consumer(brokers[broker_id], timeout_ms=30000) for broker_id in replicas
-    }
+    consumers = {broker_id: _consumer(brokers[broker_id], 30000, runtime) for broker_id in replicas}
 
     def fetch(broker_id: int) -> dict[TopicPartition, Copy]:
         positions = {tp: verifier.offsets[tp] for tp in replicas[broker_id]}

@@ -43,7 +43,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
         return Driven(config, runtime=world.runtime, zk=zk, channel=world.cluster.channel)
 
     monkeypatch.setattr(console_consumer, "ConsumerConnector", connect)
-    monkeypatch.setattr(nodes, "zookeeper", lambda url: Session(world.ensemble))
+    monkeypatch.setattr(nodes, "zookeeper", lambda url, security: Session(world.ensemble))
     return world
 
 

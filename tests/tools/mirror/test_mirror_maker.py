@@ -40,6 +40,8 @@ def test_the_old_producers_settings() -> None:
     assert (config.acks, config.retries, config.linger_ms) == ("1", 7, 20)
     assert (config.compression_type, config.compressed_topics) == ("snappy", ("a", "b"))
     assert (config.client_id, config.metadata_max_age_ms) == ("m-0", 300000)
+    secured = KafkaProducerConfig.of(old_settings({**given, "security.protocol": "SSL"}))
+    assert secured.security_protocol == "SSL"
     with pytest.raises(ConfigError, match=r"metadata\.broker\.list"):
         old_settings({"bootstrap.servers": "h:1"})
 

@@ -52,7 +52,9 @@ def test_sending_goes_on_after_errors(
     driver.cluster.create("b", 1)
     driver.cluster.script = failing(0, 0, 0, NotLeaderForPartitionError.code)
     driver.runtime.while_waiting = [driver.run] * 700
-    monkeypatch.setattr(producer_performance, "KafkaProducer", lambda **settings: driver.producer)
+    monkeypatch.setattr(
+        producer_performance, "KafkaProducer", lambda given, **settings: driver.producer
+    )
     parser = producer_performance.PARSER
     args = parser.parse(["--broker-list", "b0:9090", "--sync"])
     sender = NewSender(args, perf_options(parser, args))
