@@ -138,7 +138,7 @@ def broker(image: str, zookeeper: int) -> Iterator[Container]:
 
 
 def test_a_broker_keeps_its_data_over_a_stop(broker: Container, zookeeper: int) -> None:
-    assert broker.run("id", "-u") == "1000\n"
+    assert broker.run("id", "-u") == "9092\n"
     assert "Property log.retention.hours is overridden to 7" in broker.log
     topic = ["--zookeeper", f"127.0.0.1:{zookeeper}/container", "--topic", "t"]
     broker.run("kafka-topics", "--create", *topic, "--partitions", "1", "--replication-factor", "1")
