@@ -26,6 +26,26 @@ def http(*names: str) -> tuple[str, ...]:
     return named("tests/network/test_http", *names)
 
 
+def collector(*names: str) -> tuple[str, ...]:
+    return named("tests/lag/test_collector", *names)
+
+
+def console(module: str, *names: str) -> tuple[str, ...]:
+    return named(f"tests/console/test_{module}", *names)
+
+
+def pages(module: str, *names: str) -> tuple[str, ...]:
+    return named(f"tests/console/pages/test_{module}", *names)
+
+
+def cluster(*names: str) -> tuple[str, ...]:
+    return pages("cluster", *names)
+
+
+def live(*names: str) -> tuple[str, ...]:
+    return named("integration/test_console_web", *names)
+
+
 SCENARIOS = {
     # Metrics and health
     1: Scenario(
@@ -163,12 +183,59 @@ SCENARIOS = {
         "no real broker goes through these states",
     ),
     # The lag of groups
-    21: Scenario("a group in ZooKeeper that stopped at 40 of 100: lag 60", (), NOT_BEGUN),
-    22: Scenario("a group stored in brokers, and dual commits", (), NOT_BEGUN),
-    23: Scenario("without a commit no lag; never below 0", (), NOT_BEGUN),
-    24: Scenario("the lag in seconds of a stopped consumer", (), NOT_BEGUN),
-    25: Scenario("OK, WARN, STALL, STOP and REWIND as Burrow judges", (), NOT_BEGUN),
-    26: Scenario("500 groups: one Offsets request a leader, no overlap", (), NOT_BEGUN),
+    21: Scenario(
+        "a group in ZooKeeper that stopped at 40 of 100: lag 60",
+        (
+            *collector("a_group_that_stopped_in_zookeeper"),
+            *live("lag_of_groups_as_the_tools_show_it"),
+        ),
+        "kafka_exporter does not run beside it; kafka-consumer-groups.sh does",
+    ),
+    22: Scenario(
+        "a group stored in brokers, and dual commits",
+        (*collector("a_group_that_stopped_in_kafka", "dual_commit_counts_with_the_larger_offset"),),
+        "the Scala consumer does not commit in a test",
+    ),
+    23: Scenario(
+        "without a commit no lag; never below 0",
+        (
+            *collector(
+                "a_partition_without_a_commit_has_no_lag",
+                "an_offset_beyond_the_end_is_flagged_and_never_negative",
+            ),
+        ),
+    ),
+    24: Scenario(
+        "the lag in seconds of a stopped consumer",
+        (
+            *collector("lag_in_seconds_is_the_time_since_the_consumer_stopped"),
+            *named("tests/lag/test_log_ends", "an_offset_was_appended_between_two_looks"),
+        ),
+        "the timestamps of messages are not used: a lag older than the console is a lower bound",
+    ),
+    25: Scenario(
+        "OK, WARN, STALL, STOP and REWIND as Burrow judges",
+        (
+            *named(
+                "tests/lag/test_judgement",
+                "the_judgement_of_a_full_window",
+                "a_consumer_of_a_log_that_was_quiet_has_not_stopped",
+            ),
+        ),
+        "Burrow itself does not run beside it",
+    ),
+    26: Scenario(
+        "500 groups: one Offsets request a leader, no overlap",
+        (
+            *collector("one_offsets_request_for_each_leader"),
+            *console("observer", "both_loops_look_again_and_again"),
+            *named(
+                "tests/lag/test_offsets_topic",
+                "one_fetch_reads_all_partitions_of_a_leader_and_none_without_news",
+            ),
+        ),
+        "offsets in ZooKeeper are read one node at a time",
+    ),
     # REST
     27: Scenario("the calls of the first quick start, on both kinds of clusters", (), NOT_BEGUN),
     28: Scenario("media types by Accept and Content-Type: 406, 415", (), NOT_BEGUN),
@@ -189,16 +256,109 @@ SCENARIOS = {
     43: Scenario("v2: subscriptions by pattern, 40903, trailing slashes", (), NOT_BEGUN),
     44: Scenario("v3: topics, settings, reassignments beside the tools", (), NOT_BEGUN),
     # Console
-    45: Scenario("three brokers, one original: overview, a killed one turns red", (), NOT_BEGUN),
-    46: Scenario("a topic's row: preferred, under-replicated, as the tools say", (), NOT_BEGUN),
-    47: Scenario("a reassignment: plan, progress, rollback, a second one refused", (), NOT_BEGUN),
-    48: Scenario("payloads of all kinds; no script runs", (), NOT_BEGUN),
-    49: Scenario("100,000 messages: newest first, older, jump, search", (), NOT_BEGUN),
-    50: Scenario("a live tail and a burst", (), NOT_BEGUN),
-    51: Scenario("a group's reset, refused while it lives", (), NOT_BEGUN),
-    52: Scenario("a graph of lag, kept over a restart", (), NOT_BEGUN),
-    53: Scenario("without JavaScript", (), NOT_BEGUN),
-    54: Scenario("without ZooKeeper", (), NOT_BEGUN),
+    45: Scenario(
+        "three brokers, one original: overview, a killed one turns red",
+        (
+            *live("an_original_broker_beside_ours_and_its_end"),
+            *cluster("brokers_of_both_kinds", "a_killed_broker_turns_the_overview_red"),
+        ),
+        "two brokers; no browser sees it without a reload",
+    ),
+    46: Scenario(
+        "a topic's row: preferred, under-replicated, as the tools say",
+        (*cluster("a_partition_whose_leader_is_not_preferred"),),
+        "GetOffsetShell and kafka-topics.sh do not run beside it",
+    ),
+    47: Scenario(
+        "a reassignment: plan, progress, rollback, a second one refused",
+        (
+            *pages(
+                "moves",
+                "a_move_from_the_proposal_to_the_way_back",
+                "moves_of_the_tool_are_shown",
+                "wrong_moves_are_refused",
+            ),
+        ),
+        "no real controller moves for it",
+    ),
+    48: Scenario(
+        "payloads of all kinds; no script runs",
+        (
+            *pages(
+                "messages",
+                "a_script_is_text",
+                "empty_and_null_values_and_keys",
+                "a_codec_is_named",
+                "the_exact_bytes_are_downloaded",
+            ),
+            *console("decoders", "each_decoder", "large_values_are_cut_and_their_size_is_true"),
+            *live("a_topic_from_its_creation_to_its_end"),
+        ),
+        "no real browser runs it",
+    ),
+    49: Scenario(
+        "100,000 messages: newest first, older, jump, search",
+        (
+            *pages(
+                "messages",
+                "newest_first_and_older_ones_without_gaps_or_repeats",
+                "a_jump_to_an_offset_and_on",
+                "a_search_tells_how_much_it_read_and_goes_on",
+                "reading_commits_nothing",
+            ),
+            *console(
+                "browser",
+                "the_bytes_of_a_look_are_bounded",
+                "backward_over_the_gaps_of_a_compacted_log",
+            ),
+        ),
+        "hundreds of messages, not 100,000",
+    ),
+    50: Scenario(
+        "a live tail and a burst",
+        (
+            *pages("messages", "a_tail_shows_what_came_and_counts_the_rest"),
+            *console("browser", "connections_end_with_the_look"),
+        ),
+        "the page asks each second, and nothing runs between two questions; no browser follows it",
+    ),
+    51: Scenario(
+        "a group's reset, refused while it lives",
+        (
+            *pages(
+                "group_changes",
+                "a_group_with_a_live_member_is_left_alone",
+                "the_plan_shows_old_and_new_offsets",
+                "confirming_sets_the_offsets",
+                "a_plan_for_another_state_is_refused",
+            ),
+            *live("lag_of_groups_as_the_tools_show_it"),
+        ),
+        "offsets in Kafka are not set in a test of the console",
+    ),
+    52: Scenario(
+        "a graph of lag, kept over a restart",
+        (
+            *pages("groups", "the_graph_grows_with_the_lag"),
+            *console("history", "a_file_keeps_points_over_a_restart"),
+        ),
+    ),
+    53: Scenario(
+        "without JavaScript",
+        (
+            *live("a_topic_from_its_creation_to_its_end"),
+            *console("app", "pages_have_no_script_and_no_style_of_their_own"),
+        ),
+        "the tests of all pages run without JavaScript, but not in a browser",
+    ),
+    54: Scenario(
+        "without ZooKeeper",
+        (
+            *live("without_zookeeper_the_last_state_is_shown"),
+            *cluster("without_zookeeper_the_last_state_is_shown_with_its_age"),
+        ),
+        "the 5 s are not measured",
+    ),
     # Safety
     55: Scenario(
         "listeners on the loopback interface only; other names in Host are refused",
@@ -209,13 +369,55 @@ SCENARIOS = {
                 "a_broker_that_starts_serves_already",
                 "an_address_for_all_gets_a_warning",
             ),
+            *live("only_loopback_and_known_names"),
         ),
-        "the broker's listener only",
+        "the listeners of brokers and of the console",
     ),
-    56: Scenario("read-only: no change by any route, no button", (), NOT_BEGUN),
-    57: Scenario("tokens and origins; no change by GET", (), NOT_BEGUN),
-    58: Scenario("basic authentication with roles, TLS", (), NOT_BEGUN),
-    59: Scenario("deletion needs the name; the audit log", (), NOT_BEGUN),
+    56: Scenario(
+        "read-only: no change by any route, no button",
+        (
+            *console(
+                "app",
+                "a_read_only_console_refuses_every_change",
+                "a_read_only_console_has_no_form_for_a_change",
+                "the_badge_tells_of_a_read_only_console",
+            ),
+        ),
+        "the console only",
+    ),
+    57: Scenario(
+        "tokens and origins; no change by GET",
+        (
+            *console("app", "a_change_needs_the_token_of_a_page", "no_page_changes_anything"),
+            *live("a_form_of_another_site_is_refused"),
+        ),
+        "the console only",
+    ),
+    58: Scenario(
+        "basic authentication with roles, TLS",
+        (
+            *console(
+                "app",
+                "with_users_everybody_logs_in",
+                "users_make_the_changes_of_their_role",
+                "failed_logins_are_slow_and_told",
+            ),
+            *console("config", "changes_from_other_machines_need_users_and_tls"),
+            *console("access", "a_line_is_read_back_and_hides_the_password"),
+        ),
+        "the console only; no client connects to it with TLS",
+    ),
+    59: Scenario(
+        "deletion needs the name; the audit log",
+        (
+            *pages(
+                "topic_changes", "deletion_needs_the_typed_name", "a_stale_form_changes_nothing"
+            ),
+            *console("audit", "a_change_is_one_line"),
+            *live("a_topic_from_its_creation_to_its_end"),
+        ),
+        "the page says that brokers may have delete.topic.enable=false, but does not know it",
+    ),
     60: Scenario(
         "malformed requests to each listener",
         http("a_bad_request_is_refused", "connections_are_bounded"),
