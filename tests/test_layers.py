@@ -54,11 +54,12 @@ ALLOWED = {
     "consumer": f"client {CLIENT}",
     "spark": f"producer consumer client {CLIENT}",
     "connect": f"spark producer consumer client {CLIENT}",
+    "rest": f"admin producer consumer client {CLIENT} network",
     "lag": f"client server.coordinator.records {CLIENT}",
     "console": f"lag tools network.http server.coordinator.records connect.config consumer client "
     f"zookeeper {CLIENT} admin",
-    "tools": "connect producer consumer client server spark network zookeeper security log message "
-    f"log4j commands {CONTROLLER}",
+    "tools": "rest connect producer consumer client server spark network zookeeper security log "
+    f"message log4j commands {CONTROLLER}",
     "tools.wheel": "compiled",
 }
 PLACES = {

@@ -194,8 +194,8 @@ ARCHAIC = re.compile(
 NO_SUBJECT = re.compile(r"(?:^|[.;:] )(?:What|Who)\b(?![^.;:]*\?)")
 SOURCES = ("kafka08", "zk", "tools", "bin", "config", "integration", "tests")
 SUFFIXES = ("", ".bash", ".h", ".properties", ".py", ".pyx", ".sh")
-# 0.8.2.2 logs this message, which has "hence" in it.
-VERBATIM = "I wrote this conflicted ephemeral node"
+# 0.8.2.2 logs the first, which has "hence" in it; the second is a media type.
+VERBATIM = ("I wrote this conflicted ephemeral node", "application/octet-stream")
 
 
 def test_pages_are_in_present_day_english() -> None:
@@ -219,7 +219,7 @@ def test_sources_are_in_present_day_english() -> None:
         is_python = path.suffix in (".py", ".pyx")
         for line, text in python_texts(source) if is_python else enumerate(source.split("\n"), 1):
             word = ARCHAIC.search(text) or NO_SUBJECT.search(text.lstrip("#* "))
-            if word and VERBATIM not in text:
+            if word and not any(each in text for each in VERBATIM):
                 found.append(f"{path.relative_to(ROOT)}:{line}: {word[0]}")
     assert found == []
 

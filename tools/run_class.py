@@ -19,6 +19,7 @@ from kafka08 import log4j
 from tools.options import run_main, run_tool
 
 MODULES = {
+    "io.confluent.kafkarest.KafkaRestMain": "kafka08.rest.server",
     "kafka.Kafka": "kafka08.server.broker",
     "kafka.admin.AclCommand": "tools.admin.acls",
     "kafka.admin.ConfigCommand": "tools.admin.configs",
@@ -59,6 +60,7 @@ MODULES = {
 
 # Their arguments have no names: they print how they are used when they get none.
 POSITIONAL = {
+    "io.confluent.kafkarest.KafkaRestMain",
     "kafka.Kafka",
     "kafka.console.KafkaConsole",
     "kafka.tools.TestEndToEndLatency",
@@ -71,6 +73,7 @@ POSITIONAL = {
 }
 # They look after signals themselves.
 SERVERS = {
+    "io.confluent.kafkarest.KafkaRestMain",
     "kafka.Kafka",
     "kafka.console.KafkaConsole",
     "org.apache.zookeeper.server.quorum.QuorumPeerMain",

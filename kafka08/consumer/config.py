@@ -66,6 +66,13 @@ class ConsumerConfig(ClientSecurity, ZooKeeperSecurity):
     fetch_message_max_bytes: int = setting(
         "fetch.message.max.bytes", 1048576, doc="bytes asked for per partition and fetch"
     )
+    fetch_message_limit_bytes: int = setting(
+        "fetch.message.limit.bytes",
+        kind=INT,
+        derive=value_of("fetch.message.max.bytes"),
+        default_text="fetch.message.max.bytes",
+        doc="a larger message is fetched alone, if it is not larger than this",
+    )
     fetch_min_bytes: int = setting(
         "fetch.min.bytes", 1, doc="bytes a broker waits for before it answers a fetch"
     )

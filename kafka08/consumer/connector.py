@@ -24,7 +24,11 @@ from kafka08.common import TopicPartition
 from kafka08.consumer.assignors import Assignment, assignor_for, thread_ids
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.decoders import Decoder, decoder_named
-from kafka08.consumer.errors import ConsumerRebalanceFailedError, MessageStreamsExistError
+from kafka08.consumer.errors import (
+    ConsumerRebalanceFailedError,
+    MessageStreamsExistError,
+    PartitionNotOwnedError,
+)
 from kafka08.consumer.fetcher import FetcherManager
 from kafka08.consumer.filters import STATIC, TopicFilter
 from kafka08.consumer.group import GroupNodes, GroupView, share_of
@@ -392,13 +396,16 @@ class ConsumerConnector:
     def _processed(self) -> dict[TopicPartition, int]:
         return {tp: position.processed_offset for tp, position in self._registry.items()}
 
-    def commit_offsets(self) -> bool:
+    def commit_offsets(self, offsets: Mapping[TopicPartition, int] | None = None) -> bool:
         """Commit now, including the last message that each stream returned.
 
-        For callers who have processed that message; background commits leave it out. False
-        if Kafka did not store all offsets. ZooKeeper's errors are raised.
+        For callers who have processed that message; background commits leave it out. ``offsets``
+        are committed in place of the positions. False if Kafka did not store all offsets.
+        ZooKeeper's errors are raised.
         """
         with self._lock:
+            if offsets is not None:
+                return self._store.commit(offsets)
             for position in self._registry.values():
                 position.processed_offset = position.consumed_offset
             return self._store.commit(self._processed())
@@ -412,6 +419,28 @@ class ConsumerConnector:
             logger.warning("The offsets were not committed: %s", error)
         except Exception:
             logger.exception("exception during autoCommit")
+
+    # --- positions
+
+    def assignment(self) -> list[TopicPartition]:
+        """The partitions that this member owns, sorted."""
+        return sorted(self._registry)
+
+    def seek(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Continue at these offsets. No other task may read the streams meanwhile.
+
+        Raises PartitionNotOwnedError, and then nothing has changed.
+        """
+        with self._lock:
+            for tp in offsets:
+                if tp not in self._registry:
+                    raise PartitionNotOwnedError(f"No current assignment for partition {tp}")
+            self._stop_fetching()
+            before = self._registry
+            self._registry = {tp: _moved(each, offsets.get(tp)) for tp, each in before.items()}
+            for position in before.values():
+                position.owned = False
+            self._fetchers.start(self._registry.values())
 
     def metrics(self) -> dict[str, float]:
         """The metrics under the names of the original's beans; see ``ConsumerMetrics.numbers``."""
@@ -462,6 +491,16 @@ class ConsumerConnector:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+def _moved(position: PartitionPosition, offset: int | None) -> PartitionPosition:
+    """The same partition at ``offset``, or after the last message that was returned."""
+    moved = PartitionPosition(position.tp, position.consumed_offset, position.stream)
+    if offset is None:
+        moved.processed_offset = position.processed_offset
+    else:
+        moved.reset(offset)
+    return moved
 
 
 def _log_failure(what: str, error: Exception) -> None:

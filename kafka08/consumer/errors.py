@@ -22,6 +22,12 @@ class PartitionOwnedError(KafkaError):
     """Another member still owns a partition that the assignment gives to this one."""
 
 
+class PartitionNotOwnedError(KafkaError):
+    """A partition that this member does not own was to be read from another offset."""
+
+    java_class = "java.lang.IllegalStateException"
+
+
 class MessageStreamsExistError(KafkaError):
     """Message streams were requested from a connector a second time."""
 

@@ -165,6 +165,11 @@ class Fetcher:
             return True
         try:
             chunk = chunk_of(position, entry.message_set)
+            if chunk.next_offset == chunk.fetch_offset:
+                chunk = self._larger(chunk)
+        except OSError as error:
+            logger.warning("Error in fetch from %s. Possible cause: %s", self.broker, error)
+            return False
         except InvalidMessageError as error:
             logger.error(
                 "Found invalid messages during fetch for partition %s offset %d error %s",
@@ -177,6 +182,22 @@ class Fetcher:
             return True
         self._enqueue(chunk)
         return True
+
+    def _larger(self, chunk: Chunk) -> Chunk:
+        """Fetch the partition alone, with up to fetch.message.limit.bytes, until a message fits.
+
+        Raises OSError and InvalidMessageError.
+        """
+        config, position = self._config, chunk.position
+        size = config.fetch_message_max_bytes
+        while chunk.next_offset == chunk.fetch_offset and size < config.fetch_message_limit_bytes:
+            size = min(2 * size, config.fetch_message_limit_bytes)
+            request = requests.fetch_request({position.tp: chunk.fetch_offset}, size)
+            entry = requests.flatten(self._channel.call(request).topics)[position.tp]
+            if entry.error != NO_ERROR or not entry.message_set:
+                break
+            chunk = chunk_of(position, entry.message_set)
+        return chunk
 
     def _enqueue(self, chunk: Chunk) -> None:
         while not self._loop.stopping.is_set():

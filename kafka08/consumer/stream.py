@@ -181,6 +181,11 @@ class KafkaStream:
             self._held = position
         return message
 
+    def peek(self) -> Message | None:
+        """The message that ``take`` would return."""
+        ready = self._ready
+        return ready[1] if ready is not None and ready[0].owned else None
+
     def take(self) -> tuple[PartitionPosition, Message] | None:
         """The message ``has_next`` found, with its position; None if its partition was released.
 

@@ -13,6 +13,7 @@ from kafka08.consumer.errors import (
     ConsumerRebalanceFailedError,
     ConsumerTimeoutError,
     MessageStreamsExistError,
+    PartitionNotOwnedError,
 )
 from kafka08.consumer.filters import Blacklist, TopicFilter, Whitelist
 from kafka08.consumer.stream import KafkaStream
@@ -662,3 +663,23 @@ def test_decoders_may_be_named(world: World) -> None:
     [stream] = member.connector.create_message_streams({"t": 1}, value_decoder=name)["t"]
     member.fetch()
     assert next(stream).value == "größe"
+
+
+def test_a_member_can_go_on_at_other_offsets(world: World) -> None:
+    world.cluster.append("t", 0, b"0", b"1", b"2")
+    world.cluster.append("t", 1, b"0", b"1", b"2")
+    member = Member(world).join()
+    assert member.connector.assignment() == [TopicPartition("t", 0), TopicPartition("t", 1)]
+    assert len(member.read()) == 6
+    member.connector.seek({TopicPartition("t", 0): 1})
+    assert member.read() == [("t", 0, 1), ("t", 0, 2)]
+    assert member.connector.commit_offsets()
+    assert (world.offset("t", 0), world.offset("t", 1)) == ("3", "3")
+    with pytest.raises(PartitionNotOwnedError):
+        member.connector.seek({TopicPartition("t", 9): 1})
+
+
+def test_chosen_offsets_are_committed_in_place_of_the_positions(world: World) -> None:
+    member = Member(world).join()
+    assert member.connector.commit_offsets({TopicPartition("t", 1): 7})
+    assert (world.offset("t", 0), world.offset("t", 1)) == (None, "7")

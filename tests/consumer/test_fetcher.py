@@ -9,6 +9,7 @@ from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.errors import ConsumerTimeoutError
 from kafka08.consumer.fetcher import FetcherManager
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
+from kafka08.errors import MessageSizeTooLargeError
 from kafka08.protocol import schemas
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
@@ -218,3 +219,46 @@ def test_versions_are_asked_for_if_the_settings_say_so(asked: bool) -> None:
     rig = Rig(api_versions_request=asked)
     rig.start(p0=0)
     assert [each.get("api_versions", False) for each in rig.cluster.options] == [False, asked]
+
+
+def test_a_larger_message_is_fetched_alone_up_to_the_limit() -> None:
+    rig = Rig(fetch_message_max_bytes=200, fetch_message_limit_bytes=1500)
+    rig.cluster.append("t", 0, b"a", b"x" * 1000, b"b")
+    positions = rig.start(p0=0)
+    for _ in range(3):
+        rig.fetch()
+    assert rig.read() == [(0, 0), (0, 1), (0, 2)]
+    asked = [
+        (request.topics[0].partitions[0].offset, request.topics[0].partitions[0].max_bytes)
+        for request in rig.cluster.sent(schemas.FetchRequest)
+    ]
+    assert asked[:5] == [(0, 200), (1, 200), (1, 400), (1, 800), (1, 1500)]
+    assert positions[T0].fetched_offset == 3
+
+
+def test_a_message_above_the_limit_reaches_the_reader_as_an_error() -> None:
+    rig = Rig(fetch_message_max_bytes=200, fetch_message_limit_bytes=500)
+    rig.cluster.append("t", 0, b"x" * 1000)
+    rig.start(p0=0)
+    rig.fetch()
+    with pytest.raises(MessageSizeTooLargeError, match="fetch offset 0"):
+        rig.read()
+
+
+def test_a_broker_that_goes_away_meanwhile_gives_the_partition_back() -> None:
+    rig = Rig(fetch_message_max_bytes=200, fetch_message_limit_bytes=500)
+    rig.cluster.append("t", 0, b"x" * 300)
+    rig.start(p0=0)
+    rig.cluster.script = lambda port, request: _break_second(rig, request)
+    rig.fetch()
+    assert rig.read() == []
+    rig.cluster.script = None
+    rig.find()
+    rig.fetch()
+    assert rig.read() == [(0, 0)]
+
+
+def _break_second(rig: Rig, request: Any) -> Any:
+    if len(rig.cluster.sent(schemas.FetchRequest)) > 1:
+        raise ConnectionResetError("gone")
+    return None

@@ -189,8 +189,10 @@ def test_taken_messages_leave_the_position_to_the_caller() -> None:
     rig.fetched(messages(0, 2))
     for offset in (0, 1):
         assert rig.stream.has_next()
+        peeked = rig.stream.peek()
         taken = rig.stream.take()
         assert taken is not None
+        assert taken[1] is peeked
         assert (taken[0], taken[1].offset) == (rig.position, offset)
     assert (rig.position.consumed_offset, rig.position.processed_offset) == (2, 0)
     assert rig.stream.take() is None
@@ -201,6 +203,7 @@ def test_nothing_is_taken_of_a_partition_that_was_let_go() -> None:
     rig.fetched(messages(0, 2))
     assert rig.stream.has_next()
     rig.position.owned = False
+    assert rig.stream.peek() is None
     assert rig.stream.take() is None
     assert rig.position.consumed_offset == 0
 

@@ -39,6 +39,7 @@ CLASSES = {
     "kafka-simple-consumer-shell": ["kafka.tools.SimpleConsumerShell"],
     "zookeeper-security-migration": ["kafka.admin.ZkSecurityMigrator"],
     "zookeeper-shell": ["org.apache.zookeeper.ZooKeeperMain", "-server"],
+    "kafka-rest-start": ["io.confluent.kafkarest.KafkaRestMain"],
     "kafka-server-start": ["kafka.Kafka"],
     "kafka-console-start": ["kafka.console.KafkaConsole"],
     "zookeeper-server-start": ["org.apache.zookeeper.server.quorum.QuorumPeerMain"],
@@ -136,6 +137,7 @@ def test_log4j_files(checkout: Path) -> None:
     ("name", "words", "usage"),
     [
         ("kafka-server-start.sh", [], "[-daemon] server.properties"),
+        ("kafka-rest-start.sh", [], "[-daemon] kafka-rest.properties"),
         ("kafka-console-start.sh", [], "[-daemon] kafka-console.properties"),
         ("zookeeper-server-start.sh", [], "zookeeper.properties"),
         ("zookeeper-shell.sh", [], "zookeeper_host:port[/path] [args...]"),

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+
+if [ $# -lt 1 ] || [ "$1" = --help ]; then
+  echo "USAGE: $0 [-daemon] kafka-rest.properties"
+  exit $(($# < 1))
+fi
+
+script=$(readlink -f "$0")
+bin_dir=${script%/*}
+
+export KAFKA_LOG4J_OPTS=${KAFKA_LOG4J_OPTS:--Dlog4j.configuration=file:$bin_dir/../config/kafka-rest-log4j.properties}
+
+daemon=()
+if [ "$1" = -daemon ]; then
+  daemon=(-daemon)
+  shift
+fi
+
+exec "$bin_dir/kafka-run-class.sh" "${daemon[@]}" -name kafkaRest -loggc io.confluent.kafkarest.KafkaRestMain "$@"

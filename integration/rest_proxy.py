@@ -1,0 +1,84 @@
+"""A REST proxy as a child process, and requests to it as curl would send them."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from integration.harness import HOME, Process, free_port, properties
+
+STARTED = "Server started, listening for requests"
+V1 = "application/vnd.kafka.v1+json"
+V2 = "application/vnd.kafka.v2+json"
+
+
+class Answered(NamedTuple):
+    status: int
+    body: Any
+    content_type: str
+
+
+class RestProxy(Process):
+    """A proxy for the cluster at ``zookeeper``; ``props`` are added to its settings."""
+
+    def __init__(
+        self, directory: Path, zookeeper: str, props: Mapping[str, object] | None = None
+    ) -> None:
+        self.port = free_port()
+        directory.mkdir(parents=True, exist_ok=True)
+        config = directory / "kafka-rest.properties"
+        values = {
+            "zookeeper.connect": zookeeper,
+            "listeners": f"http://127.0.0.1:{self.port}",
+            "shutdown.graceful.ms": 5000,
+            **(props or {}),
+        }
+        config.write_text(properties(values))
+        command = [str(HOME / "bin" / "kafka-rest-start.sh"), str(config)]
+        super().__init__("REST proxy", command, directory)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> RestProxy:
+        begin = time.monotonic()
+        self.spawn()
+        self.wait_for(STARTED)
+        self.started_in_s = time.monotonic() - begin
+        return self
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        content_type: str = V1,
+        timeout: float = 60,
+        **headers: str,
+    ) -> Answered:
+        """``path`` may be a whole URL, such as a base_uri."""
+        data = None if body is None else json.dumps(body).encode()
+        url = path if path.startswith("http") else self.url + path
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if data is not None:
+            sent["Content-Type"] = content_type
+        request = urllib.request.Request(url, data, sent, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=timeout) as response:
+                return _answered(response.status, response)
+        except urllib.error.HTTPError as error:
+            with error:
+                return _answered(error.code, error)
+
+
+def _answered(status: int, response: Any) -> Answered:
+    content_type = response.headers["Content-Type"]
+    data = response.read()
+    is_json = data and content_type.endswith("json")
+    return Answered(status, json.loads(data) if is_json else data or None, content_type)

@@ -1,0 +1,190 @@
+"""The WSGI application: finds the handler of a request, and turns its answer or error into HTTP."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.routing import Map, Rule
+from werkzeug.wrappers import Request, Response
+
+from kafka08.errors import KafkaError
+from kafka08.rest.access import Access, Origins, Refused
+from kafka08.rest.calls import Answer, Call, Handler, Route
+from kafka08.rest.errors import RestError, bad_entity, kafka_error, plain
+from kafka08.rest.media import PLAIN_JSON, UNTYPED, Media, chosen, offers, request_media
+from kafka08.rest.meters import RequestMeters
+from kafka08.runtime import Clock
+
+logger = logging.getLogger("io.confluent.kafkarest.KafkaRestApplication")
+request_logger = logging.getLogger("io.confluent.rest-utils.requests")
+Start = Callable[..., Any]
+_NONE = "none"
+
+
+class Application:
+    """``routes`` in any order. ``debug``: unexpected errors are shown to the client."""
+
+    def __init__(
+        self,
+        routes: Sequence[Route],
+        access: Access,
+        origins: Origins,
+        clock: Clock,
+        *,
+        methods: str = "",
+        debug: bool = False,
+    ) -> None:
+        self.routes = list(routes)
+        self.meters = RequestMeters()
+        self._access = access
+        self._origins = origins
+        self._clock = clock
+        self._methods = methods
+        self._debug = debug
+        self._map = Map(
+            [Rule(each.rule, methods=[each.method], endpoint=each) for each in routes],
+            strict_slashes=False,
+            merge_slashes=False,
+        )
+
+    def __call__(self, environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
+        begin = self._clock.monotonic()
+        request = Request(environ)
+        name, response = self._respond(request)
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Cache-Control"] = "no-store"
+        origin = self._origins.answered(request)
+        if origin:
+            response.headers["Access-Control-Allow-Origin"] = origin
+            response.headers["Vary"] = "Origin"
+        seconds = self._clock.monotonic() - begin
+        self.meters.count(name, request.method, response.status_code, seconds)
+        request_logger.info(
+            '%s "%s %s" %d', request.remote_addr, request.method, request.path, response.status_code
+        )
+        return response(environ, start_response)
+
+    def _respond(self, request: Request) -> tuple[str, Response]:
+        """The endpoint's name, and the answer."""
+        accept = Media(PLAIN_JSON)
+        name = _NONE
+        try:
+            if request.method == "OPTIONS":
+                return name, self._preflight(request)
+            route, args = self._match(request)
+            name = route.name
+            self._origins.check(request)
+            self._access.check(request, route)
+            media = _body_type(request, route)
+            found = _answer_type(request, route, media)
+            if found is None:
+                return name, _without_type(406)
+            accept = found
+            answer = self._called(route.handler, _call(request, args, media, accept))
+        except RestError as error:
+            return name, _error(error, accept.name)
+        return name, _response(answer, accept.name)
+
+    def _match(self, request: Request) -> tuple[Route, dict[str, Any]]:
+        # The name of the server does not matter to the rules.
+        adapter = self._map.bind("rest")
+        try:
+            route, args = adapter.match(request.path, request.method)
+        except NotFound:
+            raise plain(404, "HTTP 404 Not Found") from None
+        except MethodNotAllowed as error:
+            raise _MethodError(error.valid_methods or ()) from None
+        except HTTPException as error:
+            raise plain(error.code or 400, f"HTTP {error.code} {error.name}") from None
+        if request.method == "HEAD" and route.changes:
+            raise _MethodError([route.method])
+        return route, dict(args)
+
+    def _called(self, handler: Handler, call: Call) -> Answer:
+        try:
+            return handler(call)
+        except RestError:
+            raise
+        except (KafkaError, OSError) as error:
+            raise kafka_error(error) from error
+        except Exception as error:
+            logger.exception("Unexpected error in %s", call.url)
+            text = f"Internal Server Error: {error!r}" if self._debug else "Internal Server Error"
+            raise plain(500, text) from error
+
+    def _preflight(self, request: Request) -> Response:
+        """The answer to OPTIONS, which browsers ask before a page's request."""
+        response = _without_type(200)
+        methods = self._map.bind("rest").allowed_methods(request.path)
+        if not methods:
+            return _error(plain(404, "HTTP 404 Not Found"), PLAIN_JSON)
+        response.headers["Allow"] = ", ".join(sorted({*methods, "OPTIONS"}))
+        if self._origins.answered(request):
+            wanted = request.headers.get("Access-Control-Request-Headers", "")
+            allowed = self._methods or ", ".join(sorted(methods))
+            response.headers["Access-Control-Allow-Methods"] = allowed
+            response.headers["Access-Control-Allow-Headers"] = wanted
+        return response
+
+
+class _MethodError(RestError):
+    def __init__(self, allowed: Iterable[str]) -> None:
+        super().__init__(405, 405, "HTTP 405 Method Not Allowed")
+        self.allowed = ", ".join(sorted(allowed))
+
+
+def _body_type(request: Request, route: Route) -> Media:
+    given = request.headers.get("Content-Type", "")
+    if request.method not in ("POST", "PUT", "PATCH") and not request.get_data():
+        return Media("")
+    media = request_media(given, route.versions)
+    if route.versions == (3,) and request.get_data() and media.name in ("", UNTYPED):
+        raise plain(415, "HTTP 415 Unsupported Media Type")
+    return media
+
+
+def _answer_type(request: Request, route: Route, media: Media) -> Media | None:
+    """The type of the answer: of equals, the version of the request's body."""
+    versions = sorted(route.versions, key=lambda version: version != media.version)
+    return chosen(request.headers.get("Accept"), offers(versions, route.formats))
+
+
+def _call(request: Request, args: dict[str, Any], media: Media, accept: Media) -> Call:
+    return Call(
+        args=args,
+        query=request.args.to_dict(),
+        data=request.get_data(),
+        media=media,
+        accept=accept,
+        url=request.base_url,
+    )
+
+
+def _without_type(status: int) -> Response:
+    response = Response(status=status)
+    response.headers.pop("Content-Type", None)
+    return response
+
+
+def _response(answer: Answer, media: str) -> Response:
+    if answer.body is None:
+        return _without_type(answer.status)
+    try:
+        text = json.dumps(answer.body, separators=(",", ":"))
+    except (ValueError, RecursionError) as error:
+        return _error(bad_entity(f"The answer cannot be shown as JSON: {error}"), media)
+    return Response(text, answer.status, content_type=answer.media or media)
+
+
+def _error(error: RestError, media: str) -> Response:
+    text = json.dumps(error.body, separators=(",", ":"))
+    response = Response(text, error.status, content_type=media)
+    if isinstance(error, Refused):
+        response.headers["WWW-Authenticate"] = 'Basic realm="kafka-rest", charset="UTF-8"'
+    if isinstance(error, _MethodError):
+        response.headers["Allow"] = error.allowed
+    return response

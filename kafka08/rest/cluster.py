@@ -1,0 +1,150 @@
+"""Brokers, topics and leaders, read in ZooKeeper, and offsets, asked from leaders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from kafka08 import admin
+from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition
+from kafka08.consumer.simple import SimpleConsumer
+from kafka08.rest.errors import (
+    RestError,
+    leader_not_available,
+    partition_not_found,
+    topic_not_found,
+)
+from kafka08.runtime import Empty, Runtime
+from zk import registry
+from zk.client import ZkClient
+
+CLIENT_ID = "kafka-rest"
+NO_LEADER = -1
+Opener = Callable[..., SimpleConsumer]
+
+
+class Cluster:
+    """Reads ``zk`` at each call. ``open_consumer`` makes connections to leaders, at most
+    ``connections`` of them at a time; a caller waits ``patience_s`` for one."""
+
+    def __init__(
+        self,
+        zk: ZkClient,
+        runtime: Runtime,
+        *,
+        connections: int = 25,
+        patience_s: float = 1.0,
+        open_consumer: Opener = SimpleConsumer,
+    ) -> None:
+        self.zk = zk
+        self._runtime = runtime
+        self._patience_s = patience_s
+        self._open = open_consumer
+        self._free = runtime.queue()
+        for _ in range(connections):
+            self._free.put(True)
+
+    # --- brokers and topics
+
+    def brokers(self) -> list[Broker]:
+        return registry.live_brokers(self.zk)
+
+    def broker_ids(self) -> list[int]:
+        return registry.broker_ids(self.zk)
+
+    def topics(self) -> list[str]:
+        return admin.list_topics(self.zk)
+
+    def assignment(self, topic: str) -> dict[int, tuple[int, ...]]:
+        """Partition to replicas. Raises RestError 40401."""
+        found = _assignment(self.zk, topic)
+        if found is None:
+            raise topic_not_found()
+        return found
+
+    def has_topic(self, topic: str) -> bool:
+        return _assignment(self.zk, topic) is not None
+
+    def check_partition(self, tp: TopicPartition) -> None:
+        """Raises RestError 40401 or 40402."""
+        if tp.partition not in self.assignment(tp.topic):
+            raise partition_not_found()
+
+    def topic(self, topic: str) -> dict[str, Any]:
+        """Name, settings and partitions. Raises RestError 40401."""
+        partitions = self.partitions(topic)
+        configs = admin.fetch_topic_config(self.zk, topic)
+        return {"name": topic, "configs": configs, "partitions": partitions}
+
+    def partitions(self, topic: str) -> list[dict[str, Any]]:
+        """Raises RestError 40401."""
+        assignment = self.assignment(topic)
+        return [self._partition(topic, number, assignment[number]) for number in sorted(assignment)]
+
+    def partition(self, tp: TopicPartition) -> dict[str, Any]:
+        """Raises RestError 40401 or 40402."""
+        assignment = self.assignment(tp.topic)
+        if tp.partition not in assignment:
+            raise partition_not_found()
+        return self._partition(*tp, assignment[tp.partition])
+
+    def _partition(self, topic: str, number: int, replicas: tuple[int, ...]) -> dict[str, Any]:
+        state = admin.fetch_partition_state(self.zk, topic, number)
+        leader = NO_LEADER if state is None else state.leader
+        isr = () if state is None else state.isr
+        shown = [
+            {"broker": broker, "leader": broker == leader, "in_sync": broker in isr}
+            for broker in replicas
+        ]
+        return {"partition": number, "leader": leader, "replicas": shown}
+
+    # --- leaders
+
+    def leader(self, tp: TopicPartition) -> Broker:
+        """Raises RestError 40401, 40402 or 40404."""
+        self.check_partition(tp)
+        state = admin.fetch_partition_state(self.zk, *tp)
+        leader = NO_LEADER if state is None else state.leader
+        if leader < 0 or registry.read_registration(self.zk, leader) is None:
+            raise leader_not_available()
+        broker = registry.read_broker(self.zk, leader)
+        if broker is None or not broker.host:
+            raise RestError(500, 50101, f"Only SSL endpoints were found for broker {leader}")
+        return broker
+
+    @contextmanager
+    def consumer(self, broker: Broker) -> Iterator[SimpleConsumer]:
+        """A connection to a broker. Raises RestError 50301 if all are in use."""
+        try:
+            self._free.get(timeout=self._patience_s)
+        except Empty:
+            raise RestError(503, 50301, "No SimpleConsumer is available at the time.") from None
+        try:
+            with self._open(
+                broker.host, broker.port, client_id=CLIENT_ID, runtime=self._runtime
+            ) as consumer:
+                yield consumer
+        finally:
+            self._free.put(True)
+
+    def end_offsets(self, tp: TopicPartition) -> tuple[int, int]:
+        """The first offset and the log's end. Raises RestError and the errors of the leader."""
+        with self.consumer(self.leader(tp)) as consumer:
+            return (
+                consumer.earliest_or_latest(tp, EARLIEST_TIME),
+                consumer.earliest_or_latest(tp, LATEST_TIME),
+            )
+
+    def offsets_at(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """The first offset (-2) or the log's end (-1) of each partition. Raises as above."""
+        found = {}
+        for tp, time in times.items():
+            with self.consumer(self.leader(tp)) as consumer:
+                found[tp] = consumer.earliest_or_latest(tp, time)
+        return found
+
+
+def _assignment(zk: ZkClient, topic: str) -> dict[int, tuple[int, ...]] | None:
+    # "." and ".." would be other nodes than the topic's.
+    return None if topic in (".", "..") or "/" in topic else admin.fetch_assignment(zk, topic)

@@ -1,0 +1,275 @@
+"""Consumer instances over HTTP: what v1 and v2 have in common, and the endpoints of v1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from kafka08.client.ids import check_id
+from kafka08.common import TopicPartition
+from kafka08.consumer.config import LARGEST, SMALLEST, ConsumerConfig
+from kafka08.errors import ConfigError
+from kafka08.message.consumed import Message
+from kafka08.rest.calls import OPERATOR, Answer, Call, Route, allowed
+from kafka08.rest.cluster import Cluster
+from kafka08.rest.config import RestConfig, consumer_properties
+from kafka08.rest.errors import (
+    RestError,
+    already_subscribed,
+    bad_consumer_config,
+    bad_entity,
+    config_out_of_bounds,
+    format_mismatch,
+    topic_not_found,
+)
+from kafka08.rest.formats import shown
+from kafka08.rest.instances import Instance, Instances, Wishes
+from kafka08.rest.media import AVRO, BINARY, FORMATS, typed
+from kafka08.rest.readers import GroupReader
+from kafka08.rest.reading import STREAM_TIMEOUT_MS, Limits
+from kafka08.runtime import Runtime
+
+BOTH = (1, 2)
+INSTANCE = "/consumers/<group>/instances/<instance>"
+_FIELDS = ("id", "name", "format", "auto.offset.reset", "auto.commit.enable")
+_FIELDS_2 = ("fetch.min.bytes", "consumer.request.timeout.ms")
+_MAX_MIN_BYTES = 10_000_000
+_MAX_NAME = 255
+_RESETS_2 = {"earliest": SMALLEST, "latest": LARGEST}
+_MAX_BYTES = 2**63 - 1
+ReaderFactory = Callable[..., GroupReader]
+
+
+class Reads:
+    """Bounds the reads that wait at a time."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._now = 0
+
+    def __enter__(self) -> None:
+        if self._now >= self._limit:
+            raise RestError(429, 429, "Too many reads at a time (consumer.threads).")
+        self._now += 1
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._now -= 1
+
+
+class Consumers:
+    """The handlers of /consumers that both versions have, and those of v1.
+
+    ``properties``: the settings of the proxy's file, some of which are for consumers.
+    """
+
+    def __init__(
+        self,
+        config: RestConfig,
+        properties: Mapping[str, str],
+        cluster: Cluster,
+        instances: Instances,
+        runtime: Runtime,
+        *,
+        make_reader: ReaderFactory = GroupReader,
+    ) -> None:
+        self.config = config
+        self._properties = consumer_properties(properties)
+        self.cluster = cluster
+        self.instances = instances
+        self._runtime = runtime
+        self._make_reader = make_reader
+        self.reads = Reads(config.consumer_threads)
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("POST", "/consumers/<group>", "consumer.create", self._create, BOTH, OPERATOR),
+            Route("DELETE", INSTANCE, "consumer.delete", self._delete, BOTH, OPERATOR),
+            Route(
+                "GET",
+                f"{INSTANCE}/topics/<topic>",
+                "consumer.topic.read",
+                self._read_topic,
+                (1,),
+                OPERATOR,
+                FORMATS,
+            ),
+        ]
+
+    # --- instances
+
+    def _create(self, call: Call) -> Answer:
+        version = call.media.version or call.accept.version or 1
+        group = call.args["group"]
+        name, wishes = self._wishes(call, version, group)
+        made = self.instances.create(group, name, wishes)
+        body = {"instance_id": made.name, "base_uri": self._base_uri(call.url, made.name)}
+        return Answer(body, media=typed(version))
+
+    def _base_uri(self, url: str, name: str) -> str:
+        parts = urlsplit(url)
+        if self.config.host_name:
+            port = f":{parts.port}" if parts.port else ""
+            parts = parts._replace(netloc=f"{self.config.host_name}{port}")
+        return f"{parts.geturl().rstrip('/')}/instances/{quote(name, safe='')}"
+
+    def _wishes(self, call: Call, version: int, group: str) -> tuple[str | None, Wishes]:
+        """The name asked for, if any, and the rest. Raises RestError 422."""
+        given: dict[str, str] = {}
+        name, data_format, min_bytes, timeout_ms = None, BINARY, 1, 0
+        if call.has_body:
+            fields = call.fields(*_FIELDS, *(_FIELDS_2 if version == 2 else ()))
+            consumer_id = fields.text("id") or None
+            name = consumer_id or fields.text("name") or None
+            data_format = (fields.text("format") or BINARY).lower()
+            if consumer_id is not None:
+                given["consumer.id"] = consumer_id
+            if "auto.offset.reset" in fields:
+                reset = fields.text("auto.offset.reset") or ""
+                given["auto.offset.reset"] = _RESETS_2.get(reset, reset) if version == 2 else reset
+            if "auto.commit.enable" in fields:
+                given["auto.commit.enable"] = _flag(fields.value("auto.commit.enable"))
+            wanted = _setting(fields.value("fetch.min.bytes"), "fetch.min.bytes")
+            if wanted is not None and not -1 <= wanted <= _MAX_MIN_BYTES:
+                reason = f"fetch.min.bytes must be from -1 to {_MAX_MIN_BYTES}"
+                raise config_out_of_bounds(reason)
+            min_bytes = max(wanted or 1, 1)
+            key = "consumer.request.timeout.ms"
+            timeout_ms = _setting(fields.value(key), key) or 0
+            if timeout_ms < 0:
+                raise config_out_of_bounds(f"{key} must be at least 0")
+        if data_format == AVRO:
+            raise bad_consumer_config("format avro needs a registry of schemas, which is not here")
+        if data_format not in FORMATS:
+            raise bad_entity("Invalid format type.")
+        if name is not None and len(name) > _MAX_NAME:
+            raise bad_entity(f"name is longer than {_MAX_NAME} characters")
+        return name, Wishes(
+            version,
+            data_format,
+            self._consumer_config(given, version, group),
+            min_bytes,
+            timeout_ms,
+        )
+
+    def _consumer_config(
+        self, given: Mapping[str, str], version: int, group: str
+    ) -> ConsumerConfig:
+        auto_commit = {"auto.commit.enable": "true" if version == 2 else "false"}
+        most = str(min(self.config.consumer_request_max_bytes, 2**31 - 1))
+        fixed = {
+            "group.id": group,
+            "zookeeper.connect": self.config.zookeeper_connect,
+            "zookeeper.session.timeout.ms": str(self.config.zookeeper_session_timeout_ms),
+            "consumer.timeout.ms": str(STREAM_TIMEOUT_MS),
+            "fetch.message.limit.bytes": most,
+        }
+        try:
+            check_id("group", group)
+            return ConsumerConfig.from_properties(
+                {**auto_commit, **self._properties, **given, **fixed}
+            )
+        except ConfigError as error:
+            raise bad_consumer_config(str(error)) from None
+
+    def _delete(self, call: Call) -> Answer:
+        self.instances.delete(call.args["group"], call.args["instance"])
+        return Answer(status=204)
+
+    # --- v1
+
+    def _read_topic(self, call: Call) -> Answer:
+        topic = call.args["topic"]
+        with self.reads, self.instances.use(call.args["group"], call.args["instance"], 1) as found:
+            media = answer_type(call, found)
+            if found.topics and found.topics != (topic,):
+                raise already_subscribed()
+            if not found.topics:
+                allowed(topic, self.config.consume_topics, "rest.consume.topics")
+                if not self.cluster.has_topic(topic):
+                    raise topic_not_found()
+                self.subscribe(found, (topic,))
+            return Answer(self.read(call, found), media=media)
+
+    def subscribe(
+        self, instance: Instance, topics: tuple[str, ...], pattern: str = "", chosen: Any = None
+    ) -> None:
+        """``chosen``: a filter in place of the topics."""
+        reader = self._make_reader(
+            instance.wishes.config,
+            chosen or topics,
+            instance.stream_reader,
+            self.cluster.zk,
+            self._runtime,
+        )
+        instance.subscribe(reader, topics, pattern)
+
+    def read(self, call: Call, instance: Instance) -> list[dict[str, Any]]:
+        """The next records of an instance that reads something."""
+        config, wishes = self.config, instance.wishes
+        most_ms = wishes.timeout_ms or config.consumer_request_timeout_ms
+        asked_ms = call.number("timeout", 0, 2**31 - 1) if wishes.version == 2 else None
+        timeout_ms = most_ms if asked_ms is None else min(asked_ms, most_ms)
+        asked = call.number("max_bytes", -_MAX_BYTES, _MAX_BYTES)
+        most = config.consumer_request_max_bytes
+        limit = most if asked is None or asked < 0 else min(asked, most)
+        assert instance.reader is not None
+        limits = Limits(timeout_ms / 1000, limit, wishes.min_bytes)
+        found = instance.reader.read(limits, partial(_shown, wishes))
+        instance.note(found)
+        return [each.record for each in found]
+
+    def commit(self, call: Call) -> Answer:
+        """Of v1: store what was returned."""
+        with self.instances.use(call.args["group"], call.args["instance"], 1) as found:
+            if found.reader is not None:
+                found.reader.commit()
+                owned = set(found.reader.assignment())
+                found.consumed = {
+                    key: last
+                    for key, last in found.consumed.items()
+                    if TopicPartition(*key) in owned
+                }
+                found.committed = dict(found.consumed)
+            return Answer(
+                [
+                    {
+                        "topic": topic,
+                        "partition": partition,
+                        "consumed": last,
+                        "committed": found.committed.get((topic, partition), -1),
+                    }
+                    for (topic, partition), last in sorted(found.consumed.items())
+                ],
+                media=typed(1),
+            )
+
+
+def _shown(wishes: Wishes, message: Message) -> dict[str, Any]:
+    record = shown(wishes.format, message)
+    return {"topic": message.topic, **record} if wishes.version == 2 else record
+
+
+def answer_type(call: Call, instance: Instance) -> str:
+    """The type of records that a client accepts. Raises RestError 40601 for another format."""
+    wanted = instance.wishes.format
+    if call.accept.format and call.accept.format != wanted:
+        raise format_mismatch()
+    return call.accept.name
+
+
+def _flag(value: Any) -> str:
+    return str(value).lower()
+
+
+def _setting(value: Any, key: str) -> int | None:
+    """A number of the settings, also as a string. Raises RestError 40001."""
+    if value is None:
+        return None
+    try:
+        if isinstance(value, bool | float):
+            raise ValueError
+        return int(value)
+    except (TypeError, ValueError):
+        raise config_out_of_bounds(f"{key} is not an integer") from None

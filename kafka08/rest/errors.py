@@ -1,0 +1,99 @@
+"""The errors of the REST API: status, code and message, as in Confluent's proxy."""
+
+from __future__ import annotations
+
+from kafka08.errors import KafkaError
+from zk.errors import ZkError
+
+
+class RestError(Exception):
+    """An answer with ``{"error_code", "message"}``. ``code``: status, or status * 100 + n."""
+
+    def __init__(self, status: int, code: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+
+    @property
+    def body(self) -> dict[str, object]:
+        return {"error_code": self.code, "message": self.message}
+
+
+KAFKA_ERROR = 50002
+RETRIABLE_KAFKA_ERROR = 50003
+
+
+def topic_not_found() -> RestError:
+    return RestError(404, 40401, "Topic not found.")
+
+
+def partition_not_found() -> RestError:
+    return RestError(404, 40402, "Partition not found.")
+
+
+def instance_not_found() -> RestError:
+    return RestError(404, 40403, "Consumer instance not found.")
+
+
+def leader_not_available() -> RestError:
+    return RestError(404, 40404, "Leader not available.")
+
+
+def format_mismatch() -> RestError:
+    return RestError(
+        406,
+        40601,
+        "The requested embedded data format does not match the deserializer for this consumer "
+        "instance",
+    )
+
+
+def already_subscribed() -> RestError:
+    # The doubled word is the original's.
+    text = "Consumer cannot subscribe the the specified target because it has already subscribed"
+    return RestError(409, 40901, f"{text} to other topics.")
+
+
+def instance_exists() -> RestError:
+    text = "Consumer with specified consumer ID already exists in the specified consumer group."
+    return RestError(409, 40902, text)
+
+
+def illegal_state(reason: str) -> RestError:
+    return RestError(409, 40903, f"Illegal state: {reason}")
+
+
+def bad_entity(reason: str) -> RestError:
+    """A body, or a part of a query, that is JSON but not valid."""
+    return RestError(422, 422, reason)
+
+
+def bad_consumer_config(reason: str) -> RestError:
+    return RestError(422, 42204, f"Invalid consumer configuration: {reason}")
+
+
+def config_out_of_bounds(reason: str) -> RestError:
+    return RestError(422, 40001, f"Invalid consumer configuration: {reason}")
+
+
+def plain(status: int, reason: str) -> RestError:
+    """An error without a code of its own."""
+    return RestError(status, status, reason)
+
+
+def kafka_error(error: BaseException) -> RestError:
+    """The answer to an error of ZooKeeper, of a broker or of a connection to one."""
+    if isinstance(error, RestError):
+        return error
+    if isinstance(error, ZkError):
+        return RestError(500, 50001, f"Zookeeper error: {error}")
+    code = code_of(error)
+    kind = "Retriable Kafka error" if code == RETRIABLE_KAFKA_ERROR else "Kafka error"
+    return RestError(500, code, f"{kind}: {error}")
+
+
+def code_of(error: BaseException) -> int:
+    """50003 for errors that may pass when the request is sent again, otherwise 50002."""
+    retriable = error.retriable if isinstance(error, KafkaError) else isinstance(error, OSError)
+    return RETRIABLE_KAFKA_ERROR if retriable else KAFKA_ERROR

@@ -1,0 +1,116 @@
+"""Users of HTTP services: a file with names, roles and salted hashes of passwords.
+
+A line is ``name:role:scrypt$SALT$HASH``, with salt and hash in hex. ``python -m
+kafka08.security.users NAME ROLE`` reads a password from standard input and writes a line.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import hmac
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from kafka08.errors import ConfigError
+
+ROLES = ("reader", "operator", "admin")
+"""Each may do what those before it may."""
+
+_COST = {"n": 1 << 14, "r": 8, "p": 1}
+_REMEMBERED = 1000
+
+
+class _Entry(NamedTuple):
+    role: str
+    salt: bytes
+    digest: bytes
+
+
+def _digest(password: str, salt: bytes) -> bytes:
+    data = password.encode("utf-8", "surrogatepass")
+    return hashlib.scrypt(data, salt=salt, dklen=32, **_COST)
+
+
+def line_for(name: str, role: str, password: str) -> str:
+    """A line of the file. Raises ConfigError."""
+    if not name or ":" in name or role not in ROLES or not password:
+        needed = f"a name without colon, a role ({', '.join(ROLES)}) and a password"
+        raise ConfigError(f"A user needs {needed}")
+    salt = os.urandom(16)
+    return f"{name}:{role}:scrypt${salt.hex()}${_digest(password, salt).hex()}"
+
+
+class Users:
+    """The users of a file's ``lines``; ``source`` names it in errors. Raises ConfigError."""
+
+    def __init__(self, lines: Iterable[str], source: str) -> None:
+        self._entries: dict[str, _Entry] = {}
+        self._key = os.urandom(32)
+        self._known: dict[bytes, str] = {}
+        for number, line in enumerate(lines, 1):
+            if line.strip() and not line.startswith("#"):
+                self._add(line.strip(), f"{source}: line {number}")
+        if not self._entries:
+            raise ConfigError(f"{source} has no users")
+
+    def _add(self, line: str, where: str) -> None:
+        try:
+            name, role, secret = line.split(":")
+            method, salt, digest = secret.split("$")
+            if method != "scrypt" or role not in ROLES or not name or name in self._entries:
+                raise ValueError
+            self._entries[name] = _Entry(role, bytes.fromhex(salt), bytes.fromhex(digest))
+        except ValueError:
+            raise ConfigError(f"{where} is not name:role:scrypt$SALT$HASH of a new user") from None
+
+    def role(self, name: str, password: str) -> str | None:
+        """The user's role; None if name or password is wrong.
+
+        Computing a hash takes long on purpose, so a pair that was right is remembered, by a hash
+        with a key of this process.
+        """
+        pair = f"{name}\0{password}".encode("utf-8", "surrogatepass")
+        mark = hmac.digest(self._key, pair, "sha256")
+        if mark in self._known:
+            return self._known[mark]
+        found = self._entries.get(name)
+        # Unknown names take as long as wrong passwords.
+        salt, digest = (found.salt, found.digest) if found is not None else (b"-", b"")
+        if not hmac.compare_digest(_digest(password, salt), digest) or found is None:
+            return None
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        self._known[mark] = found.role
+        return found.role
+
+
+def load(path: str) -> Users:
+    """Raises ConfigError."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    return Users(text.splitlines(), path)
+
+
+def main(argv: list[str]) -> int:
+    """``NAME ROLE``, with the password on standard input."""
+    if len(argv) != 2:
+        print(f"USAGE: python -m kafka08.security.users NAME {'|'.join(ROLES)}")
+        return 1
+    name, role = argv
+    password = getpass.getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+    try:
+        print(line_for(name, role, password))
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import pytest
+
+from kafka08.errors import ConfigError, NotLeaderForPartitionError, OffsetOutOfRangeError
+from kafka08.rest.errors import illegal_state, kafka_error, plain, topic_not_found
+from zk.errors import ZkConnectionError
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (ZkConnectionError("gone"), 50001, "Zookeeper error: gone"),
+        (OffsetOutOfRangeError("far"), 50002, "Kafka error: far"),
+        (NotLeaderForPartitionError("moved"), 50003, "Retriable Kafka error: moved"),
+        (ConnectionResetError("reset"), 50003, "Retriable Kafka error: reset"),
+        (ConfigError("bad"), 50002, "Kafka error: bad"),
+    ],
+)
+def test_errors_of_zookeeper_and_brokers(error: Exception, code: int, text: str) -> None:
+    found = kafka_error(error)
+    assert (found.status, found.code, found.message) == (500, code, text)
+    assert found.body == {"error_code": code, "message": text}
+
+
+def test_errors_of_the_api_stay_what_they_are() -> None:
+    error = topic_not_found()
+    assert kafka_error(error) is error
+    assert illegal_state("x").message == "Illegal state: x"
+    assert plain(404, "x").code == 404

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from kafka08.consumer.config import ConsumerConfig
+from kafka08.rest.errors import RestError
+from kafka08.rest.instances import Instances, Wishes
+from tests.fakes.runtime import FakeRuntime
+
+WISHES = Wishes(1, "binary", ConsumerConfig(group_id="g", zookeeper_connect="z"))
+
+
+def instances(runtime: FakeRuntime) -> Instances:
+    return Instances(runtime, server_id="", limit=3, group_limit=2, idle_s=2.0, backoff_s=0.05)
+
+
+def test_names_are_made_up_or_given() -> None:
+    made = instances(FakeRuntime())
+    assert made.create("g", None, WISHES).name.startswith("rest-consumer-")
+    assert made.create("g", "me", WISHES).name == "me"
+    assert len(made) == 2
+
+
+def test_each_use_restarts_the_idle_time() -> None:
+    runtime = FakeRuntime()
+    made = instances(runtime)
+    made.create("g", "me", WISHES)
+    for _ in range(3):
+        runtime.clock.advance(1.5)
+        with made.use("g", "me"):
+            pass
+        made.end_idle()
+    assert len(made) == 1
+    runtime.clock.advance(2.0)
+    made.end_idle()
+    assert len(made) == 0
+
+
+def test_an_instance_that_ends_while_a_request_waits_for_it_is_gone() -> None:
+    made = instances(FakeRuntime())
+    found = made.create("g", "me", WISHES)
+    found.stopping.set()
+    with pytest.raises(RestError) as caught, made.use("g", "me"):
+        pass
+    assert caught.value.code == 40403
+
+
+def test_after_the_end_there_are_no_new_ones() -> None:
+    made = instances(FakeRuntime())
+    found = made.create("g", "me", WISHES)
+    made.stop_reads()
+    assert found.stopping.is_set()
+    made.close(1.0)
+    with pytest.raises(RestError) as caught:
+        made.create("g", None, WISHES)
+    assert caught.value.status == 503
