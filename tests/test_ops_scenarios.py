@@ -22,6 +22,10 @@ def server(module: str, *names: str) -> tuple[str, ...]:
     return named(f"tests/server/test_{module}", *names)
 
 
+def real(*names: str) -> tuple[str, ...]:
+    return named("integration/test_metrics", *names)
+
+
 def http(*names: str) -> tuple[str, ...]:
     return named("tests/network/test_http", *names)
 
@@ -54,8 +58,9 @@ SCENARIOS = {
         (
             *metrics("exposition", "every_kind"),
             *server("broker_metrics", "produced_messages_and_their_bytes"),
+            *real("what_was_produced_is_counted", "the_text_passes_promtool"),
         ),
-        "no real broker is scraped, and promtool does not run",
+        "promtool runs only where it is installed",
     ),
     2: Scenario("the same load on the original, read over JMX: equal counts", (), "not run"),
     3: Scenario(
@@ -72,21 +77,24 @@ SCENARIOS = {
         (
             *server("broker_metrics", "series_end_with_their_topic"),
             *metrics("topics", "a_topic_that_is_gone_has_no_series_and_stays_in_the_total"),
+            *real("a_deleted_topic_leaves_no_series"),
         ),
-        "not on a cluster, while it is scraped",
     ),
     6: Scenario(
         "a broker dies and comes back: under-replicated partitions, one controller, isrs expand",
-        server("broker_metrics", "partitions_by_role", "the_controller_s_view"),
-        "no broker is killed",
+        (
+            *server("broker_metrics", "partitions_by_role", "the_controller_s_view"),
+            *real("a_broker_that_dies_and_comes_back"),
+        ),
     ),
     7: Scenario(
         "a silent follower: isrs shrink; a produce that timed out counts, also by partition",
         (
             *server("broker_metrics", "produces_that_are_not_acknowledged_in_time"),
             *server("isr", "changes_are_counted"),
+            *real("a_silent_follower_and_a_produce_that_waits_for_it"),
         ),
-        "no process is stopped",
+        "the produce that times out has a unit test only",
     ),
     8: Scenario("unclean elections are counted on the controller", (), "counted, but not tested"),
     9: Scenario(
@@ -99,8 +107,9 @@ SCENARIOS = {
         (
             *metrics("requests", "the_parts_add_up"),
             *metrics("meters", "values_are_shown_in_their_unit"),
+            *real("what_was_produced_is_counted"),
         ),
-        "no real follower is waited for",
+        "not 100 produces that wait 200 ms each",
     ),
     11: Scenario(
         "a long poll of 500 ms; followers count apart",
@@ -179,8 +188,9 @@ SCENARIOS = {
             *server("http_endpoints", "health", "a_loop_that_comes_round_late_is_not_live"),
             *server("monitoring", "a_broker_that_starts_serves_already"),
             *server("broker_metrics", "without_zookeeper_or_a_disk_a_broker_is_not_ready"),
+            *real("a_broker_without_zookeeper_is_alive_and_not_ready"),
         ),
-        "no real broker goes through these states",
+        "recovery, controlled shutdown and a failed disk have unit tests only",
     ),
     # The lag of groups
     21: Scenario(

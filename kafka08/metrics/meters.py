@@ -82,6 +82,11 @@ class Histogram:
             self._buckets += [0] * (at + 1 - len(self._buckets))
             self._buckets[at] += 1
 
+    def settle(self, count: int, total: int) -> None:
+        """There were ``count`` values with this sum; ``update`` was told of some of them only."""
+        self.count = count
+        self._total = total
+
     def tick(self, seconds: float = TICK_SECONDS) -> None:
         self._ticks += 1
         if self._ticks == _WINDOW_TICKS:

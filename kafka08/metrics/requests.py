@@ -35,14 +35,25 @@ NAMES = (
 )
 
 
-class RequestMeter:
-    """The requests of one kind. ``also``: another meter that counts them too."""
+# After each ``settle`` so many requests go into the distributions, then one of _EACH and those that
+# took longer than any before. Counts and sums have all.
+_WHOLE = 64
+_EACH = 16
 
-    __slots__ = ("_also", "requests", *PARTS)
+
+class RequestMeter:
+    """The requests of one kind. ``also``: another meter that counts them too. ``settle`` comes
+    before the distributions are read."""
+
+    __slots__ = ("_also", "_held", "_left", "_local", "_longest", "_queued", "_remote", "_sending",
+                 "requests", *PARTS)  # fmt: skip
 
     def __init__(self, also: RequestMeter | None = None) -> None:
         self.requests = Meter()
         self._also = also
+        self._left = _WHOLE
+        self._longest = 0.0
+        self._queued = self._local = self._remote = self._held = self._sending = 0.0
         self.request_queue_time = Histogram(_SCALE)
         self.local_time = Histogram(_SCALE)
         self.remote_time = Histogram(_SCALE)
@@ -54,15 +65,36 @@ class RequestMeter:
         self, queued: float, local: float, remote: float, held: float, sending: float
     ) -> None:
         """A request was answered; the parts of its time in seconds."""
-        self.requests.count += 1
+        self.requests.count = count = self.requests.count + 1
+        self._queued += queued
+        self._local += local
+        self._remote += remote
+        self._held += held
+        self._sending += sending
+        if self._left or not count % _EACH or local + remote > self._longest:
+            self._distribute(queued, local, remote, held, sending)
+        if self._also is not None:
+            self._also.record(queued, local, remote, held, sending)
+
+    def _distribute(
+        self, queued: float, local: float, remote: float, held: float, sending: float
+    ) -> None:
+        self._left = max(self._left - 1, 0)
+        self._longest = max(self._longest, local + remote)
         self.request_queue_time.update(int(queued * _MICROS))
         self.local_time.update(int(local * _MICROS))
         self.remote_time.update(int(remote * _MICROS))
         self.response_queue_time.update(int(held * _MICROS))
         self.response_send_time.update(int(sending * _MICROS))
         self.total_time.update(int((queued + local + remote + held + sending) * _MICROS))
-        if self._also is not None:
-            self._also.record(queued, local, remote, held, sending)
+
+    def settle(self) -> None:
+        """Give the distributions the counts and sums of all requests."""
+        self._left = _WHOLE
+        sums = (self._queued, self._local, self._remote, self._held, self._sending)
+        for part, total in zip(PARTS, (*sums, sum(sums)), strict=True):
+            histogram: Histogram = getattr(self, part)
+            histogram.settle(self.requests.count, int(total * _MICROS))
 
 
 class RequestMetrics:
@@ -83,4 +115,7 @@ class RequestMetrics:
         return meter
 
     def items(self) -> list[tuple[str, RequestMeter]]:
+        """All meters, settled."""
+        for meter in self._by_name.values():
+            meter.settle()
         return list(self._by_name.items())

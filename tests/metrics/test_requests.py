@@ -15,6 +15,7 @@ def test_the_kinds_of_0_8_2_2_are_there_from_the_start() -> None:
 def test_the_parts_add_up() -> None:
     meter = RequestMetrics().of(0, "Produce")
     meter.record(0.001, 0.002, 0.2, 0.003, 0.004)
+    meter.settle()
     sums = [getattr(meter, part).sum for part in PARTS]
     assert sums == pytest.approx([1, 2, 200, 3, 4, 210], abs=0.01)
     assert meter.requests.count == 1
@@ -27,3 +28,15 @@ def test_fetches_count_in_their_sum() -> None:
     found = {name: meter.requests.count for name, meter in metrics.items() if meter.requests.count}
     assert found == {"Fetch": 2, FETCH_CONSUMER: 1, FETCH_FOLLOWER: 1}
     assert metrics.of(1, "Fetch").remote_time.sum == 500
+
+
+def test_counts_and_sums_have_all_and_quantiles_some() -> None:
+    meter = RequestMetrics().of(0, "Produce")
+    for _ in range(999):
+        meter.record(0, 0.001, 0, 0, 0)
+    meter.record(0, 0.5, 0, 0, 0)
+    meter.settle()
+    assert (meter.local_time.count, meter.requests.count) == (1000, 1000)
+    assert meter.local_time.sum == pytest.approx(999 + 500, abs=0.01)
+    assert meter.local_time.max == 500
+    assert meter.local_time.quantiles((0.5,))[0] == pytest.approx(1, rel=0.07)
