@@ -311,8 +311,8 @@ class Driver:
             f"{log.name}: records are deleted up to {log.deleted_until}, not {starts}"
         )
         expected.deleted = log.deleted_until
-        if expected.power_cut:  # what a kill leaves may still be undone by a power cut
-            expected.starts = {log.deleted_until}
+        # a power cut may still undo what a kill leaves
+        expected.starts = {log.deleted_until} if expected.power_cut else starts
         expected.units, expected.start, expected.leo = units, log.log_start_offset, end
         expected.durable = min(expected.durable, end)
         assert log.recovery_point <= expected.durable or expected.being_deleted, (
