@@ -414,8 +414,8 @@ SCENARIOS = {
                 "clients_of_today_are_told",
             ),
         ),
-        "requests of more than ten seconds' worth, such as 20 kB at 1000 B/s, pass the rate: a "
-        "pause of 20 seconds is cut to 10, and the rest is owed",
+        "requests of more than five seconds' worth, such as 20 kB at 1000 B/s, pass the rate: a "
+        "pause of 20 seconds is cut to 5, and the rest is owed",
     ),
     45: Scenario(
         "a producer with acks 0: TCP holds it, and the memory is level",

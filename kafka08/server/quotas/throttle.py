@@ -1,7 +1,7 @@
 """Holds producers and consumers to their rates (kafka.server.ClientQuotaManager).
 
 A sender over its rate is answered, and its connection is not read from until it owes nothing, for
-10 seconds at most. The rest is owed further: the answer to the next produce request is followed by
+5 seconds at most. The rest is owed further: the answer to the next produce request is followed by
 a pause again, and the next fetch gets no messages. So clients of all versions are held, and do not
 take the broker for dead. Counted are whole produce requests, and whole answers to fetches of
 consumers. Fetches of replicas and all other requests are not counted.
@@ -18,8 +18,8 @@ from kafka08.runtime import Clock
 from kafka08.security.limits import Entity
 from kafka08.security.quota import SECONDS, Quota
 
-# Clients of 0.8 wait 30 seconds for an answer, and then send their requests again.
-MOST_SECONDS = 10.0
+# The Scala producer of 0.8 waits 10 seconds for an answer, others 30. Then they send again.
+MOST_SECONDS = 5.0
 COUNTED = (0, 1)
 """The keys of the APIs whose requests may be counted: Produce and Fetch."""
 

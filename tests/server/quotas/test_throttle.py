@@ -104,13 +104,13 @@ def test_44_a_producer_of_0_8_keeps_its_rate(held: Held) -> None:
 def test_44_no_pause_is_longer_than_clients_wait_and_the_rest_is_owed(held: Held) -> None:
     held.throttle.set_rates(CLIENT, 1000, None)
     began = held.rig.clock.now
-    held.produce(50_000)
+    held.produce(30_000)
     pauses = [held.pause()]
     for _ in range(4):
         held.produce(100)
         pauses.append(held.pause())
     assert pauses[:4] == [MOST_SECONDS] * 4
-    assert held.rig.clock.now - began == pytest.approx(40, rel=0.02)
+    assert held.rig.clock.now - began == pytest.approx(20, rel=0.04)
 
 
 def test_44_later_versions_are_told_the_pause(later: Held) -> None:
