@@ -451,3 +451,38 @@ def test_the_client_of_node(broker: Broker, proxy: RestProxy, tmp_path: Path) ->
     assert (done.returncode, done.stdout) == (0, "first,second\n"), done.stderr
     node = f"/consumers/node/offsets/{topic}/0"
     assert zookeeper_text(broker.zookeeper, node) == "2"
+
+
+def test_topics_by_v3(broker: Broker, proxy: RestProxy, our_tools: Tools) -> None:
+    """Changes by v3 are seen by the tools."""
+    topic, json_type = f"admin-{broker.kind}", "application/json"
+    clusters = proxy.ask("GET", "/v3/clusters").body["data"]
+    base = f"/v3/clusters/{clusters[0]['cluster_id']}/topics"
+
+    def described() -> str:
+        args = ["--zookeeper", broker.zookeeper, "--describe", "--topic", topic]
+        return our_tools.run("kafka.admin.TopicCommand", *args).out
+
+    body = {"topic_name": topic, "partitions_count": 2, "replication_factor": 1}
+    assert proxy.ask("POST", base, body, json_type).status == 201
+    assert "PartitionCount:2" in described()
+    value = {"value": "60000"}
+    path = f"{base}/{topic}"
+    assert proxy.ask("PUT", f"{path}/configs/retention.ms", value, json_type).status == 204
+    assert proxy.ask("PATCH", path, {"partitions_count": 3}, json_type).status == 200
+    assert "PartitionCount:3" in described()
+    assert "Configs:retention.ms=60000" in described()
+    replicas = proxy.ask("GET", f"{path}/partitions/2/replicas").body["data"]
+    assert [each["broker_id"] for each in replicas] == [broker.broker_id]
+    write(proxy, topic, "a", "b", "c")
+    base_uri = create(proxy, "lagging")
+    proxy.ask("GET", f"{base_uri}/topics/{topic}?max_bytes=1")
+    assert proxy.ask("POST", f"{base_uri}/offsets").status == 200
+    lags = base.replace("/topics", "/consumer-groups/lagging/lag-summary")
+    assert proxy.ask("GET", lags).body["max_lag"] == 2
+    assert proxy.ask("DELETE", base_uri).status == 204
+    # These brokers do not delete topics: it is marked, as the tool marks it.
+    assert proxy.ask("DELETE", path).status == 204
+    args = ["--zookeeper", broker.zookeeper, "--list"]
+    listed = our_tools.run("kafka.admin.TopicCommand", *args).out
+    assert f"{topic} - marked for deletion" in listed

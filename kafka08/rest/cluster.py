@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from kafka08 import admin
+from kafka08.client import requests
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
+from kafka08.errors import raise_for_code
 from kafka08.rest.errors import (
     RestError,
     leader_not_available,
@@ -137,11 +139,18 @@ class Cluster:
             )
 
     def offsets_at(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """The first offset (-2) or the log's end (-1) of each partition. Raises as above."""
-        found = {}
+        """The first offset (-2) or the log's end (-1) of each partition, by one request for each
+        leader. Raises as above."""
+        asked: dict[Broker, dict[TopicPartition, int]] = {}
         for tp, time in times.items():
-            with self.consumer(self.leader(tp)) as consumer:
-                found[tp] = consumer.earliest_or_latest(tp, time)
+            asked.setdefault(self.leader(tp), {})[tp] = time
+        found = {}
+        for broker, some in asked.items():
+            with self.consumer(broker) as consumer:
+                response = consumer.call(requests.offsets_request(some))
+            for tp, entry in requests.flatten(response.topics).items():
+                raise_for_code(entry.error)
+                found[tp] = entry.offsets[0]
         return found
 
 

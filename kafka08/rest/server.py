@@ -14,12 +14,14 @@ from kafka08.errors import ConfigError, KafkaError
 from kafka08.network.http import HttpServer
 from kafka08.network.tls import Tls, server_context
 from kafka08.rest.access import Access, Origins
+from kafka08.rest.admin_v3 import AdminV3
 from kafka08.rest.application import Application
 from kafka08.rest.calls import Route
 from kafka08.rest.cluster import Cluster
 from kafka08.rest.config import Listener, RestConfig, producer_properties
 from kafka08.rest.consumers import Consumers
 from kafka08.rest.consumers_v2 import ConsumersV2
+from kafka08.rest.groups_v3 import GroupsV3
 from kafka08.rest.instances import Instances
 from kafka08.rest.offset_reader import OffsetReader
 from kafka08.rest.producing import Producers
@@ -90,11 +92,15 @@ class RestProxy:
         self._stops.append(self._scheduler.stop)
         offsets = OffsetReader(cluster, config.consumer_request_max_bytes)
         consumers = Consumers(config, self._given, cluster, self._instances, runtime)
+        chroot = config.zookeeper_connect.partition("/")[2]
+        admin_v3 = AdminV3(cluster, own_id=config.cluster_id, chroot=chroot)
         application = self._application(
             [
                 *Topics(config, cluster, producers, offsets).routes(),
                 *consumers.routes(),
                 *ConsumersV2(consumers, runtime).routes(),
+                *admin_v3.routes(),
+                *GroupsV3(cluster, admin_v3).routes(),
             ]
         )
         for listener in config.parsed_listeners():

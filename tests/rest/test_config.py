@@ -1,9 +1,18 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kafka08.errors import ConfigError
-from kafka08.rest.config import Listener, RestConfig, parse_listener, producer_properties
+from kafka08.rest.config import (
+    Listener,
+    RestConfig,
+    consumer_properties,
+    parse_listener,
+    producer_properties,
+)
+from kafka08.settings_docs import _table
 
 
 def test_the_default_is_loopback_without_anything_else() -> None:
@@ -27,6 +36,23 @@ def test_tls_needs_a_certificate() -> None:
     with pytest.raises(ConfigError, match=r"ssl\.keystore\.location"):
         RestConfig.from_properties({"listeners": "https://h:1"})
     assert parse_listener("http://[::1]:80") == Listener("http", "::1", 80)
+
+
+def test_the_guide_lists_every_setting() -> None:
+    """Replace the table in docs/rest.md with this one when settings change."""
+    table = _table(RestConfig, ["Key", "Type", "Default", "Range", "Meaning"])
+    assert table in (Path(__file__).parents[2] / "docs" / "rest.md").read_text()
+
+
+def test_settings_of_zookeepers_sessions_go_to_consumers() -> None:
+    given = {
+        "offsets.storage": "kafka",
+        "zookeeper.ssl.client.enable": "true",
+        "ssl.keystore.location": "of the listener",
+        "security.protocol": "SSL",
+    }
+    expected = {"offsets.storage": "kafka", "zookeeper.ssl.client.enable": "true"}
+    assert consumer_properties(given) == expected
 
 
 def test_other_settings_go_to_the_producer() -> None:

@@ -14,11 +14,13 @@ from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.rest.access import Access, Origins
+from kafka08.rest.admin_v3 import AdminV3
 from kafka08.rest.application import Application
 from kafka08.rest.cluster import Cluster
 from kafka08.rest.config import RestConfig
 from kafka08.rest.consumers import Consumers
 from kafka08.rest.consumers_v2 import ConsumersV2
+from kafka08.rest.groups_v3 import GroupsV3
 from kafka08.rest.instances import Instances
 from kafka08.rest.offset_reader import OffsetReader
 from kafka08.rest.producing import Producers
@@ -85,12 +87,15 @@ class RestWorld:
             self.producers,
             OffsetReader(self.cluster, config.consumer_request_max_bytes),
         )
+        admin_v3 = AdminV3(self.cluster, own_id=config.cluster_id)
         assigned = partial(AssignedReader, channel=self.brokers.channel)
         self.application = Application(
             [
                 *topics.routes(),
                 *consumers.routes(),
                 *ConsumersV2(consumers, runtime, make_reader=assigned).routes(),
+                *admin_v3.routes(),
+                *GroupsV3(self.cluster, admin_v3).routes(),
             ],
             Access(users, read_only=config.read_only),
             Origins(config.access_control_allow_origin),

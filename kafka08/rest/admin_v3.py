@@ -1,0 +1,493 @@
+"""The part of API v3 that administers: brokers, topics, their settings, partitions, reassignments.
+
+Collections are ``{"kind", "metadata": {"self", "next"}, "data": [...]}``. Pages do not exist here:
+``next`` is always null.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from kafka08 import admin
+from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
+from kafka08.config import LogConfig
+from kafka08.errors import (
+    AdminOperationError,
+    ConfigError,
+    InvalidTopicError,
+    TopicExistsError,
+)
+from kafka08.rest.bodies import Fields
+from kafka08.rest.calls import ADMIN, Answer, Call, Route
+from kafka08.rest.cluster import Cluster
+from kafka08.rest.errors import RestError, plain, topic_not_found
+from zk import znodes
+from zk.errors import NodeExistsError
+
+V3 = (3,)
+CLUSTER = "/v3/clusters/<cluster>"
+_TOPIC = f"{CLUSTER}/topics/<topic>"
+_PARTITION = f"{_TOPIC}/partitions/<int:partition>"
+_ALL = "-"
+_ADMIN_ERRORS = (AdminOperationError, InvalidTopicError, ConfigError, TopicExistsError)
+_BAD_REQUEST = 40002
+_MAX_PARTITIONS = 100_000
+Row = dict[str, Any]
+
+
+class Links:
+    """The URLs of one answer: ``of("topics", "t")`` is that of a resource of the cluster."""
+
+    def __init__(self, call: Call, cluster_id: str) -> None:
+        self.cluster_id = cluster_id
+        self.own = call.url
+        self._base = f"{call.url.partition('/v3')[0]}/v3/clusters/{quote(cluster_id, safe='')}"
+
+    def of(self, *words: object) -> str:
+        return "/".join([self._base, *(quote(str(word), safe="-") for word in words)])
+
+    def related(self, *words: object) -> dict[str, str]:
+        return {"related": self.of(*words)}
+
+    def entry(self, kind: str, words: tuple[object, ...], values: Row) -> Row:
+        """One resource, with its place."""
+        name = "/".join(
+            [f"crn:///kafka={self.cluster_id}"]
+            + [f"{kind_}={name}" for kind_, name in zip(words[::2], words[1::2], strict=True)]
+        )
+        metadata = {"self": self.of(*_path(words)), "resource_name": name}
+        return {"kind": kind, "metadata": metadata, "cluster_id": self.cluster_id, **values}
+
+    def collection(self, kind: str, entries: Iterable[Row]) -> Answer:
+        metadata = {"self": self.own, "next": None}
+        return Answer({"kind": kind, "metadata": metadata, "data": list(entries)})
+
+
+_PLURALS = {
+    "broker": "brokers",
+    "topic": "topics",
+    "partition": "partitions",
+    "replica": "replicas",
+    "config": "configs",
+    "consumer-group": "consumer-groups",
+    "consumer": "consumers",
+    "lag": "lags",
+}
+
+
+def _path(words: tuple[object, ...]) -> list[object]:
+    kinds = [_PLURALS[str(kind)] for kind in words[::2]]
+    return [each for pair in zip(kinds, words[1::2], strict=True) for each in pair]
+
+
+def cluster_id_of(cluster: Cluster, chroot: str) -> str:
+    """The stored id, or one made of the chroot and of the transaction that began the cluster."""
+    found = cluster.zk.get_if_exists(znodes.CLUSTER_ID)
+    if found is not None:
+        return znodes.decode_cluster_id(znodes.CLUSTER_ID, found[0])
+    stat = cluster.zk.exists(znodes.BROKER_TOPICS)
+    begun = f"{chroot} {0 if stat is None else stat.czxid}"
+    digest = hashlib.sha256(begun.encode()).digest()[:16]
+    return urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+class AdminV3:
+    """``own_id``: the id of the cluster if a setting says it. ``chroot``: that of ZooKeeper."""
+
+    def __init__(self, cluster: Cluster, *, own_id: str = "", chroot: str = "") -> None:
+        self._cluster = cluster
+        self._own_id = own_id
+        self._chroot = chroot
+
+    def routes(self) -> list[Route]:
+        def get(rule: str, name: str, handler: Callable[[Call], Answer]) -> Route:
+            return Route("GET", rule, f"v3.{name}", handler, V3)
+
+        def change(method: str, rule: str, name: str, handler: Callable[[Call], Answer]) -> Route:
+            return Route(method, rule, f"v3.{name}", handler, V3, ADMIN)
+
+        topics, configs = f"{CLUSTER}/topics", f"{_TOPIC}/configs"
+        return [
+            get("/v3/clusters", "clusters.list", self._clusters),
+            get(CLUSTER, "clusters.get", self._one_cluster),
+            get(f"{CLUSTER}/brokers", "brokers.list", self._brokers),
+            get(f"{CLUSTER}/brokers/<int:broker>", "brokers.get", self._broker),
+            get(topics, "topics.list", self._topics),
+            change("POST", topics, "topics.create", self._create),
+            get(_TOPIC, "topics.get", self._topic),
+            change("DELETE", _TOPIC, "topics.delete", self._delete),
+            change("PATCH", _TOPIC, "topics.update", self._grow),
+            get(configs, "topic.configs.list", self._configs),
+            get(f"{configs}/<name>", "topic.configs.get", self._config),
+            change("PUT", f"{configs}/<name>", "topic.configs.update", self._set_config),
+            change("DELETE", f"{configs}/<name>", "topic.configs.reset", self._reset_config),
+            change("POST", f"{_TOPIC}/configs:alter", "topic.configs.alter", self._alter),
+            get(f"{_TOPIC}/partitions", "partitions.list", self._partitions),
+            get(_PARTITION, "partitions.get", self._partition),
+            get(f"{_PARTITION}/replicas", "replicas.list", self._replicas),
+            get(f"{_PARTITION}/replicas/<int:broker>", "replicas.get", self._replica),
+            get(f"{_PARTITION}/reassignment", "reassignments.get", self._reassignment),
+            get(f"{_TOPIC}/partitions/-/reassignment", "reassignments.list", self._moves),
+        ]
+
+    def links(self, call: Call) -> Links:
+        """Raises RestError 404 for another cluster."""
+        own = self._own_id or cluster_id_of(self._cluster, self._chroot)
+        asked = call.args.get("cluster", own)
+        if asked != own:
+            raise plain(404, f"Cluster {asked} cannot be found.")
+        return Links(call, own)
+
+    # --- clusters and brokers
+
+    def _clusters(self, call: Call) -> Answer:
+        links = self.links(call)
+        return links.collection("KafkaClusterList", [self._shown_cluster(links)])
+
+    def _one_cluster(self, call: Call) -> Answer:
+        return Answer(self._shown_cluster(self.links(call)))
+
+    def _shown_cluster(self, links: Links) -> Row:
+        found = self._cluster.zk.get_if_exists(znodes.CONTROLLER)
+        controller = None
+        if found is not None:
+            node = znodes.decode_controller(znodes.CONTROLLER, found[0])
+            controller = links.related("brokers", node.broker_id)
+        values = {
+            "controller": controller,
+            "brokers": links.related("brokers"),
+            "topics": links.related("topics"),
+            "consumer_groups": links.related("consumer-groups"),
+            "partition_reassignments": links.related(*_moves_of(_ALL)),
+        }
+        return links.entry("KafkaCluster", (), values)
+
+    def _brokers(self, call: Call) -> Answer:
+        links = self.links(call)
+        shown = [_shown_broker(links, broker) for broker in self._cluster.brokers()]
+        return links.collection("KafkaBrokerList", shown)
+
+    def _broker(self, call: Call) -> Answer:
+        links, number = self.links(call), call.args["broker"]
+        for broker in self._cluster.brokers():
+            if broker.id == number:
+                return Answer(_shown_broker(links, broker))
+        raise plain(404, f"Broker {number} cannot be found.")
+
+    # --- topics
+
+    def _topics(self, call: Call) -> Answer:
+        links = self.links(call)
+        shown = []
+        for topic in self._cluster.topics():
+            assignment = admin.fetch_assignment(self._cluster.zk, topic)
+            if assignment is not None:  # it may be gone meanwhile
+                shown.append(_shown_topic(links, topic, assignment))
+        return links.collection("KafkaTopicList", shown)
+
+    def _topic(self, call: Call) -> Answer:
+        links = self.links(call)
+        return Answer(self._one_topic(links, call))
+
+    def _one_topic(self, links: Links, call: Call) -> Row:
+        return _shown_topic(links, call.args["topic"], self._assignment(call))
+
+    def _assignment(self, call: Call) -> dict[int, tuple[int, ...]]:
+        try:
+            return self._cluster.assignment(call.args["topic"])
+        except RestError as error:
+            if error.code != topic_not_found().code:
+                raise
+            raise _no_topic() from None
+
+    def _create(self, call: Call) -> Answer:
+        links = self.links(call)
+        fields = call.fields(
+            "topic_name",
+            "partitions_count",
+            "replication_factor",
+            "replicas_assignments",
+            "configs",
+            "validate_only",
+        )
+        topic = fields.needed_text("topic_name")
+        config = _config_values(fields)
+        zk = self._cluster.zk
+        with _refusals():
+            if "replicas_assignments" in fields:
+                assignment = _assigned(fields)
+            else:
+                assignment = admin.assign_replicas(
+                    admin.live_broker_ids(zk),
+                    fields.integer("partitions_count", 1, _MAX_PARTITIONS) or 1,
+                    fields.integer("replication_factor", 1) or 1,
+                )
+            if fields.flag("validate_only"):
+                admin.check_new_topic(zk, topic, assignment, config)
+            else:
+                admin.create_topic_with_assignment(zk, topic, assignment, config)
+        placed = {number: tuple(replicas) for number, replicas in assignment.items()}
+        return Answer(_shown_topic(links, topic, placed), status=201)
+
+    def _delete(self, call: Call) -> Answer:
+        self.links(call)
+        self._assignment(call)
+        try:
+            admin.delete_topic(self._cluster.zk, call.args["topic"])
+        except NodeExistsError:
+            pass  # it is marked already
+        return Answer(status=204)
+
+    def _grow(self, call: Call) -> Answer:
+        links = self.links(call)
+        key = "partitions_count"
+        count = call.fields(key).needed_integer(key, 1, _MAX_PARTITIONS)
+        if count != len(self._assignment(call)):
+            with _refusals():
+                admin.add_partitions(self._cluster.zk, call.args["topic"], count)
+        return Answer(self._one_topic(links, call))
+
+    # --- settings of topics
+
+    def _overrides(self, call: Call) -> dict[str, str]:
+        self._assignment(call)
+        return admin.fetch_topic_config(self._cluster.zk, call.args["topic"])
+
+    def _configs(self, call: Call) -> Answer:
+        links, overrides = self.links(call), self._overrides(call)
+        names = sorted(LogConfig.keys() | overrides.keys())
+        shown = [_shown_config(links, call.args["topic"], name, overrides) for name in names]
+        return links.collection("KafkaTopicConfigList", shown)
+
+    def _config(self, call: Call) -> Answer:
+        links, overrides = self.links(call), self._overrides(call)
+        name = self._known(call, overrides)
+        return Answer(_shown_config(links, call.args["topic"], name, overrides))
+
+    def _known(self, call: Call, overrides: Mapping[str, str]) -> str:
+        name: str = call.args["name"]
+        if name not in LogConfig.keys() | overrides.keys():
+            raise plain(404, f"Config {name} cannot be found for TOPIC {call.args['topic']}.")
+        return name
+
+    def _set_config(self, call: Call) -> Answer:
+        self.links(call)
+        overrides = self._overrides(call)
+        value = call.fields("value").value("value")
+        return self._change(call, {**overrides, self._known(call, overrides): _text(value)})
+
+    def _reset_config(self, call: Call) -> Answer:
+        self.links(call)
+        overrides = self._overrides(call)
+        overrides.pop(self._known(call, overrides), None)
+        return self._change(call, overrides)
+
+    def _alter(self, call: Call) -> Answer:
+        self.links(call)
+        overrides = self._overrides(call)
+        for index, each in enumerate(call.fields("data").array("data")):
+            fields = Fields(each, ("name", "value", "operation"), f"data[{index}]")
+            name, operation = fields.needed_text("name"), fields.text("operation", "SET")
+            if operation == "DELETE":
+                overrides.pop(name, None)
+            elif operation == "SET":
+                overrides[name] = _text(fields.value("value"))
+            else:
+                fields.wrong("operation", "is not SET or DELETE")
+        return self._change(call, overrides)
+
+    def _change(self, call: Call, overrides: Mapping[str, str]) -> Answer:
+        with _refusals():
+            admin.change_topic_config(self._cluster.zk, call.args["topic"], overrides)
+        return Answer(status=204)
+
+    # --- partitions and replicas
+
+    def _partitions(self, call: Call) -> Answer:
+        links, topic = self.links(call), call.args["topic"]
+        self._assignment(call)
+        shown = [_shown_partition(links, topic, each) for each in self._cluster.partitions(topic)]
+        return links.collection("KafkaPartitionList", shown)
+
+    def _found(self, call: Call) -> Row:
+        """The partition, as v1 shows it."""
+        topic, number = call.args["topic"], call.args["partition"]
+        if number not in self._assignment(call):
+            raise plain(404, f"Partition {number} of topic {topic} cannot be found.")
+        return self._cluster.partition(TopicPartition(topic, number))
+
+    def _partition(self, call: Call) -> Answer:
+        links = self.links(call)
+        return Answer(_shown_partition(links, call.args["topic"], self._found(call)))
+
+    def _replicas(self, call: Call) -> Answer:
+        links, found = self.links(call), self._found(call)
+        shown = [_shown_replica(links, call, each) for each in found["replicas"]]
+        return links.collection("KafkaReplicaList", shown)
+
+    def _replica(self, call: Call) -> Answer:
+        links, found = self.links(call), self._found(call)
+        for each in found["replicas"]:
+            if each["broker"] == call.args["broker"]:
+                return Answer(_shown_replica(links, call, each))
+        raise plain(404, f"Replica {call.args['broker']} cannot be found.")
+
+    # --- reassignments
+
+    def _moves(self, call: Call) -> Answer:
+        links, topic = self.links(call), call.args["topic"]
+        if topic != _ALL:
+            self._assignment(call)
+        moves = admin.fetch_reassignments(self._cluster.zk)
+        shown = [
+            self._shown_move(links, tp, target)
+            for tp, target in sorted(moves.items())
+            if topic in (_ALL, tp.topic)
+        ]
+        return links.collection("KafkaReassignmentList", shown)
+
+    def _reassignment(self, call: Call) -> Answer:
+        links = self.links(call)
+        self._found(call)
+        tp = TopicPartition(call.args["topic"], call.args["partition"])
+        target = admin.fetch_reassignments(self._cluster.zk).get(tp)
+        if target is None:
+            raise plain(404, f"Partition {tp} is not being reassigned.")
+        return Answer(self._shown_move(links, tp, target))
+
+    def _shown_move(self, links: Links, tp: TopicPartition, target: tuple[int, ...]) -> Row:
+        """Replicas are added until they are in the isr."""
+        replicas = (admin.fetch_assignment(self._cluster.zk, tp.topic) or {}).get(tp.partition, ())
+        state = admin.fetch_partition_state(self._cluster.zk, *tp)
+        isr = () if state is None else state.isr
+        place = ("topics", tp.topic, "partitions", tp.partition)
+        values = {
+            "topic_name": tp.topic,
+            "partition_id": tp.partition,
+            "adding_replicas": [broker for broker in target if broker not in isr],
+            "removing_replicas": [broker for broker in replicas if broker not in target],
+            "replicas": links.related(*place, "replicas"),
+        }
+        words = ("topic", tp.topic, "partition", tp.partition)
+        entry = links.entry("KafkaReassignment", words, values)
+        metadata = {**entry["metadata"], "self": links.of(*place, "reassignment")}
+        return {**entry, "metadata": metadata}
+
+
+class _refusals:
+    """Errors of administration as answers with status 400."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, error: BaseException | None, *_: object) -> None:
+        if isinstance(error, admin.UnknownTopicError):
+            raise _no_topic() from error
+        if isinstance(error, _ADMIN_ERRORS):
+            raise RestError(400, _BAD_REQUEST, str(error)) from error
+
+
+def _moves_of(topic: str) -> tuple[str, ...]:
+    return ("topics", topic, "partitions", _ALL, "reassignment")
+
+
+def _no_topic() -> RestError:
+    return RestError(404, 40403, "This server does not host this topic-partition.")
+
+
+def _config_values(fields: Fields) -> dict[str, str]:
+    if "configs" not in fields:
+        return {}
+    values = {}
+    for index, each in enumerate(fields.array("configs")):
+        entry = Fields(each, ("name", "value"), f"configs[{index}]")
+        values[entry.needed_text("name")] = _text(entry.value("value"))
+    return values
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict | list) or value is None:
+        raise RestError(400, _BAD_REQUEST, "The value of a config is a string.")
+    return str(value)
+
+
+def _assigned(fields: Fields) -> dict[int, list[int]]:
+    assignment = {}
+    for index, each in enumerate(fields.array("replicas_assignments")):
+        where = f"replicas_assignments[{index}]"
+        entry = Fields(each, ("partition_id", "broker_ids"), where)
+        brokers = entry.array("broker_ids")
+        if not all(type(broker) is int and broker >= 0 for broker in brokers):
+            entry.wrong("broker_ids", "is not a list of brokers")
+        assignment[entry.needed_integer("partition_id")] = brokers
+    if sorted(assignment) != list(range(len(assignment))):
+        fields.wrong("replicas_assignments", "does not name each partition from 0 on")
+    return assignment
+
+
+def _shown_broker(links: Links, broker: Broker) -> Row:
+    values = {"broker_id": broker.id, "host": broker.host, "port": broker.port, "rack": None}
+    return links.entry("KafkaBroker", ("broker", broker.id), values)
+
+
+def _shown_topic(links: Links, topic: str, assignment: Mapping[int, tuple[int, ...]]) -> Row:
+    values = {
+        "topic_name": topic,
+        "is_internal": topic == OFFSETS_TOPIC,
+        "replication_factor": len(assignment[min(assignment)]) if assignment else 0,
+        "partitions_count": len(assignment),
+        "partitions": links.related("topics", topic, "partitions"),
+        "configs": links.related("topics", topic, "configs"),
+        "partition_reassignments": links.related(*_moves_of(topic)),
+    }
+    return links.entry("KafkaTopic", ("topic", topic), values)
+
+
+def _shown_config(links: Links, topic: str, name: str, overrides: Mapping[str, str]) -> Row:
+    """Without an override the value is the broker's own, which ZooKeeper does not have."""
+    value = overrides.get(name)
+    source = "DEFAULT_CONFIG" if value is None else "DYNAMIC_TOPIC_CONFIG"
+    values = {
+        "topic_name": topic,
+        "name": name,
+        "value": value,
+        "is_default": value is None,
+        "is_read_only": False,
+        "is_sensitive": False,
+        "source": source,
+        "synonyms": [] if value is None else [{"name": name, "value": value, "source": source}],
+    }
+    return links.entry("KafkaTopicConfig", ("topic", topic, "config", name), values)
+
+
+def _shown_partition(links: Links, topic: str, found: Row) -> Row:
+    number = found["partition"]
+    place = ("topics", topic, "partitions", number)
+    leader = found["leader"]
+    values = {
+        "topic_name": topic,
+        "partition_id": number,
+        "leader": None if leader < 0 else links.related(*place, "replicas", leader),
+        "replicas": links.related(*place, "replicas"),
+        "reassignment": links.related(*place, "reassignment"),
+    }
+    return links.entry("KafkaPartition", ("topic", topic, "partition", number), values)
+
+
+def _shown_replica(links: Links, call: Call, found: Row) -> Row:
+    topic, number, broker = call.args["topic"], call.args["partition"], found["broker"]
+    values = {
+        "topic_name": topic,
+        "partition_id": number,
+        "broker_id": broker,
+        "is_leader": found["leader"],
+        "is_in_sync": found["in_sync"],
+        "broker": links.related("brokers", broker),
+    }
+    place = ("topic", topic, "partition", number, "replica", broker)
+    return links.entry("KafkaReplica", place, values)
