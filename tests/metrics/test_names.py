@@ -47,3 +47,10 @@ def test_units_are_those_of_the_beans() -> None:
     assert names.TOPICS["messages_in"].unit == "messages"
     assert names.ISR_SHRINKS.unit == "shrinks"
     assert names.UNCLEAN_ELECTIONS.unit == "elections"
+
+
+def test_alerting_rules_name_what_is_there() -> None:
+    rules = (TABLE.parents[2] / "config" / "prometheus-alerts.yml").read_text(encoding="utf-8")
+    named = set(re.findall(r"\bkafka_\w+", rules))
+    assert len(named) == 7
+    assert named <= {metric.name for metric in declared()}
