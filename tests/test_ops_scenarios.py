@@ -50,6 +50,10 @@ def live(*names: str) -> tuple[str, ...]:
     return named("integration/test_console_web", *names)
 
 
+def in_browser(*names: str) -> tuple[str, ...]:
+    return named("integration/test_console_browser", *names)
+
+
 SCENARIOS = {
     # Metrics and health
     1: Scenario(
@@ -270,9 +274,10 @@ SCENARIOS = {
         "three brokers, one original: overview, a killed one turns red",
         (
             *live("an_original_broker_beside_ours_and_its_end"),
+            *in_browser("a_page_changes_without_a_reload"),
             *cluster("brokers_of_both_kinds", "a_killed_broker_turns_the_overview_red"),
         ),
-        "two brokers; no browser sees it without a reload",
+        "two brokers; the browser sees a new topic without a reload, not a killed broker",
     ),
     46: Scenario(
         "a topic's row: preferred, under-replicated, as the tools say",
@@ -302,9 +307,10 @@ SCENARIOS = {
                 "the_exact_bytes_are_downloaded",
             ),
             *console("decoders", "each_decoder", "large_values_are_cut_and_their_size_is_true"),
+            *in_browser("no_script_of_a_message_runs_and_no_page_breaks_its_policy"),
             *live("a_topic_from_its_creation_to_its_end"),
         ),
-        "no real browser runs it",
+        "UTF-16 and a value of 2 MB are not in the browser",
     ),
     49: Scenario(
         "100,000 messages: newest first, older, jump, search",

@@ -1,0 +1,115 @@
+"""The web console in a real browser: Debian's chromium, driven by selenium.
+
+Skipped with the reason where one of the two is missing: packages chromium and chromium-driver of
+Debian, selenium of PyPI.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from integration.harness import Broker, ZooKeeper
+from integration.test_console_web import SCRIPT, Console
+from integration.wire import entry, wait_until
+
+webdriver = pytest.importorskip("selenium.webdriver")
+DRIVER, CHROMIUM = shutil.which("chromedriver"), shutil.which("chromium")
+
+pytestmark = pytest.mark.skipif(
+    not (DRIVER and CHROMIUM), reason="chromium or chromium-driver is not installed"
+)
+
+
+@pytest.fixture(scope="module")
+def console(zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    chroot = f"{zookeeper.connect}/browser"
+    broker = Broker("ours", tmp_path_factory.mktemp("browser-broker"), chroot).start()
+    broker.create_topic("t", 2)
+    with broker.wire() as wire:
+        wire.produce("t", 0, entry(None, SCRIPT.encode()))
+    process = Console(
+        chroot, tmp_path_factory.mktemp("browser-console"), **{"console.read.only": "false"}
+    ).begin()
+    process.wait_until_shown("/topics", "1 of 1 topics")
+    yield process
+    process.kill()
+    broker.kill()
+
+
+@pytest.fixture
+def browser(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
+    monkeypatch.setenv("SE_OFFLINE", "true")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for word in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
+        options.add_argument(word)
+    options.add_argument(f"--user-data-dir={tmp_path}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+def errors(browser: Any) -> list[str]:
+    """Messages of the browser, refusals of the content security policy among them."""
+    return [
+        line["message"]
+        for line in browser.get_log("browser")
+        if line["level"] == "SEVERE" and "favicon" not in line["message"]
+    ]
+
+
+def test_no_script_of_a_message_runs_and_no_page_breaks_its_policy(
+    console: Console, browser: Any
+) -> None:
+    address = f"http://127.0.0.1:{console.port}"
+    for path in ("/", "/brokers", "/brokers/0", "/topics", "/topics/t", "/groups", "/create"):
+        browser.get(address + path)
+        assert browser.title.endswith("kafka08 console")
+    browser.get(f"{address}/topics/t/messages")
+    assert SCRIPT in browser.find_element("css selector", "#offset-0 pre").text
+    assert browser.title == "Messages of t - kafka08 console"
+    assert errors(browser) == []
+
+
+def test_a_page_changes_without_a_reload(console: Console, browser: Any) -> None:
+    browser.get(f"http://127.0.0.1:{console.port}/topics")
+    browser.execute_script("window.stayed = true")
+    console.submit("/create", "/create", name="later", partitions=1, factor=1)
+
+    def shown() -> bool:
+        return "later" in browser.find_element("css selector", "main").text
+
+    wait_until("the new topic on the page", 30, shown)
+    assert browser.execute_script("return window.stayed") is True
+    assert errors(browser) == []
+
+
+def test_the_keyboard_is_enough(console: Console, browser: Any) -> None:
+    browser.get(f"http://127.0.0.1:{console.port}/")
+    keys = webdriver.Keys
+    reached = []
+    for _ in range(8):
+        webdriver.ActionChains(browser).send_keys(keys.TAB).perform()
+        focused = browser.switch_to.active_element
+        reached.append(focused.text)
+        if focused.text == "Topics":
+            break
+    assert reached[0] == "Skip to the content"
+    webdriver.ActionChains(browser).send_keys(keys.ENTER).perform()
+    wait_until("the list of topics", 10, lambda: browser.current_url.endswith("/topics"))
+
+
+def test_a_telephones_width_is_enough(console: Console, browser: Any) -> None:
+    browser.set_window_size(500, 900)
+    for path in ("/", "/topics", "/topics/t/messages"):
+        browser.get(f"http://127.0.0.1:{console.port}{path}")
+        wide = browser.execute_script(
+            "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        assert wide <= 0, path
