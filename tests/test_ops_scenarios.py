@@ -34,6 +34,14 @@ def collector(*names: str) -> tuple[str, ...]:
     return named("tests/lag/test_collector", *names)
 
 
+def rest(module: str, *names: str) -> tuple[str, ...]:
+    return named(f"tests/rest/test_{module}", *names)
+
+
+def with_proxy(*names: str) -> tuple[str, ...]:
+    return named("integration/test_rest", *names)
+
+
 def console(module: str, *names: str) -> tuple[str, ...]:
     return named(f"tests/console/test_{module}", *names)
 
@@ -251,24 +259,129 @@ SCENARIOS = {
         "offsets in ZooKeeper are read one node at a time",
     ),
     # REST
-    27: Scenario("the calls of the first quick start, on both kinds of clusters", (), NOT_BEGUN),
-    28: Scenario("media types by Accept and Content-Type: 406, 415", (), NOT_BEGUN),
-    29: Scenario("records with key, partition, neither, null", (), NOT_BEGUN),
-    30: Scenario("bad bodies: 422 and 400, nothing is produced", (), NOT_BEGUN),
-    31: Scenario("one record of three is too large", (), NOT_BEGUN),
-    32: Scenario("unknown topics and partitions, partitions without a leader", (), NOT_BEGUN),
-    33: Scenario("reading by offset inside a compressed set, over gaps, at the end", (), NOT_BEGUN),
-    34: Scenario("a REST instance and a Scala consumer in one group", (), NOT_BEGUN),
-    35: Scenario("commits through REST and their nodes", (), NOT_BEGUN),
-    36: Scenario("40901, 40902, 40403, 40601, 42204", (), NOT_BEGUN),
-    37: Scenario("a message larger than max_bytes, and than the server's limit", (), NOT_BEGUN),
-    38: Scenario("idle instances end, those that read live", (), NOT_BEGUN),
-    39: Scenario("200 long reads and produces beside; the limit of instances", (), NOT_BEGUN),
-    40: Scenario("SIGTERM: reads end, instances leave their groups, exit 143", (), NOT_BEGUN),
-    41: Scenario("unmodified clients of npm and PyPI", (), NOT_BEGUN),
-    42: Scenario("v2: assignments, offsets + 1, positions", (), NOT_BEGUN),
-    43: Scenario("v2: subscriptions by pattern, 40903, trailing slashes", (), NOT_BEGUN),
-    44: Scenario("v3: topics, settings, reassignments beside the tools", (), NOT_BEGUN),
+    27: Scenario(
+        "the calls of the first quick start, on both kinds of clusters",
+        with_proxy("the_quick_start", "json_records"),
+        "sent by Python as curl would send them",
+    ),
+    28: Scenario(
+        "media types by Accept and Content-Type: 406, 415",
+        (
+            *rest("media", "the_type_of_metadata", "request_types_that_are_not_taken"),
+            *rest("application", "types_of_answers", "types_that_are_not_acceptable"),
+            *rest("application", "bodies_of_other_types"),
+        ),
+    ),
+    29: Scenario(
+        "records with key, partition, neither, null",
+        (
+            *rest("topics", "offsets_come_in_the_order_asked"),
+            *with_proxy("keys_are_where_the_console_producer_of_java_puts_them"),
+        ),
+    ),
+    30: Scenario(
+        "bad bodies: 422 and 400, nothing is produced",
+        rest("topics", "wrong_bodies_write_nothing"),
+    ),
+    31: Scenario(
+        "one record of three is too large",
+        (
+            *rest("topics", "a_record_that_is_too_large_fails_alone"),
+            *with_proxy("large_records_alone"),
+        ),
+    ),
+    32: Scenario(
+        "unknown topics and partitions, partitions without a leader",
+        (
+            *rest("topics", "unknown_topics_and_partitions", "writing_to_what_does_not_exist"),
+            *with_proxy("what_does_not_exist"),
+        ),
+    ),
+    33: Scenario(
+        "reading by offset inside a compressed set, over gaps, at the end",
+        (
+            *rest("topics", "messages_of_a_compressed_set_from_the_offset_on"),
+            *rest("topics", "the_next_message_after_a_gap", "the_end_of_the_log_and_beyond_it"),
+            *with_proxy("a_compressed_set_is_read_from_its_middle"),
+        ),
+    ),
+    34: Scenario(
+        "a REST instance and a Scala consumer in one group",
+        (
+            *rest("consumers", "a_group_is_shared_with_a_consumer_of_another_program"),
+            *with_proxy("a_group_is_shared_with_another_consumer"),
+        ),
+        "the other consumer is this project's, not the Scala one",
+    ),
+    35: Scenario(
+        "commits through REST and their nodes",
+        (
+            *rest("consumers", "messages_that_were_not_committed_come_again"),
+            *rest("consumers", "create_read_commit_delete"),
+            *with_proxy("messages_come_again_until_they_are_committed"),
+        ),
+    ),
+    36: Scenario(
+        "40901, 40902, 40403, 40601, 42204",
+        rest("consumers", "conflicts", "wrong_settings_make_no_instance"),
+    ),
+    37: Scenario(
+        "a message larger than max_bytes, and than the server's limit",
+        rest(
+            "consumers",
+            "reads_are_limited_by_bytes_and_have_one_message_at_least",
+            "a_message_that_is_larger_than_the_limit_is_named_on_every_try",
+        ),
+        "no real broker has such a message in a test",
+    ),
+    38: Scenario(
+        "idle instances end, those that read live",
+        (
+            *rest("consumers", "idle_instances_leave_their_groups"),
+            *rest("consumers", "a_read_in_progress_is_not_ended_as_idle"),
+            *with_proxy("idle_instances_and_the_end"),
+        ),
+    ),
+    39: Scenario(
+        "200 long reads and produces beside; the limit of instances",
+        (
+            *rest("consumers", "the_number_of_instances_is_limited"),
+            *with_proxy("long_reads_do_not_hold_up_others"),
+        ),
+        "40 instances; that produces do not wait is not measured",
+    ),
+    40: Scenario(
+        "SIGTERM: reads end, instances leave their groups, exit 143",
+        with_proxy("idle_instances_and_the_end"),
+    ),
+    41: Scenario(
+        "unmodified clients of npm and PyPI",
+        with_proxy("the_client_of_node"),
+        "kafka-rest of npm only, not the two of PyPI",
+    ),
+    42: Scenario(
+        "v2: assignments, offsets + 1, positions",
+        (
+            *rest("consumers_v2", "the_offset_posted_is_that_of_the_last_message", "positions"),
+            *with_proxy("v2_with_an_assignment"),
+        ),
+    ),
+    43: Scenario(
+        "v2: subscriptions by pattern, 40903, trailing slashes",
+        (
+            *rest("consumers_v2", "a_pattern_takes_topics_that_come_later"),
+            *rest("consumers_v2", "what_excludes_each_other", "wrong_bodies"),
+            *rest("consumers_v2", "positions_of_what_is_not_assigned"),
+            *rest("application", "every_path_may_end_with_a_slash"),
+            *with_proxy("v2_with_a_pattern"),
+        ),
+        "slashes on paths without names only",
+    ),
+    44: Scenario(
+        "v3: topics, settings, reassignments beside the tools",
+        (*rest("admin_v3", "reassignments"), *with_proxy("topics_by_v3")),
+        "no reassignment of a real cluster is shown",
+    ),
     # Console
     45: Scenario(
         "three brokers, one original: overview, a killed one turns red",
