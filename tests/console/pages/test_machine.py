@@ -17,6 +17,7 @@ def test_metrics_in_both_formats() -> None:
     assert "kafka_consumergroup_lag" in {f.name for f in text_string_to_metric_families(plain.text)}
     later = scene.client.get("/metrics", headers={"Accept": "application/openmetrics-text"})
     assert later.text.endswith("# EOF\n")
+    assert later.text.count("# EOF") == 1
     assert "kafka_consumergroup_lag" in {family.name for family in open_metrics(later.text)}
 
 
