@@ -499,8 +499,8 @@ SCENARIOS = {
                 "an_address_for_all_gets_a_warning",
             ),
             *live("only_loopback_and_known_names"),
+            *with_proxy("only_loopback_and_known_hosts"),
         ),
-        "the listeners of brokers and of the console",
     ),
     56: Scenario(
         "read-only: no change by any route, no button",
@@ -511,16 +511,17 @@ SCENARIOS = {
                 "a_read_only_console_has_no_form_for_a_change",
                 "the_badge_tells_of_a_read_only_console",
             ),
+            *rest("access", "a_read_only_proxy_refuses_every_change"),
         ),
-        "the console only",
     ),
     57: Scenario(
         "tokens and origins; no change by GET",
         (
             *console("app", "a_change_needs_the_token_of_a_page", "no_page_changes_anything"),
             *live("a_form_of_another_site_is_refused"),
+            *rest("access", "pages_of_other_sites_may_not_call"),
+            *rest("access", "reading_routes_change_nothing_in_zookeeper"),
         ),
-        "the console only",
     ),
     58: Scenario(
         "basic authentication with roles, TLS",
@@ -533,8 +534,10 @@ SCENARIOS = {
             ),
             *console("config", "changes_from_other_machines_need_users_and_tls"),
             *console("access", "a_line_is_read_back_and_hides_the_password"),
+            *rest("access", "users_and_their_roles"),
+            *rest("server", "passwords_are_not_sent_in_clear_unless_told_to"),
         ),
-        "the console only; no client connects to it with TLS",
+        "no client connects to the console or to the REST proxy with TLS",
     ),
     59: Scenario(
         "deletion needs the name; the audit log",
