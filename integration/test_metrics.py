@@ -131,7 +131,7 @@ def test_the_text_passes_promtool(pair: tuple[Watched, Watched]) -> None:
         pytest.skip("promtool is not installed (Debian's package prometheus)")
     text = pair[0].text().encode()
     done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True)
-    # Names of 0.8.2.2 are not to its taste (exit 3), which is no error of the text.
+    # Status 3: promtool advises other names than those of 0.8.2.2. The text itself is right.
     assert done.returncode in (0, 3), done.stdout + done.stderr
     assert b"error while linting" not in done.stderr
 
