@@ -533,7 +533,7 @@ SCENARIOS = {
                 "failed_logins_are_slow_and_told",
             ),
             *console("config", "changes_from_other_machines_need_users_and_tls"),
-            *console("access", "a_line_is_read_back_and_hides_the_password"),
+            *named("tests/security/test_users", "a_user_has_a_role_if_the_password_is_right"),
             *rest("access", "users_and_their_roles"),
             *rest("server", "passwords_are_not_sent_in_clear_unless_told_to"),
         ),

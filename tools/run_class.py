@@ -62,6 +62,7 @@ MODULES = {
 POSITIONAL = {
     "io.confluent.kafkarest.KafkaRestMain",
     "kafka.Kafka",
+    "kafka.console.ConsolePassword",
     "kafka.console.KafkaConsole",
     "kafka.tools.TestEndToEndLatency",
     "kafka.tools.UpdateOffsetsInZK",

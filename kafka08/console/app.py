@@ -10,7 +10,7 @@ from werkzeug.exceptions import BadRequest, Forbidden, HTTPException
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
-from kafka08.console.access import ADMIN, OPERATOR, User, Users, is_same_origin
+from kafka08.console.access import ADMIN, OPERATOR, User, is_same_origin
 from kafka08.console.pages import cluster, group_changes, groups, machine, messages, moves
 from kafka08.console.pages import topic_changes as topics
 from kafka08.console.site import Route, Site, Visit
@@ -21,6 +21,7 @@ from kafka08.errors import (
     KafkaError,
     TopicExistsError,
 )
+from kafka08.security.users import Users
 
 logger = logging.getLogger("kafka.console.Console")
 
@@ -143,11 +144,12 @@ class Console:
         if given is None or given.type != "basic":
             return None
         name = given.username or ""
-        user = self._users.check(name, given.password or "")
-        if user is None:
+        role = self._users.role(name, given.password or "")
+        if role is None:
             logger.warning("Login failed: user %r from %s", name[:100], request.remote_addr)
             self._sleep(_FAILED_LOGIN_S)
-        return user
+            return None
+        return User(name, role)
 
     def _unauthorized(self) -> Response:
         response = Response("Log in first.\n", 401, mimetype="text/plain")

@@ -13,7 +13,6 @@ from kafka08 import properties as properties_file
 from kafka08.client.cluster import ClusterClient, endpoints_of
 from kafka08.client.security import ClientSecurity, connector_for
 from kafka08.connect.config import with_prefix
-from kafka08.console.access import Users
 from kafka08.console.app import Console
 from kafka08.console.audit import Audit
 from kafka08.console.browser import Browser
@@ -23,12 +22,13 @@ from kafka08.console.groups import Groups
 from kafka08.console.history import History
 from kafka08.console.observer import Observer
 from kafka08.console.site import Site
-from kafka08.errors import ConfigError, KafkaError
+from kafka08.errors import KafkaError
 from kafka08.lag.collector import LagCollector
 from kafka08.network.channel import Channel
 from kafka08.network.http import HttpServer
 from kafka08.network.tls import Tls, server_context
 from kafka08.runtime import GeventRuntime
+from kafka08.security.users import load
 from kafka08.zookeeper import access_of
 from tools.groups.service import GroupService
 from tools.options import run_main
@@ -50,7 +50,7 @@ class KafkaConsole:
         runtime = GeventRuntime()
         security = ClientSecurity.from_properties(with_prefix(properties, CLIENT_PREFIX))
         channel = partial(_Connected, connector=connector_for(security, runtime))
-        users = _users(config.users_file)
+        users = load(config.users_file, "console.users.file") if config.users_file else None
         tls = Tls(config, server_context) if config.http_tls else None
         self._runtime = runtime
         self._zk = zk = ZkClient(
@@ -155,16 +155,6 @@ class _Connected(Channel):
 
     def __init__(self, host: str, port: int, *, connector: Any, **options: Any) -> None:
         super().__init__(host, port, **{**options, "runtime": connector})
-
-
-def _users(path: str) -> Users | None:
-    if not path:
-        return None
-    try:
-        with open(path, encoding="utf-8") as file:
-            return Users(file.read(), path)
-    except OSError as error:
-        raise ConfigError(f"console.users.file has value {path}: {error.strerror}") from None
 
 
 def main(argv: list[str]) -> int:

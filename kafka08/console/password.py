@@ -1,12 +1,15 @@
-"""Makes a line of console.users.file: the password is read without echo, or from standard input."""
+"""Makes a line of the users' file of the console or the REST proxy.
+
+The password is read without echo, or from standard input.
+"""
 
 from __future__ import annotations
 
 import getpass
 import sys
 
-from kafka08.console.access import ROLES, entry
 from kafka08.errors import ConfigError
+from kafka08.security.users import ROLES, line_for
 from tools.options import run_tool
 
 USAGE = f"USAGE: kafka-run-class.sh kafka.console.ConsolePassword name {'|'.join(ROLES)}"
@@ -19,9 +22,7 @@ def main(argv: list[str]) -> int:
         return 1
     password = getpass.getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
     try:
-        if not password:
-            raise ConfigError("The password is empty")
-        print(entry(argv[0], argv[1], password))
+        print(line_for(argv[0], argv[1], password))
     except ConfigError as error:
         print(error, file=sys.stderr)
         return 1

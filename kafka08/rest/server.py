@@ -46,7 +46,11 @@ class RestProxy:
         self.config = config = RestConfig.from_properties(given)
         self._given = dict(given)
         self._runtime = runtime
-        self._users = users.load(config.users_file) if config.users_file else None
+        self._users = (
+            users.load(config.users_file, "authentication.users.file")
+            if config.users_file
+            else None
+        )
         _check_listeners(config)
         self._scheduler = Scheduler(runtime)
         self._instances = Instances(

@@ -1,16 +1,14 @@
 """Users of HTTP services: a file with names, roles and salted hashes of passwords.
 
-A line is ``name:role:scrypt$SALT$HASH``, with salt and hash in hex. ``python -m
-kafka08.security.users NAME ROLE`` reads a password from standard input and writes a line.
+A line is ``name:role:scrypt$SALT$HASH``, with salt and hash in hex. The class
+kafka.console.ConsolePassword makes one.
 """
 
 from __future__ import annotations
 
-import getpass
 import hashlib
 import hmac
 import os
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -88,29 +86,11 @@ class Users:
         return found.role
 
 
-def load(path: str) -> Users:
-    """Raises ConfigError."""
+def load(path: str, setting: str) -> Users:
+    """The users of the file that ``setting`` names. Raises ConfigError."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{setting} has value {path}: {reason}") from None
     return Users(text.splitlines(), path)
-
-
-def main(argv: list[str]) -> int:
-    """``NAME ROLE``, with the password on standard input."""
-    if len(argv) != 2:
-        print(f"USAGE: python -m kafka08.security.users NAME {'|'.join(ROLES)}")
-        return 1
-    name, role = argv
-    password = getpass.getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
-    try:
-        print(line_for(name, role, password))
-    except ConfigError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -8,7 +8,7 @@ from werkzeug.test import Client, TestResponse
 
 from kafka08.client.cluster import ClusterClient
 from kafka08.common import Broker, TopicPartition
-from kafka08.console.access import User, Users, entry
+from kafka08.console.access import User
 from kafka08.console.app import Console
 from kafka08.console.audit import Audit
 from kafka08.console.browser import Browser
@@ -19,6 +19,7 @@ from kafka08.console.history import History
 from kafka08.console.observer import Observer
 from kafka08.console.site import Site
 from kafka08.lag.collector import LagCollector
+from kafka08.security.users import Users, line_for
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
@@ -62,8 +63,8 @@ class Scene:
             Audit(self.config.audit_file, self.runtime.clock),
             self.runtime.clock,
         )
-        lines = [entry(*each.split(":"), password="secret") for each in (users or {}).values()]
-        known = Users("\n".join(lines)) if lines else None
+        lines = [line_for(*each.split(":"), password="secret") for each in (users or {}).values()]
+        known = Users(lines, "users") if lines else None
         self.console = Console(self.site, known, self.runtime.sleep)
         self.client = Client(self.console)
 

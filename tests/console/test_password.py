@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from kafka08.console.access import Users
 from kafka08.console.password import USAGE, main
+from kafka08.security.users import Users
 
 
 def test_the_line_is_one_of_the_users_file(
@@ -17,9 +17,7 @@ def test_the_line_is_one_of_the_users_file(
     assert main(["ann", "operator"]) == 0
     line = capsys.readouterr().out
     assert "s3cret" not in line
-    user = Users(line).check("ann", "s3cret")
-    assert user is not None
-    assert user.role == "operator"
+    assert Users([line], "users").role("ann", "s3cret") == "operator"
 
 
 @pytest.mark.parametrize(
@@ -28,7 +26,7 @@ def test_the_line_is_one_of_the_users_file(
         ([], "x", USAGE),
         (["ann", "king"], "x", "role"),
         (["a:b", "reader"], "x", "colon"),
-        (["ann", "reader"], "", "empty"),
+        (["ann", "reader"], "", "password"),
     ],
 )
 def test_a_wrong_call_is_told(

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from kafka08.errors import ProtocolError
+from kafka08.protocol import acl_schemas as acl
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol import group_schemas as g
 from kafka08.protocol import later_schemas as later
@@ -114,6 +115,9 @@ def requests() -> list[Any]:
         a.DeleteRecordsRequest(
             [a.DeleteRecordsTopic("victim", [a.DeleteRecordsPartition(0, -1)])], 0
         ),
+        acl.DescribeAclsRequest(2, None, None, None, 1, 1, 1),
+        acl.CreateAclsRequest([acl.NewAcl(2, FUZZ, "User:fuzz", "*", 3, 3)]),
+        acl.DeleteAclsRequest([acl.AclFilter(2, FUZZ, None, None, 1, 1)]),
     ]
 
 
