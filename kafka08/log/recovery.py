@@ -365,7 +365,7 @@ def _recover_cut(segment: LogSegment, config: LogConfig) -> None:
         return
     # The last entry of the time index is written at the roll, when all else may be synced.
     segment.time_index.truncate_to(end)
-    segment.load_newest()
+    segment.load_newest(after_cut=True)
     segment.complete_time_index()
 
 

@@ -325,13 +325,19 @@ class LogSegment:
         end = position + LOG_OVERHEAD + size
         return (offset, end) if size >= MIN_MESSAGE_SIZE and end <= self.size else None
 
-    def load_newest(self) -> None:
+    def load_newest(self, *, after_cut: bool = False) -> None:
         """Find the largest timestamp: that of the time index, or of what follows the last entry of
-        the offset index. Raises OSError."""
-        self.newest = self.time_index.last
-        tail = FileWalk(
-            self.file.fd, self.index.last_position, self.size, times=True, chunk=_LONG_READ
-        )
+        the offset index. Raises OSError.
+
+        ``after_cut``: entries of the time index may have been cut. Each of them stood for the
+        messages before it too, so those after the last entry that is left are read.
+        """
+        noted = self.time_index
+        begin = self.index.last_position
+        if after_cut:
+            begin = self.index.lookup(noted.last.offset) if noted.entries else 0
+        self.newest = noted.last
+        tail = FileWalk(self.file.fd, begin, self.size, times=True, chunk=_LONG_READ)
         tail.step()
         if tail.newest[0] > self.newest.timestamp:
             self.newest = MessageTime(*tail.newest)
@@ -405,12 +411,15 @@ class LogSegment:
             self.index.truncate_to(offset, position)
             cut = self.size - position
             self.cut(position)
-            if self.time_index.last.offset >= offset:
+            cuts_times = self.time_index.last.offset >= offset
+            if cuts_times:
                 # If a power cut brings the messages back, their times must still be there.
                 os.fsync(self.file.fd)
                 self.time_index.truncate_to(offset)
             if self.newest.timestamp >= 0:
-                self.load_newest()
+                self.load_newest(after_cut=cuts_times)
+                if cuts_times:
+                    self.time_index.append(self.newest)
             self.bytes_since_index_entry = 0
             if not self.size:
                 self.created = now

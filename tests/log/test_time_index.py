@@ -226,6 +226,23 @@ def test_truncation_of_a_log(tmp_path, cut):
     assert log.segments[-1].newest == (70, log.log_end_offset - 1)
 
 
+@pytest.mark.parametrize("cut", range(9))
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_cut_within_a_set_keeps_the_times_before_it(tmp_path, cut, clean):
+    """The entry of a set stands for the messages before it too."""
+    times = [10, 30, 20, 65, 40, 35, 60, 7, 70]
+    log = open_log(tmp_path, index_interval_bytes=400)
+    for begin in range(0, len(times), 3):
+        log.append(timed_set(*times[begin : begin + 3]))
+    log.truncate_to(cut)
+    left = times[:cut]
+    newest = (max(left), left.index(max(left))) if left else (-1, 0)
+    assert log.segments[-1].newest == newest
+    log.flush()
+    log.close()
+    assert open_log(tmp_path, clean_shutdown=clean).segments[-1].newest == newest
+
+
 def test_deletion_and_the_leftovers_of_a_crash(tmp_path):
     clock = FakeClock()
     log = open_log(tmp_path, clock, retention_bytes=0, file_delete_delay_ms=0)
