@@ -31,18 +31,18 @@ def script(path: Path, text: str) -> Path:
 
 
 def command(package: Path, name: str) -> Path:
-    """As pip writes it."""
+    """As pip writes it, without its first line: that of a Python whose path has a blank is long."""
     made = package.parent.parent / name
     return script(
         made,
-        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(package.parent)!r})\n"
+        f"import sys\nsys.path.insert(0, {str(package.parent)!r})\n"
         "from kafka08.commands import run_script\nsys.exit(run_script())\n",
     )
 
 
 def run(path: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [path, *words],
+        [sys.executable, path, *words],
         env=os.environ | environment,
         capture_output=True,
         text=True,
@@ -53,7 +53,7 @@ def run(path: Path, *words: str, **environment: str) -> subprocess.CompletedProc
 
 @pytest.mark.parametrize("name", ["kafka-x", "kafka-x.sh"])
 def test_a_command_becomes_its_script(package: Path, name: str) -> None:
-    words = [str(command(package, name)), "a b", ""]
+    words = [sys.executable, str(command(package, name)), "a b", ""]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         out, _ = process.communicate(timeout=60)
     assert out.splitlines() == [sys.executable, str(process.pid), "a b", ""]

@@ -194,6 +194,18 @@ def test_unfinished_requests_are_read_only_so_far(start: Start) -> None:
     assert server.memory.used == 0
 
 
+def sends_large(server: Server) -> bool:
+    """Whether a new client's large request is answered."""
+    client, large = Client(server.ports[0]), bytes(LARGE)
+    try:
+        client.sock.sendall(framed(large))
+        return client.reply() == large
+    except (EOFError, ConnectionError):
+        return False
+    finally:
+        client.sock.close()
+
+
 def test_others_are_served_meanwhile(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """Short requests at once; a large one as soon as an unfinished one had to make room."""
     monkeypatch.setattr(memory_module, "PATIENCE_SECONDS", 0.01)
@@ -203,9 +215,8 @@ def test_others_are_served_meanwhile(start: Start, monkeypatch: pytest.MonkeyPat
     until(lambda: server.memory.used > LARGE)
     client = Client(server.ports[0])
     assert client.call(b"short") == b"short"
-    large = bytes(LARGE)
-    client.sock.sendall(framed(large))
-    assert client.reply() == large
+    # One of the four has to make room. On a slow machine it may be the one that goes on sending.
+    assert any(sends_large(server) for _ in range(3))
     assert client.call(b"short") == b"short"
     for sock in socks:
         sock.close()
