@@ -332,7 +332,7 @@ def _recover_from(segments: list[LogSegment], config: LogConfig, recovery_point:
         default=0,
     )
     if number:
-        _recover_cut(segments[number - 1], config)
+        _recover_cut(segments[number - 1], segments[number].base_offset, config)
     while number < len(segments):
         segment = segments[number]
         number += 1
@@ -355,12 +355,13 @@ def _recover_from(segments: list[LogSegment], config: LogConfig, recovery_point:
     return dropped
 
 
-def _recover_cut(segment: LogSegment, config: LogConfig) -> None:
+def _recover_cut(segment: LogSegment, next_base: int, config: LogConfig) -> None:
     """Include the segment before the recovery point: a truncation down to that point may have
-    cut it, and may have reached the disk only in part."""
+    cut it, and may have reached the disk only in part. What reaches into the segment after it
+    (from ``next_base`` on) was cut, so that it was never synced as a whole."""
     _ensure_index(segment, config, thorough=True)
     end, position = segment.next_offset()
-    if position != segment.size:
+    if position != segment.size or end > next_base:
         recover(segment, config.index_interval_bytes, config.segment_index_bytes)
         return
     # The last entry of the time index is written at the roll, when all else may be synced.

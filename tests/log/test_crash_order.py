@@ -168,6 +168,18 @@ def test_garbage_behind_the_segment_before_the_recovery_point_is_cut(tmp_path: P
     assert len(everything(log)) == 6
 
 
+def test_a_torn_entry_behind_the_segment_before_the_recovery_point_is_cut(tmp_path: Path) -> None:
+    """A power cut may bring back the front part of an entry that a truncation had cut."""
+    log = three_segments(tmp_path)
+    before, active = segment_paths(log.directory)[1:]
+    entry = bytearray(active.read_bytes()[:50])
+    entry[-4:] = bytes(4)
+    before.write_bytes(before.read_bytes() + entry)
+    log = open_log(tmp_path, recovery_point=4)
+    assert [s.size for s in log.segments] == [100, 100, 100]
+    assert len(everything(log)) == 6
+
+
 def test_markers_and_checkpoints_are_gone_or_there_for_good(
     tmp_path: Path, trace: list[str]
 ) -> None:
