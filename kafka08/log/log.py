@@ -3,9 +3,8 @@
 Threads: all methods run on one thread (the broker's loop) and do not switch greenlets, so appends
 need no lock. ``flush`` may run on another thread at the same time, since fsync takes long: it
 copies the list of segments under a lock that roll, truncate and deletion share, syncs without it,
-and moves the recovery point only if there was no truncation meanwhile. ``delete`` may
-run on any thread once the log is out of use. Attributes may be read on any
-thread.
+and moves the recovery point only if there was no truncation meanwhile. ``delete`` may run on any
+thread once the log is out of use. Attributes may be read on any thread.
 
 Does not know replicas, high watermarks (a reader's bound is an argument) or other logs. It has no
 timers: it reports to the caller what is due later.
@@ -146,7 +145,7 @@ class Log:
         # Base of the first segment that was cut since the last flush: its old end may come back
         # until it is synced. An earlier process may have cut the segment that held the recovery
         # point then, which is the one that holds it now, or the one before.
-        self._first_cut = self.log_end_offset
+        self._first_cut, self._cuts = self.log_end_offset, 0
         if not clean_shutdown:
             holds = self.files.index_of(self.recovery_point)
             self._first_cut = self.files.bases[max(holds - 1, 0)]
@@ -283,11 +282,10 @@ class Log:
                 leo, data, interval, right=right, modern=modern, newest=newest
             )
         except OSError:
-            with self._lock:  # the part of the set that was written has been cut again
-                self._first_cut = min(active.base_offset, self._first_cut)
+            self._sync_again(active)  # the part of the set that was written has been cut again
             raise
         if made_file:
-            self._has_new_times(active)
+            self._sync_again(active)  # for its time index
         self.log_end_offset = info.last_offset + 1
         if info.magic:
             self.later_formats.end = self.log_end_offset
@@ -346,7 +344,7 @@ class Log:
         if old.base_offset == base and not old.size:
             return False
         if old.complete_time_index():
-            self._has_new_times(old)  # all else of it may be synced already
+            self._sync_again(old)  # all else of it may be synced already
         self.files.make_way(base)
         self.producers.snapshot(base)
         segment = self._new_segment(base)
@@ -356,11 +354,13 @@ class Log:
         logger.info("Rolled new log segment for '%s' at offset %d.", self.name, base)
         return True
 
-    def _has_new_times(self, segment: LogSegment) -> None:
-        """The next flush is to make the time index durable, with its name."""
+    def _sync_again(self, segment: LogSegment) -> None:
+        """The next flush is to include this segment and the names of its files; a flush that is
+        under way does not count."""
         with self._lock:
             self.files.changes += 1
             self._first_cut = min(segment.base_offset, self._first_cut)
+            self._cuts += 1
 
     def _new_segment(self, base_offset: int) -> LogSegment:
         segment = LogSegment(
@@ -438,7 +438,7 @@ class Log:
             truncations, changes = self._truncations, self.files.changes
             if up_to is None:
                 up_to = self.log_end_offset
-            first_cut = self._first_cut
+            first_cut, cuts = self._first_cut, self._cuts
             unsynced = min(self.recovery_point, first_cut)
             if up_to <= unsynced or self._is_deleted:
                 return
@@ -468,7 +468,7 @@ class Log:
             self._synced_changes = max(self._synced_changes, changes)
             if truncations == self._truncations:
                 self.recovery_point = max(self.recovery_point, up_to)
-                if first_cut == self._first_cut:
+                if cuts == self._cuts:
                     self._first_cut = max(first_cut, up_to)
                 self.last_flush_ms = self._clock.millis()
 
@@ -519,10 +519,9 @@ class Log:
             active = self.files.active
             integrity.remove(active.path)  # it takes appends again
             active.truncate_to(offset, self.config.segment_index_bytes, self._clock.millis())
-            self._first_cut = min(active.base_offset, self._first_cut)
+            self._sync_again(active)
             self.log_end_offset = offset
             self.recovery_point = min(offset, self.recovery_point)
-            self.files.changes += 1  # snapshots may go
             self.producers.truncate_to(offset, self.files.list, self._clock.millis())
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
@@ -580,8 +579,8 @@ class Log:
         return self._clock.millis() + self.config.file_delete_delay_ms
 
     def close(self) -> None:
-        """Trim indexes and close the files; the caller has flushed. Scheduled deletions are
-        dropped: the next start removes the files. Raises OSError."""
+        """Trim indexes and close the files; the caller has flushed. The next start does scheduled
+        deletions. Raises OSError."""
         self.producers.close(self.log_end_offset)
         for segment in self.files.list:
             segment.close()

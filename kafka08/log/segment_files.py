@@ -39,7 +39,7 @@ class SegmentFiles:
         self.list = segments
         self.bases = [segment.base_offset for segment in segments]
         self.changes = 1
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
 
     @property
     def active(self) -> LogSegment:

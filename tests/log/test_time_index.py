@@ -266,6 +266,25 @@ def test_a_stale_file_of_a_new_segments_name(tmp_path):
     assert log.segments[1].newest == (-1, 1)
 
 
+def test_times_of_a_roll_during_a_flush_are_synced_by_the_next(tmp_path, monkeypatch):
+    log = open_log(tmp_path, index_interval_bytes=1 << 20)
+    add(log, 10)
+    path = log.segments[0].time_index.path
+    synced = []
+
+    def roll_meanwhile(fd):
+        synced.append(os.readlink(f"/proc/self/fd/{fd}"))
+        if len(log.segments) == 1:
+            log.roll()
+
+    monkeypatch.setattr(os, "fsync", roll_meanwhile)
+    log.flush()
+    assert path not in synced
+    add(log, 20)
+    log.flush()
+    assert path in synced
+
+
 def test_a_new_file_is_synced_with_its_name(tmp_path):
     log = open_log(tmp_path)
     log.flush()
