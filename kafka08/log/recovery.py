@@ -357,8 +357,8 @@ def _recover_from(segments: list[LogSegment], config: LogConfig, recovery_point:
 
 def _recover_cut(segment: LogSegment, next_base: int, config: LogConfig) -> None:
     """Include the segment before the recovery point: a truncation down to that point may have
-    cut it, and may have reached the disk only in part. What reaches into the segment after it
-    (from ``next_base`` on) was cut, so that it was never synced as a whole."""
+    cut it, and may have reached the disk only in part. Entries that reach into the segment after
+    it (from ``next_base`` on) had been cut, and need not be whole."""
     _ensure_index(segment, config, thorough=True)
     end, position = segment.next_offset()
     if position != segment.size or end > next_base:
