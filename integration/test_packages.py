@@ -23,7 +23,6 @@ from integration.harness import (
     STOP_TIMEOUT_S,
     Process,
     free_port,
-    kill_everything,
     properties,
 )
 from integration.spark.support import missing
@@ -178,7 +177,6 @@ def zookeeper(wheel: Installed) -> Iterator[str]:
     wait_until("ZooKeeper", 120, lambda: _listens(port))
     yield address
     server.kill()
-    kill_everything()
 
 
 def _listens(port: int) -> bool:
