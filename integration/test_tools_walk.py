@@ -55,11 +55,19 @@ OWN = {
         "--abort.on.send.failure",
         "--offset.commit.interval.ms",
     },
+    "kafka-consumer-perf-test": {"--consumer.config"},
+    "kafka-producer-perf-test": {"--producer.config"},
     "kafka.tools.DumpLogSegments": {"--verify-integrity"},
     "kafka.tools.GetOffsetShell": {"--bootstrap-server"},
 }
+# Options of ours for connections to brokers and ZooKeeper, which many tools have.
+CONNECTION = {"--command-config", "--zk-tls-config-file"}
 # Tools whose one sentence about themselves is our own.
-REWORDED = {"kafka.tools.DumpLogSegments", "kafka.tools.StateChangeLogMerger"}
+REWORDED = {
+    "kafka.tools.DumpLogSegments",
+    "kafka.tools.StateChangeLogMerger",
+    "kafka.tools.TestEndToEndLatency",
+}
 NO_SUCH = "--no-such-option"
 
 
@@ -218,7 +226,8 @@ def test_usage_without_arguments(tool: str, both: tuple[Tools, Tools]) -> None:
         assert ours.intro
         assert not any("Traceback" in line for line in ours.intro), ours.intro
         return
-    newer = {row.option for row in TOOLS[tool] if row.since == "newer"} | OWN.get(tool, set())
+    newer = {row.option for row in TOOLS[tool] if row.since == "newer"} | CONNECTION
+    newer |= OWN.get(tool, set())
     known = {h: d for h, d in ours.options.items() if name_of(h) not in newer}
     assert known == theirs.options
     if tool in REWORDED:
