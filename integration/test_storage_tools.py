@@ -248,7 +248,10 @@ def test_usage(both: dict[str, Tools], class_name: str, words: list[str]) -> Non
     assert ours.code == theirs.code
     for mine, its in ((ours.out, theirs.out), (ours.err, theirs.err)):
         assert set(options(its)) <= set(options(mine))
-        assert set(options(mine)) - set(options(its)) <= {"--verify-integrity"}
+        assert set(options(mine)) - set(options(its)) <= {
+            "--verify-integrity",
+            "--zk-tls-config-file",
+        }
         assert bool(mine) == bool(its)
     if words and "Missing required" in theirs.err:
         assert ours.err.splitlines()[0] == theirs.err.splitlines()[0]
