@@ -10,3 +10,14 @@ java_processes() {
     [[ $line == *java* && ${line,,} == *"$1"* ]] && echo "${directory##*/}"
   done
 }
+
+# pattern, name of the servers: asks such processes to stop; the exit status is 1 if there are none.
+stop_java_processes() {
+  local pids
+  pids=$(java_processes "$1")
+  if [ -z "$pids" ]; then
+    echo "No $2 to stop"
+    return 1
+  fi
+  kill -s TERM $pids
+}

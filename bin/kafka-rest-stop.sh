@@ -7,11 +7,4 @@ if [ "$1" = --help ]; then
 fi
 
 . "$(dirname "$(readlink -f "$0")")/java-processes.bash"
-pids=$(java_processes kafkarest.kafkarestmain)
-
-if [ -z "$pids" ]; then
-  echo "No REST proxy to stop"
-  exit 1
-fi
-
-kill -s TERM $pids
+stop_java_processes kafkarest.kafkarestmain "REST proxy"
