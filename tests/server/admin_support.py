@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka08 import admin
+from kafka08.client.admin import AdminClient
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import Broker
 from kafka08.errors import ProtocolError
@@ -99,6 +100,11 @@ class AdminRig:
             self.served = served_by(APIS, last_versions(handlers))
             handlers.append(ApiVersionsApi(self.served, originals))
         self.dispatcher = Dispatcher(self.runtime, handlers, APIS if modern else ORIGINAL_APIS)
+
+    def client(self, endpoints: Any, **options: Any) -> AdminClient:
+        """An AdminClient whose connections go to these brokers."""
+        options["runtime"] = self.runtime
+        return AdminClient(endpoints, channel=self.network.channel, **options)
 
     def register(self, broker: Broker, formats: int | None) -> None:
         register_broker(

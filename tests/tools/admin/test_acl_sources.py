@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from kafka08.client.admin import AdminClient
 from tests.server.admin_support import AdminRig
 from tools.admin import acls
 from tools.topics import bootstrap
@@ -40,12 +39,7 @@ def make_tool(
 ) -> Callable[..., Tool]:
     def make(**settings: Any) -> Tool:
         rig = AdminRig(tmp_path, **settings)
-
-        def client(endpoints: Any, **options: Any) -> AdminClient:
-            options["runtime"] = rig.runtime
-            return AdminClient(endpoints, channel=rig.network.channel, **options)
-
-        monkeypatch.setattr(bootstrap, "AdminClient", client)
+        monkeypatch.setattr(bootstrap, "AdminClient", rig.client)
         return Tool(rig, capsys)
 
     return make

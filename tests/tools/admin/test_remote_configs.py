@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from kafka08.client.admin import AdminClient
 from tests.server.admin_support import AdminRig
 from tools.admin import configs
 from tools.options import UsageError
@@ -37,12 +35,7 @@ def tool(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Tool:
     rig = AdminRig(tmp_path, modern=True, ssl_key_password="secret")
-
-    def client(endpoints: Any, **options: Any) -> AdminClient:
-        options["runtime"] = rig.runtime
-        return AdminClient(endpoints, channel=rig.network.channel, **options)
-
-    monkeypatch.setattr(bootstrap, "AdminClient", client)
+    monkeypatch.setattr(bootstrap, "AdminClient", rig.client)
     rig.create("t", [1, 2], retention_ms="1000")
     return Tool(rig, capsys)
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from kafka08 import admin
-from kafka08.client.admin import AdminClient
 from kafka08.common import Broker
 from kafka08.errors import ConfigError, UnknownTopicOrPartitionError
 from kafka08.protocol import admin_schemas as a
@@ -50,12 +49,7 @@ def make_tool(
 ) -> Callable[..., Tool]:
     def make(**settings: Any) -> Tool:
         rig = AdminRig(tmp_path, **settings)
-
-        def client(endpoints: Any, **options: Any) -> AdminClient:
-            options["runtime"] = rig.runtime
-            return AdminClient(endpoints, channel=rig.network.channel, **options)
-
-        monkeypatch.setattr(bootstrap, "AdminClient", client)
+        monkeypatch.setattr(bootstrap, "AdminClient", rig.client)
         monkeypatch.setattr(admin_command, "connect", None)
         return Tool(rig, capsys)
 
