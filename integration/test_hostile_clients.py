@@ -13,6 +13,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from integration.certificates import Authority
 from integration.harness import Broker, Tools, ZooKeeper, free_port
 from integration.test_acls import PROPS, From, Rules
 from integration.tls_wire import TlsWire
-from integration.wire import Wire, WireError, entry, wait_until
+from integration.wire import Wire, WireError, entry, produce_frame, wait_until
 
 WAIT_S = 120
 # A good client's request takes milliseconds. While thousands connect it waits in the kernel's queue
@@ -228,6 +229,77 @@ def test_a_flood_of_denied_requests(guarded: Guarded) -> None:
     assert good.seconds < PATIENCE_S
     assert grown < 64 << 20
     assert 1 <= len([line for line in lines if "Topic:LITERAL:bad-" in line]) <= 2000
+
+
+LARGE, BOUND = 40 << 20, 64 << 20
+
+
+@pytest.mark.slow
+def test_51_large_requests_take_the_memory_that_is_set(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """20 clients never finish requests of 40 MB; then 4 at once finish theirs."""
+    props = {
+        "queued.max.request.bytes": BOUND,
+        "socket.request.max.bytes": LARGE + 1000,
+        "auto.create.topics.enable": "false",
+        "zookeeper.session.timeout.ms": 30000,
+        "zookeeper.connection.timeout.ms": 60000,
+    }
+    connect = f"{zookeeper.connect}/large"
+    broker = Broker("ours", tmp_path, connect, props=props).start()
+    frame = produce_frame("nowhere", 0, bytes(LARGE), 1)
+    unfinished: list[Wire] = []
+    peaks = []
+    try:
+        broker.create_topic("good")
+        with broker.wire() as wire:
+            wire.produce("good", 0, entry(None, b"x"))
+        before = broker.memory()
+        with ThreadPoolExecutor(20) as pool:
+            unfinished += [Wire(broker.port, timeout=5) for _ in range(20)]
+            sent = [pool.submit(_send_quietly, each, frame[:-1]) for each in unfinished]
+            while not all(each.done() for each in sent):
+                with broker.wire() as wire:
+                    wire.fetch("good", 0, 0)
+                peaks.append(broker.memory() - before)
+                time.sleep(0.01)
+            for each in unfinished:
+                each.close()
+            answers = [pool.submit(_until_answered, broker, frame) for _ in range(4)]
+            while not all(each.done() for each in answers):
+                peaks.append(broker.memory() - before)
+                time.sleep(0.01)
+        tries = [each.result() for each in answers]
+    finally:
+        broker.kill()
+    print(
+        f"24 requests of 40 MB: {max(peaks) / 1e6:+.0f} MB of memory at most, "
+        f"{sum(tries)} tries for 4 answers"
+    )
+    # Buffers that grow are there twice for a moment.
+    assert max(peaks) < 2 * BOUND + (20 << 20)
+
+
+def _send_quietly(wire: Wire, data: bytes) -> None:
+    with contextlib.suppress(OSError):
+        wire.socket.sendall(data)
+
+
+def _until_answered(broker: Broker, frame: bytes) -> int:
+    """Send a request to a topic that does not exist, again if the connection had to make room; how
+    often it was sent."""
+    tries, until = 1, time.monotonic() + WAIT_S
+    while True:
+        try:
+            with Wire(broker.port, timeout=WAIT_S) as wire:
+                answer = wire.call(frame)
+        except OSError:
+            assert time.monotonic() < until
+            tries += 1
+            continue
+        assert answer[-10:-8] == b"\0\3"
+        return tries
 
 
 def test_names_of_any_length_make_short_lines(guarded: Guarded) -> None:

@@ -172,7 +172,7 @@ def test_from_open_to_tls_between_brokers_and_rules(
         count = sender.finish()
     finally:
         sender.kill()
-    assert count > 300
+    assert count > 9 * 5  # under load in each of the restarts
     assert "FailedToSendMessageException" not in sender.log
     wanted = {str(number) for number in range(count)}
 

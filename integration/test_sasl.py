@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import statistics
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +16,13 @@ import confluent_kafka
 import kafka
 import kafka.errors
 import pytest
+from confluent_kafka.admin import (
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialDeletion,
+    UserScramCredentialUpsertion,
+)
 
 from integration.harness import Tools, ZooKeeper, properties
 from integration.later import programs
@@ -39,6 +48,8 @@ from kafka08.runtime import ThreadRuntime
 from kafka08.security import jaas as jaas_text
 from kafka08.security.sides import client_side
 
+TREE = Path(__file__).parents[1]
+CONFIGS = "kafka.admin.ConfigCommand"
 _PATIENCE_S = 240
 RIGHT = plain_token("alice", USERS["alice"])
 SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -168,6 +179,40 @@ def test_scram(broker: SaslBroker, mechanism: str) -> None:
     for name, password in (("carol", "wrong"), ("eve", "pencil")):
         with pytest.raises(LoginError, match="due to invalid credentials"):
             log_in(broker, mechanism, name, password)
+
+
+def test_users_are_changed_through_a_broker(broker: SaslBroker, our_tools: Tools) -> None:
+    """By librdkafka and by our tool: both see what the other did, and logins follow."""
+
+    def logs_in(password: str) -> bool:
+        return not refused(broker, "SCRAM-SHA-512", "erin", password)
+
+    admin = AdminClient(confluent(broker, "PLAIN", "admin", USERS["admin"]))
+    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 8192)
+    new = UserScramCredentialUpsertion("erin", info, b"pencil")
+    [made] = admin.alter_user_scram_credentials([new]).values()
+    assert made.result(60) is None
+    wait_until("the first password", 10, lambda: logs_in("pencil"))
+    command = ("--bootstrap-server", broker.address, "--entity-type", "users")
+    command += ("--entity-name", "erin")
+    line = "SCRAM credential configs for user-principal 'erin' are SCRAM-SHA-512=iterations="
+    assert our_tools.run(CONFIGS, *command, "--describe").lines == [f"{line}8192"]
+    added = ("--add-config", "SCRAM-SHA-512=[password=eraser]")
+    done = our_tools.run(CONFIGS, *command, "--alter", *added)
+    assert done.lines == ["Completed updating config for user erin."], done.err
+    wait_until("the second password", 10, lambda: logs_in("eraser"))
+    assert not logs_in("pencil")
+    [found] = admin.describe_user_scram_credentials(["erin"]).values()
+    [told] = found.result(60).scram_credential_infos
+    assert (told.mechanism, told.iterations) == (ScramMechanism.SCRAM_SHA_512, 4096)
+    gone = UserScramCredentialDeletion("erin", ScramMechanism.SCRAM_SHA_512)
+    [deleted] = admin.alter_user_scram_credentials([gone]).values()
+    assert deleted.result(60) is None
+    wait_until("nobody", 10, lambda: not logs_in("eraser"))
+    [again] = admin.alter_user_scram_credentials([gone]).values()
+    with pytest.raises(confluent_kafka.KafkaException) as caught:
+        again.result(60)
+    assert caught.value.args[0].name() == "RESOURCE_NOT_FOUND"
 
 
 def test_changes_count_within_a_second_on_every_broker(
@@ -441,3 +486,48 @@ def test_a_flood_of_wrong_logins(broker: SaslBroker) -> None:
     assert broker.log.count("Failed authentication with") - lines < 5
     assert broker.memory() - memory < 64 << 20
     assert "alice-secret" not in broker.log
+
+
+@pytest.mark.slow
+def test_25_ten_thousand_wrong_logins_as_fast_as_two_processes_send_them(
+    broker: SaslBroker, our_tools: Tools
+) -> None:
+    """Most end at the door, where the rate of new connections of an address is limited."""
+
+    def limit(*words: str) -> None:
+        kind = ("--alter", "--entity-type", "ips", "--entity-default")
+        done = our_tools.run(CONFIGS, "--zookeeper", broker.zookeeper, *kind, *words)
+        assert done.code == 0, done.err
+
+    def logged_in() -> float:
+        begin = time.monotonic()
+        log_in(broker, "PLAIN", "bob", USERS["bob"])
+        return time.monotonic() - begin
+
+    undisturbed = statistics.median(logged_in() for _ in range(5))
+    limit("--add-config", "connection_creation_rate=50")
+    lines, memory = broker.log.count("Failed authentication with"), broker.memory()
+    command = [sys.executable, "-m", "integration.login_flood", str(broker.sasl_port)]
+    began, took = time.monotonic(), list[float]()
+    floods = [subprocess.Popen([*command, "127.0.0.3", "5000"], cwd=TREE) for _ in range(2)]
+    try:
+        while any(each.poll() is None for each in floods):
+            took.append(logged_in())
+            time.sleep(0.05)
+    finally:
+        for each in floods:
+            each.kill()
+            each.wait()
+        limit("--delete-config", "connection_creation_rate")
+    seconds = time.monotonic() - began
+    grown, written = broker.memory() - memory, broker.log.count("Failed authentication with")
+    print(
+        f"10,000 wrong logins in {seconds:.1f} s: {len(took)} right ones took "
+        f"{statistics.median(took):.2f} s, {max(took):.2f} s at most, {undisturbed:.2f} s before; "
+        f"{grown / 1e6:+.0f} MB of memory, {written - lines} lines in the log"
+    )
+    assert [each.returncode for each in floods] == [0, 0]
+    assert len(took) > 1
+    assert statistics.median(took) < max(1, 20 * undisturbed)  # where the processor is busy
+    assert written - lines <= 3 + seconds / 60
+    assert grown < 64 << 20

@@ -15,6 +15,7 @@ import pytest
 from integration.certificates import PASSWORD, Authority, as_pkcs12
 from integration.harness import Broker, Process, Tools, ZooKeeper, free_port, properties
 from integration.later import programs
+from integration.rest_proxy import RestProxy
 from integration.sasl import PLAIN_MODULE, SCRAM_MODULE, USERS, jaas
 from integration.tls_wire import TlsWire
 from integration.wire import entry, wait_until
@@ -314,3 +315,47 @@ def test_a_wire_without_a_certificate_is_refused(secure: Secure) -> None:
         return False
 
     wait_until("a refusal", WAIT_S, refused)
+
+
+def test_the_rest_proxy(secure: Secure, zookeeper: ZooKeeper, tmp_path: Path) -> None:
+    """It writes and reads by TLS with its certificate, and by a login. With another authority it
+    cannot: nothing goes to the plain port."""
+    topic = "rest"
+    secure.broker.create_topic(topic)
+    tls = {
+        "client.security.protocol": "SSL",
+        "client.ssl.truststore.location": secure.authority.path,
+        "client.ssl.keystore.location": secure.client,
+    }
+    login = {
+        "client.security.protocol": "SASL_SSL",
+        "client.ssl.truststore.location": secure.authority.path,
+        "client.sasl.mechanism": "PLAIN",
+        "client.sasl.jaas.config": jaas("alice", USERS["alice"]),
+    }
+    other = Authority(tmp_path / "other")
+    connect = f"{zookeeper.connect}/tls-clients"
+    body = {"records": [{"value": "aGVsbG8="}]}
+    binary = "application/vnd.kafka.binary.v1+json"
+    for number, settings in enumerate((tls, login)):
+        proxy = RestProxy(tmp_path / f"proxy{number}", connect, settings).start()
+        try:
+            written = proxy.ask("POST", f"/topics/{topic}", body, binary)
+            assert written.body["offsets"][0]["offset"] == number, written
+            read = proxy.ask("GET", f"/topics/{topic}/partitions/0/messages?offset=0&count=9")
+            assert [each["value"] for each in read.body] == ["aGVsbG8="] * (number + 1)
+            made = proxy.ask("POST", f"/consumers/g{number}", {"auto.offset.reset": "smallest"})
+            found: list[object] = []
+            deadline = time.monotonic() + WAIT_S
+            while not found and time.monotonic() < deadline:
+                found = proxy.ask("GET", f"{made.body['base_uri']}/topics/{topic}").body
+            assert found
+        finally:
+            assert proxy.stop() == 143
+    wrong = {**tls, "client.ssl.truststore.location": other.path}
+    proxy = RestProxy(tmp_path / "wrong", connect, wrong).start()
+    try:
+        answered = proxy.ask("GET", f"/topics/{topic}/partitions/0/messages?offset=0")
+        assert answered.status == 500, answered
+    finally:
+        proxy.stop()

@@ -73,7 +73,9 @@ def settings(path: Path, *given: dict[str, object] | dict[str, str]) -> str:
 class Cluster:
     """One broker, with logins over TLS beside the plain port."""
 
-    def __init__(self, directory: Path, zookeeper: str, **props: object) -> None:
+    def __init__(
+        self, directory: Path, zookeeper: str, *, has_login: bool = True, **props: object
+    ) -> None:
         port, self.secure_port = free_port(), free_port()
         keys = directory / "server.pem"
         keys.write_bytes((TLS / "server.pem").read_bytes())
@@ -93,7 +95,7 @@ class Cluster:
                 "zookeeper.session.timeout.ms": 6000,
                 "zookeeper.connection.timeout.ms": 60000,
                 "offsets.topic.num.partitions": 1,
-                **LOGIN,
+                **(LOGIN if has_login else {}),
                 **{key.replace("_", "."): value for key, value in props.items()},
             },
         )
@@ -243,6 +245,35 @@ def test_a_cluster_over_tls_with_acls(
     for secret in (PASSWORD, *USERS.values()):
         assert secret not in broker.log
     assert "Others than the owner can read" in broker.log  # client.pem, which the clone has
+
+
+def test_a_certificate_is_the_only_identity(
+    secured: SecureZooKeeper, tmp_path: Path, our_tools: Tools, launch: Launch
+) -> None:
+    keys = {**OVER_TLS, "zookeeper.ssl.keystore.location": TLS / "client.pem"}
+    cluster = Cluster(
+        tmp_path,
+        f"{secured.connect}/x509",
+        has_login=False,
+        zookeeper_connect=f"{secured.secure}/x509",
+        zookeeper_set_acl="true",
+        **{key.replace(".", "_"): value for key, value in keys.items()},
+    )
+    launch(cluster.broker)
+    cluster.broker.start(WAIT_S)
+    assert_closed(secured, "/x509")
+    stranger = secured.client("/x509")
+    try:
+        acl, _ = stranger.get_acls("/brokers/topics")
+        assert {each.id.scheme for each in acl} == {"x509", "world"}
+    finally:
+        stranger.stop()
+        stranger.close()
+    file = settings(tmp_path / "zk.properties", keys, {"zookeeper.set.acl": "true"})
+    at = ["--zookeeper", f"{secured.secure}/x509", "--zk-tls-config-file", file]
+    topic = ["--topic", "t", "--partitions", "1", "--replication-factor", "1"]
+    done(our_tools.run(TOPICS, *at, "--create", *topic, timeout=WAIT_S))
+    cluster.broker.wait_for_leader("t")
 
 
 def _is_connected(broker: Broker) -> bool:

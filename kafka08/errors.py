@@ -327,6 +327,9 @@ class LaterCode(IntEnum):
     ELECTION_NOT_NEEDED = 84
     GROUP_SUBSCRIBED_TO_TOPIC = 86
     INVALID_RECORD = 87
+    RESOURCE_NOT_FOUND = 91
+    DUPLICATE_RESOURCE = 92
+    UNACCEPTABLE_CREDENTIAL = 93
 
 
 _LATER_CODES = {int(code): code.name.title().replace("_", "") for code in LaterCode}

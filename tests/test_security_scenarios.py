@@ -213,6 +213,7 @@ SCENARIOS = {
         "SCRAM users of our and of Kafka's kafka-configs, with confluent-kafka and kafka-python",
         (
             *sasl("confluent_kafka", "kafka_python", "java", "scram"),
+            *sasl("users_are_changed_through_a_broker"),
             *named("integration/test_configs_tool", "users"),
         ),
     ),
@@ -265,8 +266,8 @@ SCENARIOS = {
             *sasl("a_flood_of_wrong_logins"),
             *server("logins", "a_line_per_address_and_minute"),
             *named("tests/network/test_failures", "ever_new_addresses_do_not_take_memory"),
+            *sasl("25_ten_thousand_wrong_logins_as_fast_as_two_processes_send_them"),
         ),
-        "60 connections at a time, not 10,000 logins a second: a test's client is not that fast",
     ),
     26: Scenario(
         "unknown names and wrong passwords over 1,000 tries: the same bytes and time",
@@ -405,6 +406,7 @@ SCENARIOS = {
             *throttle(
                 "44_a_producer_of_0_8_keeps_its_rate",
                 "44_no_pause_is_longer_than_clients_wait_and_the_rest_is_owed",
+                "44_a_producer_that_waits_for_long_keeps_its_rate_with_large_requests",
                 "44_later_versions_are_told_the_pause",
             ),
             *network("a_muted_connection_is_answered_and_read_from_later"),
@@ -414,8 +416,8 @@ SCENARIOS = {
                 "clients_of_today_are_told",
             ),
         ),
-        "requests of more than five seconds' worth, such as 20 kB at 1000 B/s, pass the rate: a "
-        "pause of 20 seconds is cut to 5, and the rest is owed",
+        "requests of more than five seconds' worth, such as 20 kB at 1000 B/s, pass the rate of a "
+        "producer that waits for less than two minutes: it would send them again",
     ),
     45: Scenario(
         "a producer with acks 0: TCP holds it, and the memory is level",
@@ -438,7 +440,6 @@ SCENARIOS = {
             "47_many_ids_share_a_sensor_and_named_ones_do_not",
             "sensors_that_are_not_used_are_dropped",
         ),
-        "30,000 ids rather than a million",
     ),
     48: Scenario(
         "quotas set, changed and deleted at run time, in all nine levels",
@@ -474,14 +475,17 @@ SCENARIOS = {
     ),
     51: Scenario(
         "large unfinished requests: memory is bounded, finished ones are answered",
-        named(
-            "tests/network/test_memory",
-            "unfinished_requests_are_read_only_so_far",
-            "others_are_served_meanwhile",
-            "a_served_request_gives_its_room_back",
-            "where_all_wait_one_of_them_goes",
+        (
+            *named(
+                "tests/network/test_memory",
+                "unfinished_requests_are_read_only_so_far",
+                "others_are_served_meanwhile",
+                "a_served_request_gives_its_room_back",
+                "where_all_wait_one_of_them_goes",
+            ),
+            *named("tests/live/test_unfinished", "memory_is_bounded_and_others_are_served"),
+            *hostile("51_large_requests_take_the_memory_that_is_set"),
         ),
-        "a bound of 2.5 MB, not 64; no broker's memory is measured",
     ),
     52: Scenario(
         "fetches of replicas and requests of controllers are not held",

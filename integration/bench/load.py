@@ -28,6 +28,10 @@ UNANSWERED_BYTES = 256 << 10
 ASK_NOTHING = frame(OFFSETS, struct.pack(">ii", -1, 0))
 
 
+Moved = tuple[int, int]
+"""Records, and bytes of their values, of one connection."""
+
+
 class Amount(NamedTuple):
     """The amount of data that one cell moved. `generator_cpu_s` tells whether the generator was
     the limit; `broker_cpu_s` is the count of the cell's meter while the load ran."""
@@ -196,22 +200,38 @@ def send_rings(
     """A connection for each ring. `reply_size`: bytes of the answer to any request of the rings; 0
     if there is none. Connecting is not measured."""
     open_ = [Connection(port, ring) for ring in rings_]
+    limit = requests_in(rings_, max_bytes)
+
+    def send() -> list[Moved]:
+        if reply_size:
+            _send_answered(open_, reply_size, in_flight, seconds, limit)
+        else:
+            _send_unanswered(open_, seconds, limit)
+            _settle(open_)
+        return [each.ring.totals(each.sent) for each in open_]
+
+    return measured(send, [each.socket for each in open_], cpu)
+
+
+def requests_in(rings_: Sequence[Ring], max_bytes: int) -> int:
+    """So many requests of all the rings have about `max_bytes`."""
     total = sum(ring.bounds[-1] for ring in rings_)
-    limit = max(1, max_bytes * sum(ring.count for ring in rings_) // total)
+    return max(1, max_bytes * sum(ring.count for ring in rings_) // total)
+
+
+def measured(
+    work: Callable[[], Sequence[Moved]],
+    sockets: Sequence[socket.socket],
+    cpu: Callable[[], float] = no_meter,
+) -> Amount:
+    """The amount that `work()` moved, and its cost. Closes the sockets afterwards."""
     used, busy, begin = cpu(), time.process_time(), time.perf_counter()
-    if reply_size:
-        _send_answered(open_, reply_size, in_flight, seconds, limit)
-    else:
-        _send_unanswered(open_, seconds, limit)
-        _settle(open_)
+    moved = work()
     took = time.perf_counter() - begin
     busy, used = time.process_time() - busy, cpu() - used
-    records = payload = 0
-    for connection in open_:
-        connection.socket.close()
-        totals = connection.ring.totals(connection.sent)
-        records, payload = records + totals[0], payload + totals[1]
-    return Amount(records, payload, took, busy, used)
+    for sock in sockets:
+        sock.close()
+    return Amount(sum(r for r, _ in moved), sum(p for _, p in moved), took, busy, used)
 
 
 def _send_answered(

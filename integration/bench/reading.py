@@ -15,7 +15,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
-from integration.bench.load import Amount, no_meter
+from integration.bench.load import Amount, Moved, measured, no_meter
 from integration.bench.records import ENTRY_OVERHEAD, Batch
 from integration.wire import Wire, fetch_frame
 
@@ -214,25 +214,23 @@ def _pull(
     """All of them fetch, one request each in flight, until none goes on."""
     poll = select.epoll()
     by_fd = {reader.connection.fileno(): reader for reader in readers}
-    used, busy, begin = cpu(), time.process_time(), time.perf_counter()
-    for fd, reader in by_fd.items():
-        poll.register(fd, select.EPOLLIN)
-        reader.ask()
-    open_ = len(readers)
-    while open_:
-        events = poll.poll(30)
-        if not events:
-            raise TimeoutError("the broker has not answered for 30 s")
-        for fd, _ in events:
-            if by_fd[fd].receive():
-                if goes_on(by_fd[fd]):
-                    by_fd[fd].ask()
-                else:
-                    open_ -= 1
-    took = time.perf_counter() - begin
-    busy, used = time.process_time() - busy, cpu() - used
-    poll.close()
-    for reader in readers:
-        reader.connection.close()
-    records = sum(reader.records for reader in readers)
-    return Amount(records, sum(reader.payload for reader in readers), took, busy, used)
+
+    def read() -> list[Moved]:
+        for fd, reader in by_fd.items():
+            poll.register(fd, select.EPOLLIN)
+            reader.ask()
+        open_ = len(readers)
+        while open_:
+            events = poll.poll(30)
+            if not events:
+                raise TimeoutError("the broker has not answered for 30 s")
+            for fd, _ in events:
+                if by_fd[fd].receive():
+                    if goes_on(by_fd[fd]):
+                        by_fd[fd].ask()
+                    else:
+                        open_ -= 1
+        poll.close()
+        return [(reader.records, reader.payload) for reader in readers]
+
+    return measured(read, [reader.connection for reader in readers], cpu)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from integration.bench.load import Amount, Ring, no_meter
+from integration.bench.load import Amount, Moved, Ring, measured, no_meter, requests_in
 from integration.bench.reading import Reader
 from integration.bench.records import Batch
 
@@ -46,12 +46,10 @@ class Ends:
         cpu: Callable[[], float] = no_meter,
     ) -> Amount:
         """As load.send_rings."""
-        total = sum(ring.bounds[-1] for ring in rings_)
-        limit = max(1, max_bytes * sum(ring.count for ring in rings_) // total // len(rings_))
+        limit = max(1, requests_in(rings_, max_bytes) // len(rings_))
         open_ = [self._connect(port) for _ in rings_]
 
-        def push(sock: ssl.SSLSocket, ring: Ring) -> tuple[int, int]:
-            """Records and payload."""
+        def push(sock: ssl.SSLSocket, ring: Ring) -> Moved:
             sent = replied = 0
             while True:
                 if sent < limit and time.perf_counter() < deadline:
@@ -66,7 +64,8 @@ class Ends:
                 replied += got
 
         deadline = time.perf_counter() + seconds
-        return _measured(push, list(zip(open_, rings_, strict=True)), cpu, open_)
+        work = _in_threads(push, list(zip(open_, rings_, strict=True)))
+        return measured(work, open_, cpu)
 
     def fetch(
         self,
@@ -86,7 +85,7 @@ class Ends:
             reader.connection.close()
             reader.connection = self._connect(port)
 
-        def pull(reader: Reader) -> tuple[int, int]:
+        def pull(reader: Reader) -> Moved:
             while time.perf_counter() < deadline:
                 reader.ask()
                 while not reader.receive():
@@ -94,22 +93,17 @@ class Ends:
             return reader.records, reader.payload
 
         deadline = time.perf_counter() + seconds
-        sockets = [reader.connection for reader in readers]
-        return _measured(pull, [(reader,) for reader in readers], cpu, sockets)
+        work = _in_threads(pull, [(reader,) for reader in readers])
+        return measured(work, [reader.connection for reader in readers], cpu)
 
 
-def _measured(
-    work: Callable[..., tuple[int, int]],
-    each: Sequence[tuple[object, ...]],
-    cpu: Callable[[], float],
-    sockets: Sequence[socket.socket],
-) -> Amount:
-    """``work`` on each in a thread of its own; sockets are closed afterwards."""
-    used, busy, begin = cpu(), time.process_time(), time.perf_counter()
-    with ThreadPoolExecutor(len(each)) as pool:
-        results = [future.result() for future in [pool.submit(work, *one) for one in each]]
-    took = time.perf_counter() - begin
-    busy, used = time.process_time() - busy, cpu() - used
-    for sock in sockets:
-        sock.close()
-    return Amount(sum(r for r, _ in results), sum(p for _, p in results), took, busy, used)
+def _in_threads(
+    work: Callable[..., Moved], each: Sequence[tuple[object, ...]]
+) -> Callable[[], list[Moved]]:
+    """`work` on each, in a thread of its own."""
+
+    def run() -> list[Moved]:
+        with ThreadPoolExecutor(len(each)) as pool:
+            return [future.result() for future in [pool.submit(work, *one) for one in each]]
+
+    return run

@@ -17,13 +17,14 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
 from socket import MSG_MORE
-from typing import Any, Protocol
+from typing import Any
 
 import gevent
 from gevent import socket
 from gevent.lock import RLock
 
 from kafka08.common import ANONYMOUS, PLAINTEXT
+from kafka08.metrics.requests import RequestMeter
 from kafka08.network.memory import RequestMemory
 from kafka08.network.transport import PlainSocket, TlsSocket
 from kafka08.network.workers import END, MORE, REST, WAIT, WATCHED
@@ -32,17 +33,9 @@ from kafka08.protocol.framing import LARGEST_BEFORE_LOGIN, LARGEST_BUFFER, Frame
 Handle = Callable[[memoryview, str], "list[Any] | None"]
 
 
-class Recorder(Protocol):
-    """Counts requests that were answered."""
-
-    def record(
-        self, queued: float, local: float, remote: float, held: float, sending: float
-    ) -> None: ...
-
-
 # A request whose answer is still to be sent: who counts it; seconds before, in and of waiting while
 # it was handled; when that was over.
-Unsent = tuple[Recorder, float, float, float, float]
+Unsent = tuple[RequestMeter, float, float, float, float]
 # A step of the handshake: true when it is over. Raises OSError.
 Hello = Callable[[], bool]
 
@@ -63,12 +56,13 @@ class Peer:
     ``listener`` is the name of the listener that it came in on. ``principal`` is who it is: a TLS
     handshake or a login sets it. ``is_admitted`` is false until both are over; ``admitted`` is
     called then. Code that serves a request sets ``mute_seconds`` to have no further request read
-    for so long. ``read_at``: when the request arrived; ``waited``: so many seconds it has waited
-    for others since it is being handled; ``unsent`` is for those that the dispatcher has answered.
+    for so long. ``read_at``: when the request arrived; ``begun_at``: when the work on it began;
+    ``waited``: so many seconds it has waited for others since then; ``unsent`` is for those that
+    the dispatcher has answered.
     """
 
     __slots__ = (
-        "address", "admitted", "has_ended", "is_admitted", "listener", "mute_seconds",
+        "address", "admitted", "begun_at", "has_ended", "is_admitted", "listener", "mute_seconds",
         "principal", "read_at", "unsent", "waited", "wake",
     )  # fmt: skip
 
@@ -84,6 +78,7 @@ class Peer:
         self.mute_seconds = 0.0
         self.wake: Callable[[], object] | None = None
         self.read_at = 0.0
+        self.begun_at = 0.0
         self.waited = 0.0
         self.unsent: list[Unsent] = []
 
@@ -179,7 +174,9 @@ class Connection:
             if not self._hello():
                 return WAIT
             self._hello = None
-        if not self._frames and not self._read():
+        if self._frames:
+            self.peer.begun_at = time.monotonic()
+        elif not self._read():
             return END
         self._serve(until)
         if self._held:
@@ -247,7 +244,7 @@ class Connection:
         if not count:
             return False
         self._drained = count < len(buffer)
-        self.peer.read_at = self.last_active = time.monotonic()
+        self.peer.read_at = self.peer.begun_at = self.last_active = time.monotonic()
         self._frames = decoder.received(count)
         return True
 
@@ -261,9 +258,11 @@ class Connection:
             if number:
                 if self._has_waited and self._held:
                     self._flush_soon()
-                if time.monotonic() >= until or self.peer.mute_seconds:
+                now = time.monotonic()
+                if now >= until or self.peer.mute_seconds:
                     self._frames = frames[number:]
                     return
+                self.peer.begun_at = now
             self.serving = True
             reply = self._handle(frame, self.address)
             self.serving = False
@@ -310,19 +309,19 @@ class Connection:
         if not self._held or self._writer is not None:
             return
         try:
-            is_sent = self._flush_at_once()
+            is_sent = self._flush_at_once(time.monotonic() if self.peer.unsent else 0.0)
         except Exception:
             self.shutdown()  # so that the next turn is the last
             return
         if not is_sent:
             self._writer = gevent.spawn(self._flush_quietly)
 
-    def _flush_at_once(self) -> bool:
-        """Send the held replies if they are short; False if some bytes must wait."""
+    def _flush_at_once(self, began: float) -> bool:
+        """Send the held replies if they are short; False if some bytes must wait. It is the time
+        ``began``, which is only used if there are requests to be recorded."""
         if self._sending or self._held_bytes > _READ_BYTES:
             return False
         held = self._held
-        began = time.monotonic() if self.peer.unsent else 0.0
         if len(held) == 1 and isinstance(held[0], bytes):
             data: bytes = held[0]
         else:
@@ -336,9 +335,10 @@ class Connection:
         self._held_bytes = len(data) - sent
         if sent < len(data):
             return False
-        if began:
-            unsent, self.peer.unsent = self.peer.unsent, []
+        unsent = self.peer.unsent
+        if unsent:
             _record(unsent, began)
+            unsent.clear()
         return True
 
     def _flush_quietly(self) -> None:
@@ -355,17 +355,22 @@ class Connection:
         callback, self._callback = self._callback, None
         if callback is not None:
             callback.stop()
-        if not self._sending and (not self._held or self._flush_at_once()):
+        unsent = self.peer.unsent
+        # A clock is not read for this: the last request was handled a moment ago.
+        if not self._sending and (
+            not self._held or self._flush_at_once(unsent[-1][4] if unsent else 0.0)
+        ):
             return
         with self._lock:
             held, self._held = self._held, []
             self._held_bytes = 0
             self._sending = True
             unsent, self.peer.unsent = self.peer.unsent, []
-            began = time.monotonic()
+            began = time.monotonic() if unsent else 0.0
             try:
                 self._write(held)
-                _record(unsent, began)
+                if unsent:
+                    _record(unsent, began)
             finally:
                 self._sending = False
 
@@ -418,5 +423,5 @@ class Connection:
 def _record(unsent: list[Unsent], began: float) -> None:
     """The answers were sent, from ``began`` until now."""
     sending = time.monotonic() - began
-    for recorder, queued, local, remote, over in unsent:
-        recorder.record(queued, local, remote, began - over, sending)
+    for meter, queued, local, remote, over in unsent:
+        meter.record(queued, local, remote, began - over, sending)

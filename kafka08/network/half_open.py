@@ -29,6 +29,9 @@ class HalfOpen:
         self._most = most
         self._by_host: dict[str, dict[Connection, float]] = {}  # until when, the oldest first
         self._count = 0
+        # The addresses by their numbers of connections, of which ``_largest`` may be too high.
+        self._hosts: dict[int, dict[str, None]] = {}
+        self._largest = 0
 
     def __len__(self) -> int:
         return self._count
@@ -39,10 +42,26 @@ class HalfOpen:
         known = self._by_host.setdefault(host, {})
         known[connection] = time.monotonic() + self._seconds
         self._count += 1
+        self._rank(host, len(known) - 1, len(known))
         if len(known) > self._most_per_host:
             self._make_room(host)
         if self._count > self._most:
-            self._make_room(max(self._by_host, key=lambda each: len(self._by_host[each])))
+            self._make_room(self._with_the_most())
+
+    def _rank(self, host: str, before: int, now: int) -> None:
+        """The number of connections of an address has changed."""
+        if before:
+            self._hosts[before].pop(host)
+            if not self._hosts[before]:
+                del self._hosts[before]
+        if now:
+            self._hosts.setdefault(now, {})[host] = None
+            self._largest = max(self._largest, now)
+
+    def _with_the_most(self) -> str:
+        while self._largest not in self._hosts:
+            self._largest -= 1
+        return next(iter(self._hosts[self._largest]))
 
     def _make_room(self, host: str) -> None:
         if not self._forget_admitted(host):
@@ -56,6 +75,7 @@ class HalfOpen:
         known = self._by_host.get(host)
         if known is not None and known.pop(connection, None) is not None:
             self._count -= 1
+            self._rank(host, len(known) + 1, len(known))
             if not known:
                 del self._by_host[host]
 

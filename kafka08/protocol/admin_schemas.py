@@ -300,7 +300,7 @@ class TopicError(NamedTuple):
 
 
 class CreatePartitionsResponse(NamedTuple):
-    throttle_time_ms: Annotated[int32, Doc("always 0")]
+    throttle_time_ms: int32
     topics: list[TopicError]
 
 

@@ -141,8 +141,6 @@ def _unsigned_varint(buffer: memoryview, position: int) -> tuple[int, int]:
 
 
 def _length(kind: Text | Array | Records, buffer: memoryview, position: int) -> tuple[int, int]:
-    if isinstance(kind, Records):
-        return _number("i", buffer, position)
     if kind.compact:
         number, position = _unsigned_varint(buffer, position)
         return number - 1, position
@@ -224,7 +222,7 @@ class _Chunks:
 
 def _put_length(kind: Text | Array | Records, size: int, out: _Chunks) -> None:
     """``size`` -1 stands for null."""
-    if isinstance(kind, Records) or not kind.compact:
+    if not kind.compact:
         out.put(_codec("h" if isinstance(kind, Text) else "i").pack(size))
         return
     size += 1

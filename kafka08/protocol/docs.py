@@ -33,7 +33,7 @@ the request's correlation id (int32) and a body. Responses come in the order of 
 | bytes | the same as a message set, of anything |
 | array of X | int32 count, then the elements; a negative count is read as 0 |
 | nullable array of X | the same; a negative count is null |
-| compact string, compact array | the length or count plus 1 as an unsigned varint; 0 is null |
+| compact string, array, bytes | the length or count plus 1 as an unsigned varint; 0 is null |
 | tagged fields | a varint count, then for each the varints tag and size, and the bytes; skipped |
 
 *Strict* marks strings and arrays whose negative length closes the connection. So do a size word
@@ -99,6 +99,8 @@ ERRORS: dict[int, tuple[int, ...]] = {
     43: (-1, 3, 7, 42, 80, 83, 84),
     44: (-1, 3, 40, 42),
     47: (-1, 3, 14, 15, 16, 24, 68, 69, 86),
+    50: (-1, 91, 92),
+    51: (-1, 33, 91, 92, 93),
 }
 
 
@@ -226,7 +228,9 @@ def _type(kind: Kind) -> str:
         return f"{marks}array of {_type(kind.element)}"
     if isinstance(kind, Text):
         return f"{'strict ' * kind.strict}{'compact ' * kind.compact}{kind.name}"
-    if isinstance(kind, (Fixed, Records)):
+    if isinstance(kind, Records):
+        return f"{'compact ' * kind.compact}{kind.name}"
+    if isinstance(kind, Fixed):
         return kind.name
     return "tagged fields" if isinstance(kind, Tags) else f"{kind.schema.__name__}"
 

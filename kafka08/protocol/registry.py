@@ -15,6 +15,7 @@ from kafka08.protocol import admin_schemas as a
 from kafka08.protocol import group_schemas as g
 from kafka08.protocol import later_schemas as later
 from kafka08.protocol import schemas as s
+from kafka08.protocol import scram_schemas as scram
 from kafka08.protocol.types import Struct
 
 Schema = type[Any]
@@ -23,7 +24,8 @@ SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE = 17, 18, 36
 
 
 class Api(NamedTuple):
-    """Versions 0 to ``last`` of an API. Those from ``flexible`` on have request header 2.
+    """Versions 0 to ``last`` of an API. Those from ``flexible`` on have request header 2. The
+    tagged fields of their response header are the first field of the response.
 
     ``original`` is the last version in ``ORIGINAL_APIS``; None if the API is not there.
     A version above ``last`` is an error if ``checks_version``. Otherwise it is read and answered
@@ -126,6 +128,22 @@ APIS: Apis = {
             0,
         ),
         Api(47, "OffsetDelete", g.OffsetDeleteRequest, g.OffsetDeleteResponse, 0),
+        Api(
+            50,
+            "DescribeUserScramCredentials",
+            scram.DescribeUserScramCredentialsRequest,
+            scram.DescribeUserScramCredentialsResponse,
+            0,
+            flexible=0,
+        ),
+        Api(
+            51,
+            "AlterUserScramCredentials",
+            scram.AlterUserScramCredentialsRequest,
+            scram.AlterUserScramCredentialsResponse,
+            0,
+            flexible=0,
+        ),
     )
 }
 

@@ -49,6 +49,7 @@ class Text(NamedTuple):
 
 class Records(NamedTuple):
     """int32 byte length, then that many bytes, which are not decoded. -1 is null if ``nullable``.
+    A ``compact`` length is like that of a compact string.
 
     Decoding yields a slice of the frame; encoding accepts anything with ``len()``: bytes, a
     memoryview, or a slice of a log file, which is sent to the socket unread.
@@ -56,6 +57,7 @@ class Records(NamedTuple):
 
     name: str
     nullable: bool = False
+    compact: bool = False
 
 
 class Array(NamedTuple):
@@ -110,7 +112,7 @@ class Nullable(NamedTuple):
 
 
 class Compact(NamedTuple):
-    """The length of the string or array is compact from version ``since`` on."""
+    """The length of the string, array or bytes is compact from version ``since`` on."""
 
     since: int = 0
 
@@ -188,7 +190,7 @@ def _kind(hint: Any, version: int) -> Kind:
         if isinstance(mark, Text):
             return Text(mark.nullable or nullable, mark.name, strict and not nullable, compact)
         if isinstance(mark, Records):
-            return mark._replace(nullable=nullable)
+            return mark._replace(nullable=nullable, compact=compact)
         if isinstance(mark, (Fixed, Tags)):
             return mark
     plain = hint.__origin__ if marks else hint
@@ -210,7 +212,7 @@ def minimum_size(kind: Kind) -> int:
         return calcsize(">" + kind.code)
     if isinstance(kind, Struct):
         return sum(minimum_size(field.kind) for field in fields_of(*kind))
-    if isinstance(kind, Tags) or (isinstance(kind, (Text, Array)) and kind.compact):
+    if isinstance(kind, Tags) or kind.compact:
         return 1
     return 2 if isinstance(kind, Text) else 4
 

@@ -61,8 +61,17 @@ class Credential(NamedTuple):
 
 def credential_of(mechanism: str, password: str, salt: bytes, iterations: int) -> Credential:
     """Takes about 0.5 µs an iteration."""
+    salted = salted_password(mechanism, password, salt, iterations)
+    return credential_of_salted(mechanism, salted, salt, iterations)
+
+
+def salted_password(mechanism: str, password: str, salt: bytes, iterations: int) -> bytes:
+    """A secret like the password itself: who has it can log in."""
+    return hashlib.pbkdf2_hmac(HASHES[mechanism], password.encode(), salt, iterations)
+
+
+def credential_of_salted(mechanism: str, salted: bytes, salt: bytes, iterations: int) -> Credential:
     name = HASHES[mechanism]
-    salted = hashlib.pbkdf2_hmac(name, password.encode(), salt, iterations)
     client_key = hmac.digest(salted, b"Client Key", name)
     stored_key = hashlib.new(name, client_key).digest()
     return Credential(salt, stored_key, hmac.digest(salted, b"Server Key", name), iterations)
@@ -187,7 +196,7 @@ class ScramClient(Side):
                 f"{MIN_ITERATIONS} and {MAX_ITERATIONS}"
             )
         salt = _bytes(found["salt"])
-        salted = hashlib.pbkdf2_hmac(self._hash, self._password.encode(), salt, iterations)
+        salted = salted_password(self._mechanism, self._password, salt, iterations)
         unproved = f"c=biws,r={nonce}"
         message = _Exchange(self._bare, found[0], nonce).message(unproved)
         client_key = hmac.digest(salted, b"Client Key", self._hash)

@@ -17,13 +17,12 @@ from kafka08.security import acl_nodes
 from kafka08.security.acl_store import AclStore, read_or_refuse
 from kafka08.security.acls import DENY_ALL, Acl, AclIndex, PatternType, Resource
 from kafka08.security.authorizer import AclAuthorizer
-from kafka08.server.watched_children import WatchedChildren
+from kafka08.server.watched_children import NOTICE_EXPIRY_MS, WatchedChildren
 from zk.client import SessionState, ZkClient
 from zk.znodes import MalformedNodeError
 
 logger = logging.getLogger("kafka.security.authorizer.AclAuthorizer")
 
-NOTICE_EXPIRY_MS = 15 * 60 * 1000
 REFRESH_MS = 60_000
 # All rules are read again after that many times the time it took, if that is later.
 _REST = 50

@@ -13,15 +13,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 from kafka08.errors import KafkaError
 from kafka08.runtime import Runtime
-from kafka08.server.watched_children import WatchedChildren
+from kafka08.server.watched_children import NOTICE_EXPIRY_MS, WatchedChildren
 from zk import entities
 from zk.client import ZkClient
 from zk.errors import NoNodeError
 from zk.znodes import TOPIC_CONFIG_CHANGES, MalformedNodeError
 
 logger = logging.getLogger("kafka.server.TopicConfigManager")
-
-NOTIFICATION_EXPIRY_MS = 15 * 60 * 1000
 
 
 class ConfigChanges:
@@ -81,7 +79,7 @@ class ConfigChanges:
     def _purge(self, path: str) -> None:
         """Remove a notice after every broker has had time to see it."""
         stat = self._zk.exists(path)
-        if stat is not None and self._clock.millis() - stat.ctime > NOTIFICATION_EXPIRY_MS:
+        if stat is not None and self._clock.millis() - stat.ctime > NOTICE_EXPIRY_MS:
             self._zk.delete_if_exists(path)
 
 

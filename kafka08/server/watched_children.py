@@ -10,6 +10,9 @@ from zk.client import ZkClient
 from zk.errors import ZkError
 from zk.watches import WatchSet
 
+NOTICE_EXPIRY_MS = 15 * 60 * 1000
+"""A child that is a notice is kept for so long. By then every broker has seen it."""
+
 _CHANGED, _STOP = "changed", "stop"
 _RETRY_SECONDS = 1.0
 

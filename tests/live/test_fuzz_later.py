@@ -21,6 +21,7 @@ from kafka08.protocol import admin_schemas as a
 from kafka08.protocol import group_schemas as g
 from kafka08.protocol import later_schemas as later
 from kafka08.protocol import schemas as s
+from kafka08.protocol import scram_schemas as scram
 from kafka08.protocol.registry import APIS, Apis, served_by
 from kafka08.protocol.requests import encode_request
 from tests.live.broker import LiveBroker
@@ -118,6 +119,11 @@ def requests() -> list[Any]:
         acl.DescribeAclsRequest(2, None, None, None, 1, 1, 1),
         acl.CreateAclsRequest([acl.NewAcl(2, FUZZ, "User:fuzz", "*", 3, 3)]),
         acl.DeleteAclsRequest([acl.AclFilter(2, FUZZ, None, None, 1, 1)]),
+        scram.DescribeUserScramCredentialsRequest([scram.DescribedUserName("fuzz")]),
+        scram.AlterUserScramCredentialsRequest(
+            [scram.ScramDeletion("fuzz", 2)],
+            [scram.ScramUpsertion("fuzz", 1, 4096, b"salt", b"x" * 32)],
+        ),
     ]
 
 

@@ -43,6 +43,15 @@ def send_most(sock: socket.socket) -> None:
         pass  # it had to make room
 
 
+def produce_large(broker: LiveBroker, value: bytes) -> int:
+    """Its offset. Like any request that arrives slowly it may have to make room; then it is sent
+    again, as producers do."""
+    for _ in range(3):
+        with suppress(OSError):
+            return broker.produce("t", value)
+    return broker.produce("t", value)
+
+
 def test_memory_is_bounded_and_others_are_served(broker: LiveBroker) -> None:
     before = broker.memory()
     address = "127.0.0.1", broker.port
@@ -57,7 +66,7 @@ def test_memory_is_bounded_and_others_are_served(broker: LiveBroker) -> None:
             for _ in range(5):
                 offset = broker.produce("t", b"short")
                 assert broker.fetch("t", offset) == [(offset, b"short")]
-                assert broker.produce("t", large) == offset + 1
+                assert produce_large(broker, large) == offset + 1
                 assert broker.memory() - before < 2 * LIMIT + (20 << 20)
         finally:
             for sock in socks:

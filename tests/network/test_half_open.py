@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafka08.network import half_open
 from kafka08.network.connection import Peer
@@ -93,3 +96,27 @@ def test_the_oldest_of_the_address_with_the_most_makes_room(seconds: Seconds) ->
     added(known, "another")
     assert not second.was_shut and not third.was_shut and not alone.was_shut
     assert len(known) == 4
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.booleans()), max_size=60))
+def test_room_is_made_by_an_address_with_the_most(arrivals: list[tuple[str, bool]]) -> None:
+    """Connections come, and some end at once: it is always one of the largest that shrinks."""
+    known, there = HalfOpen(10, 5, 12), list[Opening]()
+    for host, ends in arrivals:
+        before = Counter(each.peer.host for each in there)
+        before[host] += 1
+        there += added(known, host)
+        (gone, *others) = [each for each in there if each.was_shut] or [None]
+        assert not others
+        if before[host] > 5:
+            assert gone is not None and gone.peer.host == host
+        elif sum(before.values()) > 12:
+            assert gone is not None and before[gone.peer.host] == max(before.values())
+        else:
+            assert gone is None
+        if gone is not None:
+            assert gone is next(each for each in there if each.peer.host == gone.peer.host)
+            there.remove(gone)
+        if ends:
+            known.discard(there.pop(0))  # type: ignore[arg-type]
+        assert len(known) == len(there)

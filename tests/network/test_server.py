@@ -20,6 +20,7 @@ from gevent.event import Event
 
 from kafka08.errors import KafkaError
 from kafka08.log.segment import FileSlice, SegmentFile
+from kafka08.metrics.requests import RequestMeter
 from kafka08.network import server as server_module
 from kafka08.network.connection import Handle, Peer, current_peer
 from kafka08.network.connection_limits import ConnectionLimits, Most
@@ -39,6 +40,8 @@ class Service:
         self.gate = Event()
         self.waiting = Event()
         self.slices: dict[bytes, FileSlice] = {}
+        self.times: list[tuple[float, float, float]] = []
+        self.meter = RequestMeter()
 
     def handle(self, frame: memoryview, address: str) -> list[Any] | None:
         body = bytes(frame)
@@ -46,6 +49,11 @@ class Service:
         host, _, port = address.rpartition(":")
         self.addresses.append(host)
         self.ports.append(int(port))
+        if body.startswith(b"timed"):
+            peer = current_peer.get()
+            assert peer is not None
+            self.times.append((peer.read_at, peer.begun_at, time.monotonic()))
+            peer.unsent.append((self.meter, 0.0, 0.0, 0.0, time.monotonic()))
         if body == b"silent":
             return None
         if body.startswith(b"mute"):
@@ -173,6 +181,22 @@ def test_pipelined_requests_are_answered_in_order(start: Start, connect: Connect
     bodies = [b"%d" % number for number in range(1000)]
     client.send(*bodies)
     assert [client.reply() for _ in bodies] == bodies
+
+
+def test_the_times_of_requests_that_arrive_together(
+    start: Start, connect: Connect, service: Service
+) -> None:
+    client = connect(start())
+    client.send(b"timed", b"timed", b"timed" + b"x" * 900)
+    for _ in range(3):
+        client.reply()
+    (read, begun, over), (again, after, _), _ = service.times
+    assert read == begun == again
+    assert over <= after
+    until(lambda: service.meter.requests.count == 3)
+    service.meter.settle()
+    assert service.meter.response_send_time.sum > 0
+    assert service.meter.response_queue_time.min >= 0
 
 
 def test_a_request_that_waits_lets_the_replies_before_it_go_and_holds_those_behind(

@@ -18,7 +18,7 @@ from kafka08.protocol.registry import APIS, ORIGINAL_APIS, api_of, served_by
 from kafka08.protocol.requests import decode_response, encode_request
 from kafka08.protocol.schemas import LEADER_DURING_DELETE, PartitionState
 from kafka08.security.acl_store import AclStore
-from kafka08.server.apis import acls
+from kafka08.server.apis import acls, scram_users
 from kafka08.server.apis.admin import (
     AlterConfigsApi,
     CreatePartitionsApi,
@@ -33,6 +33,7 @@ from kafka08.server.apis.metadata import MetadataApi
 from kafka08.server.apis.versions import ApiVersionsApi
 from kafka08.server.dispatch import Dispatcher, Handler, last_versions
 from kafka08.server.originals import FORMATS, Originals
+from kafka08.server.quotas.mutations import MutationQuota
 from kafka08.server.registrations import Registrations
 from kafka08.server.topic_creator import TopicCreator
 from tests.fakes.cluster import FakeCluster
@@ -50,7 +51,8 @@ class AdminRig:
     """Brokers 1 and 2 at host1:9091 and host2:9092, whose replies are the same.
 
     Those in ``originals`` close the connection over keys that 0.8.2.2 does not know. With
-    ``modern`` they have api.versions.enable on, and APIs 29 to 31 if ``has_authorizer``.
+    ``modern`` they have api.versions.enable on, APIs 50 and 51, and APIs 29 to 31 if
+    ``has_authorizer``.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class AdminRig:
         self.zk: Any = Session(FakeZooKeeper())
         ensure_common_paths(self.zk)
         self.runtime = FakeRuntime()
+        self.mutations = MutationQuota(self.runtime.clock)
         self.runtime.on_sleep = lambda seconds: self.control() if self.controller_works else None
         self.controller_works = True
         self.originals: set[int] = set()
@@ -85,11 +88,11 @@ class AdminRig:
         handlers: list[Handler] = [
             MetadataApi(self.runtime, self.cache, TopicCreator(self.zk, config), originals),
             DescribeGroupsApi(self.zk),
-            CreateTopicsApi(self.zk, config, self.cache, self.runtime),
-            DeleteTopicsApi(self.zk, config, self.cache, self.runtime),
+            CreateTopicsApi(self.zk, config, self.cache, self.runtime, self.mutations),
+            DeleteTopicsApi(self.zk, config, self.cache, self.runtime, self.mutations),
             DescribeConfigsApi(self.zk, config),
             AlterConfigsApi(self.zk),
-            CreatePartitionsApi(self.zk, self.cache, self.runtime),
+            CreatePartitionsApi(self.zk, self.cache, self.runtime, self.mutations),
         ]
         self.served = ORIGINAL_APIS
         if modern:
@@ -97,6 +100,7 @@ class AdminRig:
             handlers.append(ElectLeadersApi(self.zk, self.cache, self.runtime))
             store = AclStore(self.zk, self.runtime.sleep) if has_authorizer else None
             handlers += acls.handlers(store)
+            handlers += scram_users.handlers(self.zk)
             self.served = served_by(APIS, last_versions(handlers))
             handlers.append(ApiVersionsApi(self.served, originals))
         self.dispatcher = Dispatcher(self.runtime, handlers, APIS if modern else ORIGINAL_APIS)

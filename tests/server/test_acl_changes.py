@@ -11,7 +11,8 @@ from kafka08.security.acl_store import AclStore
 from kafka08.security.acls import Acl, Operation, PatternType, Permission, Resource, ResourceType
 from kafka08.security.audit import AuditLog
 from kafka08.security.authorizer import AclAuthorizer, Requester
-from kafka08.server.acl_changes import NOTICE_EXPIRY_MS, AclChanges
+from kafka08.server.acl_changes import AclChanges
+from kafka08.server.watched_children import NOTICE_EXPIRY_MS
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
 from zk.client import SessionState

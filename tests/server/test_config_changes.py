@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafka08.server.config_changes import NOTIFICATION_EXPIRY_MS, ConfigChanges
+from kafka08.server.config_changes import ConfigChanges
+from kafka08.server.watched_children import NOTICE_EXPIRY_MS
 from tests.server.support import Rig
 from zk import entities
 from zk.errors import ZkConnectionError
@@ -82,7 +83,7 @@ def test_old_notices_are_removed(followed: Followed) -> None:
     first = followed.notify("topics/t")
     followed.configs.start()
     clock = followed.rig.clock
-    clock.now = NOTIFICATION_EXPIRY_MS / 1000
+    clock.now = NOTICE_EXPIRY_MS / 1000
     second = followed.notify("topics/t")
     followed.configs.changes.step()
     assert first in followed.rig.zookeeper.nodes

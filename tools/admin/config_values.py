@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from kafka08 import properties
 from kafka08.admin import InvalidArgumentError
+from kafka08.client.scram_users import Password
 from kafka08.config import BrokerConfig, LogConfig
 from kafka08.listeners import OWN_PREFIX
 from kafka08.security.scram import (
@@ -86,6 +87,13 @@ def with_credentials(
 
 
 def _credential(mechanism: str, value: str, ask_password: Callable[[str], str]) -> str:
+    password, iterations = password_of(mechanism, value, ask_password)
+    salt = nonce_of(secrets.token_bytes(32)).encode()
+    return encode_credential(credential_of(mechanism, password, salt, iterations))
+
+
+def password_of(mechanism: str, value: str, ask_password: Callable[[str], str]) -> Password:
+    """The value of a mechanism as it was given. Raises InvalidArgumentError."""
     found = _SCRAM.fullmatch(value)
     if found is None:
         raise InvalidArgumentError(
@@ -104,8 +112,7 @@ def _credential(mechanism: str, value: str, ask_password: Callable[[str], str]) 
     password = ask_password(mechanism) if found[2] is None else found[2]
     if not password:
         raise InvalidArgumentError(f"The password for {mechanism} is empty")
-    salt = nonce_of(secrets.token_bytes(32)).encode()
-    return encode_credential(credential_of(mechanism, password, salt, iterations))
+    return Password(password, iterations)
 
 
 def check(kind: str, is_nested: bool, settings: Mapping[str, str]) -> None:

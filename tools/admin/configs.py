@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 from kafka08 import admin
 from kafka08.admin import InvalidArgumentError
+from kafka08.client.admin import AdminClient
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.security.scram import HASHES
 from tools import admin_command
-from tools.admin import config_values, remote_configs
+from tools.admin import config_values, remote_configs, remote_users
 from tools.broker_list import broker_list
 from tools.options import Arguments, OptionError, OptionParser, run_tool
 from tools.topics import bootstrap
@@ -43,7 +44,7 @@ PARSER = OptionParser(
 --zookeeper <urls>  Where ZooKeeper is: host:port, several separated by commas, a chroot at the end.
     Either this or --bootstrap-server is required.
 --bootstrap-server <server to connect to>  The brokers to ask, in place of --zookeeper: for topics,
-    and to describe brokers.
+    for the SCRAM credentials of users, and to describe brokers.
 --command-config <command config property file>  Properties for --bootstrap-server: client.id,
     request.timeout.ms, security.protocol and what belongs to it.
 --alter  Alter the configuration for the entity.
@@ -116,16 +117,29 @@ def main(argv: list[str]) -> int:
 def _ask_brokers(parts: Parts, args: Arguments) -> None:
     """Raises KafkaError, OSError."""
     kind, name = parts[0]
-    if kind not in remote_configs.KINDS:
+    is_user = kind == USERS and len(parts) == 1 and name != DEFAULT
+    if kind not in remote_configs.KINDS and not is_user:
         raise InvalidArgumentError(
-            f"--bootstrap-server is for topics and brokers; {kind} need --zookeeper"
+            "--bootstrap-server is for topics, brokers and users with a name; others need "
+            "--zookeeper"
         )
     endpoints = broker_list(PARSER, args.value("bootstrap-server"))
     with bootstrap.connect(endpoints, args) as client:
-        if args.has("describe"):
+        if is_user:
+            _ask_about_user(client, name, args)
+        elif args.has("describe"):
             remote_configs.describe(client, kind, name, every=args.has("all"))
         elif name is not None:
             remote_configs.alter(client, kind, name, _added(args), _deleted(args))
+
+
+def _ask_about_user(client: AdminClient, encoded: str | None, args: Arguments) -> None:
+    """``encoded``: the name as it is stored; None to describe all users."""
+    name = None if encoded is None else entities.desanitize(encoded)
+    if args.has("describe") or name is None:
+        remote_users.describe(client, name)
+        return
+    remote_users.alter(client, name, _added(args), _deleted(args), _ask_password)
 
 
 # --- the entity

@@ -3,8 +3,8 @@
 Not of 0.8.2.2, whose brokers close the connection over these keys. Any broker answers, by doing
 in ZooKeeper what kafka-topics --zookeeper would do there; the controller acts on that as ever.
 A request that created or removed something is answered once this broker's metadata shows it, or
-with code 7 when the time given has passed: the change then still happens. Left out: throttling,
-authorization, changes to settings of brokers. These APIs allow nothing that any peer on
+with code 7 when the time given has passed: the change then still happens. Left out: changes to
+settings of brokers. Without an authorizer these APIs allow nothing that any peer on
 this port cannot do with APIs 4 to 6.
 """
 
@@ -33,6 +33,7 @@ from kafka08.server.apis.outcomes import (
     TopicDeletionDisabledError,
     tried,
 )
+from kafka08.server.quotas.mutations import MutationQuota
 from zk.client import ZkClient
 from zk.errors import NodeExistsError
 
@@ -90,29 +91,39 @@ class CreateTopicsApi:
     last_version = 4
 
     def __init__(
-        self, zk: ZkClient, config: BrokerConfig, cache: MetadataCache, runtime: Runtime
+        self,
+        zk: ZkClient,
+        config: BrokerConfig,
+        cache: MetadataCache,
+        runtime: Runtime,
+        quota: MutationQuota,
     ) -> None:
         self._zk = zk
         self._config = config
         self._cache = cache
         self._waiter = _Waiter(runtime)
+        self._quota = quota
 
     def handle(
         self, header: RequestHeader, request: a.CreateTopicsRequest
     ) -> a.CreateTopicsResponse:
         validate_only = request.validate_only
         repeated = _repeated(new.topic for new in request.topics)
+        made: list[int] = []
         outcomes = {
-            new.topic: _outcome(new.topic, self._create, new, validate_only, repeated)
+            new.topic: _outcome(new.topic, self._create, new, validate_only, repeated, made)
             for new in request.topics
         }
         if not validate_only:
             self._waiter.settle(
                 outcomes, lambda topic: _has_leaders(self._cache, topic), request.timeout_ms
             )
-        return _created(outcomes)
+        return _created(outcomes, self._quota.record(header, sum(made)))
 
-    def _create(self, new: a.NewTopic, validate_only: bool, repeated: set[str]) -> None:
+    def _create(
+        self, new: a.NewTopic, validate_only: bool, repeated: set[str], made: list[int]
+    ) -> None:
+        """``made`` gets the number of partitions that were made."""
         _refuse_repeated(new.topic, repeated)
         assignment = _by_hand(new) if new.assignment else self._automatic(new)
         config = {entry.name: entry.value for entry in new.configs if entry.value is not None}
@@ -120,6 +131,7 @@ class CreateTopicsApi:
             admin.check_new_topic(self._zk, new.topic, assignment, config)
         else:
             admin.create_topic_with_assignment(self._zk, new.topic, assignment, config)
+            made.append(len(assignment))
 
     def _automatic(self, new: a.NewTopic) -> dict[int, list[int]]:
         partitions, replicas = new.num_partitions, new.replication_factor
@@ -136,9 +148,9 @@ class CreateTopicsApi:
         return _created({new.topic: Outcome(code) for new in request.topics})
 
 
-def _created(outcomes: Mapping[str, Outcome]) -> a.CreateTopicsResponse:
+def _created(outcomes: Mapping[str, Outcome], throttle_time_ms: int = 0) -> a.CreateTopicsResponse:
     topics = [a.CreatedTopic(name, *outcome) for name, outcome in outcomes.items()]
-    return a.CreateTopicsResponse(topics)
+    return a.CreateTopicsResponse(topics, throttle_time_ms)
 
 
 class DeleteTopicsApi:
@@ -146,22 +158,31 @@ class DeleteTopicsApi:
     last_version = 3
 
     def __init__(
-        self, zk: ZkClient, config: BrokerConfig, cache: MetadataCache, runtime: Runtime
+        self,
+        zk: ZkClient,
+        config: BrokerConfig,
+        cache: MetadataCache,
+        runtime: Runtime,
+        quota: MutationQuota,
     ) -> None:
         self._zk = zk
         self._config = config
         self._cache = cache
         self._waiter = _Waiter(runtime)
+        self._quota = quota
 
     def handle(
         self, header: RequestHeader, request: a.DeleteTopicsRequest
     ) -> a.DeleteTopicsResponse:
         version = header.api_version
-        outcomes = {t: _outcome(t, self._delete, t, version) for t in request.topics}
+        deleted: list[int] = []
+        outcomes = {t: _outcome(t, self._delete, t, version, deleted) for t in request.topics}
         self._waiter.settle(outcomes, self._is_gone, request.timeout_ms)
-        return a.DeleteTopicsResponse(_codes(outcomes))
+        throttle_time_ms = self._quota.record(header, sum(deleted))
+        return a.DeleteTopicsResponse(_codes(outcomes), throttle_time_ms)
 
-    def _delete(self, topic: str, version: int) -> None:
+    def _delete(self, topic: str, version: int, deleted: list[int]) -> None:
+        """``deleted`` gets the number of partitions of the topic."""
         if not self._config.delete_topic_enable:
             named = version >= _FIRST_WITH_DELETION_DISABLED
             error = TopicDeletionDisabledError if named else InvalidRequestError
@@ -170,6 +191,7 @@ class DeleteTopicsApi:
             raise admin.UnknownTopicError(f"Topic {topic} does not exist")
         try:
             admin.delete_topic(self._zk, topic)
+            deleted.append(self._cache.partition_count(topic))
         except NodeExistsError:
             logger.info("Topic %s is already marked for deletion", topic)
 
@@ -293,18 +315,24 @@ class CreatePartitionsApi:
     key = 37
     last_version = 1
 
-    def __init__(self, zk: ZkClient, cache: MetadataCache, runtime: Runtime) -> None:
+    def __init__(
+        self, zk: ZkClient, cache: MetadataCache, runtime: Runtime, quota: MutationQuota
+    ) -> None:
         self._zk = zk
         self._cache = cache
         self._waiter = _Waiter(runtime)
+        self._quota = quota
 
     def handle(
         self, header: RequestHeader, request: a.CreatePartitionsRequest
     ) -> a.CreatePartitionsResponse:
+        added: list[int] = []
         repeated = _repeated(more.topic for more in request.topics)
         wanted = {more.topic: more.total_count for more in request.topics}
         outcomes = {
-            more.topic: _outcome(more.topic, self._add, more, request.validate_only, repeated)
+            more.topic: _outcome(
+                more.topic, self._add, more, request.validate_only, repeated, added
+            )
             for more in request.topics
         }
         if not request.validate_only:
@@ -313,9 +341,13 @@ class CreatePartitionsApi:
                 lambda topic: _has_leaders(self._cache, topic, wanted[topic]),
                 request.timeout_ms,
             )
-        return a.CreatePartitionsResponse(0, _errors(outcomes))
+        throttle_time_ms = self._quota.record(header, sum(added))
+        return a.CreatePartitionsResponse(throttle_time_ms, _errors(outcomes))
 
-    def _add(self, more: a.MorePartitions, validate_only: bool, repeated: set[str]) -> None:
+    def _add(
+        self, more: a.MorePartitions, validate_only: bool, repeated: set[str], added: list[int]
+    ) -> None:
+        """``added`` gets the number of new partitions."""
         _refuse_repeated(more.topic, repeated)
         if more.topic == OFFSETS_TOPIC:
             raise admin.InvalidPartitionsError(
@@ -323,13 +355,15 @@ class CreatePartitionsApi:
             )
         by_hand = more.assignment or ()
         _refuse_too_many(more.total_count, by_hand)
-        admin.add_partitions(
+        new = admin.add_partitions(
             self._zk,
             more.topic,
             more.total_count,
             new_replicas=by_hand,
             validate_only=validate_only,
         )
+        if not validate_only:
+            added.append(len(new))
 
     def failure(
         self, header: RequestHeader, request: a.CreatePartitionsRequest, code: int

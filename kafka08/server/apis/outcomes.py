@@ -32,6 +32,14 @@ class TopicDeletionDisabledError(InvalidRequestError):
     """A topic cannot be deleted while delete.topic.enable is false."""
 
 
+class RefusedError(AdminOperationError):
+    """A refusal with a code of its own."""
+
+    def __init__(self, wire_code: int, message: str) -> None:
+        super().__init__(message)
+        self.wire_code = wire_code
+
+
 # The first class an error is an instance of counts.
 _CODES: tuple[tuple[type[KafkaError], int], ...] = (
     (TopicExistsError, LaterCode.TOPIC_ALREADY_EXISTS),
@@ -58,8 +66,12 @@ def tried(name: str, act: Callable[[], object]) -> Outcome:
     try:
         act()
     except Exception as error:
-        code = next((code for kind, code in _CODES if isinstance(error, kind)), code_of(error))
+        code = error.wire_code if isinstance(error, RefusedError) else _code_of(error)
         if not isinstance(error, KafkaError):
             logger.exception("Administrative request for %s failed", name)
         return Outcome(code, str(error)[:_MAX_MESSAGE])
     return Outcome()
+
+
+def _code_of(error: Exception) -> int:
+    return next((code for kind, code in _CODES if isinstance(error, kind)), code_of(error))

@@ -79,6 +79,8 @@ def rules(cache: MetadataCache, creates_topics: bool) -> dict[int, Rule]:
         43: _of_cluster(Operation.ALTER),
         44: alter_configs,
         47: _of_group(Operation.DELETE, _offset_delete),
+        50: _of_cluster(Operation.DESCRIBE),
+        51: _of_cluster(Operation.ALTER),
     }
 
 

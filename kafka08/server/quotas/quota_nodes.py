@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping
 
 from kafka08.security import limits
-from kafka08.security.limits import Entity
+from kafka08.security.limits import Entity, Limits
 from kafka08.server.quotas.throttle import Throttle
 from zk import entities, entity_configs
 from zk.client import ZkClient
@@ -19,15 +19,18 @@ from zk.znodes import MalformedNodeError
 logger = logging.getLogger("kafka.server.ClientQuotaManager")
 
 PRODUCER_RATE, CONSUMER_RATE = "producer_byte_rate", "consumer_byte_rate"
-_NOT_SERVED = ("request_percentage", "controller_mutation_rate")
+MUTATION_RATE = "controller_mutation_rate"
+_NOT_SERVED = ("request_percentage",)
 
 
 class QuotaNodes:
-    """Keeps the rates of ``throttle`` as they are in ZooKeeper."""
+    """Keeps the rates of ``throttle`` and of ``mutations`` (partitions a second) as they are in
+    ZooKeeper."""
 
-    def __init__(self, zk: ZkClient, throttle: Throttle) -> None:
+    def __init__(self, zk: ZkClient, throttle: Throttle, mutations: Limits) -> None:
         self._zk = zk
         self._throttle = throttle
+        self._mutations = mutations
         self._known: set[str] = set()  # the entities with rates
 
     def load(self) -> None:
@@ -51,8 +54,11 @@ class QuotaNodes:
             config = {}
         rates = [rate_of(path, config, name) for name in (PRODUCER_RATE, CONSUMER_RATE)]
         self._throttle.set_rates(entity, *rates)
-        if any(rate is not None for rate in rates):
-            logger.info("Quotas of %s: %s and %s bytes/s", path, *rates)
+        mutations = rate_of(path, config, MUTATION_RATE)
+        self._mutations.set(entity, mutations)
+        if any(rate is not None for rate in (*rates, mutations)):
+            text = "Quotas of %s: %s and %s bytes/s, %s partitions/s"
+            logger.info(text, path, *rates, mutations)
             self._known.add(path)
         elif path in self._known:
             logger.info("Quotas of %s: none", path)

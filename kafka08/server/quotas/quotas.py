@@ -9,6 +9,7 @@ from kafka08.config import BrokerConfig
 from kafka08.network.connection_limits import ConnectionLimits
 from kafka08.runtime import Clock
 from kafka08.server.quotas.ip_nodes import IpNodes
+from kafka08.server.quotas.mutations import MutationQuota
 from kafka08.server.quotas.quota_nodes import QuotaNodes
 from kafka08.server.quotas.throttle import Throttle
 from kafka08.settings import LONG_MAX
@@ -28,7 +29,8 @@ class Quotas:
             _rate(config.quota_consumer_default),
             config.quota_seconds,
         )
-        self._clients = QuotaNodes(zk, self.throttle)
+        self.mutations = MutationQuota(clock, config.quota_seconds)
+        self._clients = QuotaNodes(zk, self.throttle, self.mutations.limits)
         self._ips = IpNodes(zk, limits)
 
     def watched(self) -> list[tuple[str, Callable[[str], None]]]:

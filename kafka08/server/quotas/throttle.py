@@ -1,10 +1,11 @@
 """Holds producers and consumers to their rates (kafka.server.ClientQuotaManager).
 
 A sender over its rate is answered, and its connection is not read from until it owes nothing, for
-5 seconds at most. The rest is owed further: the answer to the next produce request is followed by
-a pause again, and the next fetch gets no messages. So clients of all versions are held, and do not
-take the broker for dead. Counted are whole produce requests, and whole answers to fetches of
-consumers. Fetches of replicas and all other requests are not counted.
+5 seconds at most, or longer if the sender waits for longer. The rest is owed further: the answer to
+the next produce request is followed by a pause again, and the next fetch gets no messages. So
+clients of all versions are held, and do not take the broker for dead. Counted are whole produce
+requests, and whole answers to fetches of consumers. Fetches of replicas and all other requests are
+not counted.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ from kafka08.security.quota import SECONDS, Quota
 
 # The Scala producer of 0.8 waits 10 seconds for an answer, others 30. Then they send again.
 MOST_SECONDS = 5.0
+# The time that a producer waits for an answer is in its requests. Producers send up to five ahead,
+# which all wait for the same pauses.
+_SENT_AHEAD = 6
+# However long a producer says that it waits.
+LONGEST_SECONDS = 30.0
 COUNTED = (0, 1)
 """The keys of the APIs whose requests may be counted: Produce and Fetch."""
 
@@ -52,7 +58,7 @@ class Throttle:
     def requested(self, header: RequestHeader, request: Any) -> Any:
         """The request as it is to be served: a consumer that owes is answered without messages, at
         once."""
-        if _is_of_consumer(request) and self._use(self.consumers, header, 0):
+        if _is_of_consumer(request) and used_by_sender(self.consumers, header, 0):
             return _without_messages(request)
         return request
 
@@ -61,22 +67,32 @@ class Throttle:
     ) -> int:
         """Count the bytes of a request or of its answer, and have the connection paused if that is
         too much. The pause in ms."""
+        most = MOST_SECONDS
         if isinstance(request, ProduceRequest):
-            owed = self._use(self.producers, header, request_bytes)
+            owed = used_by_sender(self.producers, header, request_bytes)
+            waits = request.timeout_ms / 1000 / _SENT_AHEAD
+            most = min(max(waits, MOST_SECONDS), LONGEST_SECONDS)
         elif _is_of_consumer(request):
-            owed = self._use(self.consumers, header, answer_bytes)
+            owed = used_by_sender(self.consumers, header, answer_bytes)
         else:
             return 0
-        peer = current_peer.get()
-        if not owed or peer is None:
-            return 0
-        peer.mute_seconds = min(owed, MOST_SECONDS)
-        return math.ceil(peer.mute_seconds * 1000)
+        return paused(owed, most)
 
-    def _use(self, quota: Quota, header: RequestHeader, amount: int) -> float:
-        peer = current_peer.get()
-        user = "" if peer is None else peer.principal.removeprefix("User:")
-        return quota.use(user, header.client_id or "", amount)
+
+def used_by_sender(quota: Quota, header: RequestHeader, amount: int) -> float:
+    """Count units of the present request's sender; the seconds until it owes nothing."""
+    peer = current_peer.get()
+    user = "" if peer is None else peer.principal.removeprefix("User:")
+    return quota.use(user, header.client_id or "", amount)
+
+
+def paused(owed: float, most: float = MOST_SECONDS) -> int:
+    """Have the connection of the present request paused while it owes; the pause in ms."""
+    peer = current_peer.get()
+    if not owed or peer is None:
+        return 0
+    peer.mute_seconds = min(owed, most)
+    return math.ceil(peer.mute_seconds * 1000)
 
 
 def _is_of_consumer(request: Any) -> bool:

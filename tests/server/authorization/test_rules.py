@@ -21,6 +21,7 @@ from kafka08.protocol import admin_schemas as a
 from kafka08.protocol import group_schemas as g
 from kafka08.protocol import later_schemas as later
 from kafka08.protocol import schemas as s
+from kafka08.protocol import scram_schemas as scram
 from kafka08.protocol.registry import APIS
 from kafka08.security.acls import (
     CLUSTER,
@@ -326,6 +327,14 @@ LATER: list[tuple[Any, int, Any]] = [
         acl.DeleteAclsRequest([acl.AclFilter(1, None, None, None, 1, 1)]),
         1,
         (0, [(31, None, [])]),
+    ),
+    (scram.DescribeUserScramCredentialsRequest(None), 0, (None, 0, 31, None, [], None)),
+    (
+        scram.AlterUserScramCredentialsRequest(
+            [scram.ScramDeletion("eve", 1)], [scram.ScramUpsertion("bob", 1, 4096, b"s", b"p")]
+        ),
+        0,
+        (None, 0, [("eve", 31, None, None), ("bob", 31, None, None)], None),
     ),
     (
         a.DeleteRecordsRequest([a.DeleteRecordsTopic("t", [a.DeleteRecordsPartition(0, 1)])], 0),

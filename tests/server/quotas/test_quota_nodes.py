@@ -6,6 +6,7 @@ import logging
 
 import pytest
 
+from kafka08.security.limits import Limits
 from kafka08.server.quotas.quota_nodes import QuotaNodes
 from kafka08.server.quotas.throttle import Throttle
 from tests.fakes.runtime import FakeClock
@@ -16,7 +17,8 @@ class Nodes:
     def __init__(self) -> None:
         self.zk = Session(FakeZooKeeper()).start()
         self.throttle = Throttle(FakeClock())
-        self.quotas = QuotaNodes(self.zk, self.throttle)  # type: ignore[arg-type]
+        self.mutations = Limits()
+        self.quotas = QuotaNodes(self.zk, self.throttle, self.mutations)  # type: ignore[arg-type]
 
     def store(self, entity: str, text: str) -> None:
         data, path = text.encode(), f"/config/{entity}"
@@ -108,6 +110,17 @@ def test_garbage_stops_nothing(nodes: Nodes, caplog: pytest.LogCaptureFixture) -
     assert "Ignoring the quotas of clients/c" in caplog.text
     for entity in ("users/u/groups/g", "users", "clients/a/users/b"):
         nodes.quotas.changed(entity)
+
+
+def test_rates_of_administrators(nodes: Nodes) -> None:
+    nodes.store("users/u", config('"controller_mutation_rate":"2.5","request_percentage":"50"'))
+    nodes.quotas.load()
+    found = nodes.mutations.find("u", "c")
+    assert found is not None and found.rate == 2.5
+    assert not nodes.throttle.is_on
+    nodes.store("users/u", config(""))
+    nodes.quotas.changed("users/u")
+    assert not nodes.mutations
 
 
 def test_quotas_that_are_not_supported_are_named(

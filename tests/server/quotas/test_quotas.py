@@ -45,3 +45,7 @@ def test_changes_of_each_type_have_a_reader(tmp_path: Path) -> None:
     entity_configs.alter(zk, "users/u", lambda _: {"producer_byte_rate": "1"})  # type: ignore[arg-type]
     readers["users"]("users/u")
     assert quotas.throttle.is_on
+    assert not quotas.mutations.limits
+    entity_configs.alter(zk, "clients/c", lambda _: {"controller_mutation_rate": "1"})  # type: ignore[arg-type]
+    readers["clients"]("clients/c")
+    assert quotas.mutations.limits

@@ -18,7 +18,7 @@ from kafka08.protocol.schemas import (
 from kafka08.security.limits import DEFAULT, Entity
 from kafka08.server.dispatch import Dispatcher
 from kafka08.server.long_work import MANY_BYTES
-from kafka08.server.quotas.throttle import MOST_SECONDS, Throttle
+from kafka08.server.quotas.throttle import LONGEST_SECONDS, MOST_SECONDS, Throttle
 from tests.server.support import Rig, message_set
 
 CLIENT = Entity(client="tests")  # the id of the rig's requests
@@ -46,10 +46,12 @@ class Held:
         self.rig.clock.advance(seconds)
         return seconds
 
-    def produce(self, size: int, *, acks: int = 1, version: int | None = None) -> int:
+    def produce(
+        self, size: int, *, acks: int = 1, timeout_ms: int = 1000, version: int | None = None
+    ) -> int:
         """A request of about that size; its throttle time."""
         data = memoryview(message_set("x" * (size - 60)))
-        request = ProduceRequest(acks, 1000, [ProduceTopic("t", [ProducePartition(0, data)])])
+        request = ProduceRequest(acks, timeout_ms, [ProduceTopic("t", [ProducePartition(0, data)])])
         answer = self.rig.call(request, sent_in=version)
         assert (answer is None) is (acks == 0)
         return 0 if answer is None else int(getattr(answer, "throttle_time_ms", 0))
@@ -111,6 +113,27 @@ def test_44_no_pause_is_longer_than_clients_wait_and_the_rest_is_owed(held: Held
         pauses.append(held.pause())
     assert pauses[:4] == [MOST_SECONDS] * 4
     assert held.rig.clock.now - began == pytest.approx(20, rel=0.04)
+
+
+def test_44_a_producer_that_waits_for_long_keeps_its_rate_with_large_requests(held: Held) -> None:
+    """20 kB at 1000 B/s: pauses of 20 seconds, for a producer that waits for two minutes."""
+    held.throttle.set_rates(CLIENT, 1000, None)
+    held.produce(20_000, timeout_ms=120_000)
+    assert held.pause() == pytest.approx(10, rel=0.05)  # half of it had been saved
+    began, sent = held.rig.clock.now, 0
+    while held.rig.clock.now - began < 200:
+        held.produce(20_000, timeout_ms=120_000)
+        sent += 20_000
+        assert held.pause() == pytest.approx(20, rel=0.05)
+    assert sent / (held.rig.clock.now - began) == pytest.approx(1000, rel=0.1)
+
+
+def test_a_producer_cannot_ask_for_a_pause_without_end(held: Held) -> None:
+    held.throttle.set_rates(CLIENT, 1000, None)
+    held.produce(90_000, timeout_ms=2**31 - 1)
+    assert held.pause() == LONGEST_SECONDS
+    held.produce(100, timeout_ms=-1)
+    assert held.pause() == MOST_SECONDS
 
 
 def test_44_later_versions_are_told_the_pause(later: Held) -> None:

@@ -97,8 +97,8 @@ def test_brokers_are_described_without_secrets(tool: Tool) -> None:
             "There is no broker with the id 9",
         ),
         (
-            ("--describe", "--entity-type", "users"),
-            "--bootstrap-server is for topics and brokers; users need --zookeeper",
+            ("--describe", "--entity-type", "clients"),
+            "--bootstrap-server is for topics, brokers and users with a name; others need",
         ),
     ],
 )

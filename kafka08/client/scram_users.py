@@ -1,0 +1,66 @@
+"""SCRAM users over the wire: brokers of later releases and of kafka08."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from kafka08.client.admin import AdminClient, RemoteError
+from kafka08.errors import NO_ERROR, LaterCode, meaning_of
+from kafka08.protocol import scram_schemas as s
+from kafka08.security.scram import nonce_of, salted_password
+
+_NUMBERS = {name: number for number, name in enumerate(s.MECHANISMS) if name}
+
+
+class Password(NamedTuple):
+    """A password to be set, and the iterations that make guessing it slow."""
+
+    password: str
+    iterations: int
+
+    def __repr__(self) -> str:
+        return f"Password({self.iterations} iterations)"
+
+
+def describe(admin: AdminClient, user: str | None = None) -> dict[str, dict[str, int]]:
+    """The iterations by mechanism, by user; of all users without one. A user without credentials
+    is left out. Raises RemoteError, and what AdminClient raises."""
+    asked = None if user is None else [s.DescribedUserName(user)]
+    answer = admin.call(s.DescribeUserScramCredentialsRequest(asked))
+    _check(answer.error, answer.message)
+    found = {}
+    for each in answer.users:
+        if each.error == LaterCode.RESOURCE_NOT_FOUND:
+            continue
+        _check(each.error, each.message)
+        found[each.user] = {_name(c.mechanism): c.iterations for c in each.credentials}
+    return found
+
+
+def alter(
+    admin: AdminClient, user: str, added: Mapping[str, Password], deleted: Iterable[str]
+) -> None:
+    """Set passwords by mechanism, and delete those of mechanisms. The password stays here; the
+    broker gets a secret that is made from it. Raises RemoteError, and what AdminClient raises."""
+    upsertions = []
+    for mechanism, (password, iterations) in added.items():
+        salt = nonce_of(secrets.token_bytes(32)).encode()
+        salted = salted_password(mechanism, password, salt, iterations)
+        number = _NUMBERS[mechanism]
+        upsertions.append(s.ScramUpsertion(user, number, iterations, salt, salted))
+    deletions = [s.ScramDeletion(user, _NUMBERS[mechanism]) for mechanism in deleted]
+    answer = admin.call(s.AlterUserScramCredentialsRequest(deletions, upsertions))
+    for each in answer.users:
+        _check(each.error, each.message)
+
+
+def _name(mechanism: int) -> str:
+    known = 0 < mechanism < len(s.MECHANISMS)
+    return s.MECHANISMS[mechanism] if known else f"UNKNOWN({mechanism})"
+
+
+def _check(code: int, message: str | None) -> None:
+    if code != NO_ERROR:
+        raise RemoteError(code, message or meaning_of(code), "")
