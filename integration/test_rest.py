@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from integration.harness import Broker, Process, Tools, ZooKeeper, zookeeper_text
 from integration.rest_proxy import V1, V2, RestProxy
@@ -124,6 +125,24 @@ def test_the_quick_start(broker: Broker, proxy: RestProxy) -> None:
     assert zookeeper_text(broker.zookeeper, node) == "2"
     assert proxy.ask("DELETE", base_uri).status == 204
     assert proxy.ask("DELETE", base_uri).body["error_code"] == 40403
+
+
+def test_metrics_for_prometheus(broker: Broker, proxy: RestProxy) -> None:
+    name, labels = "kafka_rest_requests_total", {"endpoint": "brokers.list", "code": "200"}
+
+    def counted() -> float:
+        text = proxy.ask("GET", "/metrics").body.decode()
+        samples = [
+            sample
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+            if sample.name == name and sample.labels.items() >= labels.items()
+        ]
+        return sum(sample.value for sample in samples)
+
+    before = counted()
+    proxy.ask("GET", "/brokers")
+    assert counted() == before + 1
 
 
 def test_json_records(broker: Broker, proxy: RestProxy) -> None:

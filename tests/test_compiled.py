@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shlex
 import subprocess
 import sysconfig
@@ -60,3 +61,26 @@ def test_a_build_that_fails_is_told_in_one_line(
 
     monkeypatch.setattr(compiled, "build", build)
     assert said(capsys).endswith(" sources: no space left.\n")
+
+
+def test_no_interpreted_class_inherits_from_a_compiled_one() -> None:
+    """mypyc refuses that only when the class is used."""
+    root = Path(__file__).parents[1]
+    found = []
+    for path in sorted((root / "kafka08").rglob("*.py")):
+        module = ".".join(path.relative_to(root).with_suffix("").parts)
+        tree = ast.parse(path.read_text("utf-8"))
+        names = {
+            alias.asname or alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and node.module in compiled.MODULES
+            for alias in node.names
+        }
+        if module not in compiled.MODULES:
+            found += [
+                f"{module}.{node.name}"
+                for node in ast.walk(tree)
+                if isinstance(node, ast.ClassDef)
+                and any(isinstance(base, ast.Name) and base.id in names for base in node.bases)
+            ]
+    assert found == []

@@ -61,13 +61,11 @@ cdef class _Node:
 
     def _of_length(self, kind):
         self.nullable = kind.nullable
-        self.width = 2 if isinstance(kind, Text) else 4
+        self.width = 0 if kind.compact else 2 if isinstance(kind, Text) else 4
         if isinstance(kind, Records):
             self.kind, self.strict = RECORDS, True
             return
         self.strict = kind.strict
-        if kind.compact:
-            self.width = 0
         if isinstance(kind, Text):
             self.kind = TEXT
         else:

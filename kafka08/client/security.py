@@ -12,7 +12,7 @@ from kafka08.common import PLAINTEXT, PROTOCOLS, SASL_SSL, SSL
 from kafka08.errors import ConfigError
 from kafka08.network.client_login import SaslConnector
 from kafka08.network.tls import SecureConnector, Tls, client_context
-from kafka08.runtime import Connector, Runtime, ThreadRuntime
+from kafka08.runtime import Connector, GeventRuntime, Runtime, ThreadRuntime
 from kafka08.security import jaas
 from kafka08.security.sides import client_side
 from kafka08.settings import PASSWORD, setting
@@ -51,11 +51,26 @@ class SecuredRuntime(ThreadRuntime):
         return self._connector.connect(host, port, timeout)
 
 
-def runtime_for(settings: ClientSecurity) -> Runtime:
-    """The runtime of a client with these settings. Raises ConfigError."""
-    plain = ThreadRuntime()
+class SecuredGeventRuntime(GeventRuntime):
+    """Greenlets, and connections through ``connector``."""
+
+    def __init__(self, connector: Connector) -> None:
+        super().__init__()
+        self._connector = connector
+
+    def connect(self, host: str, port: int, timeout: float) -> Any:
+        return self._connector.connect(host, port, timeout)
+
+
+def runtime_for(settings: ClientSecurity, plain: Runtime | None = None) -> Runtime:
+    """The runtime of a client with these settings: ``plain``, threads if it is not given, or one
+    of its kind whose connections are secured. Raises ConfigError."""
+    plain = plain or ThreadRuntime()
     connector = connector_for(settings, plain)
-    return plain if connector is plain else SecuredRuntime(connector)
+    if connector is plain:
+        return plain
+    kind = SecuredGeventRuntime if isinstance(plain, GeventRuntime) else SecuredRuntime
+    return kind(connector)
 
 
 def connector_for(settings: ClientSecurity, plain: Runtime) -> Connector:

@@ -24,6 +24,7 @@ from kafka08.console.observer import Observer
 from kafka08.console.site import Site
 from kafka08.errors import KafkaError
 from kafka08.lag.collector import LagCollector
+from kafka08.lag.message_times import MessageTimes
 from kafka08.network.channel import Channel
 from kafka08.network.http import HttpServer
 from kafka08.network.tls import Tls, server_context
@@ -62,19 +63,19 @@ class KafkaConsole:
             access=access_of(config),
         ).start()
 
-        def cluster() -> ClusterClient:
+        def cluster(**options: bool) -> ClusterClient:
             return ClusterClient(
                 lambda: endpoints_of(registry.live_brokers(zk, security.security_protocol)),
                 client_id=CLIENT_ID,
                 timeout_ms=config.request_timeout_ms,
                 runtime=runtime,
-                channel=channel,
+                channel=partial(channel, **options),
             )
 
-        self._clusters = [cluster(), cluster(), cluster()]
+        self._clusters = [cluster(), cluster(), cluster(), cluster(api_versions=True)]
         self.observer = Observer(
             StateReader(zk, self._clusters[0], runtime.clock),
-            LagCollector(self._clusters[1], zk, runtime.clock),
+            LagCollector(self._clusters[1], zk, runtime.clock, MessageTimes(self._clusters[3])),
             History(config.history_path, runtime.clock.millis()),
             config,
             runtime,

@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import socket
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kafka08.client.offsets import ZooKeeperOffsets
@@ -32,10 +32,11 @@ from kafka08.consumer.errors import (
 from kafka08.consumer.fetcher import FetcherManager
 from kafka08.consumer.filters import STATIC, TopicFilter
 from kafka08.consumer.group import GroupNodes, GroupView, share_of
-from kafka08.consumer.metrics import ConsumerMetrics
+from kafka08.consumer.metrics import ConsumerMetrics, Source
 from kafka08.consumer.offset_store import OffsetStore, coordinator_offsets
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
 from kafka08.errors import ConfigError, KafkaError
+from kafka08.metrics.registry import Series
 from kafka08.network.channel import Channel
 from kafka08.runtime import GeventRuntime, Loop, Runtime, Scheduler
 from kafka08.zookeeper import access_of
@@ -113,6 +114,7 @@ class ConsumerConnector:
             runtime=self._runtime,
             channel=channel,
             meter=self._metrics.bytes,
+            fetches=self._metrics.fetches,
         )
         self._assign = assignor_for(config.partition_assignment_strategy)
         self._streams: dict[str, dict[str | None, KafkaStream]] = {}
@@ -445,6 +447,22 @@ class ConsumerConnector:
     def metrics(self) -> dict[str, float]:
         """The metrics under the names of the original's beans; see ``ConsumerMetrics.numbers``."""
         return self._metrics.numbers(self._all_streams(), list(self._registry.values()))
+
+    def series(self) -> Iterator[Series]:
+        """The same for ``ClientCollector``, by topic, partition and broker too."""
+        sources = [
+            Source(thread, topic or "", stream)
+            for thread, streams in list(self._streams.items())
+            for topic, stream in list(streams.items())
+        ]
+        config = self.config
+        return self._metrics.series(
+            config.client_id,
+            config.group_id,
+            sources,
+            list(self._registry.values()),
+            self._fetchers.addresses,
+        )
 
     # --- the end
 

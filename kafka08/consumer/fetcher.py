@@ -13,7 +13,7 @@ from typing import Any
 
 from kafka08.client import requests
 from kafka08.client.cluster import ClusterClient, NoBrokerError, endpoints_of
-from kafka08.client.meters import Meter
+from kafka08.client.meters import Requests, TopicMeters
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition, fetcher_number
 from kafka08.consumer.config import SMALLEST, ConsumerConfig
 from kafka08.consumer.stream import Chunk, PartitionPosition, chunk_of
@@ -41,7 +41,7 @@ class Fetcher:
     """One connection to one broker; fetches all its partitions in one request at a time.
 
     ``give_back`` receives the positions it cannot continue with; it no longer fetches them.
-    ``meter`` counts bytes.
+    ``meter`` counts bytes, ``fetches`` times and sizes of fetches.
     """
 
     def __init__(
@@ -52,10 +52,13 @@ class Fetcher:
         give_back: GiveBack,
         runtime: Runtime,
         channel: Callable[..., Any],
-        meter: Meter,
+        meter: TopicMeters,
+        fetches: Requests,
     ) -> None:
         self.broker = broker
         self._meter = meter
+        self._fetches = fetches
+        self._now = runtime.clock.monotonic
         self._config = config
         self._give_back = give_back
         self._lock = runtime.lock()
@@ -133,12 +136,15 @@ class Fetcher:
             max_wait_ms=self._config.fetch_wait_max_ms,
             min_bytes=self._config.fetch_min_bytes,
         )
+        begin = self._now()
         try:
             entries = requests.flatten(self._channel.call(request).topics)
         except (OSError, KafkaError) as error:
             if not self._loop.stopping.is_set():
                 logger.warning("Error in fetch from %s. Possible cause: %s", self.broker, error)
             return set(positions)
+        size = sum(len(entry.message_set or b"") for entry in entries.values())
+        self._fetches.record(self.broker.host, self.broker.port, self._now() - begin, size)
         failed = set()
         for tp, entry in entries.items():
             position = positions.get(tp)
@@ -207,7 +213,7 @@ class Fetcher:
             except Full:
                 continue
             chunk.position.fetched_offset = chunk.next_offset
-            self._meter.mark(len(chunk.message_set))
+            self._meter.mark(chunk.position.tp.topic, len(chunk.message_set))
             if chunk.next_offset == chunk.fetch_offset:
                 # The message does not fit. Tell the reader once, not with each fetch.
                 self._loop.stopping.wait(IDLE_S)
@@ -247,7 +253,7 @@ class Fetcher:
 class FetcherManager:
     """The fetchers of one member. ``brokers`` returns the live brokers, read at each call.
 
-    ``meter`` counts the bytes fetched.
+    ``meter`` counts the bytes fetched, ``fetches`` times and sizes of fetches.
     """
 
     def __init__(
@@ -258,13 +264,16 @@ class FetcherManager:
         *,
         runtime: Runtime | None = None,
         channel: Callable[..., Any] = Channel,
-        meter: Meter | None = None,
+        meter: TopicMeters | None = None,
+        fetches: Requests | None = None,
     ) -> None:
         self._name = f"ConsumerFetcherThread-{consumer_id}"
         self._consumer_id = consumer_id
         self._config = config
         self._runtime = runtime or ThreadRuntime()
-        self._meter = meter or Meter(self._runtime.clock.monotonic)
+        now = self._runtime.clock.monotonic
+        self._meter = meter or TopicMeters(now)
+        self._fetches = fetches or Requests(now)
         self._channel = channel
         self._brokers = brokers
         self._cluster = self._new_cluster()
@@ -282,6 +291,11 @@ class FetcherManager:
             runtime=self._runtime,
             channel=self._channel,
         )
+
+    @property
+    def addresses(self) -> set[tuple[str, int]]:
+        """Host and port of the brokers that are fetched from."""
+        return {(broker.host, broker.port) for broker, _ in list(self._fetchers)}
 
     def start(self, positions: Iterable[PartitionPosition]) -> None:
         """Begin to fetch. Call ``stop`` before starting again."""
@@ -375,6 +389,7 @@ class FetcherManager:
                 self._runtime,
                 self._channel,
                 self._meter,
+                self._fetches,
             ).start()
         return self._fetchers[key]
 

@@ -5,13 +5,16 @@ The caller finds leaders, keeps track of offsets and retries after errors.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kafka08.client import requests
+from kafka08.client.meters import Requests
 from kafka08.client.requests import StoredOffset
 from kafka08.common import TopicPartition
+from kafka08.consumer.metrics import fetch_series
 from kafka08.errors import KafkaError, ProtocolError, raise_for_code
+from kafka08.metrics.registry import Series
 from kafka08.network.channel import Channel
 from kafka08.protocol import schemas
 from kafka08.runtime import Runtime, ThreadRuntime
@@ -40,7 +43,11 @@ class SimpleConsumer:
     ) -> None:
         self.host = host
         self.port = port
-        self._lock = (runtime or ThreadRuntime()).lock()
+        runtime = runtime or ThreadRuntime()
+        self._lock = runtime.lock()
+        self._now = runtime.clock.monotonic
+        self._fetches = Requests(self._now)
+        self._client_id = client_id
         self._closed = False
         self._channel = channel or Channel(
             host,
@@ -94,7 +101,11 @@ class SimpleConsumer:
             min_bytes=min_bytes,
             replica_id=replica_id,
         )
-        return requests.flatten(self.call(request).topics)
+        begin = self._now()
+        found = requests.flatten(self.call(request).topics)
+        size = sum(len(entry.message_set or b"") for entry in found.values())
+        self._fetches.record(self.host, self.port, self._now() - begin, size)
+        return found
 
     def offsets_before(
         self,
@@ -150,6 +161,10 @@ class SimpleConsumer:
         """The group's committed offsets, from the store of that version."""
         request = requests.offset_fetch_request(group, partitions, version=version)
         return requests.offset_fetch_results(self.call(request))
+
+    def series(self) -> Iterator[Series]:
+        """Times and sizes of fetches, for ``ClientCollector``."""
+        return fetch_series(self._fetches, self._client_id)
 
     def close(self) -> None:
         self._closed = True

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from kafka08.client.meters import Meter
+from kafka08.client.meters import TopicMeters
 from kafka08.common import TopicPartition
 from kafka08.consumer.decoders import Decoder
 from kafka08.consumer.errors import ConsumerTimeoutError, StreamFailedError
@@ -122,11 +122,12 @@ class KafkaStream:
         key_decoder: Decoder | None = None,
         value_decoder: Decoder | None = None,
         commit_handed_out: bool = False,
-        meter: Meter | None = None,
+        meter: TopicMeters | None = None,
     ) -> None:
         self.messages = 0
         self._meter = meter
         self._metered = 0
+        self._topic = ""  # that of the messages since the last mark
         self._queue = queue
         self._commit_handed_out = commit_handed_out
         self._timeout = None if timeout_ms < 0 else timeout_ms / 1000
@@ -236,7 +237,8 @@ class KafkaStream:
     def _next_chunk(self) -> bool:
         """Wait for a chunk and make it the current one; False if the stream has ended."""
         if self._meter is not None:
-            self._meter.mark(self.messages - self._metered)
+            if self.messages > self._metered:
+                self._meter.mark(self._topic, self.messages - self._metered)
             self._metered = self.messages
         try:
             chunk = self._queue.get(timeout=self._timeout)
@@ -265,12 +267,18 @@ class KafkaStream:
                 "message size the broker will allow."
             )
         tp = position.tp
+        self._topic = tp.topic
         source = Source(tp.topic, tp.partition, self._key_decoder, self._value_decoder)
         runs = iter_runs(chunk.message_set, partial(consumed, source), partial(timed, source))
         self._chunk = _Opened(position, runs)
         return True
 
     # --- the connector's side
+
+    @property
+    def unmetered(self) -> tuple[str, int]:
+        """Messages that ``meter`` does not have yet, and their topic; "" before the first chunk."""
+        return self._topic, self.messages - self._metered
 
     @property
     def queued(self) -> int:

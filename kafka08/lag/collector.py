@@ -18,6 +18,7 @@ from kafka08.common import EARLIEST_TIME, LATEST_TIME, OFFSETS_TOPIC, Broker, To
 from kafka08.errors import NO_ERROR, KafkaError
 from kafka08.lag.judgement import RECENT_MS, Commit, judge, worst
 from kafka08.lag.log_ends import LogEnds
+from kafka08.lag.message_times import MessageTimes
 from kafka08.lag.offsets_topic import OffsetsTopic
 from kafka08.lag.zookeeper_groups import ZooKeeperGroups
 from kafka08.protocol import schemas
@@ -96,11 +97,14 @@ class Lags(NamedTuple):
 
 
 class LagCollector:
-    """One task calls ``collect``. Connections are ``cluster``'s."""
+    """One task calls ``collect``. Connections are ``cluster``'s, and those of ``times``."""
 
-    def __init__(self, cluster: ClusterClient, zk: ZkClient, clock: Clock) -> None:
+    def __init__(
+        self, cluster: ClusterClient, zk: ZkClient, clock: Clock, times: MessageTimes
+    ) -> None:
         self._cluster = cluster
         self._clock = clock
+        self._times = times
         self._topic = OffsetsTopic(cluster)
         self._nodes = ZooKeeperGroups(zk)
         self._log_ends = LogEnds()
@@ -133,6 +137,8 @@ class LagCollector:
             for tp, p in known.items()
         }
         groups = self._groups(ends, now_ms)
+        if self._times.read(leaders):
+            groups = self._groups(ends, now_ms)
         return Lags(now_ms, tuple(brokers.values()), logs, groups, complete)
 
     def _ask(
@@ -194,8 +200,10 @@ class LagCollector:
         if lag == 0:
             return 0.0, False
         appended = self._log_ends.passed_at(tp, offset)
+        if appended is None:
+            appended = self._times.of(tp, offset)
         if appended is not None:
-            return (now_ms - appended) / 1000, False
+            return max(now_ms - appended, 0) / 1000, False
         since = self._log_ends.since(tp)
         return (None, False) if since is None else ((now_ms - since) / 1000, True)
 

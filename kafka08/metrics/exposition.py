@@ -51,6 +51,17 @@ class _One:
         return [self._family]
 
 
+def texts(families: Iterable[Any], encode: Callable[[Any], bytes]) -> Iterator[bytes]:
+    """The text of ``families``, family by family. ``encode`` is a generate_latest of
+    prometheus-client."""
+    ending = b""
+    for each in families:
+        text = encode(_One(each))
+        ending = _END if text.endswith(_END) else b""
+        yield text.removesuffix(_END)
+    yield ending
+
+
 class Exposition:
     """The text of a registry's metrics and of the process. One is made at a time, and serves all
     who ask within a second."""

@@ -11,7 +11,7 @@ from math import exp, sqrt
 
 TICK_SECONDS = 5
 # So many ticks make half of the time that quantiles are about: the last 2.5 to 5 minutes.
-_WINDOW_TICKS = 30
+WINDOW_TICKS = 30
 _WEIGHTS = tuple(1 - exp(-TICK_SECONDS / 60 / minutes) for minutes in (1, 5, 15))
 # Each power of two is divided into eight buckets, so that a quantile is right within 6 %.
 _PARTS_BITS = 3
@@ -89,7 +89,7 @@ class Histogram:
 
     def tick(self, seconds: float = TICK_SECONDS) -> None:
         self._ticks += 1
-        if self._ticks == _WINDOW_TICKS:
+        if self._ticks == WINDOW_TICKS:
             self._ticks = 0
             self._before, self._buckets = self._buckets, [0] * len(self._buckets)
 

@@ -36,21 +36,24 @@ NAMES = (
 
 
 # After each ``settle`` so many requests go into the distributions, then one of _EACH and those that
-# took longer than any before. Counts and sums have all.
+# took longer than any before. Counts and sums have all. _EACH is a power of two.
 _WHOLE = 64
 _EACH = 16
 
 
 class RequestMeter:
-    """The requests of one kind. ``also``: another meter that counts them too. ``settle`` comes
-    before the distributions are read."""
+    """The requests of one kind. ``sum_of``: the kinds that it is the sum of; it is not told of
+    their requests. ``settle`` comes before it is read."""
 
-    __slots__ = ("_also", "_held", "_left", "_local", "_longest", "_queued", "_remote", "_sending",
-                 "requests", *PARTS)  # fmt: skip
+    __slots__ = ("_held", "_left", "_local", "_longest", "_queued", "_remote", "_sending",
+                 "_sum", "_sum_of", "requests", *PARTS)  # fmt: skip
 
-    def __init__(self, also: RequestMeter | None = None) -> None:
+    def __init__(self, *sum_of: RequestMeter) -> None:
         self.requests = Meter()
-        self._also = also
+        self._sum: RequestMeter | None = None
+        self._sum_of = sum_of
+        for each in sum_of:
+            each._sum = self
         self._left = _WHOLE
         self._longest = 0.0
         self._queued = self._local = self._remote = self._held = self._sending = 0.0
@@ -71,10 +74,8 @@ class RequestMeter:
         self._remote += remote
         self._held += held
         self._sending += sending
-        if self._left or not count % _EACH or local + remote > self._longest:
+        if self._left or not count & (_EACH - 1) or local + remote > self._longest:
             self._distribute(queued, local, remote, held, sending)
-        if self._also is not None:
-            self._also.record(queued, local, remote, held, sending)
 
     def _distribute(
         self, queued: float, local: float, remote: float, held: float, sending: float
@@ -87,10 +88,20 @@ class RequestMeter:
         self.response_queue_time.update(int(held * _MICROS))
         self.response_send_time.update(int(sending * _MICROS))
         self.total_time.update(int((queued + local + remote + held + sending) * _MICROS))
+        if self._sum is not None:
+            self._sum._distribute(queued, local, remote, held, sending)
 
     def settle(self) -> None:
         """Give the distributions the counts and sums of all requests."""
         self._left = _WHOLE
+        kinds = self._sum_of
+        if kinds:
+            self.requests.count = sum([each.requests.count for each in kinds])
+            self._queued = sum([each._queued for each in kinds])
+            self._local = sum([each._local for each in kinds])
+            self._remote = sum([each._remote for each in kinds])
+            self._held = sum([each._held for each in kinds])
+            self._sending = sum([each._sending for each in kinds])
         sums = (self._queued, self._local, self._remote, self._held, self._sending)
         for part, total in zip(PARTS, (*sums, sum(sums)), strict=True):
             histogram: Histogram = getattr(self, part)
@@ -102,9 +113,9 @@ class RequestMetrics:
 
     def __init__(self) -> None:
         self._by_name = {name: RequestMeter() for name in NAMES}
-        fetch = self._by_name["Fetch"]
-        self.fetch_consumer = self._by_name[FETCH_CONSUMER] = RequestMeter(fetch)
-        self.fetch_follower = self._by_name[FETCH_FOLLOWER] = RequestMeter(fetch)
+        self.fetch_consumer = self._by_name[FETCH_CONSUMER] = RequestMeter()
+        self.fetch_follower = self._by_name[FETCH_FOLLOWER] = RequestMeter()
+        self._by_name["Fetch"] = RequestMeter(self.fetch_consumer, self.fetch_follower)
         self._by_key = {key: self._by_name[name] for key, name in enumerate(NAMES)}
 
     def of(self, key: int, name: str) -> RequestMeter:

@@ -54,6 +54,7 @@ class Connection:
         self.host = host
         self.port = port
         self.outstanding: deque[Outstanding] = deque()
+        self.received = 0  # bytes of responses; the reader may set it back
         self._client_id = client_id
         self._clock = runtime.clock
         self._correlation_id = 0
@@ -113,6 +114,7 @@ class Connection:
         while True:
             with contextlib.suppress(TimeoutError):
                 count = self._socket.recv_into(self._decoder.get_buffer())
+                self.received += count
                 break
         if not count:
             raise ConnectionResetError(f"{self.host}:{self.port} closed the connection")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import random
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -87,8 +88,7 @@ class EventHandler:
     def handle(self, messages: Sequence[KeyedMessage]) -> None:
         """Raises FailedToSendMessageError if messages failed at the last try too."""
         outstanding = self._serialise(messages)
-        self._metrics.messages.mark(len(outstanding))
-        self._metrics.bytes.mark(sum(len(message.entry[1] or b"") for message in outstanding))
+        self._count(outstanding)
         first_request = self._requests
         for _ in range(self._config.message_send_max_retries + 1):
             if not outstanding:
@@ -111,6 +111,16 @@ class EventHandler:
                 f"Failed to send messages after {self._config.message_send_max_retries} tries. "
                 f"{len(outstanding)} of {len(messages)} failed at the last try: {self._trouble}"
             )
+
+    def _count(self, messages: Iterable[_Serialised]) -> None:
+        counts: Counter[str] = Counter()
+        sizes: Counter[str] = Counter()
+        for message in messages:
+            counts[message.topic] += 1
+            sizes[message.topic] += len(message.entry[1] or b"")
+        for topic, count in counts.items():
+            self._metrics.messages.mark(topic, count)
+            self._metrics.bytes.mark(topic, sizes[topic])
 
     def _serialise(self, messages: Iterable[KeyedMessage]) -> list[_Serialised]:
         serialised = []
@@ -219,12 +229,15 @@ class EventHandler:
                 "Failed to send data since partitions %s don't have a leader", _text(batch)
             )
             return list(batch)
+        sets = {tp: self._message_set(tp.topic, messages) for tp, messages in batch.items()}
         request = requests.produce_request(
-            {tp: self._message_set(tp.topic, messages) for tp, messages in batch.items()},
+            sets,
             self._config.request_required_acks,
             self._config.request_timeout_ms,
         )
         self._requests += 1
+        now = self._runtime.clock.monotonic
+        begin = now()
         try:
             response = self._cluster.call(broker, request)
         except (OSError, KafkaError) as error:
@@ -238,6 +251,8 @@ class EventHandler:
                 error,
             )
             return list(batch)
+        size = sum(map(len, sets.values()))
+        self._metrics.requests.record(broker.host, broker.port, now() - begin, size)
         return [] if response is None else self._failures(response, batch)
 
     def _message_set(self, topic: str, messages: Iterable[_Serialised]) -> bytes:

@@ -12,7 +12,7 @@ import logging
 import os
 import weakref
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kafka08.client.cluster import ClusterClient, parse_broker_list
@@ -21,6 +21,7 @@ from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError, UnsupportedForMessageFormatError
 from kafka08.message.compression import ZSTD
 from kafka08.message.entry import MIN_ENTRY
+from kafka08.metrics.registry import Series
 from kafka08.producer.accumulator import Accumulator, PartitionQueue
 from kafka08.producer.batch import Batch, Callback, RecordFuture, RecordMetadata, call, in_callback
 from kafka08.producer.connection import Connection
@@ -331,7 +332,7 @@ class KafkaProducer:
         """Queue runs of records; each run is as long as fits into a batch."""
         sizes = share.sizes()
         if max(sizes) > self._max_record:
-            self._metrics.refused(self._now())
+            self._metrics.refused(queue.tp.topic, self._now())
             raise self._too_large(max(sizes))
         ends = list(itertools.accumulate(sizes))
         accumulator = self._accumulator
@@ -382,7 +383,7 @@ class KafkaProducer:
     def _failed(
         self, topic: str, partition: int | None, error: KafkaError, callback: Callback | None
     ) -> RecordFuture:
-        self._metrics.refused(self._now())
+        self._metrics.refused(topic, self._now())
         tp = TopicPartition(topic, -1 if partition is None else partition)
         batch = Batch(tp, 0, 0.0, self._lock, self._runtime.event)
         batch.end(-1, error)
@@ -409,6 +410,7 @@ class KafkaProducer:
         limit = _seconds(config.max_block_ms) if config.max_block_ms >= 0 else _FOREVER_S
         deadline = self._now() + limit
         accumulator.waiting += 1
+        begin = self._now()
         try:
             while not accumulator.has_room(size) and self._refusal is None:
                 left = deadline - self._now()
@@ -426,6 +428,8 @@ class KafkaProducer:
                     self._lock.acquire()
         finally:
             accumulator.waiting -= 1
+            now = self._now()
+            self._metrics.waited(now - begin, now)
 
     # --- metrics, flush, close
 
@@ -438,16 +442,25 @@ class KafkaProducer:
 
     def metrics(self) -> dict[str, float]:
         """The values of ``producer-metrics`` by name; in ms, bytes, per second."""
-        refreshed = self._metadata.refreshed_at
         now = self._now()
+        gauges = {name: value or 0.0 for name, value in self._gauges(now).items()}
+        return {**self._metrics.snapshot(now), **gauges}
+
+    def series(self) -> Iterator[Series]:
+        """The same for ``ClientCollector``, with those by topic and by node."""
+        now = self._now()
+        return self._metrics.series(self.client_id, self._gauges(now), now)
+
+    def _gauges(self, now: float) -> dict[str, float | None]:
+        refreshed = self._metadata.refreshed_at
         accumulator = self._accumulator
         return {
-            **self._metrics.snapshot(now),
             "requests-in-flight": self._sender.in_flight,
+            "connection-count": self._sender.connections,
             "buffer-total-bytes": accumulator.buffer_memory,
             "buffer-available-bytes": accumulator.buffer_memory - accumulator.used,
             "waiting-threads": accumulator.waiting,
-            "metadata-age": 0.0 if refreshed is None else now - refreshed,
+            "metadata-age": None if refreshed is None else now - refreshed,
         }
 
     def flush(self, timeout: float | None = None) -> None:

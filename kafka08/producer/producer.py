@@ -11,11 +11,13 @@ import contextlib
 import logging
 import os
 import weakref
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from kafka08.client.cluster import ClusterClient, parse_broker_list
 from kafka08.client.security import runtime_for
+from kafka08.metrics.registry import Series
 from kafka08.network.channel import Channel
 from kafka08.producer.config import SYNC, ProducerConfig
 from kafka08.producer.errors import ForkedProducerError, ProducerClosedError, QueueFullError
@@ -145,7 +147,7 @@ class Producer:
             else:
                 queue.put(message, timeout_ms != 0, timeout_ms / 1000)
         except Full:
-            self._metrics.dropped_messages.mark()
+            self._metrics.dropped_messages.mark(message.topic)
             raise QueueFullError(
                 f"Event queue is full of unsent messages, could not send event: {message}"
             ) from None
@@ -185,6 +187,11 @@ class Producer:
             **self._metrics.numbers(),
             "ProducerQueueSize": 0 if queue is None else queue.qsize(),
         }
+
+    def series(self) -> Iterator[Series]:
+        """The same for ``ClientCollector``, by topic and broker too."""
+        queue = self._queue
+        return self._metrics.series(self.config.client_id, None if queue is None else queue.qsize())
 
     def close(self, timeout: float | None = None) -> None:
         """Send queued messages for at most ``timeout`` seconds, then disconnect.
@@ -236,9 +243,11 @@ class Producer:
         dropped = 0
         with contextlib.suppress(Empty):
             while True:
-                dropped += queue.get(block=False) is not None
+                message = queue.get(block=False)
+                if message is not None:
+                    dropped += 1
+                    self._metrics.dropped_messages.mark(message.topic)
         if dropped:
-            self._metrics.dropped_messages.mark(dropped)
             logger.warning("Closed with %d messages unsent", dropped)
 
     def __enter__(self) -> Producer:

@@ -1,32 +1,49 @@
 """The metrics of the Scala-style producer under the names of the original's beans.
 
-Mirrors kafka.producer.ProducerTopicStats and ProducerStats, over all topics.
+Mirrors kafka.producer.ProducerTopicStats, ProducerStats and ProducerRequestStats.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
-from kafka08.client.meters import Meter
+from kafka08.client.meters import Meter, Now, Requests, TopicMeters
+from kafka08.metrics import client_names as names
+from kafka08.metrics.clients import series
+from kafka08.metrics.registry import Series
 
 
 class ScalaProducerMetrics:
     """``now`` gives monotonic seconds."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
-        self.messages = Meter(now)
-        self.bytes = Meter(now)
-        self.dropped_messages = Meter(now)
+    def __init__(self, now: Now) -> None:
+        self.messages = TopicMeters(now)
+        self.bytes = TopicMeters(now)
+        self.dropped_messages = TopicMeters(now)
         self.resends = Meter(now)
         self.failed_sends = Meter(now)
         self.serialization_errors = Meter(now)
+        self.requests = Requests(now)
 
     def numbers(self) -> dict[str, float]:
+        """Over all topics and brokers."""
         return {
-            **self.messages.numbers("MessagesPerSec"),
-            **self.bytes.numbers("BytesPerSec"),
-            **self.dropped_messages.numbers("DroppedMessagesPerSec"),
+            **self.messages.all.numbers("MessagesPerSec"),
+            **self.bytes.all.numbers("BytesPerSec"),
+            **self.dropped_messages.all.numbers("DroppedMessagesPerSec"),
             **self.resends.numbers("ResendsPerSec"),
             **self.failed_sends.numbers("FailedSendsPerSec"),
             **self.serialization_errors.numbers("SerializationErrorsPerSec"),
         }
+
+    def series(self, client_id: str, queued: int | None) -> Iterator[Series]:
+        """``queued``: messages that wait; None for a producer without a queue."""
+        yield from self.messages.series(names.MESSAGES_SENT, client_id)
+        yield from self.bytes.series(names.BYTES_SENT, client_id)
+        yield from self.dropped_messages.series(names.DROPPED, client_id)
+        yield series(names.RESENDS, self.resends, client_id)
+        yield series(names.FAILED_SENDS, self.failed_sends, client_id)
+        yield series(names.SERIALIZATION_ERRORS, self.serialization_errors, client_id)
+        if queued is not None:
+            yield series(names.QUEUE_SIZE, queued, client_id)
+        yield from self.requests.series(names.SEND_TIMES, names.SEND_SIZES, client_id)

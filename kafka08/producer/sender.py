@@ -154,8 +154,15 @@ class Sender:
 
     @property
     def in_flight(self) -> int:
+        return sum(len(link.connection.outstanding) for link in self._links())
+
+    @property
+    def connections(self) -> int:
+        return len(self._links())
+
+    def _links(self) -> list[Link]:
         links = [lane.link for lane in list(self._lanes.values())]
-        return sum(len(link.connection.outstanding) for link in links if link is not None)
+        return [link for link in links if link is not None]
 
     # --- writing
 
@@ -203,6 +210,7 @@ class Sender:
             self._stale()
             return None
         lane.link = link = Link(connection)
+        self._metrics.opened(self._clock.monotonic())
         link.reader = self._runtime.spawn(
             f"kafka-producer-reader-{lane.node}", self.read, lane, link
         )
@@ -222,7 +230,7 @@ class Sender:
                 self._accumulator.take_back(parts)
                 return
             data = link.connection.encode(request, parts, answered=self._acks != 0)
-        self._metrics.sent(parts, request, self._clock.monotonic())
+        self._metrics.sent(lane.node, parts, request, len(data), self._clock.monotonic())
         try:
             link.connection.write(data)
         except _LOST as error:
@@ -250,13 +258,16 @@ class Sender:
         connection = link.connection
         try:
             while True:
-                for response, asked in connection.receive():
+                responses = connection.receive()
+                size, connection.received = connection.received, 0
+                self._metrics.received(lane.node, size, len(responses), self._clock.monotonic())
+                for response, asked in responses:
                     entries = _entries_for(asked.context, response)
                     with self._lock:
                         if lane.link is not link:
                             return  # its requests have been given up
                         connection.outstanding.popleft()
-                    self._answered(entries, asked)
+                    self._answered(lane, entries, asked)
                 lane.wake.set()
         except _LOST as error:
             self._lose(lane, link, error)
@@ -266,10 +277,10 @@ class Sender:
         finally:
             connection.close()
 
-    def _answered(self, entries: dict[TopicPartition, Any], asked: Any) -> None:
+    def _answered(self, lane: Lane, entries: dict[TopicPartition, Any], asked: Any) -> None:
         parts: list[Part] = asked.context
         now = self._clock.monotonic()
-        self._metrics.answered(now - asked.sent, now)
+        self._metrics.answered(lane.node, now - asked.sent, now)
         good = []
         for part in parts:
             entry = entries[part.queue.tp]
@@ -294,7 +305,7 @@ class Sender:
         with self._lock:
             for part in parts:
                 failed = self._accumulator.failed(part, error, now)
-                self._metrics.failed(part, failed, error, now)
+                self._metrics.failed(part, failed, now)
                 ended += failed
         if error.stale_metadata:
             self._stale()
@@ -316,6 +327,7 @@ class Sender:
             asked = list(link.connection.outstanding)
             link.connection.outstanding.clear()
         link.connection.abort()
+        self._metrics.closed(self._clock.monotonic())
         if asked:
             error = DisconnectedError(
                 f"The connection to broker {lane.node} was lost before it answered: {cause}"

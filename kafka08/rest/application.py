@@ -34,15 +34,16 @@ class Application:
         access: Access,
         origins: Origins,
         clock: Clock,
+        meters: RequestMeters,
         *,
         methods: str = "",
         debug: bool = False,
     ) -> None:
         self.routes = list(routes)
-        self.meters = RequestMeters()
         self._access = access
         self._origins = origins
         self._clock = clock
+        self._meters = meters
         self._methods = methods
         self._debug = debug
         self._map = Map(
@@ -62,7 +63,7 @@ class Application:
             response.headers["Access-Control-Allow-Origin"] = origin
             response.headers["Vary"] = "Origin"
         seconds = self._clock.monotonic() - begin
-        self.meters.count(name, request.method, response.status_code, seconds)
+        self._meters.count(name, request.method, response.status_code, seconds)
         request_logger.info(
             '%s "%s %s" %d', request.remote_addr, request.method, request.path, response.status_code
         )
@@ -149,6 +150,8 @@ def _body_type(request: Request, route: Route) -> Media:
 
 def _answer_type(request: Request, route: Route, media: Media) -> Media | None:
     """The type of the answer: of equals, the version of the request's body."""
+    if not route.versions:
+        return Media(PLAIN_JSON)
     versions = sorted(route.versions, key=lambda version: version != media.version)
     return chosen(request.headers.get("Accept"), offers(versions, route.formats))
 
@@ -161,6 +164,7 @@ def _call(request: Request, args: dict[str, Any], media: Media, accept: Media) -
         media=media,
         accept=accept,
         url=request.base_url,
+        accepts=request.headers.get("Accept", ""),
     )
 
 
@@ -173,6 +177,8 @@ def _without_type(status: int) -> Response:
 def _response(answer: Answer, media: str) -> Response:
     if answer.body is None:
         return _without_type(answer.status)
+    if isinstance(answer.body, bytes):
+        return Response(answer.body, answer.status, content_type=answer.media or media)
     try:
         text = json.dumps(answer.body, separators=(",", ":"))
     except (ValueError, RecursionError) as error:

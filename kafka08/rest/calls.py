@@ -16,8 +16,8 @@ changes topics. Each may also do what those before it may."""
 
 
 class Answer(NamedTuple):
-    """``body`` is sent as JSON; without one there is no content. ``media`` replaces the type that
-    was negotiated."""
+    """``body`` is sent as JSON, bytes as they are; without one there is no content. ``media``
+    replaces the type that was negotiated."""
 
     body: Any = None
     status: int = 200
@@ -25,7 +25,8 @@ class Answer(NamedTuple):
 
 
 class Call:
-    """``accept``: the type of the answer. ``media``: the body's. ``url``: without the query."""
+    """``accept``: the type of the answer. ``accepts``: the header that asks for one. ``media``:
+    the body's. ``url``: without the query."""
 
     def __init__(
         self,
@@ -36,10 +37,12 @@ class Call:
         media: Media,
         accept: Media,
         url: str,
+        accepts: str = "",
     ) -> None:
         self.args = args
         self.media = media
         self.accept = accept
+        self.accepts = accepts
         self.url = url
         self._query = query
         self._data = data
@@ -79,8 +82,8 @@ Handler = Callable[[Call], Answer]
 class Route(NamedTuple):
     """``name`` is the endpoint's in metrics. ``formats``: those of records in the answer.
 
-    ``consumes``: the versions of bodies, if not ``versions``. ``topics``: the setting that limits
-    the topics of this route, "" if none does.
+    ``versions``: those of the API; without one the handler chooses the type of the answer.
+    ``topics``: the setting that limits the topics of this route, "" if none does.
     """
 
     method: str

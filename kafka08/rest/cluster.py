@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka08 import admin
 from kafka08.client import requests
-from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition
+from kafka08.common import EARLIEST_TIME, LATEST_TIME, PLAINTEXT, Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import raise_for_code
 from kafka08.rest.errors import (
@@ -28,7 +28,8 @@ Opener = Callable[..., SimpleConsumer]
 
 class Cluster:
     """Reads ``zk`` at each call. ``open_consumer`` makes connections to leaders, at most
-    ``connections`` of them at a time; a caller waits ``patience_s`` for one."""
+    ``connections`` of them at a time; a caller waits ``patience_s`` for one. ``protocol``: that of
+    the brokers' listeners to connect to."""
 
     def __init__(
         self,
@@ -38,11 +39,13 @@ class Cluster:
         connections: int = 25,
         patience_s: float = 1.0,
         open_consumer: Opener = SimpleConsumer,
+        protocol: str = PLAINTEXT,
     ) -> None:
         self.zk = zk
         self._runtime = runtime
         self._patience_s = patience_s
         self._open = open_consumer
+        self._protocol = protocol.upper()
         self._free = runtime.queue()
         for _ in range(connections):
             self._free.put(True)
@@ -50,7 +53,7 @@ class Cluster:
     # --- brokers and topics
 
     def brokers(self) -> list[Broker]:
-        return registry.live_brokers(self.zk)
+        return registry.live_brokers(self.zk, self._protocol)
 
     def broker_ids(self) -> list[int]:
         return registry.broker_ids(self.zk)
@@ -110,9 +113,10 @@ class Cluster:
         leader = NO_LEADER if state is None else state.leader
         if leader < 0 or registry.read_registration(self.zk, leader) is None:
             raise leader_not_available()
-        broker = registry.read_broker(self.zk, leader)
+        broker = registry.read_broker(self.zk, leader, self._protocol)
         if broker is None or not broker.host:
-            raise RestError(500, 50101, f"Only SSL endpoints were found for broker {leader}")
+            text = f"Broker {leader} has no listener of {self._protocol} (client.security.protocol)"
+            raise RestError(500, 50101, text)
         return broker
 
     @contextmanager

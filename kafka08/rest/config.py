@@ -20,6 +20,7 @@ from kafka08.zookeeper_settings import ZooKeeperSecurity
 
 # Defaults that differ from those of the clients: a request must be answered in bounded time.
 PRODUCER = {"metadata.fetch.timeout.ms": "10000", "delivery.timeout.ms": "30000"}
+CLIENT = "client."
 _KIBI = 1024
 
 
@@ -151,6 +152,17 @@ def producer_properties(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def consumer_properties(given: Mapping[str, str]) -> dict[str, str]:
-    """The settings of the file that are for consumers, those of ZooKeeper's sessions included."""
+    """The settings of the file that are for consumers, those of ZooKeeper's sessions included, and
+    the protocol by which they choose among a broker's listeners."""
     own = (RestConfig.keys() | ClientSecurity.keys()) - ZooKeeperSecurity.keys()
-    return {key: text for key, text in given.items() if key in ConsumerConfig.keys() - own}
+    plain = {key: text for key, text in given.items() if key in ConsumerConfig.keys() - own}
+    protocol = given.get(f"{CLIENT}security.protocol")
+    return {**plain, "security.protocol": protocol} if protocol else plain
+
+
+def security_of(given: Mapping[str, str]) -> ClientSecurity:
+    """How producer and consumers connect to brokers: the settings ``client.*``. Raises
+    ConfigError."""
+    return ClientSecurity.from_properties(
+        {key.removeprefix(CLIENT): text for key, text in given.items() if key.startswith(CLIENT)}
+    )

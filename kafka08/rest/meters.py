@@ -1,45 +1,62 @@
-"""Counts and times of requests by endpoint, in Prometheus' text format. Pure."""
+"""Counts and times of requests by endpoint, and the page that shows them to Prometheus."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-_REQUESTS = "kafka_rest_requests_total"
-_SECONDS = "kafka_rest_request_seconds"
-_INSTANCES = "kafka_rest_consumer_instances"
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+from prometheus_client import REGISTRY
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
+from prometheus_client.exposition import choose_encoder
+
+from kafka08.metrics.exposition import texts
+from kafka08.rest.calls import Answer, Call, Route
+
 _METHODS = {"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"}
 
 
 class RequestMeters:
-    """Requests since the start."""
+    """Requests since the start, a collector for prometheus-client. ``instances`` tells how many
+    consumer instances there are."""
 
-    def __init__(self) -> None:
+    def __init__(self, instances: Callable[[], int]) -> None:
+        self._instances = instances
         self._requests: Counter[tuple[str, str, int]] = Counter()
-        self._seconds: Counter[str] = Counter()
+        self._seconds: dict[str, float] = {}
         self._counts: Counter[str] = Counter()
 
     def count(self, endpoint: str, method: str, code: int, seconds: float) -> None:
         known = method if method in _METHODS else "other"
         self._requests[endpoint, known, code] += 1
-        self._seconds[endpoint] += seconds  # type: ignore[assignment]
+        self._seconds[endpoint] = self._seconds.get(endpoint, 0.0) + seconds
         self._counts[endpoint] += 1
 
-    def text(self, instances: int) -> str:
-        return "".join(f"{line}\n" for line in self._lines(instances))
-
-    def _lines(self, instances: int) -> Iterator[str]:
-        yield f"# HELP {_REQUESTS} Requests answered."
-        yield f"# TYPE {_REQUESTS} counter"
+    def collect(self) -> Iterator[Metric]:
+        requests = CounterMetricFamily(
+            "kafka_rest_requests", "Requests answered", labels=("endpoint", "method", "code")
+        )
         for (endpoint, method, code), count in sorted(self._requests.items()):
-            labels = f'endpoint="{endpoint}",method="{method}",code="{code}"'
-            yield f"{_REQUESTS}{{{labels}}} {count}"
-        yield f"# HELP {_SECONDS} Time until requests were answered."
-        yield f"# TYPE {_SECONDS} summary"
-        for endpoint in sorted(self._counts):
-            yield f'{_SECONDS}_count{{endpoint="{endpoint}"}} {self._counts[endpoint]}'
-            yield f'{_SECONDS}_sum{{endpoint="{endpoint}"}} {self._seconds[endpoint]}'
-        yield f"# HELP {_INSTANCES} Consumer instances."
-        yield f"# TYPE {_INSTANCES} gauge"
-        yield f"{_INSTANCES} {instances}"
+            requests.add_metric((endpoint, method, str(code)), count)
+        yield requests
+        seconds = SummaryMetricFamily(
+            "kafka_rest_request_seconds", "Time until requests were answered", labels=("endpoint",)
+        )
+        for endpoint, count in sorted(self._counts.items()):
+            seconds.add_metric((endpoint,), count, self._seconds[endpoint])
+        yield seconds
+        yield GaugeMetricFamily(
+            "kafka_rest_consumer_instances", "Consumer instances", self._instances()
+        )
+
+    def route(self) -> Route:
+        return Route("GET", "/metrics", "metrics", self._page, versions=())
+
+    def _page(self, call: Call) -> Answer:
+        encode, content_type = choose_encoder(call.accepts)
+        families = (*self.collect(), *REGISTRY.collect())
+        return Answer(b"".join(texts(families, encode)), media=content_type)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafka08 import properties
+from kafka08.client.security import runtime_for
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.network.http import HttpServer
 from kafka08.network.tls import Tls, server_context
@@ -18,11 +19,12 @@ from kafka08.rest.admin_v3 import AdminV3
 from kafka08.rest.application import Application
 from kafka08.rest.calls import Route
 from kafka08.rest.cluster import Cluster
-from kafka08.rest.config import Listener, RestConfig, producer_properties
+from kafka08.rest.config import Listener, RestConfig, producer_properties, security_of
 from kafka08.rest.consumers import Consumers
 from kafka08.rest.consumers_v2 import ConsumersV2
 from kafka08.rest.groups_v3 import GroupsV3
 from kafka08.rest.instances import Instances
+from kafka08.rest.meters import RequestMeters
 from kafka08.rest.offset_reader import OffsetReader
 from kafka08.rest.producing import Producers
 from kafka08.rest.topics import Topics
@@ -52,6 +54,8 @@ class RestProxy:
             else None
         )
         _check_listeners(config)
+        self._security = security_of(given)
+        self._clients = runtime_for(self._security, runtime)
         self._scheduler = Scheduler(runtime)
         self._instances = Instances(
             runtime,
@@ -83,19 +87,22 @@ class RestProxy:
             access=access_of(config),
         ).start()
         self._stops.append(zk.close)
+        if self._clients is not runtime:
+            self._stops.append(self._clients.close)
         cluster = Cluster(
             zk,
-            runtime,
+            self._clients,
             connections=config.simpleconsumer_pool_size_max,
             patience_s=config.simpleconsumer_pool_timeout_ms / 1000,
+            protocol=self._security.security_protocol,
         )
-        producers = Producers(producer_properties(self._given), cluster.brokers, runtime)
+        producers = Producers(producer_properties(self._given), cluster.brokers, self._clients)
         self._stops.append(lambda: producers.close(graceful_s))
         self._stops.append(lambda: self._instances.close(graceful_s))
         self._scheduler.every("rest-idle-instances", _IDLE_CHECK_MS, self._instances.end_idle)
         self._stops.append(self._scheduler.stop)
         offsets = OffsetReader(cluster, config.consumer_request_max_bytes)
-        consumers = Consumers(config, self._given, cluster, self._instances, runtime)
+        consumers = Consumers(config, self._given, cluster, self._instances, self._clients)
         chroot = config.zookeeper_connect.partition("/")[2]
         admin_v3 = AdminV3(cluster, own_id=config.cluster_id, chroot=chroot)
         application = self._application(
@@ -114,11 +121,13 @@ class RestProxy:
 
     def _application(self, routes: list[Route]) -> Application:
         config = self.config
+        meters = RequestMeters(self._instances.__len__)
         return Application(
-            routes,
+            [*routes, meters.route()],
             Access(self._users, read_only=config.read_only),
             Origins(config.access_control_allow_origin),
             self._runtime.clock,
+            meters,
             methods=config.access_control_allow_methods,
             debug=config.debug,
         )

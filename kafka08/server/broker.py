@@ -29,7 +29,7 @@ from kafka08.protocol.registry import APIS, served_by
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
 from kafka08.secret_files import warn_of_passwords
 from kafka08.server import broker_metrics, inter_broker
-from kafka08.server.apis import acls, coordinated_groups
+from kafka08.server.apis import acls, coordinated_groups, scram_users
 from kafka08.server.apis.admin import (
     AlterConfigsApi,
     CreatePartitionsApi,
@@ -86,7 +86,6 @@ from kafka08.server.originals import FORMATS, Originals, warn_of_originals
 from kafka08.server.partition_retries import PartitionRetries
 from kafka08.server.producer_ids import ProducerIds
 from kafka08.server.quotas.quotas import Quotas
-from kafka08.server.quotas.throttle import Throttle
 from kafka08.server.rebuild import ConsumerView
 from kafka08.server.rebuild_tasks import RebuildTasks
 from kafka08.server.registrations import Reachable, Registrations
@@ -232,7 +231,8 @@ class KafkaServer:
             controller,
             authorization,
             reachable,
-            quotas.throttle,
+            quotas,
+            monitoring.is_read,
         )
 
         self._started("the high watermarks", checkpoint_high_watermarks)
@@ -374,7 +374,8 @@ class KafkaServer:
         controller: Controller,
         authorization: Authorization | None,
         reachable: Reachable,
-        throttle: Throttle,
+        quotas: Quotas,
+        is_timed: bool,
     ) -> Dispatcher:
         config, zk_offsets = self.config, ZkOffsets(zk)
         view = ConsumerView(self._runtime)
@@ -391,18 +392,18 @@ class KafkaServer:
             OffsetCommitApi(self._runtime, cache, members, zk_offsets, config),
             OffsetFetchApi(self._runtime, cache, members.offsets, zk_offsets),
             ConsumerMetadataApi(cache, creator, config.offsets_topic_num_partitions, reachable),
-            CreateTopicsApi(zk, config, cache, self._runtime),
-            DeleteTopicsApi(zk, config, cache, self._runtime),
+            CreateTopicsApi(zk, config, cache, self._runtime, quotas.mutations),
+            DeleteTopicsApi(zk, config, cache, self._runtime, quotas.mutations),
             DescribeConfigsApi(zk, config),
             AlterConfigsApi(zk),
-            CreatePartitionsApi(zk, cache, self._runtime),
+            CreatePartitionsApi(zk, cache, self._runtime, quotas.mutations),
         ]
         if not config.api_versions_enable:
             stubs: list[Handler] = [JoinGroupStubApi(), HeartbeatStubApi(), DescribeGroupsApi(zk)]
             handlers += stubs
             if authorization is not None:
                 handlers = authorization.guard(handlers, cache)
-            return Dispatcher(self._runtime, handlers, throttle=throttle)
+            return Dispatcher(self._runtime, handlers, throttle=quotas.throttle, is_timed=is_timed)
         handlers += coordinated_groups.handlers(members, zk, cache)
         handlers.append(DescribeGroupsApi(zk, members))
         handlers.append(IncrementalAlterConfigsApi(zk))
@@ -412,10 +413,11 @@ class KafkaServer:
         handlers.append(DescribeLogDirsApi(log_manager))
         handlers.append(InitProducerIdApi(ProducerIds(self._runtime, zk, config.broker_id)))
         handlers += acls.handlers(None if authorization is None else authorization.store)
+        handlers += scram_users.handlers(zk)
         handlers.append(ApiVersionsApi(served_by(APIS, last_versions(handlers)), originals))
         if authorization is not None:
             handlers = authorization.guard(handlers, cache)
-        return Dispatcher(self._runtime, handlers, APIS, throttle)
+        return Dispatcher(self._runtime, handlers, APIS, quotas.throttle, is_timed)
 
     def _schedule(
         self,

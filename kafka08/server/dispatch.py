@@ -23,6 +23,7 @@ from kafka08.runtime import Runtime
 from kafka08.server import request_log
 from kafka08.server.long_work import MANY_BYTES, MANY_PRODUCE_BYTES, collector
 from kafka08.server.quotas.throttle import COUNTED, Throttle
+from zk.errors import ZkConnectionError
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
@@ -52,7 +53,7 @@ def last_versions(handlers: Iterable[Handler]) -> dict[int, int]:
 
 class Dispatcher:
     """The handlers by API key. Serves those APIs and versions of ``apis`` that they handle:
-    ``served``."""
+    ``served``. Requests are counted; where their time goes only if it ``is_timed``."""
 
     def __init__(
         self,
@@ -60,6 +61,7 @@ class Dispatcher:
         handlers: Iterable[Handler],
         apis: Apis = ORIGINAL_APIS,
         throttle: Throttle | None = None,
+        is_timed: bool = True,
     ) -> None:
         self._runtime = runtime
         self._throttle = throttle or Throttle(runtime.clock)
@@ -68,19 +70,23 @@ class Dispatcher:
         self._decoder = RequestDecoder(self.served)
         self._is_logged = request_log.is_wanted()
         self.metrics = RequestMetrics()
+        self._is_timed = is_timed
         self._now = runtime.clock.monotonic
 
     def handle(self, frame: memoryview, address: str) -> list[Any] | None:
         """Serve one request of the client at ``address``."""
-        peer = current_peer.get()
+        peer = current_peer.get() if self._is_timed else None
         if peer is None:
-            return self._handle(frame, address)[1]
-        started = self._now()
+            meter, parts = self._handle(frame, address)
+            meter.requests.count += 1
+            return parts
+        begun = peer.begun_at
+        queued = begun - peer.read_at
         peer.waited = 0.0
         meter, parts = self._handle(frame, address)
         over = self._now()
-        queued, waited = max(started - peer.read_at, 0.0), peer.waited
-        local = max(over - started - waited, 0.0)
+        waited = peer.waited
+        local = over - begun - waited
         if parts is None:
             meter.record(queued, local, waited, 0.0, 0.0)
         else:
@@ -160,7 +166,12 @@ class Dispatcher:
         try:
             response = handler.handle(header, request)
         except ConnectionClosed:
+            self._meter(header.api_key, request).requests.count += 1
             raise
+        except ZkConnectionError as error:
+            # The lost connection has been reported, and clients try again.
+            logger.warning("[KafkaApi] no answer from ZooKeeper for request %s: %s", header, error)
+            response = handler.failure(header, request, code_of(error))
         except Exception as error:
             # Any peer can provoke these errors at will, so they get a line without a traceback.
             logger.error(

@@ -27,12 +27,17 @@ _NAME = "http.port"
 
 class Monitoring:
     """Serves from ``start`` on, while the broker still starts. An error, such as a port that is in
-    use, is logged, and the broker does without."""
+    use, is logged, and the broker does without. ``is_read``: whether the settings have somebody
+    read the metrics."""
 
     def __init__(self, config: BrokerConfig, runtime: Runtime) -> None:
         self._config = config
         self._runtime = runtime
         self._stops: list[Callable[[], None]] = []
+        self._writes_csv = (
+            config.kafka_csv_metrics_reporter_enabled and CLASS in config.kafka_metrics_reporters
+        )
+        self.is_read = config.http_port >= 0 or self._writes_csv
         self.registry = Registry(runtime)
         self.health = Health()
         self.registry.add(names.BROKER_STATE, one(lambda: self.health.state))
@@ -47,7 +52,7 @@ class Monitoring:
                 "JMX_PORT is set, but there is no JMX here: set http.port to serve the metrics "
                 "over HTTP, to Prometheus and under JMX names"
             )
-        if config.kafka_csv_metrics_reporter_enabled and CLASS in config.kafka_metrics_reporters:
+        if self._writes_csv:
             reporter = CsvReporter(
                 self._runtime,
                 self.registry,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kafka08.client.security import SecuredRuntime, runtime_of
+from kafka08.client.security import ClientSecurity, SecuredRuntime, runtime_for, runtime_of
 from kafka08.errors import ConfigError
 from kafka08.producer.config import ProducerConfig
 from kafka08.producer.kafka_config import KafkaProducerConfig
-from kafka08.runtime import ThreadRuntime
+from kafka08.runtime import GeventRuntime, ThreadRuntime
 from kafka08.security.jaas import SCRAM_MODULE
 
 SASL = {
@@ -25,6 +25,17 @@ def test_plain_connections_are_those_of_threads() -> None:
 
 def test_with_a_login() -> None:
     assert type(runtime_of(SASL)) is SecuredRuntime
+
+
+def test_the_kind_of_the_runtime_stays() -> None:
+    greenlets = GeventRuntime()
+    try:
+        assert runtime_for(ClientSecurity(), greenlets) is greenlets
+        secured = runtime_for(ClientSecurity.from_properties(SASL), greenlets)
+        assert isinstance(secured, GeventRuntime) and secured is not greenlets
+        secured.close()
+    finally:
+        greenlets.close()
 
 
 @pytest.mark.parametrize(

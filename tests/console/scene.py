@@ -19,6 +19,7 @@ from kafka08.console.history import History
 from kafka08.console.observer import Observer
 from kafka08.console.site import Site
 from kafka08.lag.collector import LagCollector
+from kafka08.lag.message_times import MessageTimes
 from kafka08.security.users import Users, line_for
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
@@ -49,7 +50,12 @@ class Scene:
         service = GroupService(zk, runtime=self.runtime, channel=self.cluster.channel)  # type: ignore[arg-type]
         self.observer = Observer(
             StateReader(zk, self._client(), self.runtime.clock),  # type: ignore[arg-type]
-            LagCollector(self._client(), zk, self.runtime.clock),  # type: ignore[arg-type]
+            LagCollector(
+                self._client(),
+                zk,
+                self.runtime.clock,
+                MessageTimes(self._client()),  # type: ignore[arg-type]
+            ),
             History(),
             self.config,
             self.runtime,

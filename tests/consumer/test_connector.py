@@ -5,6 +5,7 @@ import logging
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.config import ConsumerConfig
@@ -18,6 +19,7 @@ from kafka08.consumer.errors import (
 from kafka08.consumer.filters import Blacklist, TopicFilter, Whitelist
 from kafka08.consumer.stream import KafkaStream
 from kafka08.errors import ConfigError
+from kafka08.metrics.clients import Client, ClientCollector
 from kafka08.protocol import schemas
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
@@ -654,6 +656,43 @@ def test_metrics(world: World) -> None:
     numbers = member.connector.metrics()
     assert numbers["KafkaCommitsPerSec.Count"] == 4
     assert numbers["ZooKeeperCommitsPerSec.Count"] == 2
+
+
+def test_series_for_prometheus(world: World) -> None:
+    world.cluster.append("t", 0, b"a", b"bb", b"ccc")
+    member = Member(world, client_id="me").join()
+    assert value_of(member.connector, "kafka_server_fetcherlagmetrics_consumerlag") is None
+    member.fetch()
+    assert len(member.read(maximum=2)) == 2
+
+    def value(name: str, **labels: str) -> float | None:
+        return value_of(member.connector, f"kafka_consumer_{name}", clientId="me", **labels)
+
+    messages = "consumertopicmetrics_messages_total"
+    assert value(messages) == value(messages, topic="t") == 2
+    bytes_ = "consumertopicmetrics_bytes_total"
+    assert value(bytes_) == value(bytes_, topic="t") == 3 * 26 + 6
+    assert value("consumerfetchermanager_maxlag") == 0
+    rate = value("consumerfetchermanager_minfetchrate")
+    assert rate is not None and rate > 0
+    owned = "zookeeperconsumerconnector_ownedpartitionscount"
+    assert value(owned, groupId="g") == value(owned, groupId="g", topic="t") == 2
+    assert value("zookeeperconsumerconnector_rebalancerateandtime_count") == 1
+    assert value("zookeeperconsumerconnector_kafkacommits_total") == 0
+    fetches = "fetchrequestandresponsemetrics_fetchresponsesize_count"
+    count = value(fetches)
+    assert count and count == value(fetches, brokerHost="b0", brokerPort="9090")
+    lag = "kafka_server_fetcherlagmetrics_consumerlag"
+    tags = {"clientId": "me", "topic": "t", "partition": "0"}
+    assert value_of(member.connector, lag, **tags) == 0
+    requests = "kafka_server_fetcherstats_requests_total"
+    assert value_of(member.connector, requests, clientId="me", broker="b0:9090") == count
+
+
+def value_of(client: Client, name: str, **labels: str) -> float | None:
+    registry = CollectorRegistry()
+    registry.register(ClientCollector(client))
+    return registry.get_sample_value(name, labels)
 
 
 def test_decoders_may_be_named(world: World) -> None:

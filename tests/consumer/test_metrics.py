@@ -12,7 +12,7 @@ from tests.fakes.runtime import FakeClock
 
 def numbers(messages: int = 0, queued: int = 0, **lags: int) -> dict[str, float]:
     metrics = ConsumerMetrics(FakeClock().monotonic)
-    metrics.messages.mark(3)
+    metrics.messages.mark("t", 3)
     streams: Any = [SimpleNamespace(messages=messages, queued=queued)] * 2
     positions: Any = [
         SimpleNamespace(tp=TopicPartition(key[0], int(key[1:])), lag=lag)

@@ -9,6 +9,7 @@ from kafka08.consumer import simple
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError, NotLeaderForPartitionError
 from kafka08.message.sets import iter_messages
+from kafka08.metrics.names import FETCH_SIZES, FETCH_TIMES, FETCHER_BYTES, FETCHER_REQUESTS
 from kafka08.protocol import schemas
 from tests.fakes.cluster import FakeCluster
 
@@ -81,3 +82,14 @@ def test_versions_are_asked_for_if_the_caller_says_so(
     monkeypatch.setattr(simple, "Channel", cluster.channel)
     SimpleConsumer("b0", 9090, api_versions=asked)
     assert [each["api_versions"] for each in cluster.options] == [asked]
+
+
+def test_fetches_are_timed_and_sized(consumer: SimpleConsumer) -> None:
+    assert all(not each.value.count for each in consumer.series() if each.metric is FETCH_SIZES)
+    consumer.fetch({TP: 0})
+    found = {
+        (each.metric, each.tags.get("brokerPort", "")): each.value for each in consumer.series()
+    }
+    assert found[FETCH_TIMES, ""].times.count == found[FETCH_TIMES, "9090"].times.count == 1
+    assert found[FETCH_SIZES, ""].sum == found[FETCHER_BYTES, "9090"].count == 2 * 27
+    assert found[FETCHER_REQUESTS, "9090"].count == 1

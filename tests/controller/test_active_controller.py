@@ -158,6 +158,16 @@ def test_unclean_election_on() -> None:
     assert cluster.state(T0) == node(3, 1, 1, 3)
 
 
+def test_unclean_elections_are_counted() -> None:
+    cluster = three()
+    cluster.create_topic("t", [2, 3], [2, 3], [2, 3])
+    cluster.write_isr(T0, 2)
+    cluster.write_isr(T1, 2)
+    cluster.kill(2)
+    assert [cluster.state(each).leader for each in (T0, T1, T2)] == [3, 3, 3]
+    assert cluster.context.stats.unclean.count == 2
+
+
 @pytest.mark.parametrize(
     ("broker", "topic", "leader"), [("true", "FALSE", -1), ("false", "true", 3)]
 )

@@ -8,6 +8,8 @@ from kafka08.client.cluster import ClusterClient
 from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
 from kafka08.lag.collector import LagCollector, Lags, PartitionLag
 from kafka08.lag.judgement import OK, STOP
+from kafka08.lag.message_times import MessageTimes
+from kafka08.message.entry import encode_entry
 from kafka08.protocol import schemas
 from kafka08.server.coordinator.records import (
     Committed,
@@ -34,7 +36,12 @@ class Scene:
         self.cluster.create("t", 2)
         self.cluster.leaders[TopicPartition("t", 1)] = 1
         client = ClusterClient([("b0", 9090)], runtime=self.runtime, channel=self.cluster.channel)
-        self.collector = LagCollector(client, self.session, self.runtime.clock)  # type: ignore[arg-type]
+        self.collector = LagCollector(
+            client,
+            self.session,  # type: ignore[arg-type]
+            self.runtime.clock,
+            MessageTimes(client),
+        )
 
     def produce(self, count: int, partition: int = 0) -> None:
         self.cluster.append("t", partition, *[b"m"] * count)
@@ -133,6 +140,23 @@ def test_a_lag_older_than_the_first_look_is_at_least_that_old() -> None:
     scene.runtime.clock.advance(100)
     found = scene.lag()
     assert (found.seconds, found.at_least) == (100.0, True)
+
+
+def test_a_lag_that_is_older_is_known_where_messages_have_times() -> None:
+    scene = Scene()
+    scene.runtime.clock.advance(1000)
+    now = scene.runtime.clock.millis()
+    for offset in range(5):
+        time = now - 50_000 + 10_000 * offset
+        data = encode_entry(None, b"m" * 99, offset, timestamp=time)
+        scene.cluster.store(TP, data)
+    scene.commit_node(2)
+    found = scene.lag()
+    assert (found.seconds, found.at_least) == (30.0, False)
+    scene.runtime.clock.advance(5)
+    asked = len(scene.cluster.sent(schemas.FetchRequest))
+    assert scene.lag().seconds == 35.0
+    assert len(scene.cluster.sent(schemas.FetchRequest)) == asked
 
 
 def test_a_consumer_that_stopped_committing() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,3 +105,23 @@ def test_a_thread_that_works_is_not_idle() -> None:
     assert idle.share == 0.0
     idle.tick(1000.0)
     assert 0.0 < idle.share <= 1.0
+
+
+@given(st.lists(st.tuples(st.floats(1e-3, 100), st.integers(0, 1 << 40)), max_size=30))
+def test_an_idle_share_never_leaves_0_to_1(ticks: list[tuple[float, int]]) -> None:
+    """Also where a tick came late, or the clocks disagree."""
+    busy = [0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "thread_time_ns", lambda: busy[0])
+        idle = IdleShare()
+        for seconds, worked in ticks:
+            busy[0] += worked
+            idle.tick(seconds)
+            assert 0 <= idle.share <= 1
+
+
+def test_an_idle_thread_is_near_1() -> None:
+    idle = IdleShare()
+    for _ in range(20):
+        idle.tick(1000.0)
+    assert idle.share > 0.9

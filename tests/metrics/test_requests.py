@@ -27,7 +27,12 @@ def test_fetches_count_in_their_sum() -> None:
     metrics.fetch_follower.record(0, 0, 0, 0, 0)
     found = {name: meter.requests.count for name, meter in metrics.items() if meter.requests.count}
     assert found == {"Fetch": 2, FETCH_CONSUMER: 1, FETCH_FOLLOWER: 1}
-    assert metrics.of(1, "Fetch").remote_time.sum == 500
+    fetch = metrics.of(1, "Fetch")
+    assert (fetch.remote_time.sum, fetch.remote_time.max) == (500, 500)
+    assert fetch.remote_time.quantiles((0.75,))[0] > 0
+    metrics.fetch_consumer.record(0, 0, 0.25, 0, 0)
+    metrics.items()
+    assert (fetch.requests.count, fetch.remote_time.sum) == (3, 750)
 
 
 def test_counts_and_sums_have_all_and_quantiles_some() -> None:

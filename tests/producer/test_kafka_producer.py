@@ -5,6 +5,7 @@ import threading
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from kafka08.common import TopicPartition
 from kafka08.errors import (
@@ -16,6 +17,7 @@ from kafka08.errors import (
     ProtocolError,
 )
 from kafka08.message.scan import iter_entries
+from kafka08.metrics.clients import ClientCollector
 from kafka08.producer import kafka_producer
 from kafka08.producer.errors import (
     BufferExhaustedError,
@@ -768,3 +770,53 @@ def test_bad_settings(bad: dict[str, Any]) -> None:
 
 def test_acks() -> None:
     assert [parse_acks(text) for text in ("all", "-1", "0", "1", "3")] == [-1, -1, 0, 1, 3]
+
+
+# --- metrics
+
+
+def test_series_of_topics_and_nodes() -> None:
+    driver = Driver(client_id="me")
+    registry = CollectorRegistry()
+    registry.register(ClientCollector(driver.producer))
+
+    def value(name: str, **labels: str) -> float | None:
+        full = f"kafka_producer_producer_{name}"
+        return registry.get_sample_value(full, {"client_id": "me", **labels})
+
+    assert value("metrics_request_latency_avg") is None
+    assert value("metrics_connection_count") == 0
+    driver.producer.send("one", b"a")
+    driver.producer.send("one", b"b")
+    driver.run()
+    assert value("metrics_connection_count") == 1
+    assert value("metrics_requests_in_flight") == 0
+    size = value("metrics_request_size_max")
+    assert size is not None and size > 60
+    kinds: dict[str, dict[str, str]] = {"metrics": {}, "node_metrics": {"node_id": "node-0"}}
+    for kind, labels in kinds.items():
+        assert value(f"{kind}_request_size_avg", **labels) == size
+        assert value(f"{kind}_request_latency_max", **labels) == 0
+        for name in ("outgoing_byte", "request", "incoming_byte", "response"):
+            assert value(f"{kind}_{name}_rate", **labels), name
+    assert value("topic_metrics_record_send_rate", topic="one")
+    assert value("topic_metrics_byte_rate", topic="one")
+    assert value("topic_metrics_compression_rate", topic="one")
+    assert value("topic_metrics_record_error_rate", topic="one") == 0
+    assert driver.producer.send("one", b"x" * (2 << 20)).exception() is not None
+    assert value("topic_metrics_record_error_rate", topic="one")
+    assert value("metrics_record_error_rate")
+    driver.connections[0].broken = ConnectionResetError("gone")
+    driver.run()
+    assert value("metrics_connection_count") == 0
+    assert value("metrics_connection_close_rate")
+
+
+def test_waiting_for_memory_is_a_share_of_time() -> None:
+    driver = Driver(buffer_memory=100, linger_ms=10**6, max_block_ms=1000)
+    driver.producer.send("one", b"x" * 50)
+    driver.silent = True
+    assert driver.producer.metrics()["bufferpool-wait-ratio"] == 0
+    with pytest.raises(BufferExhaustedError):
+        driver.producer.send("one", b"y" * 60)
+    assert 0 < driver.producer.metrics()["bufferpool-wait-ratio"] <= 1

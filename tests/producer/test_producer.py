@@ -283,3 +283,15 @@ def test_metrics() -> None:
         "SerializationErrors": 1,
     }
     assert numbers["ProducerQueueSize"] == 0
+    found_series = {
+        (each.metric.name.removeprefix("kafka_producer_"), *each.tags.values()): each.value
+        for each in producer.series()
+    }
+    topics, requests = "producertopicmetrics", "producerrequestmetrics"
+    for tags in ((), ("t",)):
+        assert found_series[(f"{topics}_messages_total", *tags)].count == 3
+        assert found_series[(f"{topics}_bytes_total", *tags)].count == 6
+    for tags in ((), ("b0", "9090")):
+        assert found_series[(f"{requests}_producerrequestsize", *tags)].sum == 3 * 26 + 6
+    assert found_series[("producerstats_resends_total",)].count == 2
+    assert ("async_producersendthread_producerqueuesize",) not in found_series

@@ -8,15 +8,12 @@ from tests.fakes.runtime import FakeClock
 
 def test_each_meter_has_its_own_name() -> None:
     metrics = ScalaProducerMetrics(FakeClock().monotonic)
-    meters = [
-        metrics.messages,
-        metrics.bytes,
-        metrics.dropped_messages,
-        metrics.resends,
-        metrics.failed_sends,
-        metrics.serialization_errors,
-    ]
-    for number, meter in enumerate(meters, 1):
+    topics = [metrics.messages, metrics.bytes, metrics.dropped_messages]
+    for number, of_topics in enumerate(topics, 1):
+        of_topics.mark("t", number)
+    for number, meter in enumerate(
+        [metrics.resends, metrics.failed_sends, metrics.serialization_errors], 4
+    ):
         meter.mark(number)
     counts = {name: value for name, value in metrics.numbers().items() if name.endswith(".Count")}
     assert counts == {

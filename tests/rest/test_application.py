@@ -3,12 +3,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from prometheus_client.core import Metric
+from prometheus_client.parser import text_string_to_metric_families
 from werkzeug.test import Client
 
 from kafka08.rest.access import Access, Origins
 from kafka08.rest.application import Application
 from kafka08.rest.calls import Answer, Call, Route
+from kafka08.rest.meters import RequestMeters
 from kafka08.runtime import SystemClock
+from tests.rest.test_access import USERS, basic
 from tests.rest.world import BINARY_V1, PLAIN, V1, V2, RestWorld
 
 
@@ -73,7 +77,12 @@ def test_unexpected_errors_tell_nothing_unless_debugging() -> None:
     def answer(debug: bool) -> Any:
         route = Route("GET", "/fail", "fail", fail, (1,))
         application = Application(
-            [route], Access(None, read_only=False), Origins(()), SystemClock(), debug=debug
+            [route],
+            Access(None, read_only=False),
+            Origins(()),
+            SystemClock(),
+            RequestMeters(int),
+            debug=debug,
         )
         return Client(application).get("/fail").json
 
@@ -86,10 +95,34 @@ def test_requests_are_counted_by_endpoint() -> None:
     world.send("GET", "/topics")
     world.send("GET", "/topics/none")
     world.send("GET", "/none")
-    text = world.application.meters.text(0)
-    assert 'kafka_rest_requests_total{endpoint="topics.list",method="GET",code="200"} 1' in text
-    assert 'kafka_rest_requests_total{endpoint="topic.get",method="GET",code="404"} 1' in text
-    assert 'kafka_rest_requests_total{endpoint="none",method="GET",code="404"} 1' in text
+    counted = {
+        (sample.labels["endpoint"], sample.labels["code"]): sample.value
+        for family in shown(world)
+        for sample in family.samples
+        if sample.name == "kafka_rest_requests_total"
+    }
+    assert counted == {("topics.list", "200"): 1, ("topic.get", "404"): 1, ("none", "404"): 1}
+
+
+def shown(world: RestWorld) -> list[Metric]:
+    """The families of /metrics."""
+    text = world.send("GET", "/metrics").get_data(as_text=True)
+    return list(text_string_to_metric_families(text))
+
+
+def test_metrics_are_for_readers_in_the_format_that_they_accept() -> None:
+    world = RestWorld()
+    world.create("g")
+    (instances,) = [each for each in shown(world) if each.name == "kafka_rest_consumer_instances"]
+    assert [each.value for each in instances.samples] == [1]
+    response = world.send("GET", "/metrics", Accept="text/html")
+    assert response.content_type.startswith("text/plain; version=")
+    response = world.send("GET", "/metrics", Accept="application/openmetrics-text;version=1.0.0")
+    assert response.content_type.startswith("application/openmetrics-text")
+    assert response.data.count(b"# EOF\n") == 1 and response.data.endswith(b"# EOF\n")
+    assert RestWorld(USERS).send("GET", "/metrics").status_code == 401
+    login = {"Authorization": basic("rita", "r")}
+    assert RestWorld(USERS).send("GET", "/metrics", **login).status_code == 200
 
 
 def test_pages_that_may_call_ask_first() -> None:

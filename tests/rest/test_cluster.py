@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafka08.common import Endpoint, TopicPartition
+from kafka08.common import Broker, Endpoint, TopicPartition
+from kafka08.rest.cluster import Cluster
 from kafka08.rest.errors import RestError
 from tests.rest.world import BROKER, RestWorld
 from zk import znodes
@@ -26,9 +27,12 @@ def test_a_broker_without_a_plain_port_cannot_be_reached() -> None:
     endpoint = Endpoint("SSL", "SSL", "b0", 9093)
     registration = znodes.BrokerRegistration("", -1, endpoints=(endpoint,))
     world.ensemble.put("/brokers/ids/0", znodes.encode_broker(registration))
-    with pytest.raises(RestError) as caught:
+    with pytest.raises(RestError, match="Broker 0 has no listener of PLAINTEXT") as caught:
         world.cluster.leader(TP)
     assert caught.value.code == 50101
+    secured = Cluster(world.zk, world.runtime, protocol="ssl")  # type: ignore[arg-type]
+    assert secured.leader(TP) == Broker(0, "b0", 9093)
+    assert secured.brokers() == [Broker(0, "b0", 9093)]
 
 
 def test_offsets_of_times() -> None:

@@ -11,6 +11,7 @@ from kafka08.rest.config import (
     consumer_properties,
     parse_listener,
     producer_properties,
+    security_of,
 )
 from kafka08.settings_docs import _table
 
@@ -53,6 +54,20 @@ def test_settings_of_zookeepers_sessions_go_to_consumers() -> None:
     }
     expected = {"offsets.storage": "kafka", "zookeeper.ssl.client.enable": "true"}
     assert consumer_properties(given) == expected
+
+
+def test_listeners_and_connections_to_brokers_have_settings_of_their_own() -> None:
+    given = {
+        "ssl.truststore.location": "of the listener",
+        "client.security.protocol": "SASL_SSL",
+        "client.ssl.truststore.location": "of the brokers",
+        "client.id": "x",
+    }
+    assert security_of(given).security_protocol == "SASL_SSL"
+    assert security_of(given).ssl_truststore_location == "of the brokers"
+    assert RestConfig.from_properties(given).ssl_truststore_location == "of the listener"
+    assert consumer_properties(given)["security.protocol"] == "SASL_SSL"
+    assert producer_properties(given).keys() >= {"client.id"}
 
 
 def test_other_settings_go_to_the_producer() -> None:

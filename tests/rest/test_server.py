@@ -29,6 +29,11 @@ def test_passwords_are_not_sent_in_clear_unless_told_to(tmp_path: Path) -> None:
     RestProxy({**given, "listeners": "http://127.0.0.1:8082"}, FakeRuntime())
 
 
+def test_wrong_settings_for_brokers_are_refused_at_the_start() -> None:
+    with pytest.raises(ConfigError, match=r"sasl\.jaas\.config has no value"):
+        RestProxy({"client.security.protocol": "SASL_SSL"}, FakeRuntime())
+
+
 def test_a_start_without_zookeeper_leaves_nothing_running() -> None:
     runtime = FakeRuntime()
     given = {"zookeeper.connect": "127.0.0.1:1", "zookeeper.session.timeout.ms": "1"}

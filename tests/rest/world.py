@@ -22,6 +22,7 @@ from kafka08.rest.consumers import Consumers
 from kafka08.rest.consumers_v2 import ConsumersV2
 from kafka08.rest.groups_v3 import GroupsV3
 from kafka08.rest.instances import Instances
+from kafka08.rest.meters import RequestMeters
 from kafka08.rest.offset_reader import OffsetReader
 from kafka08.rest.producing import Producers
 from kafka08.rest.readers import AssignedReader, GroupReader
@@ -89,6 +90,7 @@ class RestWorld:
         )
         admin_v3 = AdminV3(self.cluster, own_id=config.cluster_id)
         assigned = partial(AssignedReader, channel=self.brokers.channel)
+        meters = RequestMeters(self.instances.__len__)
         self.application = Application(
             [
                 *topics.routes(),
@@ -96,10 +98,12 @@ class RestWorld:
                 *ConsumersV2(consumers, runtime, make_reader=assigned).routes(),
                 *admin_v3.routes(),
                 *GroupsV3(self.cluster, admin_v3).routes(),
+                meters.route(),
             ],
             Access(users, read_only=config.read_only),
             Origins(config.access_control_allow_origin),
             runtime.clock,
+            meters,
             methods=config.access_control_allow_methods,
         )
         self.client = Client(self.application)

@@ -33,7 +33,7 @@ from kafka08.protocol.schemas import (
     UpdateMetadataRequest,
 )
 from kafka08.protocol.types import Struct
-from kafka08.server.apis import acls, coordinated_groups
+from kafka08.server.apis import acls, coordinated_groups, scram_users
 from kafka08.server.apis.admin import (
     AlterConfigsApi,
     CreatePartitionsApi,
@@ -73,6 +73,7 @@ from kafka08.server.log_dirs import LogDirs
 from kafka08.server.offset_manager import OffsetManager
 from kafka08.server.partition_retries import PartitionRetries
 from kafka08.server.producer_ids import ProducerIds
+from kafka08.server.quotas.mutations import MutationQuota
 from kafka08.server.rebuild import ConsumerView
 from kafka08.server.replica_manager import ReplicaManager
 from kafka08.server.roles import Roles
@@ -149,6 +150,7 @@ class Rig:
         self.directory = directory / "data"
         self.config = broker_config(self.directory, **settings)
         self.runtime = FakeRuntime()
+        self.mutations = MutationQuota(self.runtime.clock)
         self.clock = self.runtime.clock
         self.zookeeper = FakeZooKeeper()
         self.zk = Session(self.zookeeper)
@@ -210,11 +212,11 @@ class Rig:
             OffsetFetchApi(self.runtime, cache, self.offsets, zk_offsets),
             ConsumerMetadataApi(cache, self.creator, self.config.offsets_topic_num_partitions),
             DescribeGroupsApi(zk, self.members if later else None),
-            CreateTopicsApi(zk, self.config, cache, self.runtime),
-            DeleteTopicsApi(zk, self.config, cache, self.runtime),
+            CreateTopicsApi(zk, self.config, cache, self.runtime, self.mutations),
+            DeleteTopicsApi(zk, self.config, cache, self.runtime, self.mutations),
             DescribeConfigsApi(zk, self.config),
             AlterConfigsApi(zk),
-            CreatePartitionsApi(zk, cache, self.runtime),
+            CreatePartitionsApi(zk, cache, self.runtime, self.mutations),
         ]
         if later:
             ids = ProducerIds(self.runtime, zk, ME)
@@ -224,6 +226,7 @@ class Rig:
                 DescribeLogDirsApi(self.logs),
                 DeleteRecordsApi(self.runtime, self.replicas, cache),
                 *acls.handlers(None),
+                *scram_users.handlers(zk),
             ]
         else:
             self.handlers += [JoinGroupStubApi(), HeartbeatStubApi()]

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from kafka08.cluster.partition import Partition
+from kafka08.cluster.partition import LeaderState, Partition
 from kafka08.common import Broker, TopicPartition
 from kafka08.controller.context import ControllerContext, LeaderAndIsr, LiveBroker
 from kafka08.controller.states import PartitionState
 from kafka08.controller.stats import ControllerStats
 from kafka08.message.compression import GZIP
+from kafka08.metrics.exposition import PLAIN, Exposition
+from kafka08.metrics.meters import Timer
 from kafka08.metrics.registry import Registry, Series
+from kafka08.metrics.requests import PARTS, RequestMetrics
 from kafka08.network.connection import Peer, current_peer
 from kafka08.server import broker_metrics
 from kafka08.server.health import Health
@@ -134,11 +140,37 @@ def test_produces_that_are_not_acknowledged_in_time(rig: Rig, metrics: Metrics) 
 
 def test_a_long_poll_without_data(rig: Rig, metrics: Metrics, peer: Peer) -> None:
     rig.lead()
+    peer.read_at = peer.begun_at = rig.runtime.clock.monotonic()
     rig.fetch(("t", 0, 0, 1000), max_wait_ms=500, min_bytes=1)
     assert metrics.value("kafka_server_delayedfetchrequestmetrics_consumerexpires_total") == 1
-    meter, _, local, remote, _ = peer.unsent[-1]
+    meter, queued, local, remote, _ = peer.unsent[-1]
     assert meter is rig.dispatcher.metrics.fetch_consumer
-    assert (local, remote) == (0.0, 0.5)
+    assert (queued, local, remote) == (0.0, 0.0, 0.5)
+
+
+def test_produces_that_wait_for_followers(rig: Rig, metrics: Metrics, peer: Peer) -> None:
+    partition = rig.lead(replicas=[ME, PEER])
+    clock, follower = rig.runtime.clock, Peer("127.0.0.1:2")
+
+    def follow() -> None:
+        clock.advance(0.2)
+        token = current_peer.set(follower)
+        rig.fetch(("t", 0, partition.any_log().log_end_offset, 1000), replica_id=PEER)
+        current_peer.reset(token)
+
+    for _ in range(100):
+        peer.read_at = peer.begun_at = clock.monotonic()
+        rig.runtime.while_waiting = [follow]
+        answer = rig.produce(("t", 0, message_set("a")), acks=-1)
+        assert answer is not None and answer[("t", 0)][0] == 0
+    for meter, queued, local, remote, over in peer.unsent:
+        meter.record(queued, local, remote, clock.monotonic() - over, 0.0)
+    produce = dict(rig.dispatcher.metrics.items())["Produce"]
+    assert (produce.requests.count, produce.total_time.count) == (100, 100)
+    assert produce.total_time.quantiles((0.5,))[0] >= 200
+    assert produce.remote_time.quantiles((0.5,))[0] == pytest.approx(200, rel=0.07)
+    sums = [getattr(produce, part).sum for part in PARTS]
+    assert sum(sums[:-1]) == pytest.approx(sums[-1], abs=1)
 
 
 def test_requests_without_an_answer_are_counted_at_once(
@@ -207,3 +239,59 @@ def test_without_zookeeper_or_a_disk_a_broker_is_not_ready(rig: Rig) -> None:
     rig.replicas.fence(False)
     rig.logs.take_offline(str(rig.directory))
     assert health.reasons() == [f"data directories have failed: {rig.directory}"]
+
+
+def full(rig: Rig, count: int) -> Registry:
+    """The metrics of a broker that leads so many partitions, ten a topic, and is the controller."""
+    registry, controller = Registry(rig.runtime), Elected()
+    keys = [TopicPartition(f"topic-{number // 10}", number % 10) for number in range(count)]
+    state = LeaderState(ME, 0, (ME,), 1, (ME, PEER), 9)
+    log: Any = SimpleNamespace(
+        files=SimpleNamespace(list=[1]),
+        first_offset=0,
+        log_start_offset=0,
+        log_end_offset=10,
+        size=1000,
+    )
+    logs: Any = SimpleNamespace(
+        logs=dict.fromkeys(keys, log), flush_times=Timer(), cleaner=None, failed_dirs=[]
+    )
+    assert controller.context is not None
+    for key in keys:
+        partition = rig.replicas.partitions[key] = Partition(key, ME)
+        partition.open_log(log, 0)
+        partition.make_leader(state, rig.runtime.clock.monotonic())
+        rig.replicas.counts.topics.of(key.topic)
+        controller.context.assign(key, (ME, PEER))
+        controller.context.leadership[key] = LeaderAndIsr(ME, 0, (ME,), 1, 0)
+    zk: Any = rig.zk
+    given: Any = controller
+    isr = IsrMaintenance(rig.config, rig.runtime, zk, rig.replicas, rig.effects)
+    broker_metrics.add_process(registry)
+    broker_metrics.add_logs(registry, logs)
+    broker_metrics.add_replicas(registry, rig.replicas, isr)
+    broker_metrics.add_offsets(registry, rig.offsets)
+    server: Any = SimpleNamespace(backlog=lambda: (0, 0, 0))
+    broker_metrics.add_requests(registry, server, RequestMetrics())
+    broker_metrics.add_controller(registry, given)
+    return registry
+
+
+def pieces(rig: Rig, registry: Registry) -> tuple[list[float], int]:
+    """The seconds of this thread between two points at which others run during a scrape, and the
+    bytes of the text."""
+    times = [time.thread_time()]
+    rig.runtime.on_sleep = lambda seconds: times.append(time.thread_time())
+    text = Exposition(rig.runtime, registry).text(PLAIN)
+    times.append(time.thread_time())
+    return [after - before for before, after in pairwise(times)], len(text)
+
+
+def test_no_piece_of_a_scrape_holds_the_loop(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    pytest.importorskip("prometheus_client")
+    registry = full(rig, 1000)
+    pieces(rig, registry)
+    found = [pieces(rig, registry) for _ in range(3)]
+    assert found[0][1] > 400_000
+    assert min(max(times) for times, _ in found) < 0.05
+    assert not caplog.messages  # none was left out

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from kafka08.errors import NotLeaderForPartitionError, ProtocolError
+from kafka08.network.connection import Peer, current_peer
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.group_schemas import HeartbeatRequest, HeartbeatResponse
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import ThreadRuntime
 from kafka08.server.dispatch import Dispatcher
 from tests.server.support import Rig, partition_state
+from zk.errors import ZkConnectionError
 
 
 def header(
@@ -116,7 +118,35 @@ def test_failures_are_answered_in_the_apis_own_words(
     assert ("Traceback" in caplog.text) is (code == -1)  # peers can provoke the others at will
 
 
+def test_zookeeper_that_does_not_answer_is_no_error_of_the_broker(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    frame = header(12) + struct.pack(">hih", 0, 0, 0)
+    failing = Failing(ZkConnectionError(path="/brokers/ids"))
+    reply = Dispatcher(ThreadRuntime(), [failing]).handle(memoryview(frame), "")
+    assert reply == [struct.pack(">iih", 6, 5, -1)]
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
 def test_closing_is_no_failure() -> None:
     frame = header(12) + struct.pack(">hih", 0, 0, 0)
+    dispatcher = Dispatcher(ThreadRuntime(), [Failing(ConnectionClosed())])
     with pytest.raises(ConnectionClosed):
-        Dispatcher(ThreadRuntime(), [Failing(ConnectionClosed())]).handle(memoryview(frame), "")
+        dispatcher.handle(memoryview(frame), "")
+    assert dispatcher.metrics.of(12, "Heartbeat").requests.count == 1
+
+
+@pytest.mark.parametrize("is_timed", [False, True])
+def test_requests_are_counted_and_timed_only_for_a_reader(is_timed: bool) -> None:
+    frame = header(12) + struct.pack(">hih", 0, 0, 0)
+    error = NotLeaderForPartitionError()
+    dispatcher = Dispatcher(ThreadRuntime(), [Failing(error)], is_timed=is_timed)
+    peer = Peer()
+    token = current_peer.set(peer)
+    try:
+        dispatcher.handle(memoryview(frame), "")
+    finally:
+        current_peer.reset(token)
+    meter = dispatcher.metrics.of(12, "Heartbeat")
+    assert [each[0] for each in peer.unsent] == ([meter] if is_timed else [])
+    assert meter.requests.count == (0 if is_timed else 1)

@@ -15,6 +15,7 @@ from kafka08.config import BrokerConfig
 from kafka08.network.http import HttpServer
 from kafka08.runtime import GeventRuntime
 from kafka08.server.monitoring import Monitoring
+from tests.fakes.runtime import FakeRuntime
 from tests.server.support import broker_config
 
 pytest.importorskip("prometheus_client")
@@ -98,6 +99,8 @@ def test_the_csv_reporter_needs_its_class_and_its_switch(stack: ExitStack, tmp_p
     off = start(stack, broker_config(tmp_path, **names))
     on = start(stack, broker_config(tmp_path, kafka_csv_metrics_reporter_enabled="true", **names))
     assert (len(off._stops), len(on._stops)) == (0, 2)
+    assert (off.is_read, on.is_read) == (False, True)
+    assert Monitoring(broker_config(tmp_path, http_port=0), FakeRuntime()).is_read
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from kafka08.errors import KafkaError
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
 from tools.options import run_tool
-from tools.perf.perf_options import MEGABYTE, Progress, decimal, rate
+from tools.perf.perf_options import MEGABYTE, decimal, follow, rate
 
 REPORT_MS = 5000
 LATENCIES = 500_000
@@ -116,12 +116,11 @@ def main(argv: list[str]) -> int:
     throttle = Throttle(per_second)
     with KafkaProducer(settings) as producer:
         stats = Stats(records, time.time())
-        progress = Progress(records, topic)
         sender = threading.Thread(
             target=_send_all, args=(producer, topic, payload, records, throttle, stats), daemon=True
         )
         sender.start()
-        progress.follow(lambda: stats.count, [sender])
+        follow(records, topic, lambda: stats.count, [sender])
     print(stats.total(time.time()), flush=True)
     return 0
 

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 import threading
 import time
 from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
 
-from tqdm import tqdm
-
+from kafka08.progress import Progress
 from tools.options import Arguments, OptionParser
 
 MEGABYTE = 1024 * 1024
@@ -171,26 +169,18 @@ class Reader:
         print(", ".join([self._options.show_time(now), *self._columns, *read]), flush=True)
 
 
-class Progress:
-    """A bar on a terminal and nothing elsewhere; for one thread, drawn at most every 0.1 s."""
-
-    def __init__(self, total: int | None, text: str) -> None:
-        self._bar = tqdm(
-            total=total if total is None or total < LONG_MAX else None,
-            desc=text,
-            unit="msg",
-            unit_scale=True,
-            file=sys.stderr,
-            disable=not sys.stderr.isatty(),
-        )
-
-    def follow(self, done: Callable[[], int], threads: list[threading.Thread]) -> None:
-        """Draw until the threads have ended."""
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(0.1)
-                self._bar.update(done() - self._bar.n)
-        self._bar.close()
+def follow(
+    total: int | None, text: str, done: Callable[[], int], threads: list[threading.Thread]
+) -> None:
+    """Show a bar on a terminal, and nothing elsewhere, until the threads have ended."""
+    # Lines would mix with those of the reports.
+    known = total if total is None or total < LONG_MAX else None
+    progress = Progress(known, text, unit="msg", lines=False)
+    for thread in threads:
+        while thread.is_alive():
+            thread.join(0.1)
+            progress.show(done())
+    progress.close()
 
 
 def run_threads(
@@ -202,5 +192,5 @@ def run_threads(
     begin = time.time()
     for thread in threads:
         thread.start()
-    Progress(total, text).follow(done, threads)
+    follow(total, text, done, threads)
     return begin, time.time()

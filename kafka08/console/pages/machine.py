@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from importlib.resources import files
-from typing import Any, NamedTuple
 
-from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
 from kafka08.console.site import Visit
-from kafka08.lag.collector import Lags
 from kafka08.lag.exposition import LagExposition
+from kafka08.metrics.exposition import texts
 
-_EOF = b"# EOF\n"
 _STATIC = {"console.css": "text/css", "console.js": "text/javascript"}
 
 
@@ -27,26 +23,9 @@ def metrics(visit: Visit) -> Response:
         reason = observer.lag_error or "lag has not been collected yet"
         return Response(f"{reason}\n", 503, mimetype="text/plain")
     encode, content_type = choose_encoder(visit.request.headers.get("Accept", ""))
-    return Response(_pieces(observer.lags, encode), content_type=content_type)
-
-
-class _Family(NamedTuple):
-    """A collector of one family."""
-
-    family: Metric
-
-    def collect(self) -> list[Metric]:
-        return [self.family]
-
-
-def _pieces(lags: Lags, encode: Callable[[Any], bytes]) -> Iterator[bytes]:
-    """Family by family, so that other requests are answered while a large text is sent."""
-    ending = b""
-    for family in LagExposition(lags).collect():
-        text = encode(_Family(family))
-        ending = _EOF if text.endswith(_EOF) else b""
-        yield text.removesuffix(_EOF)
-    yield ending
+    # Other requests are answered while a large text is sent, family by family.
+    pieces = texts(LagExposition(observer.lags).collect(), encode)
+    return Response(pieces, content_type=content_type)
 
 
 def live(visit: Visit) -> Response:

@@ -1,0 +1,179 @@
+"""The cost of a broker's metrics: `make bench-metrics`.
+
+- CPU time of a kafka08 broker for a produce of 16 KB: without a reader of its metrics, with
+  ``http.port``, and while Prometheus would scrape it each second. The three take turns, and the
+  least of each counts, because other programs can only add to it;
+- with ``--partitions``, a broker that leads so many: the time and the bytes of a scrape, and how
+  long other requests wait for their answers meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import http.client
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from integration.bench import load, records
+from integration.harness import Broker, ZooKeeper, free_port, kill_everything
+
+TOPIC = "metrics"
+PARTITIONS = 6
+SET_BYTES = 16384
+# Topics are made with so many partitions.
+EACH = 100
+PROPS = {
+    "log.segment.bytes": 64 << 20,
+    "log.retention.bytes": 256 << 20,
+    "log.index.size.max.bytes": 1 << 20,
+    "zookeeper.session.timeout.ms": 60_000,
+    "zookeeper.connection.timeout.ms": 60_000,
+}
+
+
+def show(name: str, value: float, unit: str) -> None:
+    print(f"| {name} | {value:.4g} | {unit} |", flush=True)
+
+
+def scrape(port: int) -> tuple[float, int]:
+    """Seconds and bytes of the answer."""
+    began = time.perf_counter()
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    with contextlib.closing(connection):
+        connection.request("GET", "/metrics")
+        answer = connection.getresponse()
+        body = answer.read()
+    if answer.status != 200:
+        raise OSError(f"/metrics answers {answer.status}")
+    return time.perf_counter() - began, len(body)
+
+
+@contextlib.contextmanager
+def scraped(port: int) -> Iterator[None]:
+    """Each second, by another thread."""
+    over = threading.Event()
+
+    def scrape_again_and_again() -> None:
+        while not over.wait(1):
+            scrape(port)
+
+    thread = threading.Thread(target=scrape_again_and_again)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def produce(broker: Broker, seconds: float) -> float:
+    """Microseconds of the broker's CPU time for each request."""
+    sets = [records.equal(100, SET_BYTES, "none")]
+    amount = load.produce(
+        broker.port, TOPIC, PARTITIONS, sets, acks=1, connections=1, in_flight=1,
+        seconds=seconds, max_bytes=1 << 40, cpu=broker.cpu_seconds,
+    )  # fmt: skip
+    return 1e6 * amount.broker_cpu_s / (amount.records / sets[0].records)
+
+
+def produces(quiet: Broker, read: Broker, port: int, rounds: int, seconds: float) -> None:
+    found: dict[str, list[float]] = {"nobody reads": [], "http.port is set": [], "scraped": []}
+    for broker in (quiet, read):
+        broker.create_topic(TOPIC, PARTITIONS)
+        produce(broker, seconds)
+    for _ in range(rounds):
+        found["nobody reads"].append(produce(quiet, seconds))
+        found["http.port is set"].append(produce(read, seconds))
+        with scraped(port):
+            found["scraped"].append(produce(read, seconds))
+    least = {name: min(values) for name, values in found.items()}
+    for name, value in least.items():
+        show(f"16 KB produce, {name}", value, "us CPU")
+    for name in list(least)[1:]:
+        more = 100 * (least[name] / least["nobody reads"] - 1)
+        show(f"16 KB produce, {name}: more than without", more, "%")
+
+
+def answers(broker: Broker, over: threading.Event, found: list[float]) -> None:
+    """The seconds that small requests take, one after the other, until it is over."""
+    with broker.wire() as wire:
+        while not over.is_set():
+            began = time.perf_counter()
+            wire.call(load.ASK_NOTHING)
+            found.append(time.perf_counter() - began)
+            time.sleep(0.001)
+
+
+def longest_answer(broker: Broker, port: int | None) -> tuple[float, float, int]:
+    """The longest wait for an answer during a scrape, its seconds and its bytes; without a port the
+    longest wait of a second."""
+    over = threading.Event()
+    found: list[float] = []
+    thread = threading.Thread(target=answers, args=(broker, over, found))
+    thread.start()
+    try:
+        time.sleep(1.1)  # a scrape within a second of another one gets the same text
+        before = len(found)
+        took, size = scrape(port) if port is not None else (0.0, 0)
+        during = found[before:] if port is not None else found[:before]
+    finally:
+        over.set()
+        thread.join()
+    return max(during, default=0.0), took, size
+
+
+def many(broker: Broker, port: int, made: int, count: int) -> None:
+    """``made`` of the partitions are there already."""
+    for first in range(made, count, EACH):
+        broker.create_topic(f"many{first}", min(EACH, count - first))
+    scrape(port)
+    idle = min(longest_answer(broker, None)[0] for _ in range(5))
+    runs = [longest_answer(broker, port) for _ in range(5)]
+    cpu = broker.cpu_seconds()
+    time.sleep(1.1)
+    size = scrape(port)[1]
+    cpu = broker.cpu_seconds() - cpu
+    show(f"{count:,} partitions, text", size / 1e6, "MB")
+    show(f"{count:,} partitions, scrape", 1e3 * min(run[1] for run in runs), "ms")
+    show(f"{count:,} partitions, scrape", 1e3 * cpu, "ms CPU")
+    show(f"{count:,} partitions, longest answer during it", 1e3 * min(r[0] for r in runs), "ms")
+    show(f"{count:,} partitions, longest answer otherwise", 1e3 * idle, "ms")
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each round's parts")
+    parser.add_argument("--partitions", type=int, nargs="*", default=[])
+    args = parser.parse_args(argv)
+    print("| | | |\n| --- | ---: | --- |")
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory)
+        try:
+            zookeeper = ZooKeeper(root / "zookeeper").start()
+            port = free_port()
+            read = Broker(
+                "ours", root / "read", f"{zookeeper.connect}/read",
+                props={**PROPS, "http.port": port},
+            ).start()  # fmt: skip
+            if args.rounds:
+                connect = f"{zookeeper.connect}/quiet"
+                quiet = Broker("ours", root / "quiet", connect, props=PROPS).start()
+                produces(quiet, read, port, args.rounds, args.seconds)
+                quiet.kill()
+            made = 0
+            for count in sorted(args.partitions):
+                many(read, port, made, count)
+                made = count
+        finally:
+            kill_everything()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
