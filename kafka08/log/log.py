@@ -17,7 +17,7 @@ import logging
 import os
 import random
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, NoReturn, Protocol
 
 from kafka08.common import TopicPartition
@@ -96,7 +96,8 @@ class Log:
 
     ``recovery_point`` is the first offset that may not be on disk. ``clean_shutdown``: the last
     broker to use it closed its logs. ``config`` may be replaced at any time. ``deleted_until``: the
-    records below were deleted by request; it is not used if it is beyond the end of the log.
+    records below were deleted by request; not used if it is beyond the end of the log. ``tell`` is
+    called with the numbers of bytes recovered.
     """
 
     def __init__(
@@ -108,6 +109,7 @@ class Log:
         clean_shutdown: bool = False,
         deleted_until: int = 0,
         clock: Clock,
+        tell: Callable[[int], object] = recovery.tell_nobody,
     ) -> None:
         self.directory = os.path.abspath(directory)
         self.name = os.path.basename(self.directory)
@@ -126,7 +128,7 @@ class Log:
         self._is_deleted = False
         now = clock.millis()
         self.last_flush_ms = now
-        loaded = recovery.load(self.directory, config, recovery_point, clean_shutdown, now)
+        loaded = recovery.load(self.directory, config, recovery_point, clean_shutdown, now, tell)
         self.files = SegmentFiles(self.directory, loaded.segments)
         self._lock = self.files.lock  # also for what must agree with the list of segments
         self.log_end_offset = loaded.log_end_offset
@@ -229,9 +231,9 @@ class Log:
         """Append a message set: all of it or, after an error, none.
 
         A leader (``assign_offsets``) writes offsets from the log's end into ``buffer``. A follower
-        keeps the set's offsets, which must rise. A partial last entry is left out.
-        ``opened`` is passed to ``number``. A set that was ``numbered`` before is moved to the log's
-        end; one that is not movable must have been numbered from it.
+        keeps the set's offsets, which must rise; its sets have any size. A partial last entry is
+        left out. ``opened`` is passed to ``number``. A set that was ``numbered`` before is moved to
+        the log's end; one that is not movable must have been numbered from it.
 
         Raises MessageSizeTooLargeError, InvalidMessageError (also for a produced message without
         a key in a compacted topic), MessageSetSizeTooLargeError, UnknownError (undecodable
@@ -254,7 +256,7 @@ class Log:
                 if stored is not None:
                     return self._stored_before(stored)
         else:
-            info = sets.check_follower_set(buffer, config.max_message_bytes)
+            info = sets.check_follower_set(buffer)
             data = buffer[: info.valid_bytes]
             right = modern = not info.codec
             if info.entries and info.first_offset < leo:
@@ -264,7 +266,7 @@ class Log:
         if not info.entries or not data:
             return NOTHING_APPENDED
         right = right and not info.magic
-        if len(data) > config.segment_bytes:
+        if assign_offsets and len(data) > config.segment_bytes:
             raise MessageSetSizeTooLargeError(
                 f"Message set size is {len(data)} bytes which exceeds the maximum configured "
                 f"segment size of {config.segment_bytes}."

@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from kafka08.common import TopicPartition
 from kafka08.config import BrokerConfig, LogConfig
@@ -35,7 +35,9 @@ from kafka08.log.directory import (
     write_log_dirs,
 )
 from kafka08.log.disk import DiskFailure, is_failure
+from kafka08.log.loading import Loading, Work
 from kafka08.log.log import Clock, Log
+from kafka08.log.recovery import bytes_to_recover
 from kafka08.metrics.meters import Timer
 
 T = TypeVar("T")
@@ -160,14 +162,18 @@ class LogManager:
         for directory in list(self._directories):
             with self._sparing(directory.path):
                 jobs[directory.path] = self._load_jobs(directory)
-        tell = _Progress({path: len(each) for path, each in jobs.items()}, self._clock).done
-        counted = [[partial(_then, job, tell, path) for job in jobs[path]] for path in jobs]
-        for path, loaded in zip(jobs, _run(self._threads, counted), strict=True):
+        todo = {
+            path: Work(len(found), sum(job.to_recover for job in found))
+            for path, found in jobs.items()
+        }
+        loading = Loading(todo, self._clock)
+        told = [[partial(_load, job, loading, path) for job in jobs[path]] for path in jobs]
+        for path, loaded in zip(jobs, _run(self._threads, told), strict=True):
             with self._sparing(path):
                 for future in loaded:
                     self._add(future.result())
 
-    def _load_jobs(self, directory: LogDirectory) -> list[Callable[[], Log]]:
+    def _load_jobs(self, directory: LogDirectory) -> list[_LoadJob]:
         clean = directory.was_shut_down_cleanly
         if clean:
             logger.debug(
@@ -179,14 +185,17 @@ class LogManager:
         points = self._recovery_points[directory.path].read()
         starts = self._starts[directory.path].read()
         return [
-            partial(
-                Log,
-                path,
-                self.config_for(topic_partition.topic),
-                recovery_point=points.get(topic_partition, 0),
-                clean_shutdown=clean,
-                deleted_until=starts.get(topic_partition, 0),
-                clock=self._clock,
+            _LoadJob(
+                partial(
+                    Log,
+                    path,
+                    self.config_for(topic_partition.topic),
+                    recovery_point=points.get(topic_partition, 0),
+                    clean_shutdown=clean,
+                    deleted_until=starts.get(topic_partition, 0),
+                    clock=self._clock,
+                ),
+                0 if clean else bytes_to_recover(path, points.get(topic_partition, 0)),
             )
             for topic_partition, path in found.items()
         ]
@@ -433,33 +442,18 @@ class LogManager:
         return _each(list(self.logs.values()), lambda log: log.files.remove_due(now))
 
 
-class _Progress:
-    """Logs every ten seconds how many logs have been opened. Safe on any thread."""
+class _LoadJob(NamedTuple):
+    """Opens a log, of which so many bytes have to be recovered."""
 
-    _INTERVAL_MS = 10_000
-
-    def __init__(self, totals: Mapping[str, int], clock: Clock) -> None:
-        self._left = dict(totals)
-        self._totals = totals
-        self._clock = clock
-        self._told_at = clock.millis()
-        self._lock = threading.Lock()
-
-    def done(self, path: str) -> None:
-        with self._lock:
-            self._left[path] -= 1
-            now = self._clock.millis()
-            if now - self._told_at >= self._INTERVAL_MS:
-                self._told_at = now
-                for each, total in self._totals.items():
-                    logger.info("Loaded %d of %d logs in %s", total - self._left[each], total, each)
+    open: Callable[..., Log]
+    to_recover: int
 
 
-def _then(job: Callable[[], T], tell: Callable[[str], None], path: str) -> T:
+def _load(job: _LoadJob, loading: Loading, path: str) -> Log:
     try:
-        return job()
+        return job.open(tell=partial(loading.recovered, path))
     finally:
-        tell(path)
+        loading.loaded(path)
 
 
 def _is_flush_due(log: Log, now: int) -> bool:

@@ -55,6 +55,8 @@ _OUR_SUFFIXES = (
 
 _INDEX_SWAPS = (INDEX_SUFFIX + SWAP_SUFFIX, TIME_INDEX_SUFFIX + SWAP_SUFFIX)
 
+_PIECE = 1 << 20
+
 logger = logging.getLogger("kafka.log.Log")
 
 
@@ -67,11 +69,35 @@ class Loaded(NamedTuple):
     dropped: list[str]
 
 
-def load(directory: str, config: LogConfig, recovery_point: int, clean: bool, now: int) -> Loaded:
+def tell_nobody(count: int) -> None:
+    """For a caller that does not follow the work."""
+
+
+def bytes_to_recover(directory: str, recovery_point: int) -> int:
+    """The size of the segments that ``load`` checks after a crash. Raises OSError."""
+    if os.path.isfile(directory):
+        return 0
+    with os.scandir(directory) as entries:
+        named = [(each, _base_of(each.name)) for each in entries if each.name.endswith(LOG_SUFFIX)]
+        sizes = {base: each.stat().st_size for each, base in named if base is not None}
+    first = max((base for base in sizes if base <= recovery_point), default=0)
+    return sum(size for base, size in sizes.items() if base >= first)
+
+
+def load(
+    directory: str,
+    config: LogConfig,
+    recovery_point: int,
+    clean: bool,
+    now: int,
+    tell: Callable[[int], object],
+) -> Loaded:
     """Open every segment, recover those that may not be on disk, find the log's end.
 
     After a ``clean`` shutdown entries are not checked, and the recovery point is the log's end.
-    Otherwise every segment from the one that holds ``recovery_point`` on is checked.
+    Otherwise every segment from the one that holds ``recovery_point`` on is checked; ``tell`` is
+    called with the numbers of bytes checked, which add up to ``bytes_to_recover`` unless segments
+    are dropped.
     """
     if os.path.isfile(directory):
         put_aside(directory)
@@ -83,7 +109,7 @@ def load(directory: str, config: LogConfig, recovery_point: int, clean: bool, no
     segments = [LogSegment(directory, base, now) for base in bases]
     dropped: list[str] = []
     if segments and not clean:
-        dropped = _recover_from(segments, config, recovery_point)
+        dropped = _recover_from(segments, config, recovery_point, tell)
     for segment in segments:
         _ensure_index(segment, config, thorough=not clean)
         _ensure_time_index(segment, config, segment is segments[-1], thorough=not clean)
@@ -115,10 +141,12 @@ def recover(
     index_interval_bytes: int,
     max_index_bytes: int,
     before_cut: Callable[[int], object] | None = None,
+    tell: Callable[[int], object] = tell_nobody,
 ) -> int:
     """Cut the segment after its last valid entry and rebuild its indexes; returns the bytes cut.
 
-    ``before_cut`` is called with the offset after that entry.
+    ``before_cut`` is called with the offset after that entry, and ``tell`` with the sizes of pieces
+    that have been walked, which add up to the size of the segment.
 
     A valid entry is whole, has a correct crc, and an offset above the previous one. An entry is
     indexed if it is more than ``index_interval_bytes`` after the last indexed one. Its index
@@ -146,6 +174,7 @@ def recover(
         times=True,
     )
     position, last, magic = 0, base - 1, 0
+    told, size = 0, segment.size
     is_due = False  # whether to index the entry at position, if it is valid
     while True:
         newest = walk.newest
@@ -157,6 +186,9 @@ def recover(
         magic = max(walked.magic, magic)
         position = walked.stop
         is_due = walked.ended == PAUSED
+        if position - told >= _PIECE:
+            tell(position - told)
+            told = position
         if not is_due:
             break
     segment.magic_found = magic
@@ -177,6 +209,7 @@ def recover(
     _write_time_index(segment, times)
     _write_index(segment, entries)
     segment.newest = segment.time_index.last
+    tell(size - told)
     return cut
 
 
@@ -314,7 +347,12 @@ def _base_of(name: str) -> int | None:
     return base if base < 1 << 63 else None
 
 
-def _recover_from(segments: list[LogSegment], config: LogConfig, recovery_point: int) -> list[str]:
+def _recover_from(
+    segments: list[LogSegment],
+    config: LogConfig,
+    recovery_point: int,
+    tell: Callable[[int], object],
+) -> list[str]:
     """Recover from the segment that holds ``recovery_point``; returns files dropped for damage.
 
     Segments after damage are removed before the damage is cut: after a crash in between, a log
@@ -338,6 +376,7 @@ def _recover_from(segments: list[LogSegment], config: LogConfig, recovery_point:
         number += 1
         if number < len(segments) and integrity.is_intact(segment.path):
             logger.info("Segment %d (%s) is as sealed.", segment.base_offset, segment.path)
+            tell(segment.size)
             continue
         logger.info("Recovering unflushed segment %d (%s).", segment.base_offset, segment.path)
         if recover(
@@ -345,6 +384,7 @@ def _recover_from(segments: list[LogSegment], config: LogConfig, recovery_point:
             config.index_interval_bytes,
             config.segment_index_bytes,
             drop_behind,
+            tell,
         ):
             logger.warning(
                 "Corruption found in %s, truncating to offset %d.",

@@ -41,7 +41,7 @@ from kafka08.message.entry import (
     offset_and_stop,
 )
 from kafka08.message.leaves import Leaves, leaves
-from kafka08.message.scan import iter_entries, messages, refuse, walk
+from kafka08.message.scan import ANY_SIZE, iter_entries, messages, refuse, walk
 from kafka08.message.timed_messages import timed_messages
 from kafka08.message.timed_sets import ANY_TIME, Rules, number_timed_set
 from kafka08.message.wrappers import (
@@ -251,8 +251,11 @@ def is_timed(buffer: BytesLike, position: int) -> bool:
     return magic_of(buffer, position) in (TIMED, BATCH)
 
 
-def check_follower_set(buffer: BytesLike, max_message_bytes: int) -> Appended:
+def check_follower_set(buffer: BytesLike, max_message_bytes: int = ANY_SIZE) -> Appended:
     """Check a leader's set. Its offsets stay, and wrappers are not opened.
+
+    Followers store entries of any size: their leader may have them from before the limit was
+    lowered.
 
     Raises as ``assign_offsets`` does for entries, and UnknownError when offsets do not rise.
     """

@@ -14,6 +14,7 @@ import logging
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -25,6 +26,7 @@ from kafka08.common import TopicPartition
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.spark.errors import DataLossError
+from kafka08.spark.job_progress import followed
 from kafka08.spark.params import SourceParams, endpoints_in
 from kafka08.spark.planner import Range, split_ranges, split_total
 from kafka08.spark.rdd import Elements, make_rdd
@@ -89,7 +91,8 @@ def unload(
         schema = SCHEMA.format("string" if text else "binary")
         frame = spark.createDataFrame(rdd, schema)
         frame = _with_bucket(frame, time_ms, BUCKETS[bucket], timestamp_field)
-        frame.write.partitionBy("topic", "bucket").format(format).save(directory)
+        writer = frame.write.partitionBy("topic", "bucket").format(format)
+        followed(spark.sparkContext, f"Run {number}", partial(writer.save, directory))
         counts = _counts(spark, directory, format, schema)
         files = tuple(history.staged_files(directory))
         run = Run(number, time_ms, format, tuple(ranges), counts, files)
@@ -204,7 +207,8 @@ def load(
         )
         rows = rows.select("topic", "partition", *columns)
         send = Sender(settings, dict(topics or {}), keep_partitions)
-        total += sum(rows.rdd.mapPartitions(send).collect())
+        sent = rows.rdd.mapPartitions(send)
+        total += sum(followed(spark.sparkContext, f"Loading run {number}", sent.collect))
         history.mark_loaded(name, [number])
     return total
 

@@ -66,15 +66,18 @@ def corrupt(data: bytes) -> bytes:
     return data[:-1] + bytes([data[-1] ^ 1])
 
 
+CORRUPT = encode_set(values("good")) + corrupt(encode_set(values("bad")))
+
+
 @pytest.mark.parametrize(
-    ("data", "error"),
+    ("data", "error", "as_leader"),
     [
-        (encode_set(values("good")) + corrupt(encode_set(values("bad"))), InvalidMessageError),
-        (encode_set(values("good", "x" * 1000)), MessageSizeTooLargeError),
-        (encode_set(values(*["x" * 200] * 5)), MessageSetSizeTooLargeError),
+        (CORRUPT, InvalidMessageError, True),
+        (CORRUPT, InvalidMessageError, False),
+        (encode_set(values("good", "x" * 1000)), MessageSizeTooLargeError, True),
+        (encode_set(values(*["x" * 200] * 5)), MessageSetSizeTooLargeError, True),
     ],
 )
-@pytest.mark.parametrize("as_leader", [True, False])
 def test_after_an_error_nothing_is_in_the_log(
     tmp_path: Path, data: bytes, error: type[KafkaError], as_leader: bool
 ) -> None:
@@ -85,6 +88,17 @@ def test_after_an_error_nothing_is_in_the_log(
     assert (log.size, log.log_end_offset) == (0, 0)
     append(log, "next")
     assert everything(log) == [(0, "next")]
+
+
+@pytest.mark.parametrize("texts", [["good", "x" * 1000], ["x" * 200] * 5])
+def test_a_follower_stores_what_is_larger_than_its_leader_takes_now(
+    tmp_path: Path, texts: list[str]
+) -> None:
+    log = open_log(tmp_path, max_message_bytes=600, segment_bytes=1000)
+    for first in (0, len(texts)):
+        log.append(writable(encode_set(values(*texts), 0, first)), assign_offsets=False)
+    assert everything(log) == list(enumerate(texts * 2))
+    assert len(segment_paths(log.directory)) == 2
 
 
 def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

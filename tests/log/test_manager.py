@@ -15,6 +15,7 @@ from kafka08.common import TopicPartition
 from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError
 from kafka08.log import manager as manager_module
+from kafka08.log import recovery
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from tests.fakes.runtime import FakeClock
@@ -572,16 +573,45 @@ def test_tells_how_far_loading_is(
     brokers.stop(manager)
 
     def slow(*args: Any, **kwargs: Any) -> Log:
-        brokers.clock.now_ms += 6000
+        brokers.clock.now_ms += 25_000
         return Log(*args, **kwargs)
 
     monkeypatch.setattr(manager_module, "Log", slow)
     with caplog.at_level("INFO", "kafka.log.LogManager"):
         brokers.start()
     told = [r.getMessage() for r in caplog.records if "logs in" in r.getMessage()]
-    assert [line.split(" in ")[0] for line in told] == [
-        "Loaded 2 of 4 logs",
-        "Loaded 4 of 4 logs",
+    assert [line.split(" in ")[0] for line in told] == ["Loaded 3 of 4 logs"]
+
+
+def test_tells_how_many_bytes_are_recovered(
+    brokers: Brokers,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Of the segments from the recovery point on, and of no others."""
+    manager = brokers.start(log_segment_bytes=200)
+    log = create(manager)
+    fill(log, 8)  # two to a segment
+    log.flush(up_to=4)
+    manager.checkpoint_recovery_points()
+    brokers.crash(manager, to="b")
+    segments = [(path.name, path.stat().st_size) for path in (tmp_path / "b").rglob("*.log")]
+    assert len(segments) == 4
+    size = sum(size for name, size in segments if int(name[:20]) >= 4)
+
+    def recover(*args: Any, **kwargs: Any) -> int:
+        brokers.clock.now_ms += 60_000
+        return recover_segment(*args, **kwargs)
+
+    recover_segment = recovery.recover
+    monkeypatch.setattr(recovery, "recover", recover)
+    with caplog.at_level("INFO", "kafka.log.LogManager"):
+        brokers.start("b", log_segment_bytes=200)
+    told = [each for each in caplog.messages if "logs in" in each]
+    assert told == [
+        f"Loaded 0 of 1 logs in {tmp_path}/b, {size // 2} B of {size} B (50 %) recovered",
+        f"Loaded 0 of 1 logs in {tmp_path}/b, {size} B of {size} B (100 %) recovered",
     ]
 
 

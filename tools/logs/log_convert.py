@@ -29,10 +29,10 @@ from kafka08.log.directory import CLEANER_CHECKPOINT_FILE, LogDirectory
 from kafka08.log.index import OffsetIndex
 from kafka08.log.manager import LogManager
 from kafka08.log.segment import REBUILT_INDEX_SUFFIX, REBUILT_SUFFIX
+from kafka08.progress import Progress
 from kafka08.runtime import SystemClock
 from tools.logs import conversion, log_dirs
 from tools.logs.conversion import Done, Limits, NotWalkableError
-from tools.logs.log_dirs import Progress
 from tools.options import Arguments, OptionParser, run_tool
 from tools.shutdown import at_end
 

@@ -1,4 +1,4 @@
-"""Shared by the tools that work on data directories: the directories, segments and progress.
+"""Shared by the tools that work on data directories: the directories, segments, tables.
 
 Does not know what the tools do with the files.
 """
@@ -6,13 +6,8 @@ Does not know what the tools do with the files.
 from __future__ import annotations
 
 import os
-import sys
-import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TypeVar
-
-from tqdm import tqdm
 
 from kafka08 import properties
 from kafka08.config import BrokerConfig
@@ -20,8 +15,6 @@ from kafka08.errors import KafkaError
 from kafka08.log.directory import LogDirectory
 from kafka08.log.segment import LOG_SUFFIX
 from tools.options import Arguments, OptionParser
-
-T = TypeVar("T")
 
 OPTIONS = """
 --config <file>  The broker's server.properties.
@@ -82,44 +75,6 @@ def segment_paths(directory: str) -> list[str]:
 def _is_segment(name: str) -> bool:
     stem = name[: -len(LOG_SUFFIX)]
     return len(stem) == 20 and stem.isascii() and stem.isdigit()
-
-
-class Progress:
-    """A bar on a terminal, and nothing elsewhere; work goes no faster than ``bytes_per_second``."""
-
-    def __init__(
-        self,
-        total: int,
-        text: str,
-        *,
-        bytes_per_second: int | None = None,
-        sleep: Callable[[float], object] = time.sleep,
-    ) -> None:
-        self._rate = bytes_per_second
-        self._sleep = sleep
-        self._bar = tqdm(
-            total=total,
-            desc=text,
-            unit="B",
-            unit_scale=True,
-            file=sys.stderr,
-            disable=not sys.stderr.isatty(),
-        )
-
-    def follow(self, work: Generator[int, None, T]) -> T:
-        """Run ``work``, which yields numbers of bytes, to its end; what it returns."""
-        while True:
-            try:
-                count = next(work)
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            self._bar.update(count)
-            if self._rate is not None:
-                self._sleep(count / self._rate)
-
-    def close(self) -> None:
-        self._bar.close()
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -21,10 +21,10 @@ from kafka08.config import BrokerConfig
 from kafka08.log import integrity
 from kafka08.log.directory import parse_log_name
 from kafka08.log.integrity import Seal
+from kafka08.progress import Progress
 from tools.broker_list import broker_list
 from tools.logs import log_dirs
 from tools.logs.conversion import Limits, base_of
-from tools.logs.log_dirs import Progress
 from tools.logs.log_repair import Leaders, NotRepairableError, Segment, repair
 from tools.options import Arguments, OptionParser, run_tool
 

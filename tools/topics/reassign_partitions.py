@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import closing
 
 from kafka08 import admin
 from kafka08.admin import AdminCommandFailedError
 from kafka08.common import TopicPartition
+from kafka08.progress import Progress, monotonic_ms
 from tools import admin_command
 from tools.options import Arguments, OptionParser, run_tool
 from zk import znodes
@@ -24,6 +26,7 @@ from zk.errors import NodeExistsError
 from zk.znodes import MalformedNodeError
 
 logger = logging.getLogger("kafka.admin.ReassignPartitionsCommand")
+_POLL_SECONDS = 1.0
 
 Moves = list[tuple[TopicPartition, tuple[int, ...]]]
 """Partitions with their new replicas, as a file lists them."""
@@ -53,7 +56,10 @@ PARSER = OptionParser(
 --broker-list <brokerlist>  The ids of the brokers to use, as "0,1,2". Needed with
     --topics-to-move-json-file.
 """,
-    later=admin_command.ZK_TLS_CONFIG_FILE,
+    later=f"""
+--wait  With --verify: first wait for the moves to end. Shows how many have ended, on a terminal as
+    a bar, elsewhere once a minute.
+{admin_command.ZK_TLS_CONFIG_FILE.lstrip()}""",
 )
 
 
@@ -75,6 +81,8 @@ def main(argv: list[str]) -> int:
 
 def _run(client: ZkClient, args: Arguments) -> int:
     if args.has("verify"):
+        if args.has("wait"):
+            wait(client, args.value("reassignment-json-file"))
         verify(client, args.value("reassignment-json-file"))
     elif args.has("generate"):
         generate(client, args.value("topics-to-move-json-file"), args.value("broker-list"))
@@ -85,6 +93,8 @@ def _run(client: ZkClient, args: Arguments) -> int:
 
 def _check_files(args: Arguments) -> None:
     wanted = "If --%s option is used, command must include --reassignment-json-file that was %s"
+    if args.has("wait") and not args.has("verify"):
+        PARSER.usage_and_exit('Option "[wait]" can only be used with option "[verify]"')
     if args.has("verify") and not args.has("reassignment-json-file"):
         PARSER.usage_and_exit(wanted % ("verify", "used during the --execute option"))
     if args.has("execute") and not args.has("reassignment-json-file"):
@@ -142,6 +152,25 @@ def execute(client: ZkClient, moves_file: str) -> bool:
     listed = ", ".join(f"({tp},{_scala_list(replicas)})" for tp, replicas in moves)
     print(f"Failed to reassign partitions List({listed})")
     return False
+
+
+def wait(
+    client: ZkClient,
+    moves_file: str,
+    *,
+    sleep: Callable[[float], object] = time.sleep,
+    millis: Callable[[], int] = monotonic_ms,
+) -> None:
+    """Return when the controller works on none of the moves any more."""
+    moves = dict(parse_moves(moves_file, admin_command.read_file(moves_file)))
+    progress = Progress(len(moves), "Reassignment", unit="partitions", millis=millis)
+    try:
+        while left := moves.keys() & admin.fetch_reassignments(client).keys():
+            progress.show(len(moves) - len(left))
+            sleep(_POLL_SECONDS)
+        progress.show(len(moves))
+    finally:
+        progress.close()
 
 
 def verify(client: ZkClient, moves_file: str) -> None:

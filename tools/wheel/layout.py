@@ -26,7 +26,7 @@ def sources(root: Path) -> Iterator[tuple[Path, Path]]:
                 yield place, "kafka08" / place
     for directory, patterns in (
         ("bin", ("*.sh", "*.bash", "*.py")),
-        ("config", ("*.properties", "*.yml")),
+        ("config", ("*.json", "*.properties", "*.yml")),
     ):
         for pattern in patterns:
             for path in sorted((root / directory).glob(pattern)):

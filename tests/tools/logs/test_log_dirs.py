@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-import io
 import re
-import sys
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -11,38 +8,8 @@ import pytest
 
 from kafka08.errors import KafkaError
 from tools.logs import log_dirs
-from tools.logs.log_dirs import Progress, print_table
+from tools.logs.log_dirs import print_table
 from tools.options import OptionParser
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def work() -> Generator[int, None, str]:
-    yield 300
-    yield 200
-    return "done"
-
-
-@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()])
-def test_a_bar_on_a_terminal_only(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stderr", stream)
-    progress = Progress(500, "/data")
-    assert progress.follow(work()) == "done"
-    progress.close()
-    shown = stream.getvalue()
-    assert ("/data: 100%" in shown) == isinstance(stream, Terminal)
-    assert bool(shown) == isinstance(stream, Terminal)
-
-
-def test_no_faster_than_asked() -> None:
-    slept: list[float] = []
-    progress = Progress(500, "/data", bytes_per_second=100, sleep=slept.append)
-    assert progress.follow(work()) == "done"
-    progress.close()
-    assert slept == [3.0, 2.0]
 
 
 def test_table(capsys: Any) -> None:

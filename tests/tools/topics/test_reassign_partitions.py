@@ -8,6 +8,7 @@ import pytest
 
 from kafka08 import admin
 from kafka08.common import TopicPartition
+from tests.fakes.runtime import FakeClock
 from tests.tools.zk_support import failure_of, fake_zookeeper, put_topic
 from tools.admin_command import STRICT_EXIT
 from tools.options import UsageError
@@ -206,6 +207,36 @@ def test_verify(tool: Tool) -> None:
     ]
 
 
+def test_wait(tool: Tool, capsys: pytest.CaptureFixture[str]) -> None:
+    tool.execute(MOVE, STAY)
+    clock = FakeClock()
+    left = [STAY]
+    path = tool.moves(MOVE, STAY)
+
+    def sleep(seconds: float) -> None:
+        """A move ends each minute."""
+        assert seconds == 1
+        clock.advance(60)
+        tool.zk.delete(znodes.REASSIGN_PARTITIONS)
+        if left:
+            move = f'{{"version":1,"partitions":[{left.pop()}]}}'
+            tool.zk.create(znodes.REASSIGN_PARTITIONS, move.encode())
+
+    reassign_partitions.wait(tool.zk, path, sleep=sleep, millis=clock.millis)
+    assert capsys.readouterr().err.splitlines() == [
+        "Reassignment: 1 of 2 partitions (50 %)",
+        "Reassignment: 2 of 2 partitions (100 %)",
+    ]
+
+
+def test_wait_for_moves_that_have_ended(tool: Tool) -> None:
+    words = ["--verify", "--wait", "--reassignment-json-file", tool.moves(STAY)]
+    assert tool.run(*words) == [
+        "Status of partition reassignment:",
+        "Reassignment of partition [t,1] completed successfully",
+    ]
+
+
 def test_strict_exit(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(STRICT_EXIT, "1")
     tool.zk.fails[znodes.REASSIGN_PARTITIONS] = ZkConnectionError("gone")
@@ -226,6 +257,10 @@ def test_strict_exit(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
             "Command must include exactly one action: --generate, --execute or --verify",
         ),
         (["--verify"], 'Missing required argument "[zookeeper]"'),
+        (
+            ["--zookeeper", "z", "--execute", "--wait"],
+            'Option "[wait]" can only be used with option "[verify]"',
+        ),
         (
             ["--zookeeper", "z", "--verify"],
             "If --verify option is used, command must include --reassignment-json-file that was "
