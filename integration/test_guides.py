@@ -2,7 +2,8 @@
 
 All ```python blocks of a guide make one program, in order, and all ```sh blocks one script. Where
 they say localhost:9092 and localhost:2181 they get a broker and a ZooKeeper of their own.
-```console blocks are only shown.
+```console blocks are only shown. The guides for readers start their own servers, and say what their
+commands print (see integration/guides.py).
 """
 
 from __future__ import annotations
@@ -19,13 +20,27 @@ from pathlib import Path
 
 import pytest
 
+from integration import guides
 from integration.harness import HOME, Broker, Process, ZooKeeper, free_port
 
 GUIDES = ("connect.md", "consumer.md", "producer.md")
 # Those of the shell, and how many brokers are there; operator.md starts its own.
 SHELL_GUIDES = {"operator.md": 0, "migrating.md": 1}
+READERS_GUIDES = ("guide-data.md", "guide-operator.md", "guide-python.md")
+# Those of ZooKeeper, of brokers for clients of 0.8, over HTTP and with logins.
+PORTS = (2181, 9092, 9093, 9094, 9192, 9193, 9404, 9405)
+# Sessions that a busy machine keeps.
+PATIENT = {
+    "zookeeper.connect=localhost:2181": "zookeeper.connect=localhost:2181\n"
+    "zookeeper.session.timeout.ms=30000\nzookeeper.connection.timeout.ms=60000",
+    "zookeeper.connection.timeout.ms=6000": "",
+    'zookeeper_connect="localhost:2181"': 'zookeeper_connect="localhost:2181", '
+    "zookeeper_session_timeout_ms=30000",
+    "consumer_timeout_ms=3000": "consumer_timeout_ms=20000",
+}
 TIMEOUT_S = 120
 SHELL_TIMEOUT_S = 200
+READERS_TIMEOUT_S = 600
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _SHELL_BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -101,8 +116,7 @@ def test_commands_run(
     name: str, servers: Callable[[], Broker], zookeeper: ZooKeeper, place: Path
 ) -> None:
     """Run in a directory that looks like a checkout; all that the script started is killed."""
-    for part in ("bin", "config", "kafka08", "tools", "zk", ".venv"):
-        (place / part).symlink_to(HOME / part)
+    _link_checkout(place)
     script = "\n".join(_SHELL_BLOCK.findall((HOME / "docs" / name).read_text()))
     script = re.sub(r"/srv\b", str(place / "srv"), script)
     connect = f"{zookeeper.connect}/guide-{uuid.uuid4().hex[:8]}"
@@ -114,26 +128,80 @@ def test_commands_run(
         first = _free_ports(4)
         ports = {str(9092 + number): str(first + number) for number in range(4)}
         # The brokers write it into their settings from config/server.properties.
-        (place / "config").unlink()
-        (place / "config").mkdir()
-        for file in (HOME / "config").iterdir():
-            text = file.read_text().replace("localhost:2181", connect)
-            (place / "config" / file.name).write_text(text)
+        _copy_settings(place, {"localhost:2181": connect})
     script = script.replace("localhost:2181", connect)
     script = re.sub(r"\b909[2-5]\b", lambda match: ports[match[0]], script)
     path = place / "guide.sh"
     path.write_text(f"set -euxo pipefail\ncd {place}\n{script}")
-    shell = Process(name, ["bash", str(path)], place)
+    code, shell = _run(name, path, SHELL_TIMEOUT_S)
+    assert code == 0, shell.log[-5000:]
+    if name == "migrating.md":
+        assert "copy:0:100" in shell.log
+
+
+def _run(name: str, script: Path, timeout_s: float) -> tuple[int, Process]:
+    """The exit status of a guide's script, and the process, which has ended."""
+    shell = Process(name, ["bash", str(script)], script.parent)
     try:
         shell.spawn()
-        code = shell.exit_code(SHELL_TIMEOUT_S)
+        return shell.exit_code(timeout_s), shell
     except subprocess.TimeoutExpired:
         raise AssertionError(f"docs/{name} hangs:\n{shell.log[-3000:]}") from None
     finally:
         shell.kill()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READERS_GUIDES)
+def test_readers_guides_run_and_print_what_they_say(name: str, place: Path) -> None:
+    """The guide's own servers run on free ports, with data below the directory of the test."""
+    ports = {str(port): str(free_port()) for port in PORTS}
+    names = {**PATIENT, "/srv": str(place / "srv"), "/tmp": str(place / "tmp")}
+    names = {key: _renamed(value, ports) for key, value in names.items()}
+    _link_checkout(place)
+    _copy_settings(place, names | ports)
+    outputs = place / "outputs"
+    for directory in (outputs, place / "srv" / "kafka", place / "tmp"):
+        directory.mkdir(parents=True)
+    steps = [
+        _placed(step, names | ports) for step in guides.steps((HOME / "docs" / name).read_text())
+    ]
+    path = place / "guide.sh"
+    path.write_text(f"cd {place}\n{guides.script(steps, outputs)}")
+    code, shell = _run(name, path, READERS_TIMEOUT_S)
+    back = {value: key for key, value in (names | ports).items() if value}
+    wrong = []
+    for number, step in enumerate(steps):
+        if step.output is not None and (outputs / str(number)).exists():
+            printed = _renamed((outputs / str(number)).read_text(), back)
+            if not guides.matches(step.output, printed):
+                wrong.append(f"docs/{name}:{step.line} printed\n{printed}")
+    assert wrong == [], "\n".join(wrong)
     assert code == 0, shell.log[-5000:]
-    if name == "migrating.md":
-        assert "copy:0:100" in shell.log
+    assert sum(step.output is not None for step in steps) > 3
+
+
+def _placed(step: guides.Step, names: dict[str, str]) -> guides.Step:
+    file = None if step.file is None else _renamed(step.file, names)
+    return step._replace(text=_renamed(step.text, names), file=file)
+
+
+def _renamed(text: str, names: dict[str, str]) -> str:
+    """``text`` with whole words replaced, all at once: a new name may be an old one too."""
+    words = "|".join(map(re.escape, names))
+    return re.sub(rf"(?<![\w.])(?:{words})(?!\w)", lambda found: names[found[0]], text)
+
+
+def _link_checkout(place: Path) -> None:
+    for part in ("bin", "config", "kafka08", "tools", "zk", ".venv"):
+        (place / part).symlink_to(HOME / part)
+
+
+def _copy_settings(place: Path, names: dict[str, str]) -> None:
+    (place / "config").unlink()
+    (place / "config").mkdir()
+    for file in (HOME / "config").iterdir():
+        (place / "config" / file.name).write_text(_renamed(file.read_text(), names))
 
 
 def _free_ports(count: int) -> int:

@@ -21,6 +21,8 @@ from pyspark import SparkConf
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from kafka08.spark.datasource import register
+
 VIEW = "user string, page string, time timestamp"
 
 
@@ -74,12 +76,15 @@ def run(spark: SparkSession, argv: Sequence[str] | None = None) -> None:
     writer.trigger(**trigger).start().awaitTermination()
 
 
-if __name__ == "__main__":
-    from kafka08.spark.datasource import register
-
+def session() -> SparkSession:
+    """Of what spark-submit gives, otherwise of this machine."""
     # Spark's default of 200 tasks a shuffle takes minutes for a few rows. --conf wins.
     conf = SparkConf().setIfMissing("spark.sql.shuffle.partitions", "4")
-    session = SparkSession.builder.appName("activity-counts").config(conf=conf).getOrCreate()
-    session.conf.set("spark.sql.session.timeZone", "UTC")
-    register(session)
-    run(session)
+    made = SparkSession.builder.appName("activity-counts").config(conf=conf).getOrCreate()
+    made.conf.set("spark.sql.session.timeZone", "UTC")
+    register(made)
+    return made
+
+
+if __name__ == "__main__":
+    run(session())

@@ -10,16 +10,23 @@ Topics ``sales`` and ``shipments`` hold JSON:
 Per hour and article, more sold than shipped is reordered; what hardly sells becomes cheaper, what
 is torn from the shelves dearer. The hour is that of the event. A row may be late by
 ``--lateness``; an hour is decided on once, when nothing in time can come for it any more.
+
+``--sample`` first writes sales and shipments of five hours, and shows the decisions at the end.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import random
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 from pyspark import SparkConf
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+
+from kafka08.producer.kafka_producer import KafkaProducer
 
 EVENT = "sku string, quantity long, time timestamp"
 
@@ -61,6 +68,33 @@ def message(topic: str, decision: Column) -> Column:
     return F.struct(F.lit(topic).alias("topic"), F.when(decision.isNotNull(), value).alias("value"))
 
 
+def write_sample(address: str) -> None:
+    """Five hours of a shop, in random order. A last row, hours later, ends them."""
+    import topics  # beside this file; without --sample the job runs without it
+
+    for topic in ("sales", "shipments", "reorders", "price-adjustments"):
+        topics.make(address, topic)
+    chance = random.Random(1)
+    rows = [("sales", minute, 4) for minute in range(300)]
+    rows += [("shipments", minute, 60) for minute in range(0, 300, 8)]
+    chance.shuffle(rows)
+    with KafkaProducer(bootstrap_servers=address, acks="all") as producer:
+        for topic, minute, most in (*rows, ("sales", 400, 1), ("shipments", 400, 1)):
+            time = datetime(2014, 7, 1, 8) + timedelta(minutes=minute)
+            event = {"sku": f"a{chance.randint(1, 5)}", "quantity": chance.randint(1, most)}
+            producer.send(topic, json.dumps({**event, "time": f"{time.isoformat()}Z"}).encode())
+
+
+def show(spark: SparkSession, brokers: str, suffix: str) -> None:
+    """Print all decisions so far. One that was written twice is one row."""
+    source = spark.read.format("kafka08").option("kafka.bootstrap.servers", brokers)
+    found = source.option("subscribe", f"reorders{suffix},price-adjustments{suffix}").load()
+    fields = "hour string, sku string, quantity long, percent long"
+    rows = found.select(F.from_json(F.col("value").cast("string"), fields).alias("d")).select("d.*")
+    last = (F.max("quantity").alias("reorder"), F.max("percent").alias("price change %"))
+    rows.groupBy("hour", "sku").agg(*last).orderBy("hour", "sku").show(1000, truncate=False)
+
+
 def read(spark: SparkSession, brokers: str, topic: str) -> DataFrame:
     source = spark.readStream.format("kafka08").option("kafka.bootstrap.servers", brokers)
     return source.option("subscribe", topic).option("startingOffsets", "earliest").load()
@@ -74,7 +108,10 @@ def run(spark: SparkSession, argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--percent", type=int, default=10, help="how much prices change")
     parser.add_argument("--suffix", default="", help="after the names of the topics written")
     parser.add_argument("--once", action="store_true", help="end when all there is was read")
+    parser.add_argument("--sample", action="store_true", help="run once, with data of its own")
     args = parser.parse_args(argv)
+    if args.sample:
+        write_sample(args.bootstrap_server)
     sales, shipments = (read(spark, args.bootstrap_server, t) for t in ("sales", "shipments"))
     found = decisions(sales, shipments, args.lateness, args.percent, args.suffix)
     writer = (
@@ -83,8 +120,12 @@ def run(spark: SparkSession, argv: Sequence[str] | None = None) -> None:
         .option("checkpointLocation", args.checkpoint)
         .outputMode("append")
     )
-    trigger = {"availableNow": True} if args.once else {"processingTime": "5 seconds"}
+    trigger = (
+        {"availableNow": True} if args.once or args.sample else {"processingTime": "5 seconds"}
+    )
     writer.trigger(**trigger).start().awaitTermination()
+    if args.sample:
+        show(spark, args.bootstrap_server, args.suffix)
 
 
 if __name__ == "__main__":
