@@ -7,6 +7,7 @@ SETUP := $(VENV)/.setup
 SETUP_TEST := $(VENV)/.setup-test
 SETUP_DEV := $(VENV)/.setup-dev
 SETUP_BUILD := $(VENV)/.setup-build
+SETUP_DOCS := $(VENV)/.setup-docs
 SETUP_COMPILE := $(VENV)/.setup-compile
 SETUP_INTEGRATION := $(VENV)/.setup-integration
 BYTECODE := $(VENV)/.bytecode
@@ -20,7 +21,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 # ZooKeeper and Spark run on a JVM; without one on the machine, a wheel brings it.
 JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /dev/null || echo ,java)
 
-.PHONY: setup quickstart quickstart-cluster test test-compiled lint types check house integration bench bench-failover bench-clients bench-storage bench-spark bench-later bench-steady docs format clean spark-zip wheel
+.PHONY: setup quickstart quickstart-cluster test test-compiled lint types check house integration bench bench-failover bench-clients bench-storage bench-spark bench-later bench-steady bench-metrics docs format clean spark-zip wheel
 
 setup: $(SETUP) $(BYTECODE) $(COMPILED)
 
@@ -42,6 +43,10 @@ $(SETUP_DEV): $(SETUP)
 
 $(SETUP_BUILD): $(SETUP)
 	@$(INSTALL) -e '.[build]'
+	@touch $@
+
+$(SETUP_DOCS): $(SETUP)
+	@$(INSTALL) -e '.[docs]'
 	@touch $@
 
 $(SETUP_INTEGRATION): $(SETUP_TEST)
@@ -92,9 +97,11 @@ check: lint types test
 house:
 	@$(PYTHON) -m tests.house $(ARGS)
 
-# Real servers and foreign clients. ARGS="-m 'not slow'" leaves out the tests that take minutes.
-integration: $(SETUP_INTEGRATION) $(COMPILED)
-	$(BIN)/python -m pytest -q integration $(ARGS)
+# Real servers and foreign clients, WORKERS files at a time: the tests wait more than they compute.
+# ARGS="-m 'not slow'" leaves out the tests that take minutes.
+WORKERS ?= 4
+integration: $(SETUP_INTEGRATION) $(SETUP_DOCS) $(COMPILED)
+	$(BIN)/python -m pytest -q integration -n $(WORKERS) --dist loadfile $(ARGS)
 
 bench: $(SETUP_INTEGRATION) $(COMPILED)
 	$(BIN)/python -m integration.bench $(ARGS)
@@ -115,6 +122,10 @@ bench-storage: $(SETUP_INTEGRATION) $(COMPILED)
 bench-steady: $(SETUP_INTEGRATION) $(COMPILED)
 	$(BIN)/python -m integration.bench.steady $(ARGS)
 
+# A produce with and without a reader of the broker's metrics, and scrapes of many partitions.
+bench-metrics: $(SETUP_INTEGRATION) $(COMPILED)
+	$(BIN)/python -m integration.bench.metrics $(ARGS)
+
 # Spark's sources and sink against one broker on the same machine; then beside its own connector.
 bench-spark: $(SETUP_INTEGRATION) $(COMPILED)
 	$(BIN)/python -m integration.bench.spark $(ARGS)
@@ -132,12 +143,15 @@ wheel: $(SETUP_BUILD)
 spark-zip: $(SETUP)
 	$(BIN)/python -m kafka08.spark.package dist/kafka08-spark.zip
 
-# The pages that are made from the code.
-docs: $(SETUP)
+# The pages that are made from the code, then the site in build/site. A warning fails: a page that is
+# not in docs/site/navigation.py, or a link that leads nowhere.
+docs: $(SETUP) $(SETUP_DOCS)
 	$(BIN)/python -m kafka08.settings_docs docs/settings.md
 	$(BIN)/python -m kafka08.protocol.docs > docs/protocol.md
 	$(BIN)/python -m kafka08.metrics.docs > docs/metrics.md
 	$(BIN)/python docs/make_files.py docs/files.md
+	$(BIN)/python -m sphinx -q -W --keep-going -c docs/site -d build/site-trees . build/site
+	@echo "The site is in build/site: open build/site/index.html"
 
 format: $(SETUP_DEV)
 	$(BIN)/ruff check --fix

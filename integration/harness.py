@@ -2,7 +2,7 @@
 
 Everything started here is killed when the interpreter ends, however it ends. Knows nothing of
 pytest. `ours` runs through bin/ under KAFKA08_HOME (default: this checkout), `original` through
-java. Ports come from KAFKA08_TEST_PORTS (first-last).
+java. Ports come from KAFKA08_TEST_PORTS (first-last); workers of pytest-xdist take the next ranges.
 """
 
 from __future__ import annotations
@@ -29,7 +29,20 @@ from integration import original
 from integration.wire import Wire, wait_until
 
 HOME = Path(os.environ.get("KAFKA08_HOME") or Path(__file__).resolve().parent.parent)
-FIRST_PORT, LAST_PORT = map(int, os.environ.get("KAFKA08_TEST_PORTS", "20900-20999").split("-"))
+
+
+def port_range(ports: str, worker: str) -> tuple[int, int]:
+    """First and last port for one of several processes that run tests side by side: "20900-20999"
+    and "gw2", the third worker of pytest-xdist, give 21100 and 21199."""
+    first, last = map(int, ports.split("-"))
+    shift = int(worker.removeprefix("gw")) * (last - first + 1)
+    return first + shift, last + shift
+
+
+FIRST_PORT, LAST_PORT = port_range(
+    os.environ.get("KAFKA08_TEST_PORTS", "20900-20999"),
+    os.environ.get("PYTEST_XDIST_WORKER", "gw0"),
+)
 KINDS = ("ours", "original")
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 60

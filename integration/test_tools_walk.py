@@ -57,6 +57,7 @@ OWN = {
     },
     "kafka-consumer-perf-test": {"--consumer.config"},
     "kafka-producer-perf-test": {"--producer.config"},
+    "kafka-reassign-partitions": {"--wait"},
     "kafka.tools.DumpLogSegments": {"--verify-integrity"},
     "kafka.tools.GetOffsetShell": {"--bootstrap-server"},
 }

@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 BASE = "common errors"
 CLIENT = (
-    "protocol message network.channel network.client_login network.tls zookeeper security runtime "
-    "zk config " + BASE
+    "protocol message metrics network.channel network.client_login network.tls zookeeper security "
+    "runtime zk config " + BASE
 )
 CONTROLLER = f"cluster protocol network.channel metrics zk runtime config admin {BASE}"
 # The modules that count as config.
@@ -32,6 +32,7 @@ ALLOWED = {
     "container": f"commands config {BASE}",
     "runtime": "",
     "metrics": f"runtime {BASE}",
+    "progress": "",
     "zk.endpoints": BASE,
     "zk.znodes": f"zk.endpoints {BASE}",
     "config": BASE,
@@ -40,10 +41,10 @@ ALLOWED = {
     "_native": f"message.entry protocol.types {BASE}",
     "protocol": f"_native {BASE}",
     "message": f"_native {BASE}",
-    "log": f"_native message metrics config {BASE}",
+    "log": f"_native message metrics progress config {BASE}",
     "cluster": f"protocol log message zk.znodes zk.endpoints config {BASE}",
     "security": f"zk runtime config {BASE}",
-    "network": f"protocol runtime security config {BASE}",
+    "network": f"protocol metrics runtime security config {BASE}",
     "zk": f"runtime {BASE}",
     "admin": f"zk config {BASE}",
     "zookeeper": f"network.tls security zk log4j config {BASE}",
@@ -52,21 +53,21 @@ ALLOWED = {
     "client": CLIENT,
     "producer": f"_native client {CLIENT}",
     "consumer": f"client {CLIENT}",
-    "spark": f"producer consumer client {CLIENT}",
+    "spark": f"producer consumer client progress {CLIENT}",
     "connect": f"spark producer consumer client {CLIENT}",
     "rest": f"admin producer consumer client {CLIENT} network",
     "lag": f"client server.coordinator.records {CLIENT}",
-    "console": f"lag tools network.http server.coordinator.records connect.config consumer client "
-    f"zookeeper {CLIENT} admin",
+    "console": "lag tools network.http server.coordinator.records "
+    f"connect.config consumer client zookeeper {CLIENT} admin",
     "tools": "rest connect producer consumer client server spark network zookeeper security log "
-    f"message log4j commands {CONTROLLER}",
+    f"message log4j commands progress {CONTROLLER}",
     "tools.wheel": "compiled",
 }
 PLACES = {
     "gevent": ("runtime", "network", "zk.handlers"),
     "jinja2": ("console",),
     "kazoo": ("zk",),
-    "prometheus_client": ("metrics.exposition", "lag", "console"),
+    "prometheus_client": ("metrics.exposition", "lag", "console", "rest"),
     "pyspark": ("spark", "connect.spark_database"),
     "docker": (),
 }

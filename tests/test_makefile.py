@@ -36,7 +36,8 @@ def dry_run(target: str, place: Path, **variables: str) -> str:
         ("types", {"web", "zookeeper", "dev"}),
         ("setup", {"web", "zookeeper", "compile"}),
         ("wheel", {"web", "zookeeper", "build"}),
-        ("integration", {"web", "zookeeper", "spark", "test", "compile", "integration"}),
+        ("docs", {"web", "zookeeper", "docs"}),
+        ("integration", {"web", "zookeeper", "spark", "test", "compile", "integration", "docs"}),
     ],
 )
 def test_a_target_installs_what_it_runs(target: str, extras: set[str], tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ STALE_CONTROLLER_EPOCH = 11
 ENSEMBLE_SESSION_MS = 8000
 # Sessions outlive two rounds of lag, so that the leader notices before the controller does.
 LONG_SESSION = {"zookeeper.session.timeout.ms": 20000, "replica.lag.time.max.ms": 2000}
+# Outlasts a ZooKeeper that takes long to start on a busy machine.
+OUTAGE_SESSION = LONG_SESSION | {"zookeeper.session.timeout.ms": 60000}
 
 
 @pytest.mark.parametrize("kind", PURE + MIXED)
@@ -272,7 +274,7 @@ def test_17_controller_dies_before_it_tells(clusters: Clusters, kind: str) -> No
 
 @pytest.mark.parametrize("kind", PURE)
 def test_18_zookeeper_away_for_less_than_a_session(clusters: Clusters, kind: str) -> None:
-    cluster = clusters.get(kind, props=LONG_SESSION)
+    cluster = clusters.get(kind, props=OUTAGE_SESSION)
     topic = cluster.new_topic([1, 2, 3])
     with Recorder(cluster, topic) as recorder:
         before, epoch = cluster.state(topic), cluster.controller_epoch()

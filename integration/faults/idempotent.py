@@ -99,10 +99,10 @@ class LibrdkafkaProducer(IdempotentProducer):
         from confluent_kafka import Producer
 
         super().__init__(*args)
-        log = logging.FileHandler(self._history.path.with_name(f"{self.name}.log"))
-        log.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-        logger = logging.Logger(self.name)
-        logger.addHandler(log)
+        self._log = logging.FileHandler(self._history.path.with_name(f"{self.name}.log"))
+        self._log.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        self._logger = logging.Logger(self.name)
+        self._logger.addHandler(self._log)
         self._producer = Producer(
             {
                 "bootstrap.servers": ",".join(f"{host}:{port}" for host, port in bootstrap),
@@ -119,7 +119,7 @@ class LibrdkafkaProducer(IdempotentProducer):
                 "debug": "eos,topic,metadata,broker",
                 "error_cb": self._error,
             },
-            logger=logger,
+            logger=self._logger,
         )
 
     def _send(self, sequence: int, data: bytes) -> None:
@@ -135,7 +135,10 @@ class LibrdkafkaProducer(IdempotentProducer):
         self._producer.poll(seconds)
 
     def _close(self) -> None:
-        """The client has no connection of ours."""
+        """The client has no connection of ours, and may still log."""
+        self._logger.removeHandler(self._log)
+        self._logger.addHandler(logging.NullHandler())
+        self._log.close()
 
     def _error(self, error: Any) -> None:
         if error.fatal():
