@@ -35,6 +35,7 @@ MODULES = (
     "kafka08.message.entry",
     "kafka08.message.sets",
     "kafka08.message.wrappers",
+    "kafka08.metrics.meters",
     "kafka08.metrics.requests",
     "kafka08.metrics.topics",
     "kafka08.network.connection",

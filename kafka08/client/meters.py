@@ -80,23 +80,42 @@ class TopicMeters:
             yield series(metric, meter, client_id, topic)
 
 
-class Distribution(Histogram):
-    """A histogram that looks at the clock by itself: its quantiles are about the last minutes."""
+class Distribution:
+    """A histogram that looks at the clock by itself: its quantiles are about the last minutes.
 
-    __slots__ = ("_now", "_ticked")
+    It holds the histogram: a class that is compiled cannot be inherited from.
+    """
+
+    __slots__ = ("_now", "_ticked", "_values")
 
     def __init__(self, now: Now, scale: int = 1) -> None:
-        super().__init__(scale)
+        self._values = Histogram(scale)
         self._now = now
         self._ticked = now()
 
     def update(self, value: int) -> None:
         self._pass()
-        super().update(value)
+        self._values.update(value)
+
+    @property
+    def count(self) -> int:
+        return self._values.count
+
+    @property
+    def sum(self) -> float:
+        return self._values.sum
+
+    @property
+    def mean(self) -> float:
+        return self._values.mean
+
+    @property
+    def max(self) -> float:
+        return self._values.max
 
     def quantiles(self, shares: tuple[float, ...]) -> list[float]:
         self._pass()
-        return super().quantiles(shares)
+        return self._values.quantiles(shares)
 
     def _pass(self) -> None:
         passed = int((self._now() - self._ticked) / TICK_SECONDS)
@@ -104,7 +123,7 @@ class Distribution(Histogram):
             self._ticked += passed * TICK_SECONDS
             # After two windows nothing is left.
             for _ in range(min(passed, 2 * WINDOW_TICKS)):
-                self.tick()
+                self._values.tick()
 
 
 class Timer:
