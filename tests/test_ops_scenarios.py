@@ -72,7 +72,17 @@ SCENARIOS = {
         ),
         "promtool runs only where it is installed",
     ),
-    2: Scenario("the same load on the original, read over JMX: equal counts", (), "not run"),
+    2: Scenario(
+        "the same load on the original, read over JMX: equal counts",
+        (
+            *named(
+                "integration/test_metrics_beside_original",
+                "every_counter_agrees",
+                "a_fetch_that_waits_is_counted_once",
+            ),
+            *server("broker_metrics", "commits_count_as_messages_of_the_offsets_topic"),
+        ),
+    ),
     3: Scenario(
         "every row of the beans has its series, with name, type and labels",
         metrics("names", "every_bean_has_its_series", "nothing_else_is_declared_under_its_names"),

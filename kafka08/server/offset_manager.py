@@ -25,7 +25,7 @@ from kafka08.errors import (
     code_of,
 )
 from kafka08.log.disk import is_shortage
-from kafka08.log.log import Log
+from kafka08.log.log import Log, LogAppendInfo
 from kafka08.message.entry import Message, TimedMessage
 from kafka08.message.sets import encode_set, iter_messages
 from kafka08.runtime import Runtime, Task
@@ -189,12 +189,16 @@ class OffsetManager:
         key = self.partition_for(group)
         acks = self._config.offsets_commit_required_acks
         try:
-            base = self._append(key, records, acks)
+            appended = self._append(key, records, acks)
         except KafkaError as error:
             return error.code, -1
         except Exception as error:
             logger.exception("Could not append the records of group %s", group)
             return code_of(error), -1
+        meters = self._replicas.counts.topics.of(OFFSETS_TOPIC)
+        meters.messages_in.mark(appended.count)
+        meters.bytes_in.mark(appended.valid_bytes)
+        base = appended.first_offset
         if acks in (0, 1):
             return NO_ERROR, base
         required = {key: base + len(records)}
@@ -208,15 +212,15 @@ class OffsetManager:
         except Exception as error:
             logger.warning("Could not append %d records to %s: %s", len(records), key, error)
 
-    def _append(self, key: TopicPartition, records: Sequence[_Record], acks: int) -> int:
-        """Append to the offsets topic; returns the first offset."""
+    def _append(self, key: TopicPartition, records: Sequence[_Record], acks: int) -> LogAppendInfo:
+        """Append to the offsets topic."""
         log = self._replicas.partition(key).leader_log()
         codec = self._config.offsets_topic_compression_codec
         data = encode_set(records, codec, log.log_end_offset)
         appended = self._replicas.append_messages(key, memoryview(bytearray(data)), acks)
         if not all(is_offset_key(key) for key, _ in records):
             log.later_formats.end = appended.last_offset + 1
-        return appended.first_offset
+        return appended
 
     def _remember(self, key: GroupPartition, value: Committed, log_offset: int) -> None:
         number = self.partition_for(key.group).partition

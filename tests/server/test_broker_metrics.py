@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from kafka08.cluster.partition import LeaderState, Partition
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
 from kafka08.controller.context import ControllerContext, LeaderAndIsr, LiveBroker
 from kafka08.controller.states import PartitionState
 from kafka08.controller.stats import ControllerStats
+from kafka08.errors import NO_ERROR
 from kafka08.message.compression import GZIP
 from kafka08.metrics.exposition import PLAIN, Exposition
 from kafka08.metrics.meters import Timer
@@ -22,6 +23,7 @@ from kafka08.metrics.registry import Registry, Series
 from kafka08.metrics.requests import PARTS, RequestMetrics
 from kafka08.network.connection import Peer, current_peer
 from kafka08.server import broker_metrics
+from kafka08.server.coordinator.records import Committed, GroupPartition
 from kafka08.server.health import Health
 from kafka08.server.isr import IsrMaintenance
 from tests.message.sets import wrapper
@@ -86,6 +88,22 @@ def test_messages_inside_others_count_and_bytes_are_those_of_the_wire(
     rig.produce(("t", 0, data))
     assert metrics.value(TOPIC + "messagesin_total", topic="t") == 50
     assert metrics.value(TOPIC + "bytesin_total", topic="t") == len(data) < 2000
+
+
+def test_commits_count_as_messages_of_the_offsets_topic(rig: Rig, metrics: Metrics) -> None:
+    """As in 0.8.2.2. The tombstones of expired offsets do not."""
+    offsets = rig.offsets.partition_for("g")
+    rig.lead(*offsets)
+    rig.runtime.run_spawned()
+    commits = {GroupPartition("g", "t", number): Committed(1, "", 0) for number in (0, 1)}
+    assert rig.offsets.commit("g", commits) == NO_ERROR
+    size = rig.replicas.partition(offsets).leader_log().size
+    rig.clock.advance(10 * rig.config.offsets_retention_minutes * 60)
+    rig.offsets.expire()
+    assert rig.replicas.partition(offsets).leader_log().log_end_offset == 4
+    for labels in ({}, {"topic": OFFSETS_TOPIC}):
+        assert metrics.value(TOPIC + "messagesin_total", **labels) == 2
+        assert metrics.value(TOPIC + "bytesin_total", **labels) == size > 0
 
 
 def test_refused_sets(rig: Rig, metrics: Metrics) -> None:
@@ -246,13 +264,8 @@ def full(rig: Rig, count: int) -> Registry:
     registry, controller = Registry(rig.runtime), Elected()
     keys = [TopicPartition(f"topic-{number // 10}", number % 10) for number in range(count)]
     state = LeaderState(ME, 0, (ME,), 1, (ME, PEER), 9)
-    log: Any = SimpleNamespace(
-        files=SimpleNamespace(list=[1]),
-        first_offset=0,
-        log_start_offset=0,
-        log_end_offset=10,
-        size=1000,
-    )
+    rig.lead("its-log-for-all")
+    log = rig.replicas.partition(TopicPartition("its-log-for-all", 0)).leader_log()
     logs: Any = SimpleNamespace(
         logs=dict.fromkeys(keys, log), flush_times=Timer(), cleaner=None, failed_dirs=[]
     )
