@@ -148,7 +148,6 @@ QUICK_TESTS = {
 }
 # Of the other modules, what takes long and has a quicker relative, as "module::name".
 NOT_QUICK = (
-    "test_cold_reads::test_a_restart_leaves_nothing_to_the_loop",  # fails now and then
     "test_clients::test_perf_tools?ours-ours?",
     "test_compaction_soak::*",
     "test_connect::test_bad_input_is_named*no such topic*",

@@ -5,9 +5,6 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-from typing import Any
-
-import pytest
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -24,16 +21,3 @@ def is_in_memory(fd: int, position: int, size: int) -> bool:
             raise OSError(ctypes.get_errno(), "mincore")
     first, last = position // mmap.PAGESIZE, (position + max(size, 1) - 1) // mmap.PAGESIZE
     return all(page & 1 for page in pages.raw[first : last + 1])
-
-
-def ask_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reads that must not wait fail if anything is missing. Otherwise a quick disk may deliver
-    while the kernel looks."""
-    preadv = os.preadv
-
-    def asked(fd: int, buffers: Any, position: int, flags: int = 0) -> int:
-        if flags & os.RWF_NOWAIT and not is_in_memory(fd, position, len(buffers[0])):
-            raise BlockingIOError
-        return preadv(fd, buffers, position, flags)
-
-    monkeypatch.setattr(os, "preadv", asked)

@@ -23,21 +23,20 @@ from kafka08.log.residency import (
 )
 from kafka08.log.segment import FileSlice, LogSegment, SegmentFile
 from kafka08.message.sets import encode_set
-from tests import page_cache
+from tests.page_cache import is_in_memory
 
 SIZE = 16 << 20
 
 
 @pytest.fixture
-def cold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SegmentFile:
+def cold(tmp_path: Path) -> SegmentFile:
     """A file on the disk and nowhere else."""
     path = tmp_path / "file"
     path.write_bytes(os.urandom(1 << 20) * 16)
     file = SegmentFile.open(str(path))
     os.fsync(file.fd)
     os.posix_fadvise(file.fd, 0, 0, os.POSIX_FADV_DONTNEED)
-    page_cache.ask_exactly(monkeypatch)
-    if is_resident(FileSlice(file, SIZE // 2, 1)):
+    if is_in_memory(file.fd, 0, SIZE):
         pytest.skip("this file system keeps everything in memory")
     return file
 
@@ -63,6 +62,18 @@ def test_a_cold_end_is_seen(cold: SegmentFile) -> None:
     read_in(FileSlice(cold, 0, 1 << 20))
     os.posix_fadvise(cold.fd, 8192, 0, os.POSIX_FADV_DONTNEED)
     assert not is_resident(FileSlice(cold, 0, 20_000))
+
+
+def test_a_page_that_comes_while_the_kernel_looks(
+    cold: SegmentFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a quick disk, or for a busy processor. The pages beside it are still missing."""
+    preadv = os.preadv
+    monkeypatch.setattr(os, "preadv", lambda fd, into, at, _: preadv(fd, into, at))
+    part = FileSlice(cold, 0, 100_000)
+    assert not is_resident(part)
+    read_in(part)
+    assert is_resident(part)
 
 
 def test_nothing_is_never_cold(cold: SegmentFile) -> None:

@@ -22,7 +22,6 @@ from kafka08.log.log import Log
 from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import OffsetsPartition, OffsetsRequest, OffsetsTopic
 from kafka08.server.coordinator.records import Committed, GroupPartition
-from tests import page_cache
 from tests.page_cache import is_in_memory
 from tests.server.support import ME, PEER, Rig, by_key, message_set
 from tests.server.test_fetchers import Pair
@@ -40,7 +39,6 @@ class Watch:
         self._in_pool = False
         self._pread = os.pread
         monkeypatch.setattr(os, "pread", self._watched)
-        page_cache.ask_exactly(monkeypatch)
         monkeypatch.setattr(rig.runtime, "blocking", self._blocking)
 
     def _watched(self, fd: int, size: int, position: int) -> bytes:
