@@ -14,6 +14,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from kazoo import exceptions as kazoo_errors
@@ -23,6 +24,7 @@ from kazoo.security import ACL, Id
 
 from kafka08.errors import ConfigError
 from zk.access import UNSECURED, Access, Acl, Hidden
+from zk.batches import Together
 from zk.errors import (
     BadVersionError,
     DataTooLargeError,
@@ -47,6 +49,8 @@ CHANGED, CHILD, or NONE when the connection that held the watch is gone. Must no
 
 NOTICE_S = 0.25
 """Seconds until a running call notices ``hurry``."""
+AT_ONCE = 200
+"""So many requests of one call are on their way at a time."""
 
 # The default limit of servers for one request, and so of clients.
 _JUTE_MAXBUFFER = 0xFFFFF
@@ -361,6 +365,23 @@ class ZkClient:
             return self.children(path)
         except NoNodeError:
             return []
+
+    def get_all(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
+        """Data and stat of each node, None if it does not exist; many requests at a time."""
+        found = self._read_all(paths, lambda path: self._zk.get_async(path))
+        return [each and (each[0] or b"", Stat(*each[1])) for each in found]
+
+    def children_of_all(self, paths: Sequence[str]) -> list[list[str]]:
+        """Names below each node, none if it does not exist; many requests at a time."""
+        found = self._read_all(paths, lambda path: self._zk.get_children_async(path))
+        return [list(each or ()) for each in found]
+
+    def _read_all(self, paths: Sequence[str], issue: Callable[[str], Any]) -> list[Any]:
+        found = []
+        for at in range(0, len(paths), AT_ONCE):
+            some = paths[at : at + AT_ONCE]
+            found += self._call(some[0], partial(Together, issue, some))
+        return found
 
     # --- writing
 

@@ -173,19 +173,33 @@ class Timer:
 
 class IdleShare:
     """The share of time in which a thread does nothing, as a meter of nanoseconds. It is that of
-    the thread which ticks: the broker's event loop."""
+    the thread which ticks: the broker's event loop. A thread that waits for a processor is not
+    idle: a broker may get less than one, and is busy although it runs for a part of the time only.
 
-    __slots__ = ("_busy", "meter")
+    ``waits``: the kernel's file with the time that the thread ran, and that it waited for a
+    processor. Without the file such waits count as idle.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_busy", "_waits", "meter")
+
+    def __init__(self, waits: str = "/proc/thread-self/schedstat") -> None:
         self.meter = Meter()
-        self._busy = time.thread_time_ns()
+        self._waits = waits
+        self._busy = self._busy_ns()
 
     def tick(self, seconds: float = TICK_SECONDS) -> None:
-        busy = time.thread_time_ns()
+        busy = self._busy_ns()
         self.meter.count += max(int(seconds * 1e9) - (busy - self._busy), 0)
         self._busy = busy
         self.meter.tick(seconds)
+
+    def _busy_ns(self) -> int:
+        try:
+            with open(self._waits, "rb") as file:
+                waited = int(file.read().split()[1])
+        except (OSError, IndexError, ValueError):
+            waited = 0
+        return time.thread_time_ns() + waited
 
     @property
     def share(self) -> float:

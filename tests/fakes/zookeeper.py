@@ -293,6 +293,15 @@ class Session:
         except NoNodeError:
             return []
 
+    def get_all(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
+        self._begin("get_all", "")
+        nodes = self.server.nodes
+        return [(nodes[p].data, self.server.stat(p)) if p in nodes else None for p in paths]
+
+    def children_of_all(self, paths: Sequence[str]) -> list[list[str]]:
+        self._begin("children_of_all", "")
+        return [self.server.children(p) if p in self.server.nodes else [] for p in paths]
+
     def sync(self, path: str) -> None:
         self._begin("sync", path)
 

@@ -35,6 +35,21 @@ def test_nodes_that_cannot_be_read_are_passed_over() -> None:
     assert groups.commits == {"g": {}}
 
 
+def test_many_groups_take_as_many_calls_as_one() -> None:
+    server = FakeZooKeeper()
+    for number in range(5000):
+        group, partition = divmod(number, 10)
+        server.put(f"/consumers/g{group}/offsets/t/{partition}", b"1")
+    session = Session(server)
+    calls: list[str] = []
+    session.before = lambda call, path: calls.append(call)
+    groups = ZooKeeperGroups(session)  # type: ignore[arg-type]
+    groups.read()
+    assert len(groups.commits) == 500
+    assert sum(map(len, groups.commits.values())) == 5000
+    assert sorted(calls) == ["children", *["children_of_all"] * 3, "get_all"]
+
+
 def test_an_outage_leaves_what_was_read() -> None:
     server = FakeZooKeeper()
     server.put("/consumers/g/offsets/t/0", b"40")

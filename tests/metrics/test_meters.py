@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -105,6 +106,25 @@ def test_a_thread_that_works_is_not_idle() -> None:
     assert idle.share == 0.0
     idle.tick(1000.0)
     assert 0.0 < idle.share <= 1.0
+
+
+def test_a_thread_that_waits_for_a_processor_is_not_idle(tmp_path: Path) -> None:
+    waits = tmp_path / "schedstat"
+    waits.write_text("0 1000000000 5\n")
+    idle = IdleShare(str(waits))
+    waits.write_text("0 5000000000 9\n")
+    idle.tick(5.0)
+    assert idle.share == pytest.approx(0.2, abs=0.01)
+
+
+@pytest.mark.parametrize("text", [None, "", "0\n", "0 x 1\n"])
+def test_without_the_kernel_s_figures_waits_are_idle(tmp_path: Path, text: str | None) -> None:
+    waits = tmp_path / "schedstat"
+    if text is not None:
+        waits.write_text(text)
+    idle = IdleShare(str(waits))
+    idle.tick(5.0)
+    assert idle.share > 0.9
 
 
 @given(st.lists(st.tuples(st.floats(1e-3, 100), st.integers(0, 1 << 40)), max_size=30))

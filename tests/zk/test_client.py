@@ -15,6 +15,7 @@ from kazoo.client import KazooClient
 from tests.zk import server
 from zk.access import Access, Hidden
 from zk.client import (
+    AT_ONCE,
     NOTICE_S,
     CheckOp,
     CreateOp,
@@ -90,6 +91,29 @@ def test_nodes_come_change_and_go(chroot: str, gevent: bool) -> None:
         client.delete_recursive("/a")
     finally:
         client.close()
+
+
+def test_many_nodes_are_read_together(client: ZkClient) -> None:
+    """More than are asked for at a time; those that do not exist are told."""
+    client.ensure_path("/many")
+    for number in range(0, 3 * AT_ONCE, 3):
+        client.create(f"/many/{number}", b"%d" % number)
+    paths = [f"/many/{number}" for number in range(3 * AT_ONCE)]
+    found = client.get_all(paths)
+    assert [each and each[0] for each in found[:4]] == [b"0", None, None, b"3"]
+    assert [each is not None for each in found] == [n % 3 == 0 for n in range(3 * AT_ONCE)]
+    assert found[3] is not None and found[3][1].version == 0
+    names = client.children_of_all(["/many", "/nowhere", "/many/0"])
+    assert [len(each) for each in names] == [AT_ONCE, 0, 0]
+    assert client.get_all([]) == client.children_of_all([]) == []
+
+
+def test_reading_many_nodes_is_repeated_after_a_lost_connection(
+    client: ZkClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.ensure_path("/here")
+    lose_answers(client, monkeypatch, "get_async")
+    assert [each is None for each in client.get_all(["/here", "/nowhere"])] == [False, True]
 
 
 def test_refusals_name_the_node_in_the_originals_words(client: ZkClient) -> None:
