@@ -1,4 +1,4 @@
-"""The metrics and the health of real brokers, over HTTP.
+"""The metrics of real brokers, over HTTP.
 
 ``promtool`` of Debian's package ``prometheus`` checks the text where it is installed.
 """
@@ -8,16 +8,21 @@ from __future__ import annotations
 import http.client
 import json
 import shutil
+import struct
 import subprocess
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from integration.harness import Broker, ZooKeeper, free_port
-from integration.wire import wait_until
+from integration.harness import Broker, Process, ZooKeeper, free_port
+from integration.wire import PRODUCE, entry, frame, produce_frame, string, wait_until
+from kafka08.metrics.docs import declared
+from kafka08.metrics.exposition import TYPES
+from kafka08.metrics.registry import TEXT
 from kafka08.producer.kafka_producer import KafkaProducer
 
 pytest.importorskip("prometheus_client")
@@ -26,6 +31,7 @@ from prometheus_client.parser import text_string_to_metric_families
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 TOPICS = "kafka_server_brokertopicmetrics_"
 REQUESTS = "kafka_network_requestmetrics_"
+REQUEST_TIMED_OUT = 7
 
 
 def get(port: int, path: str, **headers: str) -> tuple[int, bytes]:
@@ -65,6 +71,11 @@ class Watched:
     def value(self, name: str, **labels: str) -> float:
         return self.samples()[name, frozenset(labels.items())]
 
+    def has(self, name: str, label: str) -> bool:
+        """Whether a series of that name has that label."""
+        found = self.samples()
+        return any(name == each and label in dict(labels) for each, labels in found)
+
     def ready(self) -> tuple[int, Any]:
         status, body = get(self.port, "/health/ready")
         return status, json.loads(body)
@@ -87,6 +98,8 @@ def pair(
             "http.port": port,
             "default.replication.factor": 2,
             "delete.topic.enable": "true",
+            "log.cleaner.enable": "true",
+            "log.cleaner.dedupe.buffer.size": 4 << 20,
             # The leader notices a silent follower before ZooKeeper does.
             "replica.lag.time.max.ms": 1000,
             "zookeeper.session.timeout.ms": 8000,
@@ -185,18 +198,134 @@ def test_a_silent_follower_and_a_produce_that_waits_for_it(pair: tuple[Watched, 
         second.broker.resume()
 
 
-def test_a_broker_without_zookeeper_is_alive_and_not_ready(tmp_path: Path) -> None:
-    zookeeper = ZooKeeper(tmp_path / "zookeeper").start()
-    port = free_port()
-    props = {"http.port": port, "controlled.shutdown.enable": "false"}
-    broker = Broker("ours", tmp_path / "broker", zookeeper.connect, props=props).start()
-    watched = Watched(broker, port)
+def produce_with_a_limit(broker: Broker, topic: str, timeout_ms: int) -> int:
+    """The error code of a produce with acks -1 that may wait for so long."""
+    sets = entry(None, b"m")
+    body = struct.pack(">hii", -1, timeout_ms, 1) + string(topic)
+    body += struct.pack(">iii", 1, 0, len(sets)) + sets
+    with broker.wire() as wire:
+        return int(struct.unpack(">hq", wire.call(frame(PRODUCE, body))[-10:])[0])
+
+
+def test_a_produce_that_a_silent_follower_lets_time_out(pair: tuple[Watched, Watched]) -> None:
+    """Its limit is shorter than the lag after which the follower leaves the isr."""
+    first, second = pair
+    first.broker.create_topic("late", replicas=[1, 2])
+    first.produce("late", 1, acks="all")
+    expired = "kafka_server_delayedproducerrequestmetrics_expires_total"
+    before = first.value(expired)
+    second.broker.pause()
     try:
-        wait_until("a controller", 30, lambda: watched.ready()[1].get("broker_state") == 4)
-        zookeeper.kill()
-        wait_until("the end of the session", 30, lambda: watched.ready()[0] == 503)
-        assert watched.ready()[1]["reasons"] == ["ZooKeeper is out of reach"]
-        assert get(port, "/health/live")[0] == 200
+        assert produce_with_a_limit(first.broker, "late", 100) == REQUEST_TIMED_OUT
     finally:
-        broker.kill()
-        zookeeper.kill()
+        second.broker.resume()
+    assert first.value(expired) == before + 1
+    assert first.value(expired, topic="late", partition="0") == 1
+
+
+def test_every_declared_series_appears(pair: tuple[Watched, Watched]) -> None:
+    """With its type, and each of its labels on some series."""
+    first, second = pair
+    first.broker.create_topic("all", replicas=[1, 2])
+    first.produce("all", 10, acks="all")
+    with first.broker.wire() as wire:
+        wait_until("the coordinator", 60, lambda: not wire.coordinator_error("all"))
+        wait_until("a commit", 60, lambda: wire.commit("all", "all", 0, 1) == 0)
+        wire.read_all("all", 0)
+    if not first.has("kafka_server_delayedproducerrequestmetrics_expires_total", "topic"):
+        second.broker.pause()
+        try:
+            assert produce_with_a_limit(first.broker, "all", 100) == REQUEST_TIMED_OUT
+        finally:
+            second.broker.resume()
+    types: dict[str, str] = {}
+    labels: dict[str, set[str]] = {}
+    for watched in pair:
+        for family in text_string_to_metric_families(watched.text()):
+            for sample in family.samples:
+                types[sample.name] = family.type
+                labels.setdefault(sample.name, set()).update(sample.labels)
+    for metric in declared():
+        kind = TYPES[metric.kind]
+        wanted = {label for label, _ in metric.labels} or set(metric.tags)
+        wanted |= {"version"} if metric.kind == TEXT else set()
+        ends = ("_count", "_sum", "") if kind == "summary" else ("",)
+        for name in [metric.name + end for end in ends]:
+            assert types.get(name) == kind, name
+            quantile = {"quantile"} if kind == "summary" and name == metric.name else set()
+            assert labels[name] == wanted | quantile, name
+
+
+def test_unclean_elections_are_counted(
+    zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    """Both brokers are killed in turn, and the one with less starts alone."""
+    chroot = f"{zookeeper.connect}/unclean"
+    brokers = []
+    for broker_id in (1, 2):
+        port = free_port()
+        props = {"http.port": port, "zookeeper.session.timeout.ms": 4000}
+        broker = Broker(
+            "ours", tmp_path / str(broker_id), chroot, broker_id=broker_id, props=props
+        )  # fmt: skip
+        launch(broker)
+        brokers.append(Watched(broker.start(), port))
+    first, second = brokers
+    unclean = "kafka_controller_controllerstats_uncleanleaderelections_total"
+    first.broker.create_topic("lost", partitions=3, replicas=[1, 2])
+    first.broker.create_topic("kept", replicas=[1])
+    first.produce("lost", 10, acks="all")
+    assert first.value(unclean) == second.value(unclean) == 0
+    second.broker.kill()
+    first.produce("lost", 10, acks="all")  # waits for the end of its session
+    first.broker.kill()
+    second.broker.start()
+    second.broker.wait_for_leader("lost", 3)
+    assert second.value(unclean) == 3
+    offline = "kafka_controller_kafkacontroller_offlinepartitionscount"
+    assert second.value(offline) == 1
+    assert second.value("kafka_controller_kafkacontroller_activecontrollercount") == 1
+
+
+IDLE: tuple[tuple[str, dict[str, str]], ...] = (
+    ("kafka_network_socketserver_networkprocessoravgidle_percent", {}),
+    ("kafka_network_socketserver_idle_percent", {"networkProcessor": "0"}),
+    ("kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent", {}),
+)
+
+
+def test_idle_shares_of_an_idle_broker_and_under_load(
+    zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    port = free_port()
+    broker = Broker(
+        "ours", tmp_path / "idle", f"{zookeeper.connect}/idle", props={"http.port": port}
+    )
+    launch(broker)
+    watched = Watched(broker.start(), port)
+    broker.create_topic("busy")
+
+    def shares() -> list[float]:
+        found = watched.samples()
+        values = [found[name, frozenset(labels.items())] for name, labels in IDLE]
+        assert all(0 <= each <= 1 for each in values)
+        return values
+
+    wait_until("an idle broker", 240, lambda: min(shares()) >= 0.9)
+    over = threading.Event()
+
+    def produce() -> None:
+        request = produce_frame("busy", 0, entry(None, b"x" * 100) * 100, 1)
+        with broker.wire() as wire:
+            while not over.is_set():
+                wire.call(request)
+
+    threads = [threading.Thread(target=produce) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    try:
+        wait_until("a busy broker", 120, lambda: max(shares()) < 0.7)
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()

@@ -85,8 +85,12 @@ SCENARIOS = {
     ),
     3: Scenario(
         "every row of the beans has its series, with name, type and labels",
-        metrics("names", "every_bean_has_its_series", "nothing_else_is_declared_under_its_names"),
-        "the declarations are compared; no cluster shows that every series appears",
+        (
+            *metrics(
+                "names", "every_bean_has_its_series", "nothing_else_is_declared_under_its_names"
+            ),
+            *real("every_declared_series_appears"),
+        ),
     ),
     4: Scenario(
         "a gzip set of 50: 50 messages, the bytes of the wire",
@@ -112,9 +116,11 @@ SCENARIOS = {
         (
             *server("broker_metrics", "produces_that_are_not_acknowledged_in_time"),
             *server("isr", "changes_are_counted"),
-            *real("a_silent_follower_and_a_produce_that_waits_for_it"),
+            *real(
+                "a_silent_follower_and_a_produce_that_waits_for_it",
+                "a_produce_that_a_silent_follower_lets_time_out",
+            ),
         ),
-        "the produce that times out has a unit test only",
     ),
     8: Scenario(
         "unclean elections are counted on the controller",
@@ -122,18 +128,21 @@ SCENARIOS = {
             *named("tests/controller/test_active_controller", "unclean_elections_are_counted"),
             *named("tests/controller/test_stats", "terms_share_the_counts"),
             *server("broker_metrics", "the_controller_s_view"),
+            *real("unclean_elections_are_counted"),
         ),
-        "no real brokers are killed in turn for it",
     ),
     9: Scenario(
         "idle shares are near 1 on an idle broker and never leave 0..1",
-        metrics(
-            "meters",
-            "a_thread_that_works_is_not_idle",
-            "an_idle_thread_is_near_1",
-            "an_idle_share_never_leaves_0_to_1",
+        (
+            *metrics(
+                "meters",
+                "a_thread_that_works_is_not_idle",
+                "a_thread_that_waits_for_a_processor_is_not_idle",
+                "an_idle_thread_is_near_1",
+                "an_idle_share_never_leaves_0_to_1",
+            ),
+            *real("idle_shares_of_an_idle_broker_and_under_load"),
         ),
-        "the clock of a thread is tested, no broker under load",
     ),
     10: Scenario(
         "produces that wait 200 ms: quantile, count, and parts that add up",
@@ -239,9 +248,14 @@ SCENARIOS = {
             *server("http_endpoints", "health", "a_loop_that_comes_round_late_is_not_live"),
             *server("monitoring", "a_broker_that_starts_serves_already"),
             *server("broker_metrics", "without_zookeeper_or_a_disk_a_broker_is_not_ready"),
-            *real("a_broker_without_zookeeper_is_alive_and_not_ready"),
+            *named(
+                "integration/test_health",
+                "a_broker_that_recovers_is_alive_and_not_ready",
+                "a_broker_that_hands_its_leaderships_over_is_not_ready",
+                "a_broker_with_a_failed_disk_is_alive_and_not_ready",
+                "a_broker_without_zookeeper_is_alive_and_not_ready",
+            ),
         ),
-        "recovery, controlled shutdown and a failed disk have unit tests only",
     ),
     # The lag of groups
     21: Scenario(
@@ -294,8 +308,9 @@ SCENARIOS = {
                 "tests/lag/test_offsets_topic",
                 "one_fetch_reads_all_partitions_of_a_leader_and_none_without_news",
             ),
+            *named("tests/lag/test_zookeeper_groups", "many_groups_take_as_many_calls_as_one"),
+            *named("tests/zk/test_client", "many_nodes_are_read_together"),
         ),
-        "offsets in ZooKeeper are read one node at a time",
     ),
     # REST
     27: Scenario(
