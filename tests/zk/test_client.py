@@ -332,14 +332,9 @@ def test_in_a_hurry_no_second_call_waits_for_a_server_that_is_silent(
 ) -> None:
     waited: list[float] = []
 
-    class Silent:
-        def ready(self) -> bool:
-            return False
-
-        def wait(self, seconds: float) -> None:
-            waited.append(seconds)
-
-    monkeypatch.setattr(client._zk, "get_async", lambda *_args, **_options: Silent())
+    silent = client._handler.async_result()
+    monkeypatch.setattr(silent, "wait", waited.append)
+    monkeypatch.setattr(client._zk, "get_async", lambda *_args, **_options: silent)
     client.hurry(0.01)
     with pytest.raises(ZkConnectionError):
         client.get("/")
