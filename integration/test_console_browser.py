@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
+from integration.console import Console
 from integration.harness import Broker, ZooKeeper
-from integration.test_console_web import SCRIPT, Console
+from integration.test_console_web import SCRIPT
 from integration.wire import entry, wait_until
 
 webdriver = pytest.importorskip("selenium.webdriver")

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from kazoo.client import KazooClient
 
+from integration.console import Console
 from integration.harness import HOME, Broker, Process, ZooKeeper, free_port
 from integration.rest_proxy import RestProxy
-from integration.test_console_web import Console
 from integration.wire import entry, wait_until
 
 PROMETHEUS, PROMTOOL = shutil.which("prometheus"), shutil.which("promtool")

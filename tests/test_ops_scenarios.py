@@ -268,8 +268,12 @@ SCENARIOS = {
     ),
     22: Scenario(
         "a group stored in brokers, and dual commits",
-        (*collector("a_group_that_stopped_in_kafka", "dual_commit_counts_with_the_larger_offset"),),
-        "the Scala consumer does not commit in a test",
+        (
+            *collector(
+                "a_group_that_stopped_in_kafka", "dual_commit_counts_with_the_larger_offset"
+            ),
+            *named("integration/test_lag", "a_scala_consumer_that_stopped_at_40_of_100"),
+        ),
     ),
     23: Scenario(
         "without a commit no lag; never below 0",
@@ -310,6 +314,7 @@ SCENARIOS = {
             ),
             *named("tests/lag/test_zookeeper_groups", "many_groups_take_as_many_calls_as_one"),
             *named("tests/zk/test_client", "many_nodes_are_read_together"),
+            *named("integration/test_lag", "500_groups_take_one_request_for_the_ends_of_all_logs"),
         ),
     ),
     # REST

@@ -4,7 +4,8 @@
   ``http.port``, and while Prometheus would scrape it each second. The three take turns, and the
   least of each counts, because other programs can only add to it;
 - with ``--partitions``, a broker that leads so many: the time and the bytes of a scrape, and how
-  long other requests wait for their answers meanwhile.
+  long other requests wait for their answers meanwhile; the console's overview and list of topics,
+  and its page with the lag of a group that has committed in each partition.
 """
 
 from __future__ import annotations
@@ -19,8 +20,12 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from kazoo.client import KazooClient
+
 from integration.bench import load, records
+from integration.console import Console
 from integration.harness import Broker, ZooKeeper, free_port, kill_everything
+from integration.wire import wait_until
 
 TOPIC = "metrics"
 PARTITIONS = 6
@@ -145,6 +150,47 @@ def many(broker: Broker, port: int, made: int, count: int) -> None:
     show(f"{count:,} partitions, longest answer otherwise", 1e3 * idle, "ms")
 
 
+def commit_everywhere(broker: Broker, count: int) -> None:
+    """A group in ZooKeeper that is at the beginning of each partition."""
+    client = KazooClient(broker.zookeeper, timeout=60)
+    client.start(60)
+    try:
+        for number in range(count):
+            topic, partition = f"many{number // EACH * EACH}", number % EACH
+            client.ensure_path(f"/consumers/all/offsets/{topic}/{partition}")
+            client.set(f"/consumers/all/offsets/{topic}/{partition}", b"0")
+    finally:
+        client.stop()
+        client.close()
+
+
+def console(broker: Broker, directory: Path, count: int) -> None:
+    """The pages of a console that looks at the broker's cluster at its usual intervals."""
+    process = Console(
+        broker.zookeeper, directory, **{"console.refresh.ms": 5000, "lag.interval.ms": 10_000}
+    )
+    began = time.perf_counter()
+    process.begin()
+    try:
+        last = f'kafka_consumergroup_lag{{consumergroup="all",partition="{(count - 1) % EACH}"'
+        wait_until("the lag", 1200, lambda: last in process.ask("/metrics")[1])
+        show(
+            f"{count:,} partitions, console from its start to the lag",
+            time.perf_counter() - began,
+            "s",
+        )
+        wait_until("the overview", 600, lambda: process.ask("/")[0] == 200)
+        for path, name in (("/", "overview"), ("/topics", "topics"), ("/metrics", "lag")):
+            took = []
+            for _ in range(5):
+                began = time.perf_counter()
+                assert process.ask(path)[0] == 200
+                took.append(time.perf_counter() - began)
+            show(f"{count:,} partitions, console: {name}", 1e3 * min(took), "ms")
+    finally:
+        process.kill()
+
+
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=10)
@@ -169,6 +215,8 @@ def main(argv: Sequence[str]) -> int:
             made = 0
             for count in sorted(args.partitions):
                 many(read, port, made, count)
+                commit_everywhere(read, count)
+                console(read, root / f"console-{count}", count)
                 made = count
         finally:
             kill_everything()
