@@ -14,10 +14,10 @@ usage() {
 # Classes of one's own are looked for in CLASSPATH.
 unset PYTHONPATH PYTHONHOME PYTHONSTARTUP
 
-# Without a trap the shell goes on after an interrupt that its child did not die of.
-trap 'exit 130' INT
-
-script=$(readlink -f "$0")
+# An interrupt ends the shell at any moment, as it has no trap and waits for no child: while it waits,
+# bash may lose an interrupt, and with a trap send it to itself without end. So it reads from them.
+IFS= read -rd '' script < <(readlink -f "$0")
+script=${script%$'\n'}
 bin_dir=${script%/*}
 base_dir=${bin_dir%/*}
 
@@ -65,7 +65,7 @@ fi
 
 # Python begins with a traceback for interrupts: they wait until kafka-java.py has said otherwise.
 block=()
-if env --block-signal=INT true 2> /dev/null; then
+if read -r < <(env --block-signal=INT echo yes 2> /dev/null); then
   block=(env --block-signal=INT)
 fi
 

@@ -174,6 +174,20 @@ def test_exec_keeps_the_shells_pid(checkout: Path) -> None:
     assert out.splitlines()[0] == str(process.pid)
 
 
+def test_an_interrupt_ends_the_shell_at_any_moment(checkout: Path, tmp_path: Path) -> None:
+    """While bash waits for a child it may lose one, and with a trap send it to itself without
+    end. So it has no handler when its children run, which is asked for by the children."""
+    seen = tmp_path / "seen"
+    for name in ("readlink", "env"):
+        ask = f"! grep -q bash /proc/$PPID/comm || grep SigCgt /proc/$PPID/status >> '{seen}'"
+        write_script(tmp_path / name, f'#!/bin/sh\n{ask}\nexec {shutil.which(name)} "$@"\n')
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    assert run(checkout / "bin/kafka-run-class.sh", "some.Class", PATH=path).returncode == 0
+    lines = seen.read_text().splitlines()
+    caught = [int(line.split()[1], 16) >> (signal.SIGINT - 1) & 1 for line in lines]
+    assert caught == [0, 0]
+
+
 def test_daemon_writes_to_the_log_directory(checkout: Path, tmp_path: Path) -> None:
     logs = tmp_path / "other logs"
     script = checkout / "bin/kafka-server-start.sh"
