@@ -201,6 +201,27 @@ def test_clients_of_today_are_told(broker: Broker, topic: str, store: ZkClient) 
         consumer.close()
 
 
+def test_a_share_of_the_loops_time(broker: Broker, topic: str, store: ZkClient) -> None:
+    """Requests of a few bytes, which no rate of bytes would hold."""
+
+    def answers() -> int:
+        with broker.wire() as wire:
+            count, until = 0, time.monotonic() + 4
+            while time.monotonic() < until:
+                wire.offset(topic, 0)
+                count += 1
+        return count
+
+    set_quota(store, "clients/other", request_percentage=1)
+    free = answers()
+    set_quota(store, CLIENT, request_percentage=1)
+    held = answers()
+    set_quota(store, CLIENT)
+    print(f"{free} requests in 4 s, {held} with 1 percent of the loop's time")
+    assert 4 <= held < free / 3
+    assert answers() > 2 * held
+
+
 def test_49_a_stop_does_not_wait_for_a_mute(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     chroot = f"{zookeeper.connect}/quotas-{uuid.uuid4().hex[:8]}"
     props = {"quota.producer.default": 10, "controlled.shutdown.enable": "false"}

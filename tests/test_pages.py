@@ -41,7 +41,7 @@ def test_the_readme_installs_into_the_environment_of_the_checkout() -> None:
         ("docs/operator.md", ["includes the newest segment"]),
         ("docs/settings.md", ["after which it is deleted, the newest one too"]),
         ("config/server.properties", ["The newest segment goes too"]),
-        ("docs/compatibility.md", ["JMX", "GSSAPI", "ACLs", "Quotas of time", "Avro"]),
+        ("docs/compatibility.md", ["JMX", "GSSAPI", "ACLs", "Avro"]),
         *[
             (
                 page,

@@ -447,8 +447,11 @@ SCENARIOS = {
             *with_quotas("kafkas_tool_writes_the_same_nodes"),
             *security("limits", "48_all_nine_levels_in_order"),
             *named("tests/server/quotas/test_quota_nodes", "48_changes_count"),
-            *throttle("48_a_quota_counts_from_the_next_request_on"),
-            *with_quotas("44_a_producer_of_0_8_keeps_its_rate"),
+            *throttle(
+                "48_a_quota_counts_from_the_next_request_on",
+                "a_share_of_the_loops_time_holds_in_the_mean",
+            ),
+            *with_quotas("44_a_producer_of_0_8_keeps_its_rate", "a_share_of_the_loops_time"),
         ),
     ),
     49: Scenario(
@@ -489,7 +492,7 @@ SCENARIOS = {
     ),
     52: Scenario(
         "fetches of replicas and requests of controllers are not held",
-        throttle("52_replicas_and_controllers_are_not_held"),
+        throttle("52_replicas_and_controllers_are_not_held", "time_of_brokers_is_not_counted"),
     ),
     # Log lines
     53: Scenario(

@@ -19,7 +19,7 @@ class Quota:
         self.limits = Limits(default_rate)
         self.sensors = Sensors(clock, seconds)
 
-    def use(self, user: str, client: str, amount: int) -> float:
+    def use(self, user: str, client: str, amount: float) -> float:
         """Count units of a sender; the seconds until it owes nothing."""
         limit = self.limits.find(user, client)
         return 0.0 if limit is None else self.sensors.use(limit, amount)

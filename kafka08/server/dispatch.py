@@ -22,7 +22,7 @@ from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime
 from kafka08.server import request_log
 from kafka08.server.long_work import MANY_BYTES, MANY_PRODUCE_BYTES, collector
-from kafka08.server.quotas.throttle import COUNTED, Throttle
+from kafka08.server.quotas.throttle import Throttle
 from zk.errors import ZkConnectionError
 
 logger = logging.getLogger("kafka.server.KafkaApis")
@@ -75,6 +75,16 @@ class Dispatcher:
 
     def handle(self, frame: memoryview, address: str) -> list[Any] | None:
         """Serve one request of the client at ``address``."""
+        timer = self._throttle.timer
+        if timer is None:
+            return self._handle_and_record(frame, address)
+        timer.begin()
+        try:
+            return self._handle_and_record(frame, address)
+        finally:
+            timer.end()
+
+    def _handle_and_record(self, frame: memoryview, address: str) -> list[Any] | None:
         peer = current_peer.get() if self._is_timed else None
         if peer is None:
             meter, parts = self._handle(frame, address)
@@ -101,7 +111,7 @@ class Dispatcher:
             return self._handle_long(frame, address)
         header, request = self._decoder.decode(frame)
         meter = self._meter(header.api_key, request)
-        if self._throttle.is_on and header.api_key in COUNTED:
+        if self._throttle.is_on and header.api_key in self._throttle.counted:
             return meter, self._handle_counted(header, request, address, size, encode_response)
         response = self._answer(header, request, address)
         if response is None:
@@ -115,7 +125,7 @@ class Dispatcher:
             with collector.at_rest():
                 header, request = self._runtime.blocking(self._decoder.decode, frame)
             meter = self._meter(header.api_key, request)
-            if self._throttle.is_on and header.api_key in COUNTED:
+            if self._throttle.is_on and header.api_key in self._throttle.counted:
                 encode = partial(self._runtime.blocking, encode_response)
                 return meter, self._handle_counted(header, request, address, len(frame), encode)
             response = self._answer(header, request, address)
@@ -145,7 +155,12 @@ class Dispatcher:
         parts = None if response is None else encode(header.correlation_id, response, version)
         answer_size = sum(map(len, parts or ()))
         throttle_time_ms = throttle.answered(header, request, size, answer_size)
-        if throttle_time_ms and version and parts is not None:
+        # Version 0 of Produce and Fetch does not have the field. A handler may have set it.
+        if (
+            parts is not None
+            and (version or header.api_key > _FETCH)
+            and throttle_time_ms > getattr(response, "throttle_time_ms", throttle_time_ms)
+        ):
             response = response._replace(throttle_time_ms=throttle_time_ms)
             parts = encode(header.correlation_id, response, version)
         return parts

@@ -19,8 +19,7 @@ from zk.znodes import MalformedNodeError
 logger = logging.getLogger("kafka.server.ClientQuotaManager")
 
 PRODUCER_RATE, CONSUMER_RATE = "producer_byte_rate", "consumer_byte_rate"
-MUTATION_RATE = "controller_mutation_rate"
-_NOT_SERVED = ("request_percentage",)
+PERCENTAGE, MUTATION_RATE = "request_percentage", "controller_mutation_rate"
 
 
 class QuotaNodes:
@@ -52,19 +51,18 @@ class QuotaNodes:
         except MalformedNodeError as error:
             logger.error("Ignoring the quotas of %s: %s", path, error)
             config = {}
-        rates = [rate_of(path, config, name) for name in (PRODUCER_RATE, CONSUMER_RATE)]
+        names = (PRODUCER_RATE, CONSUMER_RATE, PERCENTAGE)
+        rates = [rate_of(path, config, name) for name in names]
         self._throttle.set_rates(entity, *rates)
         mutations = rate_of(path, config, MUTATION_RATE)
         self._mutations.set(entity, mutations)
         if any(rate is not None for rate in (*rates, mutations)):
-            text = "Quotas of %s: %s and %s bytes/s, %s partitions/s"
+            text = "Quotas of %s: %s and %s bytes/s, %s %% of the time, %s partitions/s"
             logger.info(text, path, *rates, mutations)
             self._known.add(path)
         elif path in self._known:
             logger.info("Quotas of %s: none", path)
             self._known.discard(path)
-        for name in config.keys() & _NOT_SERVED:
-            logger.warning("%s of %s is not supported, and has no effect", name, path)
 
 
 def rate_of(path: str, config: Mapping[str, str], name: str) -> float | None:

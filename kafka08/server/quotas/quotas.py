@@ -28,6 +28,7 @@ class Quotas:
             _rate(config.quota_producer_default),
             _rate(config.quota_consumer_default),
             config.quota_seconds,
+            float(config.quota_window_size_seconds),
         )
         self.mutations = MutationQuota(clock, config.quota_seconds)
         self._clients = QuotaNodes(zk, self.throttle, self.mutations.limits)

@@ -1,4 +1,4 @@
-"""Holds producers and consumers to their rates (kafka.server.ClientQuotaManager).
+"""Holds clients to their rates (kafka.server.ClientQuotaManager, ClientRequestQuotaManager).
 
 A sender over its rate is answered, and its connection is not read from until it owes nothing, for
 5 seconds at most, or longer if the sender waits for longer. The rest is owed further: the answer to
@@ -6,6 +6,9 @@ the next produce request is followed by a pause again, and the next fetch gets n
 clients of all versions are held, and do not take the broker for dead. Counted are whole produce
 requests, and whole answers to fetches of consumers. Fetches of replicas and all other requests are
 not counted.
+
+Where a share of the loop's time is set, the time that the loop works for a request counts as well,
+from its decoding to its encoded answer, for all APIs but those between brokers.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import math
 from typing import Any
 
 from kafka08.network.connection import current_peer
+from kafka08.network.loop_time import LoopTime
 from kafka08.protocol.schemas import FetchRequest, ProduceRequest, RequestHeader
 from kafka08.runtime import Clock
 from kafka08.security.limits import Entity
@@ -26,14 +30,19 @@ MOST_SECONDS = 5.0
 _SENT_AHEAD = 6
 # However long a producer says that it waits.
 LONGEST_SECONDS = 30.0
-COUNTED = (0, 1)
-"""The keys of the APIs whose requests may be counted: Produce and Fetch."""
+_OF_BYTES = frozenset({0, 1})  # Produce and Fetch
+# LeaderAndIsr, StopReplica, UpdateMetadata and ControlledShutdown are sent by brokers.
+_OF_TIME = frozenset(range(2**15)) - {4, 5, 6, 7}
 
 
 class Throttle:
     """``producer_default`` and ``consumer_default`` (bytes a second) hold for each client id for
-    which no other rate does. ``seconds``: for so long an unused rate is saved. ``is_on`` is false
-    while there is no rate at all: nothing needs to be called then.
+    which no other rate does. ``seconds``: for so long an unused rate is saved.
+    ``most_for_time``: the longest pause in seconds for too much time.
+
+    ``is_on`` is false while there is no rate at all: nothing needs to be called then.
+    ``counted`` has the keys of the APIs whose requests may be counted. ``timer`` is there while a
+    share of time is set: it begins before a request is decoded, and ends after ``answered``.
     """
 
     def __init__(
@@ -42,18 +51,40 @@ class Throttle:
         producer_default: float | None = None,
         consumer_default: float | None = None,
         seconds: float = SECONDS,
+        most_for_time: float = 1.0,
     ) -> None:
         self.producers = Quota(clock, producer_default, seconds)
         self.consumers = Quota(clock, consumer_default, seconds)
-        self.is_on = bool(self.producers.limits or self.consumers.limits)
+        self.times = Quota(clock, None, seconds)  # in hundredths of a second of the loop
+        self.timer: LoopTime | None = None
+        self._most_for_time = most_for_time
+        self._loop_time = LoopTime(clock)
+        self._switch()
 
     def set_rates(
-        self, entity: Entity, producer_rate: float | None, consumer_rate: float | None
+        self,
+        entity: Entity,
+        producer_rate: float | None,
+        consumer_rate: float | None,
+        percentage: float | None = None,
     ) -> None:
-        """The rates of an entity from now on; None: it has none of its own."""
+        """The rates of an entity from now on, and its share of the loop's time; None: it has none
+        of its own."""
         self.producers.limits.set(entity, producer_rate)
         self.consumers.limits.set(entity, consumer_rate)
-        self.is_on = bool(self.producers.limits or self.consumers.limits)
+        self.times.limits.set(entity, percentage)
+        self._switch()
+
+    def _switch(self) -> None:
+        is_timed = bool(self.times.limits)
+        self.is_on = bool(self.producers.limits or self.consumers.limits or is_timed)
+        self.counted = _OF_TIME if is_timed else _OF_BYTES
+        if is_timed and self.timer is None:
+            self._loop_time.start()
+            self.timer = self._loop_time
+        elif self.timer is not None and not is_timed:
+            self.timer = None
+            self._loop_time.stop()
 
     def requested(self, header: RequestHeader, request: Any) -> Any:
         """The request as it is to be served: a consumer that owes is answered without messages, at
@@ -65,21 +96,25 @@ class Throttle:
     def answered(
         self, header: RequestHeader, request: Any, request_bytes: int, answer_bytes: int
     ) -> int:
-        """Count the bytes of a request or of its answer, and have the connection paused if that is
-        too much. The pause in ms."""
-        most = MOST_SECONDS
+        """Count the bytes of a request or of its answer, and its time, and have the connection
+        paused if that is too much. The pause in ms."""
+        most, owed = MOST_SECONDS, 0.0
         if isinstance(request, ProduceRequest):
             owed = used_by_sender(self.producers, header, request_bytes)
             waits = request.timeout_ms / 1000 / _SENT_AHEAD
             most = min(max(waits, MOST_SECONDS), LONGEST_SECONDS)
         elif _is_of_consumer(request):
             owed = used_by_sender(self.consumers, header, answer_bytes)
-        else:
+        elif isinstance(request, FetchRequest):
             return 0
-        return paused(owed, most)
+        pause = paused(owed, most)
+        if self.timer is None:
+            return pause
+        owed = used_by_sender(self.times, header, self.timer.seconds() * 100)
+        return max(pause, paused(owed, self._most_for_time))
 
 
-def used_by_sender(quota: Quota, header: RequestHeader, amount: int) -> float:
+def used_by_sender(quota: Quota, header: RequestHeader, amount: float) -> float:
     """Count units of the present request's sender; the seconds until it owes nothing."""
     peer = current_peer.get()
     user = "" if peer is None else peer.principal.removeprefix("User:")
@@ -87,12 +122,14 @@ def used_by_sender(quota: Quota, header: RequestHeader, amount: int) -> float:
 
 
 def paused(owed: float, most: float = MOST_SECONDS) -> int:
-    """Have the connection of the present request paused while it owes; the pause in ms."""
+    """Have the connection of the present request paused while it owes, unless a longer pause is due
+    already; the pause in ms that this debt causes."""
     peer = current_peer.get()
     if not owed or peer is None:
         return 0
-    peer.mute_seconds = min(owed, most)
-    return math.ceil(peer.mute_seconds * 1000)
+    seconds = min(owed, most)
+    peer.mute_seconds = max(peer.mute_seconds, seconds)
+    return math.ceil(seconds * 1000)
 
 
 def _is_of_consumer(request: Any) -> bool:

@@ -113,7 +113,7 @@ def test_garbage_stops_nothing(nodes: Nodes, caplog: pytest.LogCaptureFixture) -
 
 
 def test_rates_of_administrators(nodes: Nodes) -> None:
-    nodes.store("users/u", config('"controller_mutation_rate":"2.5","request_percentage":"50"'))
+    nodes.store("users/u", config('"controller_mutation_rate":"2.5"'))
     nodes.quotas.load()
     found = nodes.mutations.find("u", "c")
     assert found is not None and found.rate == 2.5
@@ -123,10 +123,15 @@ def test_rates_of_administrators(nodes: Nodes) -> None:
     assert not nodes.mutations
 
 
-def test_quotas_that_are_not_supported_are_named(
-    nodes: Nodes, caplog: pytest.LogCaptureFixture
-) -> None:
-    nodes.store("users/u", config('"request_percentage":"50"'))
+def test_shares_of_time(nodes: Nodes) -> None:
+    nodes.store("users/u", config('"request_percentage":"12.5"'))
+    nodes.store("clients/c", config('"request_percentage":"-1"'))
     nodes.quotas.load()
-    assert "request_percentage of users/u is not supported, and has no effect" in caplog.messages
+    found = nodes.throttle.times.limits.find("u", "c")
+    assert found is not None and found.rate == 12.5
+    assert nodes.throttle.timer is not None
+    assert nodes.throttle.times.limits.find("ANONYMOUS", "c") is None
+    nodes.store("users/u", config(""))
+    nodes.quotas.changed("users/u")
+    assert nodes.throttle.timer is None
     assert not nodes.throttle.is_on

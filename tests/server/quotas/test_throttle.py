@@ -3,26 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from greenlet import gettrace
 
+from kafka08.errors import ProtocolError
 from kafka08.network.connection import Peer, current_peer
 from kafka08.protocol.schemas import (
     FetchPartition,
     FetchRequest,
     FetchTopic,
+    MetadataRequest,
     ProducePartition,
     ProduceRequest,
     ProduceTopic,
+    RequestHeader,
 )
 from kafka08.security.limits import DEFAULT, Entity
-from kafka08.server.dispatch import Dispatcher
+from kafka08.server.dispatch import Dispatcher, Handler
 from kafka08.server.long_work import MANY_BYTES
 from kafka08.server.quotas.throttle import LONGEST_SECONDS, MOST_SECONDS, Throttle
-from tests.server.support import Rig, message_set
+from tests.server.support import Rig, message_set, partition_state
 
 CLIENT = Entity(client="tests")  # the id of the rig's requests
 OVERHEAD = 300
+
+
+class Busy:
+    """A handler that also takes the loop's time."""
+
+    def __init__(self, handler: Handler, held: Held) -> None:
+        self.key, self.last_version = handler.key, handler.last_version
+        self.failure = handler.failure
+        self._handler = handler
+        self._held = held
+
+    def handle(self, header: RequestHeader, request: Any) -> Any:
+        self._held.rig.clock.advance(self._held.work_seconds)
+        return self._handler.handle(header, request)
 
 
 class Held:
@@ -30,14 +49,16 @@ class Held:
 
     def __init__(self, rig: Rig) -> None:
         self.rig = rig
+        self.work_seconds = 0.0  # for each request
         self.peer = Peer("127.0.0.1:5000", "User:alice")
         self.throttle = Throttle(rig.clock)
         rig.dispatcher = Dispatcher(
             rig.runtime,  # type: ignore[arg-type]
-            rig.handlers,
+            [Busy(handler, self) for handler in rig.handlers],
             rig.apis,
             self.throttle,
         )
+        rig.know(partition_state("t"))
         rig.lead("t")
 
     def pause(self) -> float:
@@ -45,6 +66,14 @@ class Held:
         seconds, self.peer.mute_seconds = self.peer.mute_seconds, 0.0
         self.rig.clock.advance(seconds)
         return seconds
+
+    def share(self, percentage: float | None, entity: Entity = CLIENT) -> None:
+        self.throttle.set_rates(entity, None, None, percentage)
+
+    def ask(self, version: int = 0) -> int:
+        """A request for metadata; its throttle time."""
+        answer = self.rig.call(MetadataRequest(["t"]), sent_in=version)
+        return int(getattr(answer, "throttle_time_ms", 0))
 
     def produce(
         self, size: int, *, acks: int = 1, timeout_ms: int = 1000, version: int | None = None
@@ -80,6 +109,9 @@ def sent_by_alice(held: Held) -> Iterator[Held]:
     token = current_peer.set(held.peer)
     yield held
     current_peer.reset(token)
+    for entity in (CLIENT, Entity("alice"), Entity("bob")):
+        held.share(None, entity)
+    assert gettrace() is None
 
 
 def test_without_quotas_nothing_is_counted(held: Held) -> None:
@@ -220,3 +252,99 @@ def test_the_defaults_of_the_settings_hold_for_each_client_id(rig: Rig) -> None:
     assert throttle.is_on
     assert throttle.producers.use("alice", "c", 6000) == 1
     assert throttle.consumers.use("alice", "c", 12_000) == 1
+
+
+def test_without_a_share_the_loop_is_not_watched(held: Held) -> None:
+    held.work_seconds = 100
+    held.throttle.set_rates(CLIENT, 1_000_000, 1_000_000)
+    held.ask()
+    assert held.pause() == 0
+    assert held.throttle.timer is None
+    assert gettrace() is None
+    assert len(held.throttle.times.sensors) == 0
+
+
+def test_a_share_of_the_loops_time_holds_in_the_mean(held: Held) -> None:
+    """10 percent, of which ten seconds' worth is saved; each request takes 50 ms."""
+    held.share(10)
+    held.work_seconds = 0.05
+    began, asked = held.rig.clock.now, 0
+    while held.rig.clock.now - began < 100:
+        held.ask()
+        asked += 1
+        assert 0 <= held.pause() <= 1
+    assert asked * 0.05 == pytest.approx(0.1 * (held.rig.clock.now - began) + 1, rel=0.01)
+
+
+def test_100_percent_is_all_that_the_loop_can_do(held: Held) -> None:
+    held.share(100)
+    held.work_seconds = 3
+    for _ in range(20):
+        held.ask()
+        assert held.pause() == 0
+    held.share(50)
+    for _ in range(4):  # of the first three, half was saved
+        held.ask()
+    assert held.pause() > 0
+
+
+def test_a_pause_for_time_is_a_window_at_most_and_the_rest_is_owed(held: Held) -> None:
+    held.share(10)
+    held.work_seconds = 1.5  # 1 s was saved; half a second is owed, which takes 5
+    held.ask()
+    held.work_seconds = 0
+    pauses = [held.pause()]
+    for _ in range(5):
+        held.ask()
+        pauses.append(held.pause())
+    assert pauses == pytest.approx([1, 1, 1, 1, 1, 0], abs=0.01)
+
+
+def test_time_is_counted_for_produce_and_fetch_beside_their_bytes(held: Held) -> None:
+    held.throttle.set_rates(CLIENT, 1000, 1_000_000, 50)
+    held.work_seconds = 5.25  # 5 were saved
+    held.produce(12_000)  # 2 seconds too much, and 0.5 of time
+    assert held.pause() == pytest.approx(2, rel=0.1)
+    held.work_seconds = 2
+    assert held.fetch() > 11_000
+    assert held.pause() == pytest.approx(0.5, rel=0.1)
+    held.produce(100, acks=0)
+    assert held.pause() == 1
+
+
+def test_time_of_brokers_is_not_counted(held: Held) -> None:
+    held.share(1)
+    held.rig.lead("t", replicas=[1, 2])
+    held.work_seconds = 100
+    held.fetch(replica_id=2)
+    held.rig.lead("u")
+    assert held.pause() == 0
+    assert len(held.throttle.times.sensors) == 0
+
+
+def test_later_versions_are_told_the_pause_for_time(later: Held) -> None:
+    later.share(10)
+    later.work_seconds = 1.05
+    assert later.ask(version=3) == pytest.approx(500, rel=0.01)
+    assert later.pause() == pytest.approx(0.5, rel=0.01)
+    assert later.ask(version=1) == 0  # its layout has no place for it
+    assert later.pause() == 1
+
+
+def test_a_user_may_have_a_share(held: Held) -> None:
+    held.share(10, Entity("bob"))
+    held.work_seconds = 2
+    held.ask()
+    assert held.pause() == 0
+    held.share(10, Entity("alice"))
+    held.ask()
+    assert held.pause() == 1
+
+
+def test_requests_that_fail_leave_nothing(held: Held) -> None:
+    held.share(10)
+    for frame in (b"", b"\0\x63" + bytes(20), b"\0\3" + bytes(4)):
+        with pytest.raises(ProtocolError):
+            held.rig.send(frame)
+    assert held.throttle.timer is not None
+    assert not held.throttle.timer._worked
