@@ -135,9 +135,11 @@ bench-spark: $(SETUP_INTEGRATION) $(COMPILED)
 bench-failover: $(SETUP_INTEGRATION) $(COMPILED)
 	$(BIN)/python -m integration.bench.failover $(ARGS)
 
-# Packages that run without this checkout: an sdist, and a wheel built from it, in dist/.
+# Packages that run without this checkout: an sdist, and a wheel built from it, in dist/. The wheel's
+# name says with which C libraries it runs.
 wheel: $(SETUP_BUILD)
 	$(BIN)/python -m build
+	@$(BIN)/python -m tools.wheel.manylinux dist
 
 # The modules that executors import, for spark-submit --py-files.
 spark-zip: $(SETUP)

@@ -7,6 +7,7 @@ installed into an empty environment outside the checkout.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -136,6 +137,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     pip("wheel", "--no-deps", "--wheel-dir", str(made["wheel"]), str(sdist))
     plain = {compiled.SWITCH: "1", "CC": "false"}
     pip("wheel", "--no-deps", "--wheel-dir", str(made["plain"]), str(place), **plain)
+    for directory in (made["wheel"], made["plain"]):  # as `make wheel` does
+        said([sys.executable, "-m", "tools.wheel.manylinux", str(directory)], ROOT)
     return {name: next(directory.iterdir()) for name, directory in made.items()}
 
 
@@ -218,6 +221,20 @@ def test_machine_code_is_in_the_wheel_and_used(wheel: Installed, plain: Installe
         pytest.skip(compiled.obstacle())
     ready, _, module = wheel.run("python", "-c", code).partition(" ")
     assert (ready, ".so" in module) == ("True", True)
+
+
+def test_the_wheels_name_has_the_c_library_that_it_needs(built: dict[str, Path]) -> None:
+    assert re.fullmatch(r"kafka08-[\d.]+-cp\d+-cp\d+-linux_\w+\.whl", built["plain"].name)
+    if compiled.obstacle():
+        pytest.skip(compiled.obstacle())
+    words = [sys.executable, "-m", "auditwheel", "show", str(built["wheel"])]
+    shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    [tag] = re.findall(r'following platform tag:\s+"(\w+)"', shown)
+    assert tag in re.split(r"[-.]", built["wheel"].name)
+    [minor] = re.findall(r"^manylinux_2_(\d+)_", tag)
+    assert int(minor) <= 17
+    names = zipfile.ZipFile(built["wheel"]).namelist()
+    assert [name for name in names if name.split("/")[0].endswith(".libs")] == []
 
 
 def test_no_name_of_others_is_taken(installed: Installed) -> None:

@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from typing import Any
 
 import pytest
 
+from integration import guides
 from integration.harness import HOME, Broker, Process, ZooKeeper
 from integration.spark.support import missing
 from kafka08.producer.kafka_producer import KafkaProducer
@@ -79,6 +81,28 @@ def test_a_topic_is_made_once_and_read_up_to_its_end(topics: Any, broker: Broker
     assert len(found) == len(sent)
 
 
+def run_as_shown(page: str, broker: Broker, directory: Path, changing: str = "") -> str:
+    """The output of the first command of a page that shows one, which must be as shown there.
+
+    ``changing``: see ``guides.matches``.
+    """
+    steps = guides.steps((EXAMPLES / page).read_text(encoding="utf-8"))
+    step = next(step for step in steps if step.output is not None)
+    printed = run(*options_of(step, broker, directory), directory=directory)
+    assert guides.matches(step.output or "", printed, changing), f"{page} shows another:\n{printed}"
+    return printed
+
+
+def options_of(step: guides.Step, broker: Broker, directory: Path) -> tuple[Any, ...]:
+    """The name of the program that a page runs last, ``broker``, and its further options."""
+    words = shlex.split(step.text, comments=True)
+    at = max(number for number, word in enumerate(words) if word.endswith(".py"))
+    assert words[at + 1 : at + 3] == ["--bootstrap-server", "localhost:9092"]
+    names = {"localhost:2181": broker.zookeeper}
+    options = [names.get(word, word.replace("/tmp", str(directory))) for word in words[at + 3 :]]
+    return Path(words[at]).name, broker, *options
+
+
 def numbers(text: str, pattern: str) -> list[int]:
     """The groups of the one place where ``pattern`` matches, as numbers."""
     [found] = re.finditer(pattern, text, re.MULTILINE)
@@ -87,8 +111,8 @@ def numbers(text: str, pattern: str) -> list[int]:
 
 def test_messaging(broker: Broker, tmp_path: Path, topics: Any) -> None:
     """A worker dies; its work is done by the others, and some of it twice."""
-    options = (f"--zookeeper={broker.zookeeper}", "--tasks=120", "--dies-after=15")
-    printed = run("messaging.py", broker, *options, directory=tmp_path)
+    changing = r"(?m)(?<=worker [12])  +\d+  #+$|(?<=^  worker 3)  .*|(?<=more than once: )\d+"
+    printed = run_as_shown("messaging.md", broker, tmp_path, changing)
     done = [
         (each.key, each.value)
         for each in topics.read(broker.address, "tasks-done")
@@ -98,17 +122,17 @@ def test_messaging(broker: Broker, tmp_path: Path, topics: Any) -> None:
     shares = Counter(worker.decode() for _, worker in done)
     counts = Counter(task for task, _ in done)
     assert set(counts) == tasks
-    assert len(tasks) == 120
-    assert shares["worker 3"] == 15
+    assert len(tasks) == 300
+    assert shares["worker 3"] == 25
     assert numbers(printed, r"not done: (\d+)") == [0]
     again = sum(count > 1 for count in counts.values())
     assert numbers(printed, r"more than once: (\d+)") == [again]
     assert again >= 1  # the one that the worker had in hand
     for worker, count in shares.items():
         assert numbers(printed, rf"^  {worker} +(\d+)  #") == [count]
-    assert numbers(printed, r"^mail +(\d+) +(\d+) +(\d+)$") == [120, 0, 120]
-    assert numbers(printed, r"^statistics +(\d+) +(\d+) +(\d+)$") == [120, 0, 120]
-    assert numbers(printed, r"^search-index +(\d+) +(\d+) +(\d+)$") == [72, 48, 120]
+    assert numbers(printed, r"^mail +(\d+) +(\d+) +(\d+)$") == [300, 0, 300]
+    assert numbers(printed, r"^statistics +(\d+) +(\d+) +(\d+)$") == [300, 0, 300]
+    assert numbers(printed, r"^search-index +(\d+) +(\d+) +(\d+)$") == [180, 120, 300]
 
 
 def test_website_activity(broker: Broker, tmp_path: Path, topics: Any) -> None:
@@ -116,10 +140,10 @@ def test_website_activity(broker: Broker, tmp_path: Path, topics: Any) -> None:
     if missing():
         pytest.skip(missing())
     pytest.importorskip("pyarrow")
-    printed = run("activity.py", broker, "--visits=60", directory=tmp_path)
+    printed = run_as_shown("activity.md", broker, tmp_path)
     views = [json.loads(each.value) for each in topics.read(broker.address, "page-views")]
     pages = Counter(view["page"] for view in views)
-    assert pages["/"] >= 60
+    assert pages["/"] >= 500
     assert numbers(printed, r"^Page views that Spark counted: (\d+)$") == [len(views)]
     assert dict(re.findall(r"^  (/\S*) +(\d+)  #", printed, re.MULTILINE)) == {
         page: str(count) for page, count in pages.items()
@@ -134,7 +158,7 @@ def test_website_activity(broker: Broker, tmp_path: Path, topics: Any) -> None:
 
 def test_metrics_of_the_simulated_server(broker: Broker, tmp_path: Path, topics: Any) -> None:
     """Every number of the table, computed here from the samples in the topic."""
-    printed = run("metrics.py", broker, directory=tmp_path)
+    printed = run_as_shown("metrics.md", broker, tmp_path, r"\d\d:\d\d")
     cells: dict[tuple[str, int], list[Any]] = defaultdict(list)
     for message in topics.read(broker.address, "metrics"):
         sample = json.loads(message.value)
@@ -219,7 +243,9 @@ def test_metrics_of_real_agents(broker: Broker, tmp_path: Path, topics: Any) -> 
 
 
 def test_log_aggregation(broker: Broker, tmp_path: Path, topics: Any) -> None:
-    printed = run("log_aggregation.py", broker, directory=tmp_path)
+    # The chart has 5 minutes of the clock in a column, so that its shape depends on the time.
+    changing = r"(?m)^\d\d-\d\d \d\d:\d\d:\d\d|\d\d:\d\d|(?<=minutes\n)(?: +\d* [|+].*\n)+"
+    printed = run_as_shown("log-aggregation.md", broker, tmp_path, changing)
     logs = [json.loads(each.value) for each in topics.read(broker.address, "logs")]
     assert Counter(line["host"] for line in logs) == {"gate": 60, "web1": 60, "shop1": 120}
     found = [line for line in logs if "timeout" in line["text"]]
@@ -228,6 +254,13 @@ def test_log_aggregation(broker: Broker, tmp_path: Path, topics: Any) -> None:
     for level, count in levels.items():
         assert numbers(printed, rf"^  {level} +(\d+)  #") == [count]
     assert set(levels) == {"err", "warning"}
+
+    # The other search of the page.
+    steps = guides.steps((EXAMPLES / "log-aggregation.md").read_text(encoding="utf-8"))
+    name, _, *options = options_of(steps[1], broker, tmp_path)
+    printed = run(name, broker, *options, directory=tmp_path)
+    roots = sum(" for root " in line["text"] for line in logs)
+    assert numbers(printed, r'^"failed password root": (\d+) of (\d+) lines') == [roots, 240]
 
     # A later search simulates nothing, and finds words in several fields, in a span of time.
     end = datetime.fromtimestamp(max(line["time"] for line in logs) - 1800).isoformat()

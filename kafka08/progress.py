@@ -110,7 +110,7 @@ class Progress:
                 self._sleep(count / self._rate)
 
     def close(self) -> None:
-        """Leave the bar as it is."""
+        """Leave the bar as it is, or remove it if it is below another. May be called twice."""
         if self._bar is not None:
             self._bar.close()
 
@@ -121,4 +121,4 @@ def _bar(total: int | None, text: str, unit: str) -> Any:
         from tqdm import tqdm
     except ImportError:
         return None
-    return tqdm(total=total, desc=text, unit=unit, unit_scale=True, file=sys.stderr)
+    return tqdm(total=total, desc=text, unit=unit, unit_scale=True, file=sys.stderr, leave=None)

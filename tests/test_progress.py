@@ -74,6 +74,21 @@ def test_a_bar_on_a_terminal(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) 
     assert "60 %" not in terminal.getvalue()
 
 
+def test_a_bar_below_another_goes_when_it_is_closed(
+    clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    outer = Progress(500_000_000, "outer", millis=clock.millis)
+    inner = Progress(500_000_000, "inner", millis=clock.millis)
+    inner.follow(work(clock))
+    inner.close()
+    assert terminal.getvalue().rpartition("\n")[2].strip("\r \x1b[A") == ""
+    outer.close()
+    outer.close()
+    assert terminal.getvalue().count("\n") - terminal.getvalue().count("\x1b[A") == 1
+
+
 def test_lines_on_a_terminal_without_tqdm(
     clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -250,7 +250,9 @@ def _bytes(data: Any) -> bytes | None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
-    spark = SparkSession.builder.appName(f"kafka08-bulk-{args.command}").getOrCreate()
+    builder = SparkSession.builder.appName(f"kafka08-bulk-{args.command}")
+    # Its bar would mix with ours, and is written to files too.
+    spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     try:
         if args.command == "load":
             topics = None

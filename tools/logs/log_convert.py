@@ -163,11 +163,11 @@ def convert(
         for path in partitions.values()
     ]
     progress = Progress(sum(sizes), directory.path)
-    if processes == 1 or len(jobs) < 2:
-        done = [progress.follow(job()) for job in jobs]
-    else:
-        done = progress.follow(_in_processes(jobs, sizes, processes))
-    progress.close()
+    with at_end(progress.close):
+        if processes == 1 or len(jobs) < 2:
+            done = [progress.follow(job()) for job in jobs]
+        else:
+            done = progress.follow(_in_processes(jobs, sizes, processes))
     if not dry_run:
         _lower_cleaner_points(directory, partitions)
     return done

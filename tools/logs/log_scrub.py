@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Generator
 from contextlib import ExitStack
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from kafka08.client.cluster import ClusterClient
@@ -27,6 +27,7 @@ from tools.logs import log_dirs
 from tools.logs.conversion import Limits, base_of
 from tools.logs.log_repair import Leaders, NotRepairableError, Segment, repair
 from tools.options import Arguments, OptionParser, run_tool
+from tools.shutdown import at_end
 
 INTACT, DAMAGED, UNSEALED, SEALED, REPAIRED, GONE = (
     "intact",
@@ -112,17 +113,18 @@ def scrub(
     """Check all sealed segments of the data directories; seal and repair what is asked for."""
     limits = Limits(0, config.log_index_interval_bytes, config.log_index_size_max_bytes)
     segments = [segment for path in config.log_dirs for segment in _sealed_segments(path)]
-    total = sum(_size(segment.log_path) for segment in segments)
-    progress = Progress(total, "Scrubbing", bytes_per_second=bytes_per_second)
+    sizes = [_size(segment.log_path) for segment in segments]
     verdicts = []
-    for segment in segments:
-        verdict = progress.follow(check(segment))
-        if seal and verdict.state == UNSEALED:
-            verdict = seal_segment(segment)
-        if leaders is not None and verdict.state == DAMAGED:
-            verdict = _repaired(verdict, leaders, limits)
-        verdicts.append(verdict)
-    progress.close()
+    progress = Progress(sum(sizes), "Scrubbing", bytes_per_second=bytes_per_second)
+    with at_end(progress.close):
+        for segment, ended in zip(segments, accumulate(sizes), strict=True):
+            verdict = progress.follow(check(segment))
+            if seal and verdict.state == UNSEALED:
+                verdict = seal_segment(segment)
+            if leaders is not None and verdict.state == DAMAGED:
+                verdict = _repaired(verdict, leaders, limits)
+            verdicts.append(verdict)
+            progress.show(ended)  # also what was not read, or read more than once
     return [verdict for verdict in verdicts if verdict.state != GONE]
 
 
@@ -209,12 +211,11 @@ def seal_segment(segment: Segment) -> Verdict:
 def _repaired(verdict: Verdict, leaders: Leaders, limits: Limits) -> Verdict:
     segment = verdict.segment
     progress = Progress(_size(segment.log_path), str(segment.topic_partition))
-    try:
-        identical = progress.follow(repair(leaders, segment, limits))
-    except (NotRepairableError, OSError) as error:
-        return verdict._replace(remark=f"left as it is: {error}")
-    finally:
-        progress.close()
+    with at_end(progress.close):
+        try:
+            identical = progress.follow(repair(leaders, segment, limits))
+        except (NotRepairableError, OSError) as error:
+            return verdict._replace(remark=f"left as it is: {error}")
     remark = "as it was sealed" if identical else "the leader's messages, in other bytes"
     return verdict._replace(state=REPAIRED, remark=remark)
 

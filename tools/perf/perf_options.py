@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from kafka08.progress import Progress
 from tools.options import Arguments, OptionParser
+from tools.shutdown import at_end
 
 MEGABYTE = 1024 * 1024
 CONSUMED_HEADER = "start.time, end.time, fetch.size, data.consumed.in.MB, MB.sec, "
@@ -176,11 +177,11 @@ def follow(
     # Lines would mix with those of the reports.
     known = total if total is None or total < LONG_MAX else None
     progress = Progress(known, text, unit="msg", lines=False)
-    for thread in threads:
-        while thread.is_alive():
-            thread.join(0.1)
-            progress.show(done())
-    progress.close()
+    with at_end(progress.close):
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(0.1)
+                progress.show(done())
 
 
 def run_threads(

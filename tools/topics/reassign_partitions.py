@@ -20,6 +20,7 @@ from kafka08.common import TopicPartition
 from kafka08.progress import Progress, monotonic_ms
 from tools import admin_command
 from tools.options import Arguments, OptionParser, run_tool
+from tools.shutdown import at_end
 from zk import znodes
 from zk.client import ZkClient
 from zk.errors import NodeExistsError
@@ -164,13 +165,11 @@ def wait(
     """Return when the controller works on none of the moves any more."""
     moves = dict(parse_moves(moves_file, admin_command.read_file(moves_file)))
     progress = Progress(len(moves), "Reassignment", unit="partitions", millis=millis)
-    try:
+    with at_end(progress.close):
         while left := moves.keys() & admin.fetch_reassignments(client).keys():
             progress.show(len(moves) - len(left))
             sleep(_POLL_SECONDS)
         progress.show(len(moves))
-    finally:
-        progress.close()
 
 
 def verify(client: ZkClient, moves_file: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import random
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -140,6 +142,36 @@ class TestSeal:
         for path in sealed_segments(tmp_path):
             assert integrity.is_intact(str(path)) == (path != damaged)
         assert not list((tmp_path / "t-0").glob("*.tmp"))
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class TestProgress:
+    def test_segments_that_are_only_counted_move_the_bar(
+        self, data: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        terminal = Terminal()
+        monkeypatch.setattr(sys, "stderr", terminal)
+        for path in data.rglob(f"*{integrity.SEAL_SUFFIX}"):
+            path.unlink()
+        assert main(["--log-dirs", str(data)]) == 0
+        assert "Scrubbing: 100%" in terminal.getvalue()
+        assert terminal.getvalue().endswith("\n")
+
+    def test_an_error_begins_a_new_line(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def failing(segment: Segment) -> Any:
+            raise RuntimeError
+
+        terminal = Terminal()
+        monkeypatch.setattr(sys, "stderr", terminal)
+        monkeypatch.setattr(log_scrub, "check", failing)
+        with pytest.raises(RuntimeError):
+            main(["--log-dirs", str(data)])
+        assert "Scrubbing:   0%" in terminal.getvalue()
+        assert terminal.getvalue().endswith("\n")
 
 
 def test_refusals(data: Path) -> None:
