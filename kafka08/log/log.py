@@ -89,6 +89,7 @@ class LogAppendInfo(NamedTuple):
 
 
 NOTHING_APPENDED = LogAppendInfo(-1, -1, 0, 0, 0)
+_NO_CUT = 1 << 63  # above all offsets
 
 
 class Log:
@@ -144,10 +145,9 @@ class Log:
         self.producers.load(loaded.segments, self.recovery_point, now, clean=clean_shutdown)
         self.tail_readers = TailReaders(self.log_end_offset)
         self._fresh = Freshness(self.log_end_offset, now)
-        # Base of the first segment that was cut since the last flush: its old end may come back
-        # until it is synced. An earlier process may have cut the segment that held the recovery
-        # point then, which is the one that holds it now, or the one before.
-        self._first_cut, self._cuts = self.log_end_offset, 0
+        # Base of the first segment cut since the last flush: its old end may come back until it is
+        # synced. An earlier process may have cut that of the recovery point, or the one before.
+        self._first_cut, self._cuts = _NO_CUT, 0
         if not clean_shutdown:
             holds = self.files.index_of(self.recovery_point)
             self._first_cut = self.files.bases[max(holds - 1, 0)]
@@ -438,17 +438,17 @@ class Log:
         """
         with self._lock:
             truncations, changes = self._truncations, self.files.changes
-            if up_to is None:
-                up_to = self.log_end_offset
+            up_to = self.log_end_offset if up_to is None else up_to
             first_cut, cuts = self._first_cut, self._cuts
             unsynced = min(self.recovery_point, first_cut)
-            if up_to <= unsynced or self._is_deleted:
+            end = up_to + (first_cut <= up_to == self.log_end_offset)  # it may be empty now
+            if end <= unsynced or self._is_deleted:
                 return
             first = max(self.files.index_of(unsynced), 0)
             files = [
                 file
                 for segment in self.files.list[first:]
-                if segment.base_offset < up_to
+                if segment.base_offset < end
                 for file in segment.open_for_sync()
             ]
             files += self.producers.open_for_sync(unsynced, up_to)
@@ -471,7 +471,7 @@ class Log:
             if truncations == self._truncations:
                 self.recovery_point = max(self.recovery_point, up_to)
                 if cuts == self._cuts:
-                    self._first_cut = max(first_cut, up_to)
+                    self._first_cut = _NO_CUT if end > up_to else max(first_cut, up_to)
                 self.last_flush_ms = self._clock.millis()
 
     def seal(self, segment: LogSegment, seal: integrity.Seal, truncations: int) -> bool:
@@ -531,10 +531,10 @@ class Log:
         logger.debug("Truncate and start log '%s' to %d", self.name, offset)
         self.files.abandon_swap()
         with self._lock:
-            # these facts described the old content
-            self._note_truncation(0)
+            self._note_truncation(0)  # these facts described the old content
             self.files.drop(self.files.list[::-1], self._deletion_time())
             self.files.add(self._new_segment(offset))
+            self._sync_again(self.files.active)
             self.log_end_offset = offset
             self.recovery_point = min(offset, self.recovery_point)
             self.producers.clear()

@@ -132,6 +132,22 @@ def test_a_flush_syncs_what_a_truncation_cut_below_the_recovery_point(
     assert f"fsync {name(3)}" in trace
 
 
+def test_a_flush_syncs_a_log_that_a_truncation_emptied(tmp_path: Path, trace: list[str]) -> None:
+    log = three_segments(tmp_path)
+    log.flush()
+    log.truncate_to(0)
+    trace.clear()
+    log.flush()
+    assert f"fsync {name(0)}" in trace
+    log.truncate_fully_and_start_at(2)
+    trace.clear()
+    log.flush()
+    assert f"fsync {name(2)}" in trace
+    trace.clear()
+    log.flush()
+    assert trace == []
+
+
 def test_a_cut_that_a_killed_process_did_not_sync_is_synced_by_the_next(
     tmp_path: Path, trace: list[str]
 ) -> None:

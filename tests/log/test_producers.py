@@ -313,6 +313,7 @@ class Run:
         self.directory = root / "t-0"
         self.recovery_point = 0
         self.sent: list[ProducerBatch] = []
+        self.doubtful: set[ProducerBatch] = set()  # of deleted segments, before a power cut
         self.counts: Counter[str] = Counter()
 
     def start(self) -> None:
@@ -391,6 +392,7 @@ class Run:
                 self.counts["crash"] += 1
             self.files.revive(power_cut=how == "power cut")
         self.log = self.open(clean=how == "clean stop")
+        self.recovery_point = self.log.recovery_point
         self.check(how)
 
     def check(self, how: str) -> None:
@@ -407,13 +409,16 @@ class Run:
             producer: [each._replace(timestamp=0) for each in batches]
             for producer, batches in self.log.producers.states.last_batches.items()
         }
+        if how == "power cut":
+            self.doubtful.update(deleted)
         for producer, last in self.last().items():
-            if last.base_offset >= self.log.log_start_offset or how != "power cut":
+            if last not in self.doubtful:
                 assert known[producer][-1] == last
         for batches in known.values():
             assert set(batches) <= set(self.sent)
             assert all(a.last_offset < b.base_offset for a, b in pairwise(batches))
-        self.sent = [each for each in self.sent if each.producer_id in known]
+        ends = {producer: batches[-1].base_offset for producer, batches in known.items()}
+        self.sent = [e for e in self.sent if e.base_offset <= ends.get(e.producer_id, -1)]
 
 
 def rows_of(path: Path) -> list[tuple[int, ...]]:
