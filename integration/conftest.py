@@ -10,7 +10,7 @@ import pytest
 
 from integration import original
 from integration.clients import CODECS, READERS, WRITERS
-from integration.harness import Broker, Process, Tools, ZooKeeper, kill_everything
+from integration.harness import SHARED, Broker, Process, Tools, ZooKeeper, kill_everything
 
 # Child processes get Ctrl-C also where the parent of the tests ignores it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -60,7 +60,7 @@ def broker(
     """The shared broker of this kind; tests use topics of their own and leave it running."""
     if kind not in brokers:
         chroot = f"{zookeeper.connect}/{kind}"
-        props = {"num.partitions": 1, "offsets.topic.num.partitions": 3}
+        props = SHARED | {"num.partitions": 1, "offsets.topic.num.partitions": 3}
         directory = tmp_path_factory.mktemp(f"broker-{kind}")
         brokers[kind] = Broker(kind, directory, chroot, props=props).start()
     return brokers[kind]

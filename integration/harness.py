@@ -280,6 +280,10 @@ class ZooKeeper(Process):
         return client
 
 
+# For brokers that nobody kills: an original whose session ends often loses its place for good.
+SHARED = {"zookeeper.session.timeout.ms": 10000}
+
+
 class Broker(Process):
     """A broker of either kind on loopback. `props` win over the defaults given here."""
 
@@ -309,6 +313,7 @@ class Broker(Process):
             "log.dirs": self.log_dir,
             "zookeeper.connect": zookeeper,
             "zookeeper.session.timeout.ms": 1500,
+            "zookeeper.connection.timeout.ms": 30000,
             "controlled.shutdown.enable": "true",
             **(props or {}),
         }

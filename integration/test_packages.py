@@ -106,10 +106,12 @@ def _alone() -> list[str]:
 
 
 def said(words: list[str], cwd: Path, **environment: str) -> None:
+    # Tests of Spark set PYTHONPATH: pip would find this checkout, and take kafka08 for installed.
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         words,
         cwd=cwd,
-        env=os.environ | environment,
+        env=inherited | environment,
         capture_output=True,
         text=True,
         timeout=TIMEOUT_S,

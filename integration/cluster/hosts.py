@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import itertools
 import os
 import shutil
 import subprocess
@@ -22,6 +23,7 @@ from integration.harness import free_port
 
 _CLONE_NEWNET = 0x40000000
 _NETWORK = "10.88"
+_SERIAL = itertools.count(1)  # of the networks of this process
 _NOBODY = ("lladdr", "02:00:00:00:00:00", "dev", "eth0", "nud", "permanent")
 
 
@@ -107,7 +109,7 @@ class Namespaces:
     no_cuts = ""
 
     def __init__(self) -> None:
-        self._prefix = f"k8-{os.getpid()}"
+        self._prefix = f"k8-{os.getpid()}-{next(_SERIAL)}"
         self.outer = f"{self._prefix}-net"
         self._number = 0
         self._cut: set[tuple[str, str]] = set()  # (namespace, address it cannot reach)

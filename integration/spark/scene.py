@@ -17,7 +17,7 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
-from integration.harness import Broker, ZooKeeper
+from integration.harness import SHARED, Broker, ZooKeeper
 from integration.spark.support import produce
 from integration.wire import wait_until
 
@@ -44,14 +44,17 @@ class Servers:
 
     def get(self, kind: str) -> Broker:
         if kind not in self._shared:
-            (self._shared[kind],) = self.cluster(kind, 1)
+            (self._shared[kind],) = self.cluster(kind, 1, SHARED)
         return self._shared[kind]
 
-    def cluster(self, kind: str, count: int) -> list[Broker]:
-        """New brokers, with a ZooKeeper tree of their own."""
+    def cluster(
+        self, kind: str, count: int, more: Mapping[str, object] | None = None
+    ) -> list[Broker]:
+        """New brokers, with a ZooKeeper tree of their own; ``more``: more settings."""
         chroot = f"{self._zookeeper.connect}/spark-{kind}-{uuid.uuid4().hex[:6]}"
+        props = {**self._props, **(more or {})}
         found = [
-            Broker(kind, self._make(f"{kind}-{n}"), chroot, broker_id=n, props=self._props)
+            Broker(kind, self._make(f"{kind}-{n}"), chroot, broker_id=n, props=props)
             for n in range(count)
         ]
         self._all += found
