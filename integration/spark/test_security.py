@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from integration.harness import Broker, ZooKeeper, free_port
+from integration.closed import WAIT_S, Place
+from integration.harness import Broker, Tools, ZooKeeper, free_port
 from integration.sasl import PLAIN_MODULE, USERS, jaas
 from integration.spark.scene import SPARK_WARNINGS
 from integration.spark.support import missing, spark_conf
@@ -16,6 +17,7 @@ if missing():
     pytest.skip(missing(), allow_module_level=True)
 pytest.importorskip("pyarrow")
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from kafka08.spark.datasource import register
@@ -71,3 +73,36 @@ def test_sink_source_and_rdd_over_tls_with_a_login(
         assert sorted(int(value) for _, value in rdd.collect()) == list(range(20))
     finally:
         broker.kill()
+
+
+def test_a_stream_of_a_cluster_that_is_closed_to_others(
+    spark: SparkSession, zookeeper: ZooKeeper, our_tools: Tools, tmp_path: Path
+) -> None:
+    """From topic to topic; then to a topic that alice must not write to."""
+    place = Place(tmp_path, f"{zookeeper.connect}/spark-closed", our_tools)
+    login = {f"kafka.{key}": value for key, value in place.login.items()}
+
+    def copy(target: str) -> None:
+        """Everything that is there."""
+        read = spark.readStream.format("kafka08").options(**options)
+        read = read.option("subscribe", "alice-in").option("startingOffsets", "earliest")
+        write = read.load().select("key", "value").writeStream.format("kafka08").options(**options)
+        write = write.option("topic", target).trigger(availableNow=True)
+        query = write.option("checkpointLocation", str(tmp_path / f"to-{target}")).start()
+        try:
+            assert query.awaitTermination(WAIT_S)
+        finally:
+            query.stop()
+
+    try:
+        place.start()
+        broker = place.brokers[0]
+        options = {"kafka.bootstrap.servers": broker.address, **login}
+        place.create("alice-in", "alice-out", "secret")
+        place.send("alice-in", *(b"%d" % number for number in range(50)))
+        copy("alice-out")
+        assert place.has(broker, "alice-out", 50, tmp_path)
+        with pytest.raises(StreamingQueryException, match="secret"):
+            copy("secret")
+    finally:
+        place.kill()

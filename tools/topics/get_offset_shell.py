@@ -12,7 +12,7 @@ from kafka08.client.requests import NO_OFFSET
 from kafka08.client.security import runtime_of
 from kafka08.common import LATEST_TIME, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
-from kafka08.errors import KafkaError
+from kafka08.errors import KafkaError, later_name
 from kafka08.runtime import Runtime
 from tools import admin_command
 from tools.broker_list import broker_list
@@ -62,6 +62,9 @@ def main(argv: list[str]) -> int:
                 "not exist, run kafka-list-topic.sh to verify",
                 file=sys.stderr,
             )
+            return 1
+        if name := later_name(response.topics[0].error):
+            print(f"Error: topic {topic}: {name}", file=sys.stderr)
             return 1
         known = [partition.partition for partition in response.topics[0].partitions]
         for partition in wanted or known:

@@ -95,3 +95,16 @@ def test_usage() -> None:
     for option in ("--broker-list", "--offsets"):
         with pytest.raises(UsageError, match=r"can\'t be used with"):
             by_message(option, "1")
+
+
+def test_a_topic_that_may_not_be_described(cluster: FakeCluster, capsys: Any) -> None:
+    """0.8.2.2 has no such error, and its tool would print nothing."""
+
+    def script(port: int, request: Any) -> Any:
+        if isinstance(request, schemas.MetadataRequest):
+            return schemas.MetadataResponse([], [schemas.TopicMetadata(29, "t", [])])
+        return None
+
+    cluster.script = script
+    assert run() == 1
+    assert capsys.readouterr() == ("", "Error: topic t: TopicAuthorizationFailed\n")
