@@ -42,6 +42,7 @@ class History:
         self._database = self._open(path, now_ms) if path else None
 
     def _open(self, path: str, now_ms: int) -> sqlite3.Connection | None:
+        database = None
         try:
             database = sqlite3.connect(path)
             database.execute(
@@ -58,6 +59,8 @@ class History:
                 self._noted_ms = time_ms
         except sqlite3.Error as error:
             logger.error("console.history.path: %s cannot be used: %s", path, error)
+            if database is not None:
+                database.close()
             return None
         return database
 

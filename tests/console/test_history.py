@@ -35,7 +35,9 @@ def test_a_file_keeps_points_over_a_restart(tmp_path: Path) -> None:
     assert again.points("a") == [Point(STEP_MS, 1), Point(STEP_MS * 2, 2)]
     again.note(STEP_MS * (POINTS + 2), {"a": 3})
     again.close()
-    assert [p.value for p in History(path, STEP_MS * (POINTS + 2)).points("a")] == [2, 3]
+    last = History(path, STEP_MS * (POINTS + 2))
+    assert [point.value for point in last.points("a")] == [2, 3]
+    last.close()
 
 
 def test_a_file_that_is_no_database_is_told(
