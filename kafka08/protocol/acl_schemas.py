@@ -36,9 +36,7 @@ _OR_ANY = Doc("1 = any")
 # 29 DescribeAcls
 
 
-class DescribeAclsRequest(NamedTuple):
-    """Read access rules."""
-
+class AclFilter(NamedTuple):
     resource_type: Annotated[int8, _FILTERED_TYPE]
     resource_name: Annotated[nullable_string, _ANY_IF_NULL]
     principal: Annotated[nullable_string, _ANY_IF_NULL]
@@ -46,6 +44,10 @@ class DescribeAclsRequest(NamedTuple):
     operation: Annotated[int8, _OR_ANY]
     permission: Annotated[int8, _OR_ANY]
     pattern: Annotated[int8, Since(1, before="principal"), _FILTERED_PATTERN] = LITERAL
+
+
+class DescribeAclsRequest(AclFilter):
+    """Read access rules."""
 
 
 class DescribedAcl(NamedTuple):
@@ -99,16 +101,6 @@ class CreateAclsResponse(NamedTuple):
 
 
 # 31 DeleteAcls
-
-
-class AclFilter(NamedTuple):
-    resource_type: Annotated[int8, _FILTERED_TYPE]
-    resource_name: Annotated[nullable_string, _ANY_IF_NULL]
-    principal: Annotated[nullable_string, _ANY_IF_NULL]
-    host: Annotated[nullable_string, _ANY_IF_NULL]
-    operation: Annotated[int8, _OR_ANY]
-    permission: Annotated[int8, _OR_ANY]
-    pattern: Annotated[int8, Since(1, before="principal"), _FILTERED_PATTERN] = LITERAL
 
 
 class DeleteAclsRequest(NamedTuple):

@@ -396,7 +396,7 @@ class KafkaServer:
             DeleteTopicsApi(zk, config, cache, self._runtime, quotas.mutations),
             DescribeConfigsApi(zk, config),
             AlterConfigsApi(zk),
-            CreatePartitionsApi(zk, cache, self._runtime, quotas.mutations),
+            CreatePartitionsApi(zk, config, cache, self._runtime, quotas.mutations),
         ]
         if not config.api_versions_enable:
             stubs: list[Handler] = [JoinGroupStubApi(), HeartbeatStubApi(), DescribeGroupsApi(zk)]

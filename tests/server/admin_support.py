@@ -92,7 +92,7 @@ class AdminRig:
             DeleteTopicsApi(self.zk, config, self.cache, self.runtime, self.mutations),
             DescribeConfigsApi(self.zk, config),
             AlterConfigsApi(self.zk),
-            CreatePartitionsApi(self.zk, self.cache, self.runtime, self.mutations),
+            CreatePartitionsApi(self.zk, config, self.cache, self.runtime, self.mutations),
         ]
         self.served = ORIGINAL_APIS
         if modern:

@@ -216,7 +216,7 @@ class Rig:
             DeleteTopicsApi(zk, self.config, cache, self.runtime, self.mutations),
             DescribeConfigsApi(zk, self.config),
             AlterConfigsApi(zk),
-            CreatePartitionsApi(zk, cache, self.runtime, self.mutations),
+            CreatePartitionsApi(zk, self.config, cache, self.runtime, self.mutations),
         ]
         if later:
             ids = ProducerIds(self.runtime, zk, ME)

@@ -61,13 +61,24 @@ def _outcome(name: str, act: Callable[..., object], *args: Any) -> Outcome:
     return tried(name, checked)
 
 
-class _Waiter:
-    """Waits until metadata shows what was asked for."""
+class _TopicChanges:
+    """Calls that change topics, and wait until metadata shows the change."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(
+        self,
+        zk: ZkClient,
+        config: BrokerConfig,
+        cache: MetadataCache,
+        runtime: Runtime,
+        quota: MutationQuota,
+    ) -> None:
+        self._zk = zk
+        self._config = config
+        self._cache = cache
         self._runtime = runtime
+        self._quota = quota
 
-    def settle(
+    def _settle(
         self,
         outcomes: dict[str, Outcome],
         done: Callable[[str], bool],
@@ -86,23 +97,9 @@ class _Waiter:
             )
 
 
-class CreateTopicsApi:
+class CreateTopicsApi(_TopicChanges):
     key = 19
     last_version = 4
-
-    def __init__(
-        self,
-        zk: ZkClient,
-        config: BrokerConfig,
-        cache: MetadataCache,
-        runtime: Runtime,
-        quota: MutationQuota,
-    ) -> None:
-        self._zk = zk
-        self._config = config
-        self._cache = cache
-        self._waiter = _Waiter(runtime)
-        self._quota = quota
 
     def handle(
         self, header: RequestHeader, request: a.CreateTopicsRequest
@@ -115,7 +112,7 @@ class CreateTopicsApi:
             for new in request.topics
         }
         if not validate_only:
-            self._waiter.settle(
+            self._settle(
                 outcomes, lambda topic: _has_leaders(self._cache, topic), request.timeout_ms
             )
         return _created(outcomes, self._quota.record(header, sum(made)))
@@ -153,23 +150,9 @@ def _created(outcomes: Mapping[str, Outcome], throttle_time_ms: int = 0) -> a.Cr
     return a.CreateTopicsResponse(topics, throttle_time_ms)
 
 
-class DeleteTopicsApi:
+class DeleteTopicsApi(_TopicChanges):
     key = 20
     last_version = 3
-
-    def __init__(
-        self,
-        zk: ZkClient,
-        config: BrokerConfig,
-        cache: MetadataCache,
-        runtime: Runtime,
-        quota: MutationQuota,
-    ) -> None:
-        self._zk = zk
-        self._config = config
-        self._cache = cache
-        self._waiter = _Waiter(runtime)
-        self._quota = quota
 
     def handle(
         self, header: RequestHeader, request: a.DeleteTopicsRequest
@@ -177,7 +160,7 @@ class DeleteTopicsApi:
         version = header.api_version
         deleted: list[int] = []
         outcomes = {t: _outcome(t, self._delete, t, version, deleted) for t in request.topics}
-        self._waiter.settle(outcomes, self._is_gone, request.timeout_ms)
+        self._settle(outcomes, self._is_gone, request.timeout_ms)
         throttle_time_ms = self._quota.record(header, sum(deleted))
         return a.DeleteTopicsResponse(_codes(outcomes), throttle_time_ms)
 
@@ -311,17 +294,9 @@ class IncrementalAlterConfigsApi(AlterConfigsApi):
         return config
 
 
-class CreatePartitionsApi:
+class CreatePartitionsApi(_TopicChanges):
     key = 37
     last_version = 1
-
-    def __init__(
-        self, zk: ZkClient, cache: MetadataCache, runtime: Runtime, quota: MutationQuota
-    ) -> None:
-        self._zk = zk
-        self._cache = cache
-        self._waiter = _Waiter(runtime)
-        self._quota = quota
 
     def handle(
         self, header: RequestHeader, request: a.CreatePartitionsRequest
@@ -336,7 +311,7 @@ class CreatePartitionsApi:
             for more in request.topics
         }
         if not request.validate_only:
-            self._waiter.settle(
+            self._settle(
                 outcomes,
                 lambda topic: _has_leaders(self._cache, topic, wanted[topic]),
                 request.timeout_ms,
