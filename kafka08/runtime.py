@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import queue as stdlib_queue
+import signal
 import socket as stdlib_socket
 import threading
 import time
@@ -228,9 +229,17 @@ class GeventRuntime:
                 del error  # else it and this frame would hold each other
         return result  # type: ignore[no-any-return]
 
-    def on_signal(self, number: int, function: Callable[..., Any], *args: Any) -> None:
-        """Call ``function`` on a greenlet when the process receives the signal."""
-        self._gevent.signal_handler(number, function, *args)
+    def set_by_signals(self, stop: Event) -> list[int]:
+        """Set ``stop`` at each TERM, INT and HUP; their numbers come into the list."""
+        received: list[int] = []
+
+        def note(number: int) -> None:
+            received.append(number)
+            stop.set()
+
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            self._gevent.signal_handler(number, note, number)
+        return received
 
     def close(self) -> None:
         self._pool.kill()

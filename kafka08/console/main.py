@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import signal
 import sys
 from collections.abc import Mapping
 from functools import partial
@@ -139,14 +138,7 @@ class KafkaConsole:
 
     def run_until_signal(self) -> int:
         """The number of the signal."""
-        received: list[int] = []
-
-        def note(number: int) -> None:
-            received.append(number)
-            self._stopping.set()
-
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            self._runtime.on_signal(number, note, number)
+        received = self._runtime.set_by_signals(self._stopping)
         self.run()
         return received[0]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import logging
-import signal
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -204,14 +203,8 @@ def main(argv: list[str]) -> int:
         print("USAGE: kafka-rest-start.sh [-daemon] kafka-rest.properties")
         return 1
     runtime = GeventRuntime()
-    stop, received = runtime.event(), []
-
-    def on_signal(number: int) -> None:
-        received.append(number)
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        runtime.on_signal(number, on_signal, number)
+    stop = runtime.event()
+    received = runtime.set_by_signals(stop)
     try:
         proxy = RestProxy(properties.load(argv[0]), runtime)
         proxy.start()
@@ -223,4 +216,4 @@ def main(argv: list[str]) -> int:
     proxy.shutdown()
     runtime.close()
     sys.stdout.flush()
-    return 128 + int(received[0])
+    return 128 + received[0]

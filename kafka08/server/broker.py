@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import resource
-import signal
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -563,14 +562,8 @@ def main(argv: list[str]) -> int:
 def _serve(config: BrokerConfig) -> int:
     _raise_file_limit()
     runtime = GeventRuntime(config.background_threads)
-    stop, received = runtime.event(), []
-
-    def on_signal(number: int) -> None:
-        received.append(number)
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        runtime.on_signal(number, on_signal, number)
+    stop = runtime.event()
+    received = runtime.set_by_signals(stop)
     server = KafkaServer(config, runtime)
     try:
         server.start()
@@ -585,7 +578,7 @@ def _serve(config: BrokerConfig) -> int:
     server.shutdown()
     runtime.close()
     sys.stdout.flush()
-    return 128 + int(received[0])
+    return 128 + received[0]
 
 
 def _raise_file_limit() -> None:

@@ -103,13 +103,18 @@ def test_life_of_a_directory(brokers: Brokers, tmp_path: Path) -> None:
     assert manager.logs[T0].recovery_point == 2
 
 
-def test_crash_is_recovered_from_the_recovery_point(brokers: Brokers, tmp_path: Path) -> None:
+def crash_with_half_flushed(brokers: Brokers) -> None:
+    """In b: 8 messages of t-0, two to a segment; the recovery point is 4."""
     manager = brokers.start(log_segment_bytes=200)
     log = create(manager)
     fill(log, 8)  # two to a segment
     log.flush(up_to=4)
     manager.checkpoint_recovery_points()
     brokers.crash(manager, to="b")
+
+
+def test_crash_is_recovered_from_the_recovery_point(brokers: Brokers, tmp_path: Path) -> None:
+    crash_with_half_flushed(brokers)
     for number in (0, 6):
         path = tmp_path / "b" / "t-0" / f"{number:020d}.log"
         content = bytearray(path.read_bytes())
@@ -590,12 +595,7 @@ def test_tells_how_many_bytes_are_recovered(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Of the segments from the recovery point on, and of no others."""
-    manager = brokers.start(log_segment_bytes=200)
-    log = create(manager)
-    fill(log, 8)  # two to a segment
-    log.flush(up_to=4)
-    manager.checkpoint_recovery_points()
-    brokers.crash(manager, to="b")
+    crash_with_half_flushed(brokers)
     segments = [(path.name, path.stat().st_size) for path in (tmp_path / "b").rglob("*.log")]
     assert len(segments) == 4
     size = sum(size for name, size in segments if int(name[:20]) >= 4)
