@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import http.client
+import resource
 import sys
 import tempfile
 import threading
@@ -150,6 +151,17 @@ def many(broker: Broker, port: int, made: int, count: int) -> None:
     show(f"{count:,} partitions, longest answer otherwise", 1e3 * idle, "ms")
 
 
+def allow_open_files(partitions: int) -> None:
+    """Have the processes that are started from now on open two files of each partition."""
+    wanted = 2 * partitions + 2000
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < wanted:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, max(hard, wanted)))
+        except (OSError, ValueError):
+            sys.exit(f"{partitions:,} partitions take {wanted:,} open files, of {hard:,} allowed")
+
+
 def commit_everywhere(broker: Broker, count: int) -> None:
     """A group in ZooKeeper that is at the beginning of each partition."""
     client = KazooClient(broker.zookeeper, timeout=60)
@@ -197,6 +209,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=3.0, help="of each round's parts")
     parser.add_argument("--partitions", type=int, nargs="*", default=[])
     args = parser.parse_args(argv)
+    allow_open_files(max(args.partitions, default=0))
     print("| | | |\n| --- | ---: | --- |")
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
