@@ -97,9 +97,8 @@ def options_of(step: guides.Step, broker: Broker, directory: Path) -> tuple[Any,
     """The name of the program that a page runs last, ``broker``, and its further options."""
     words = shlex.split(step.text, comments=True)
     at = max(number for number, word in enumerate(words) if word.endswith(".py"))
-    assert words[at + 1 : at + 3] == ["--bootstrap-server", "localhost:9092"]
-    names = {"localhost:2181": broker.zookeeper}
-    options = [names.get(word, word.replace("/tmp", str(directory))) for word in words[at + 3 :]]
+    names = {"localhost:9092": broker.address, "localhost:2181": broker.zookeeper}
+    options = [names.get(word, word.replace("/tmp", str(directory))) for word in words[at + 1 :]]
     return Path(words[at]).name, broker, *options
 
 

@@ -121,4 +121,7 @@ def _bar(total: int | None, text: str, unit: str) -> Any:
         from tqdm import tqdm
     except ImportError:
         return None
-    return tqdm(total=total, desc=text, unit=unit, unit_scale=True, file=sys.stderr, leave=None)
+    # "2/4 tasks", not "2.00/4.00tasks"; bytes and messages are many.
+    scaled = unit in ("B", "msg")
+    name = unit if unit == "B" else f" {unit}"
+    return tqdm(total=total, desc=text, unit=name, unit_scale=scaled, file=sys.stderr, leave=None)

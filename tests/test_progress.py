@@ -74,6 +74,21 @@ def test_a_bar_on_a_terminal(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) 
     assert "60 %" not in terminal.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("unit", "shown"),
+    [("tasks", " 2/4 ["), ("msg", " 2.00/4.00 ["), ("B", " 2.00/4.00 [")],
+)
+def test_few_things_are_counted_in_whole_numbers(
+    clock: FakeClock, monkeypatch: pytest.MonkeyPatch, unit: str, shown: str
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    progress = Progress(4, "t", unit=unit, millis=clock.millis)
+    progress.show(2)
+    progress.close()
+    assert shown in terminal.getvalue()
+
+
 def test_a_bar_below_another_goes_when_it_is_closed(
     clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
