@@ -95,7 +95,7 @@ def run_as_shown(page: str, broker: Broker, directory: Path, changing: str = "")
 
 def options_of(step: guides.Step, broker: Broker, directory: Path) -> tuple[Any, ...]:
     """The name of the program that a page runs last, ``broker``, and its further options."""
-    words = shlex.split(step.text, comments=True)
+    words = shlex.split(step.text.replace("\\\n", " "), comments=True)
     at = max(number for number, word in enumerate(words) if word.endswith(".py"))
     names = {"localhost:9092": broker.address, "localhost:2181": broker.zookeeper}
     options = [names.get(word, word.replace("/tmp", str(directory))) for word in words[at + 1 :]]
