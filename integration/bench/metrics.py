@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kazoo.client import KazooClient
@@ -133,10 +133,11 @@ def longest_answer(broker: Broker, port: int | None) -> tuple[float, float, int]
     return max(during, default=0.0), took, size
 
 
-def many(broker: Broker, port: int, made: int, count: int) -> None:
-    """``made`` of the partitions are there already."""
-    for first in range(made, count, EACH):
-        broker.create_topic(f"many{first}", min(EACH, count - first))
+def many(broker: Broker, port: int, topics: dict[str, int], count: int) -> None:
+    """``topics``: those that are there already, with their partitions; more are added."""
+    for first in range(sum(topics.values()), count, EACH):
+        topics[f"many{first}"] = min(EACH, count - first)
+        broker.create_topic(f"many{first}", topics[f"many{first}"])
     scrape(port)
     idle = min(longest_answer(broker, None)[0] for _ in range(5))
     runs = [longest_answer(broker, port) for _ in range(5)]
@@ -162,21 +163,25 @@ def allow_open_files(partitions: int) -> None:
             sys.exit(f"{partitions:,} partitions take {wanted:,} open files, of {hard:,} allowed")
 
 
-def commit_everywhere(broker: Broker, count: int) -> None:
+def commit_everywhere(broker: Broker, topics: Mapping[str, int]) -> None:
     """A group in ZooKeeper that is at the beginning of each partition."""
     client = KazooClient(broker.zookeeper, timeout=60)
     client.start(60)
     try:
-        for number in range(count):
-            topic, partition = f"many{number // EACH * EACH}", number % EACH
-            client.ensure_path(f"/consumers/all/offsets/{topic}/{partition}")
-            client.set(f"/consumers/all/offsets/{topic}/{partition}", b"0")
+        for topic, partitions in topics.items():
+            node = f"/consumers/all/offsets/{topic}"
+            client.ensure_path(node)
+            there = client.get_children(node)
+            commits = client.transaction()
+            for partition in range(len(there), partitions):
+                commits.create(f"{node}/{partition}", b"0")
+            commits.commit()
     finally:
         client.stop()
         client.close()
 
 
-def console(broker: Broker, directory: Path, count: int) -> None:
+def console(broker: Broker, directory: Path, topics: Mapping[str, int]) -> None:
     """The pages of a console that looks at the broker's cluster at its usual intervals."""
     process = Console(
         broker.zookeeper, directory, **{"console.refresh.ms": 5000, "lag.interval.ms": 10_000}
@@ -184,8 +189,8 @@ def console(broker: Broker, directory: Path, count: int) -> None:
     began = time.perf_counter()
     process.begin()
     try:
-        last = f'kafka_consumergroup_lag{{consumergroup="all",partition="{(count - 1) % EACH}"'
-        wait_until("the lag", 1200, lambda: last in process.ask("/metrics")[1])
+        count, series = sum(topics.values()), 'kafka_consumergroup_lag{consumergroup="all"'
+        wait_until("the lag", 1200, lambda: process.ask("/metrics")[1].count(series) == count)
         show(
             f"{count:,} partitions, console from its start to the lag",
             time.perf_counter() - began,
@@ -225,12 +230,11 @@ def main(argv: Sequence[str]) -> int:
                 quiet = Broker("ours", root / "quiet", connect, props=PROPS).start()
                 produces(quiet, read, port, args.rounds, args.seconds)
                 quiet.kill()
-            made = 0
+            topics: dict[str, int] = {}
             for count in sorted(args.partitions):
-                many(read, port, made, count)
-                commit_everywhere(read, count)
-                console(read, root / f"console-{count}", count)
-                made = count
+                many(read, port, topics, count)
+                commit_everywhere(read, topics)
+                console(read, root / f"console-{count}", topics)
         finally:
             kill_everything()
     return 0
