@@ -485,9 +485,14 @@ SCENARIOS = {
                 "others_are_served_meanwhile",
                 "a_served_request_gives_its_room_back",
                 "where_all_wait_one_of_them_goes",
+                "where_all_wait_the_one_that_needs_the_most_goes",
+                "room_goes_to_the_request_that_needs_the_least",
             ),
             *named("tests/live/test_unfinished", "memory_is_bounded_and_others_are_served"),
-            *hostile("51_large_requests_take_the_memory_that_is_set"),
+            *hostile(
+                "51_large_requests_take_the_memory_that_is_set",
+                "51_twenty_large_requests_at_once_are_all_answered",
+            ),
         ),
     ),
     52: Scenario(

@@ -234,7 +234,7 @@ class Connection:
         size = decoder.next_size
         if size > LARGEST_BUFFER:
             self._holds = True
-            self._memory.hold(self, size)
+            self._memory.hold(self, size, decoder.needed)
         buffer = decoder.get_buffer()
         try:
             count = self._sock.recv_into(buffer)

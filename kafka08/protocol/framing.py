@@ -57,6 +57,11 @@ class FrameDecoder:
         return self._end - self._start
 
     @property
+    def needed(self) -> int:
+        """The bytes of an incomplete frame when it is whole, with its size word; 0 if unknown."""
+        return self._needed
+
+    @property
     def next_size(self) -> int:
         """The size of the next buffer."""
         if self._needed <= self._capacity:

@@ -127,6 +127,69 @@ def test_where_all_wait_one_of_them_goes(clock: FakeClock) -> None:
     assert one.is_shut != other.is_shut
 
 
+def test_where_all_wait_the_one_that_needs_the_most_goes(clock: FakeClock) -> None:
+    """The one that needs the least is whole at the end, however long it has held the most."""
+    memory, ahead, behind = RequestMemory(100), Holder("ahead"), Holder("behind")
+    memory.hold(ahead, 60, 90)
+    clock.advance(5)
+    memory.hold(behind, 40, 90)
+    tasks = [gevent.spawn(memory.hold, each, 80, 90) for each in (behind, ahead)]
+    gevent.joinall(tasks, 5)
+    assert behind.is_shut
+    assert not ahead.is_shut
+    assert [task.successful() for task in tasks] == [False, True]
+    memory.hold(ahead, 90, 90)
+    assert memory.used == 90
+
+
+def test_room_goes_to_the_request_that_needs_the_least(clock: FakeClock) -> None:
+    memory, served = RequestMemory(100), Holder("served")
+    memory.hold(served, 90)
+    served.serving = True
+    got: list[str] = []
+
+    def ask(name: str, size: int, needed: int) -> None:
+        memory.hold(Holder(name), size, needed)
+        got.append(name)
+
+    asked = [("large", 20, 80), ("early", 20, 40), ("late", 20, 40), ("small", 30, 30)]
+    tasks = [gevent.spawn(ask, *each) for each in asked]
+    gevent.sleep(0)
+    memory.release(served)
+    gevent.joinall(tasks, 5)
+    assert got == ["small", "early", "late", "large"]
+
+
+def test_newcomers_do_not_take_room_before_those_that_need_less(clock: FakeClock) -> None:
+    memory, ahead, served = RequestMemory(100), Holder("ahead"), Holder("served")
+    memory.hold(ahead, 50, 80)
+    memory.hold(served, 40)
+    served.serving = True
+    first = gevent.spawn(memory.hold, ahead, 80, 80)
+    gevent.sleep(0)
+    newcomer = gevent.spawn(memory.hold, Holder("newcomer"), 10, 80)
+    gevent.sleep(0)
+    assert not newcomer.ready()
+    memory.release(served)
+    gevent.joinall([first, newcomer], 5)
+    assert first.successful() and newcomer.successful()
+    assert memory.used == 90
+
+
+def test_a_wait_that_is_killed_leaves_the_queue(clock: FakeClock) -> None:
+    memory, served = RequestMemory(100), Holder("served")
+    memory.hold(served, 90)
+    served.serving = True
+    first = gevent.spawn(memory.hold, Holder("first"), 20, 20)
+    second = gevent.spawn(memory.hold, Holder("second"), 20, 30)
+    gevent.sleep(0)
+    first.kill()
+    memory.release(served)
+    second.join(5)
+    assert second.successful()
+    assert memory.used == 20
+
+
 def test_young_requests_are_waited_for(clock: FakeClock) -> None:
     """A burst of large requests that do come in costs nobody the connection."""
     memory, one = RequestMemory(100), Holder()
