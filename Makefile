@@ -98,10 +98,11 @@ house:
 	@$(PYTHON) -m tests.house $(ARGS)
 
 # Real servers and foreign clients, WORKERS files at a time: the tests wait more than they compute.
+# They run in the order of their names, as some of the longest files have few tests.
 # ARGS="-m 'not slow'" leaves out the tests that take minutes.
 WORKERS ?= 4
 integration: $(SETUP_INTEGRATION) $(SETUP_DOCS) $(COMPILED)
-	$(BIN)/python -m pytest -q integration -n $(WORKERS) --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -q integration -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 bench: $(SETUP_INTEGRATION) $(COMPILED)
 	$(BIN)/python -m integration.bench $(ARGS)
