@@ -250,4 +250,14 @@ def find_coordinator(
 
 
 def endpoints_of(brokers: Sequence[Broker]) -> list[Endpoint]:
-    return [(broker.host, broker.port) for broker in brokers]
+    """Without brokers that have no host: those have no listener of the protocol asked for."""
+    return [(broker.host, broker.port) for broker in brokers if broker.host]
+
+
+def listeners_of(brokers: Sequence[Broker], protocol: str) -> list[Endpoint]:
+    """Of live ``brokers`` with their addresses for ``protocol``. Raises NoBrokerError if none has
+    one."""
+    found = endpoints_of(brokers)
+    if not found:
+        raise NoBrokerError(f"no live broker has a listener of {protocol} (security.protocol)")
+    return found

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from kafka08 import properties as properties_file
-from kafka08.client.cluster import ClusterClient, endpoints_of
+from kafka08.client.cluster import ClusterClient, listeners_of
 from kafka08.client.security import ClientSecurity, connector_for
 from kafka08.connect.config import with_prefix
 from kafka08.console.app import Console
@@ -62,9 +62,11 @@ class KafkaConsole:
             access=access_of(config),
         ).start()
 
+        protocol = security.security_protocol
+
         def cluster(**options: bool) -> ClusterClient:
             return ClusterClient(
-                lambda: endpoints_of(registry.live_brokers(zk, security.security_protocol)),
+                lambda: listeners_of(registry.live_brokers(zk, protocol), protocol),
                 client_id=CLIENT_ID,
                 timeout_ms=config.request_timeout_ms,
                 runtime=runtime,

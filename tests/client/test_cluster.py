@@ -7,7 +7,9 @@ import pytest
 from kafka08.client.cluster import (
     ClusterClient,
     NoBrokerError,
+    endpoints_of,
     find_coordinator,
+    listeners_of,
     parse_broker_list,
 )
 from kafka08.common import Broker, TopicPartition
@@ -34,6 +36,16 @@ def test_broker_list() -> None:
     for bad in ("", "a", "a:", ":1", "a:x", "a:1,b"):
         with pytest.raises(ConfigError):
             parse_broker_list(bad)
+
+
+def test_brokers_without_a_listener_are_not_asked() -> None:
+    """As the registry has a broker whose only listener is one with TLS, for plain clients."""
+    secure = Broker(7, "", -1)
+    assert endpoints_of([secure, *BROKERS]) == ENDPOINTS
+    assert listeners_of([secure, *BROKERS], "PLAINTEXT") == ENDPOINTS
+    for none in ([secure], []):
+        with pytest.raises(NoBrokerError, match="no live broker has a listener of PLAINTEXT"):
+            listeners_of(none, "PLAINTEXT")
 
 
 def test_any_listed_broker_may_answer() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from kafka08.admin import InvalidArgumentError
 from kafka08.client.admin import AdminClient, AdminNotServedError
-from kafka08.client.cluster import ClusterClient, Endpoint, endpoints_of
+from kafka08.client.cluster import ClusterClient, Endpoint, listeners_of
 from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
 from kafka08.common import TopicPartition
 from kafka08.errors import AdminOperationError, KafkaError, LaterCode
@@ -74,13 +74,13 @@ class GroupService:
             else zookeeper
         )
 
+        protocol = security.security_protocol
+
         def cluster(channel: Callable[..., Any]) -> ClusterClient:
             return ClusterClient(
                 bootstrap
                 if client is None
-                else lambda: endpoints_of(
-                    registry.live_brokers(client, security.security_protocol)
-                ),
+                else lambda: listeners_of(registry.live_brokers(client, protocol), protocol),
                 client_id=client_id,
                 timeout_ms=request_timeout_ms,
                 runtime=self._runtime,
