@@ -14,6 +14,7 @@ import itertools
 import random
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -56,7 +57,8 @@ class Sets(NamedTuple):
 
 @functools.cache
 def sets(headers: bool) -> Sets:
-    """Batches of at most ``SET_BYTES``."""
+    """Batches of at most ``SET_BYTES``, of this moment: brokers delete what is a week old."""
+    now = round(time.time() * 1000)
     noise = random.Random(f"format 2 {headers}")
     stored, converted = [], []
     taken: list[frames.Record] = []
@@ -71,7 +73,7 @@ def sets(headers: bool) -> Sets:
         record = frames.Record(key, value, named, len(taken))
         encoded = len(frames.encode_record(record, len(taken)))
         if size + encoded > SET_BYTES:
-            whole = frames.batch(frames.encode_records(taken), len(taken))
+            whole = frames.batch(frames.encode_records(taken), len(taken), time=now)
             pairs = [(each.key, each.value or b"") for each in taken]
             payload = sum(len(pair[1]) for pair in pairs)
             stored.append(Batch(whole, len(taken), payload, ()))
