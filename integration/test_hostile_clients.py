@@ -12,9 +12,10 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -248,36 +249,30 @@ def test_51_large_requests_take_the_memory_that_is_set(
     """20 clients never finish requests of 40 MB; then 4 at once finish theirs."""
     broker = Broker("ours", tmp_path, f"{zookeeper.connect}/large", props=FEW).start()
     frame = produce_frame("nowhere", 0, bytes(LARGE), 1)
-    unfinished: list[Wire] = []
-    peaks = []
+
+    def fetch() -> None:
+        with broker.wire() as wire:
+            wire.fetch("good", 0, 0)
+
     try:
         broker.create_topic("good")
         with broker.wire() as wire:
             wire.produce("good", 0, entry(None, b"x"))
         before = broker.memory()
         with ThreadPoolExecutor(20) as pool:
-            unfinished += [Wire(broker.port, timeout=5) for _ in range(20)]
+            unfinished = [Wire(broker.port, timeout=5) for _ in range(20)]
             sent = [pool.submit(_send_quietly, each, frame[:-1]) for each in unfinished]
-            while not all(each.done() for each in sent):
-                with broker.wire() as wire:
-                    wire.fetch("good", 0, 0)
-                peaks.append(broker.memory() - before)
-                time.sleep(0.01)
+            most = _most_memory(broker, sent, fetch)
             for each in unfinished:
                 each.close()
             answers = [pool.submit(_until_answered, broker, frame) for _ in range(4)]
-            while not all(each.done() for each in answers):
-                peaks.append(broker.memory() - before)
-                time.sleep(0.01)
-        tries = [each.result() for each in answers]
+            more = max(most, _most_memory(broker, answers)) - before
+        tries = sum(each.result() for each in answers)
     finally:
         broker.kill()
-    print(
-        f"24 requests of 40 MB: {max(peaks) / 1e6:+.0f} MB of memory at most, "
-        f"{sum(tries)} tries for 4 answers"
-    )
+    print(f"24 requests of 40 MB: {more / 1e6:+.0f} MB at most, {tries} tries for 4 answers")
     # Buffers that grow are there twice for a moment.
-    assert max(peaks) < 2 * BOUND + (20 << 20)
+    assert more < 2 * BOUND + (20 << 20)
 
 
 @pytest.mark.slow
@@ -287,24 +282,32 @@ def test_51_twenty_large_requests_at_once_are_all_answered(
     """They need 13 times the memory that is set. Those that have to make room try again."""
     broker = Broker("ours", tmp_path, f"{zookeeper.connect}/twenty", props=FEW).start()
     frame = produce_frame("nowhere", 0, bytes(LARGE), 1)
-    peaks = []
     try:
         broker.wire().close()
         before, began = broker.memory(), time.monotonic()
         with ThreadPoolExecutor(20) as pool:
             answers = [pool.submit(_until_answered, broker, frame) for _ in range(20)]
-            while not all(each.done() for each in answers):
-                peaks.append(broker.memory() - before)
-                time.sleep(0.01)
-        tries = [each.result() for each in answers]
+            more = _most_memory(broker, answers) - before
+        tries = sum(each.result() for each in answers)
     finally:
         broker.kill()
-    print(
-        f"20 requests of 40 MB: {max(peaks) / 1e6:+.0f} MB of memory at most, "
-        f"{sum(tries)} tries in {time.monotonic() - began:.0f} s"
-    )
+    seconds = time.monotonic() - began
+    print(f"20 requests of 40 MB: {more / 1e6:+.0f} MB at most, {tries} tries in {seconds:.0f} s")
     # Buffers that grow are there twice for a moment, and malloc keeps some of those that are gone.
-    assert max(peaks) < 3 * BOUND + (20 << 20)
+    assert more < 3 * BOUND + (20 << 20)
+
+
+def _most_memory(
+    broker: Broker, running: Sequence[Future[Any]], meanwhile: Callable[[], None] | None = None
+) -> int:
+    """The largest resident size of the broker, in bytes, until all of ``running`` are done."""
+    most = broker.memory()
+    while not all(each.done() for each in running):
+        if meanwhile is not None:
+            meanwhile()
+        most = max(most, broker.memory())
+        time.sleep(0.01)
+    return most
 
 
 def _send_quietly(wire: Wire, data: bytes) -> None:
