@@ -3,9 +3,10 @@
 - CPU time of a kafka08 broker for a produce of 16 KB: without a reader of its metrics, with
   ``http.port``, and while Prometheus would scrape it each second. The three take turns, and the
   least of each counts, because other programs can only add to it;
-- with ``--partitions``, a broker that leads so many: the time and the bytes of a scrape, and how
-  long other requests wait for their answers meanwhile; the console's overview and list of topics,
-  and its page with the lag of a group that has committed in each partition.
+- with ``--partitions``, a cluster of so many: the time and the bytes of a scrape of a broker, and
+  how long other requests wait for their answers meanwhile; the console's overview and list of
+  topics, and its page with the lag of a group that has committed in each partition. With
+  ``--brokers`` they are divided between brokers, as the open files of each are limited.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from kazoo.client import KazooClient
 
@@ -40,6 +42,13 @@ PROPS = {
     "zookeeper.session.timeout.ms": 60_000,
     "zookeeper.connection.timeout.ms": 60_000,
 }
+
+
+class Scraped(NamedTuple):
+    """``port``: that of its metrics."""
+
+    broker: Broker
+    port: int
 
 
 def show(name: str, value: float, unit: str) -> None:
@@ -133,12 +142,16 @@ def longest_answer(broker: Broker, port: int | None) -> tuple[float, float, int]
     return max(during, default=0.0), took, size
 
 
-def many(broker: Broker, port: int, topics: dict[str, int], count: int) -> None:
-    """``topics``: those that are there already, with their partitions; more are added."""
+def many(brokers: Sequence[Scraped], topics: dict[str, int], count: int) -> None:
+    """``topics``: those that are there already, with their partitions; more are added, to each
+    broker in turn. The first broker is measured."""
     for first in range(sum(topics.values()), count, EACH):
+        on = brokers[len(topics) % len(brokers)].broker
         topics[f"many{first}"] = min(EACH, count - first)
-        broker.create_topic(f"many{first}", topics[f"many{first}"])
-    scrape(port)
+        on.create_topic(f"many{first}", topics[f"many{first}"])
+    broker, port = brokers[0]
+    for each in brokers:
+        scrape(each.port)
     idle = min(longest_answer(broker, None)[0] for _ in range(5))
     runs = [longest_answer(broker, port) for _ in range(5)]
     cpu = broker.cpu_seconds()
@@ -213,18 +226,26 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=3.0, help="of each round's parts")
     parser.add_argument("--partitions", type=int, nargs="*", default=[])
+    parser.add_argument("--brokers", type=int, default=1, help="of the cluster with --partitions")
     args = parser.parse_args(argv)
-    allow_open_files(max(args.partitions, default=0))
+    allow_open_files(max(args.partitions, default=0) // args.brokers)
     print("| | | |\n| --- | ---: | --- |")
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
         try:
             zookeeper = ZooKeeper(root / "zookeeper").start()
-            port = free_port()
-            read = Broker(
-                "ours", root / "read", f"{zookeeper.connect}/read",
-                props={**PROPS, "http.port": port},
-            ).start()  # fmt: skip
+            brokers = []
+            for number in range(args.brokers):
+                port = free_port()
+                broker = Broker(
+                    "ours",
+                    root / f"read-{number}",
+                    f"{zookeeper.connect}/read",
+                    broker_id=number,
+                    props={**PROPS, "http.port": port},
+                )
+                brokers.append(Scraped(broker.start(), port))
+            read, port = brokers[0]
             if args.rounds:
                 connect = f"{zookeeper.connect}/quiet"
                 quiet = Broker("ours", root / "quiet", connect, props=PROPS).start()
@@ -232,7 +253,7 @@ def main(argv: Sequence[str]) -> int:
                 quiet.kill()
             topics: dict[str, int] = {}
             for count in sorted(args.partitions):
-                many(read, port, topics, count)
+                many(brokers, topics, count)
                 commit_everywhere(read, topics)
                 console(read, root / f"console-{count}", topics)
         finally:
