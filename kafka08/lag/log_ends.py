@@ -48,13 +48,14 @@ class LogEnds:
 
     def end_at(self, tp: TopicPartition, time_ms: int) -> int | None:
         """The end at a time, None before the first one was seen."""
-        seen = self._seen.get(tp, [])
-        for after, before in zip(reversed(seen), [*reversed(seen[:-1]), None], strict=True):
-            if time_ms >= after.time_ms:
-                return after.end
-            if before is not None and time_ms >= before.time_ms:
-                share = (time_ms - before.time_ms) / (after.time_ms - before.time_ms)
-                return before.end + int((after.end - before.end) * share)
+        after: Seen | None = None
+        for seen in reversed(self._seen.get(tp, [])):
+            if time_ms >= seen.time_ms:
+                if after is None:
+                    return seen.end
+                share = (time_ms - seen.time_ms) / (after.time_ms - seen.time_ms)
+                return seen.end + int((after.end - seen.end) * share)
+            after = seen
         return None
 
     def passed_at(self, tp: TopicPartition, offset: int) -> int | None:

@@ -49,7 +49,7 @@ def test_a_log_created_again_has_no_past() -> None:
 def test_partitions_that_are_gone_are_forgotten() -> None:
     ends = seen((1000, 0))
     ends.keep(set())
-    assert ends.since(TP) is None
+    assert (ends.since(TP), ends.end_at(TP, 1000)) == (None, None)
 
 
 @given(st.lists(st.tuples(st.integers(1, 5000), st.integers(0, 50)), max_size=400))
