@@ -182,6 +182,11 @@ _ALL = {
     "request-size-max": "Bytes of the largest one.",
     "incoming-byte-rate": "Bytes of responses per second.",
     "response-rate": "Responses per second.",
+    "select-rate": "Rounds per second of the tasks that write, one for each broker.",
+    "io-wait-time-ns-avg": "Time (ns) of a round in which the task waited for work.",
+    "io-wait-ratio": "Share of the time of these tasks in which they waited.",
+    "io-time-ns-avg": "Time (ns) of a round in which the task made requests and wrote them.",
+    "io-ratio": "Share of the time of these tasks in which they did so.",
 }
 _TOPIC = {
     "record-send-rate": "Records sent per second.",

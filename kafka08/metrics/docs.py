@@ -41,8 +41,8 @@ has no series. Nothing is counted for the collector: it reads what the clients c
 Consumers also have the series of brokers that begin with `kafka_server_fetcher` and with
 `kafka_consumer_fetchrequestandresponsemetrics`; a `SimpleConsumer` has no lag and no others. The
 mirror maker copies without a data channel in between, and shows none of the beans
-`kafka.tools:type=DataChannel`. The producer has no selector to wait in: `select-rate` and the
-attributes that begin with `io-` have no counterpart.
+`kafka.tools:type=DataChannel`. The producer has no selector, but a task for each broker that waits
+for records and writes them: `select-rate` and the attributes that begin with `io-` tell of these.
 
 """
 TABLE = """| Bean | Series | Type | Labels | Meaning |

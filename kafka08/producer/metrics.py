@@ -142,6 +142,8 @@ class ProducerMetrics:
         self._opened = Sensor(now, window, samples)
         self._closed = Sensor(now, window, samples)
         self._waited = Sensor(now, window, samples)
+        self._io = Sensor(now, window, samples)
+        self._io_wait = Sensor(now, window, samples)
 
     def _of_node(self, node: int, now: float) -> _Node:
         found = self._nodes.get(node)
@@ -226,6 +228,11 @@ class ProducerMetrics:
         """A task waited for memory."""
         self._waited.record(seconds, now)
 
+    def round(self, io: float, wait: float, now: float) -> None:
+        """A task that writes to a broker took ``io`` seconds, and then waited for work."""
+        self._io.record(io, now)
+        self._io_wait.record(wait, now)
+
     def _figures(self, now: float) -> dict[str, float | None]:
         def average(sensor: Sensor) -> float | None:
             return sensor.average(now) if sensor.has_data(now) else None
@@ -233,7 +240,13 @@ class ProducerMetrics:
         def largest(sensor: Sensor) -> float | None:
             return sensor.largest(now) if sensor.has_data(now) else None
 
+        def nanoseconds(sensor: Sensor) -> float | None:
+            return sensor.average(now) * 1e9 if sensor.has_data(now) else None
+
         node = self._node.figures(now)
+        # There is a task for each broker: shares are those of the time of all.
+        io, io_wait = self._io.rate(now), self._io_wait.rate(now)
+        of_both = io + io_wait
         return {
             "batch-size-avg": average(self._batch_bytes),
             "batch-size-max": largest(self._batch_bytes),
@@ -250,6 +263,11 @@ class ProducerMetrics:
             "connection-creation-rate": self._opened.rate(now),
             "connection-close-rate": self._closed.rate(now),
             "network-io-rate": (node["request-rate"] or 0.0) + (node["response-rate"] or 0.0),
+            "select-rate": self._io.frequency(now),
+            "io-time-ns-avg": nanoseconds(self._io),
+            "io-wait-time-ns-avg": nanoseconds(self._io_wait),
+            "io-ratio": io / of_both if of_both else None,
+            "io-wait-ratio": io_wait / of_both if of_both else None,
             **node,
         }
 

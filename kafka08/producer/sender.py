@@ -169,9 +169,13 @@ class Sender:
     def serve(self, lane: Lane) -> None:
         """One round of a lane: send what is ready, then wait."""
         lane.wake.clear()
+        began = self._clock.monotonic()
         wait = self._send_all(lane)
+        sent = self._clock.monotonic()
         if wait > 0 and not lane.loop.stopping.is_set():
             lane.wake.wait(wait)
+        now = self._clock.monotonic()
+        self._metrics.round(sent - began, now - sent, now)
 
     def _send_all(self, lane: Lane) -> float:
         """Send what is ready; returns the seconds to wait unless woken."""

@@ -1,6 +1,11 @@
 from __future__ import annotations
 
-from kafka08.producer.metrics import WINDOW_S, Sensor
+import pytest
+
+from kafka08.producer.metrics import WINDOW_S, ProducerMetrics, Sensor
+from tests.producer.fake_producer import Driver
+
+IO = ("select-rate", "io-time-ns-avg", "io-wait-time-ns-avg", "io-ratio", "io-wait-ratio")
 
 
 def test_two_windows() -> None:
@@ -27,3 +32,36 @@ def test_other_samples() -> None:
     assert sensor.average(9.0) == (7 + 8 + 9) / 3
     assert sensor.rate(9.0) == (7 + 8 + 9) / 2
     assert sensor.total == 45
+
+
+def io(metrics: ProducerMetrics, now: float) -> dict[str, float]:
+    """By attribute; one without data is not there."""
+    found = metrics.series("me", {}, now)
+    values = {each.metric.bean.partition(" ")[2]: each.value for each in found}
+    return {name: values[name] for name in IO if name in values}
+
+
+def test_rounds_of_the_tasks_that_write() -> None:
+    metrics = ProducerMetrics(0.0)
+    assert io(metrics, 0.0) == {"select-rate": 0}
+    metrics.round(0.5, 1.0, 2.0)
+    metrics.round(0.5, 2.0, 4.0)
+    assert io(metrics, 4.0) == {
+        "select-rate": 0.5,
+        "io-time-ns-avg": 500_000_000,
+        "io-wait-time-ns-avg": 1_500_000_000,
+        "io-ratio": 0.25,
+        "io-wait-ratio": 0.75,
+    }
+    assert io(metrics, 4 * WINDOW_S) == {"select-rate": 0}
+
+
+def test_a_round_is_counted_by_the_task_that_writes() -> None:
+    driver = Driver(linger_ms=400)
+    driver.producer.send("one", b"a")
+    (lane,) = driver.producer._sender._lanes.values()
+    driver.producer._sender.serve(lane)
+    found = driver.producer.metrics()
+    assert found["select-rate"] > 0
+    assert found["io-wait-time-ns-avg"] == pytest.approx(400_000_000)
+    assert (found["io-wait-ratio"], found["io-ratio"]) == (1, 0)
