@@ -44,7 +44,7 @@ class Links:
 
     def __init__(self, call: Call, cluster_id: str) -> None:
         self.cluster_id = cluster_id
-        self.own = call.url
+        self.own = call.url.rstrip("/")
         self._base = f"{call.url.partition('/v3')[0]}/v3/clusters/{quote(cluster_id, safe='')}"
 
     def of(self, *words: object) -> str:

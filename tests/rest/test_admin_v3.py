@@ -34,6 +34,7 @@ def test_clusters_and_brokers(world: RestWorld) -> None:
     response = world.send("GET", "/v3/clusters/")
     assert response.content_type == PLAIN
     assert response.json is not None
+    assert response.json["metadata"]["self"] == "http://localhost/v3/clusters"
     (cluster,) = response.json["data"]
     assert (cluster["kind"], cluster["cluster_id"]) == ("KafkaCluster", "c")
     assert cluster["brokers"] == {"related": f"http://localhost{BASE}/brokers"}

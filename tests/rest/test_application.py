@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -61,13 +62,33 @@ def test_paths_and_methods_that_are_not_served() -> None:
 
 def test_every_path_may_end_with_a_slash() -> None:
     world = RestWorld()
-    paths = {
-        (route.method, route.rule.split("<", 1)[0].rstrip("/"))
-        for route in world.application.routes
-        if "<" not in route.rule
-    }
-    for method, path in paths:
-        assert world.send(method, f"{path}/").status_code == 200
+    called: list[tuple[Route, dict[str, Any]]] = []
+
+    def watched(route: Route) -> Route:
+        def handler(call: Call) -> Answer:
+            called.append((route, dict(call.args)))
+            return Answer({})
+
+        return route._replace(handler=handler)
+
+    routes = world.application.routes
+    application = Application(
+        [watched(route) for route in routes],
+        Access(None, read_only=False),
+        Origins(()),
+        SystemClock(),
+        RequestMeters(int),
+    )
+    client = Client(application)
+    for route in routes:
+        # A number is a name too.
+        path = re.sub("<[^>]+>", "7", route.rule).rstrip("/")
+        for asked in (path, f"{path}/"):
+            assert client.open(asked, method=route.method).status_code == 200, asked
+        with_slash, without = called.pop(), called.pop()
+        assert with_slash == without
+        assert with_slash[0] is route
+        assert sorted(with_slash[1]) == sorted(re.findall(r"(\w+)>", route.rule))
 
 
 def test_unexpected_errors_tell_nothing_unless_debugging() -> None:
