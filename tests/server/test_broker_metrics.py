@@ -19,7 +19,7 @@ from kafka08.errors import NO_ERROR
 from kafka08.message.compression import GZIP
 from kafka08.metrics.exposition import PLAIN, Exposition
 from kafka08.metrics.meters import Timer
-from kafka08.metrics.registry import Registry, Series
+from kafka08.metrics.registry import AT_ONCE, Registry, Series
 from kafka08.metrics.requests import PARTS, RequestMetrics
 from kafka08.network.connection import Peer, current_peer
 from kafka08.server import broker_metrics
@@ -298,6 +298,16 @@ def pieces(rig: Rig, registry: Registry) -> tuple[list[float], int]:
     text = Exposition(rig.runtime, registry).text(PLAIN)
     times.append(time.thread_time())
     return [after - before for before, after in pairwise(times)], len(text)
+
+
+def test_others_run_after_each_piece_of_a_scrape(rig: Rig) -> None:
+    pytest.importorskip("prometheus_client")
+    registry = full(rig, 1000)
+    sizes = [len(piece) for _, piece in registry.pieces()]
+    assert max(sizes) == AT_ONCE
+    assert sum(sizes) > 5000
+    times, _ = pieces(rig, registry)
+    assert len(times) > len(sizes)
 
 
 def test_no_piece_of_a_scrape_holds_the_loop(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
