@@ -40,6 +40,10 @@ def with_proxy(*names: str) -> tuple[str, ...]:
     return named("integration/test_rest", *names)
 
 
+def beside(*names: str) -> tuple[str, ...]:
+    return named("integration/test_rest_scenarios", *names)
+
+
 def console(module: str, *names: str) -> tuple[str, ...]:
     return named(f"tests/console/test_{module}", *names)
 
@@ -70,7 +74,6 @@ SCENARIOS = {
             *server("broker_metrics", "produced_messages_and_their_bytes"),
             *real("what_was_produced_is_counted", "the_text_passes_promtool"),
         ),
-        "promtool runs only where it is installed",
     ),
     2: Scenario(
         "the same load on the original, read over JMX: equal counts",
@@ -232,9 +235,10 @@ SCENARIOS = {
             *named("tests/consumer/test_connector", "series_for_prometheus"),
             *named("tests/consumer/test_simple", "fetches_are_timed_and_sized"),
             *named("tests/producer/test_producer", "metrics"),
+            *named("tests/producer/test_metrics", "a_round_is_counted_by_the_task_that_writes"),
             *named("tests/producer/test_kafka_producer", "series_of_topics_and_nodes"),
         ),
-        "a producer has no selector and the mirror maker no data channel: none of their rows",
+        "the mirror maker copies without a data channel: none of its three rows",
     ),
     20: Scenario(
         "live and ready while a broker starts, recovers, runs, stops, and without ZooKeeper or a "
@@ -321,8 +325,7 @@ SCENARIOS = {
     # REST
     27: Scenario(
         "the calls of the first quick start, on both kinds of clusters",
-        with_proxy("the_quick_start", "json_records"),
-        "sent by Python as curl would send them",
+        (*with_proxy("the_quick_start", "json_records"), *beside("the_quick_start_by_curl")),
     ),
     28: Scenario(
         "media types by Accept and Content-Type: 406, 415",
@@ -387,12 +390,14 @@ SCENARIOS = {
     ),
     37: Scenario(
         "a message larger than max_bytes, and than the server's limit",
-        rest(
-            "consumers",
-            "reads_are_limited_by_bytes_and_have_one_message_at_least",
-            "a_message_that_is_larger_than_the_limit_is_named_on_every_try",
+        (
+            *rest(
+                "consumers",
+                "reads_are_limited_by_bytes_and_have_one_message_at_least",
+                "a_message_that_is_larger_than_the_limit_is_named_on_every_try",
+            ),
+            *beside("messages_larger_than_max_bytes_and_than_the_limit"),
         ),
-        "no real broker has such a message in a test",
     ),
     38: Scenario(
         "idle instances end, those that read live",
@@ -416,8 +421,15 @@ SCENARIOS = {
     ),
     41: Scenario(
         "unmodified clients of npm and PyPI",
-        with_proxy("the_client_of_node"),
-        "kafka-rest of npm only, not the two of PyPI",
+        (
+            *with_proxy("the_client_of_node"),
+            *named(
+                "integration/test_rest_pypi",
+                "kafka_rest_client",
+                "kafka_rest_is_told_that_there_is_no_avro",
+            ),
+        ),
+        "kafka-rest of PyPI sends Avro alone, which is refused: it stores nothing",
     ),
     42: Scenario(
         "v2: assignments, offsets + 1, positions",
@@ -435,7 +447,6 @@ SCENARIOS = {
             *rest("application", "every_path_may_end_with_a_slash"),
             *with_proxy("v2_with_a_pattern"),
         ),
-        "slashes on paths without names only",
     ),
     44: Scenario(
         "v3: topics, settings, reassignments beside the tools",
