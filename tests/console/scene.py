@@ -6,7 +6,7 @@ import re
 
 from werkzeug.test import Client, TestResponse
 
-from kafka08.client.cluster import ClusterClient
+from kafka08.client.cluster import ClusterClient, Endpoint, listeners_of
 from kafka08.common import Broker, TopicPartition
 from kafka08.console.access import User
 from kafka08.console.app import Console
@@ -25,10 +25,11 @@ from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
 from tools.groups.service import GroupService
-from zk import znodes
+from zk import registry, znodes
 from zk.znodes import BrokerRegistration, ControllerNode, PartitionStateNode
 
 BROKERS = (Broker(1, "b1", 9091), Broker(2, "b2", 9092))
+_PROTOCOL = "PLAINTEXT"
 ORIGIN = "http://localhost"
 
 
@@ -75,7 +76,10 @@ class Scene:
         self.client = Client(self.console)
 
     def _client(self) -> ClusterClient:
-        return ClusterClient([("b1", 9091)], runtime=self.runtime, channel=self.cluster.channel)
+        def bootstrap() -> list[Endpoint]:
+            return listeners_of(registry.live_brokers(self.session, _PROTOCOL), _PROTOCOL)  # type: ignore[arg-type]
+
+        return ClusterClient(bootstrap, runtime=self.runtime, channel=self.cluster.channel)
 
     def register(self, broker: Broker) -> None:
         registration = BrokerRegistration(

@@ -25,6 +25,8 @@ from kafka08.errors import KafkaError, meaning_of
 from kafka08.lag.collector import Lags, LogState
 from kafka08.lag.judgement import worst
 from kafka08.protocol.admin_schemas import DescribeLogDirsRequest
+from zk.errors import ZkError
+from zk.znodes import MalformedNodeError
 
 _SHOWN_PARTITIONS = 500
 _UNKNOWN = LogState(-1, (), (), None, None)
@@ -230,6 +232,7 @@ def topic(visit: Visit, name: str) -> Response:
     state, view, observer = state_of(visit), topic_of(visit, name), visit.site.observer
     lags = observer.lags
     logs = lags.logs if lags else {}
+    partitions, own = _exact(visit, name, view)
     return visit.render(
         "topic.html",
         graph=shown.graph(observer.history.points(f"end/{name}"), f"Sum of the log ends of {name}"),
@@ -237,34 +240,48 @@ def topic(visit: Visit, name: str) -> Response:
         name=name,
         partitions=[
             (number, each, logs.get(TopicPartition(name, number), _UNKNOWN))
-            for number, each in _exact(visit, name, view).items()
+            for number, each in partitions.items()
         ],
         refresh=_refresh(visit),
-        settings=_settings(visit, name),
+        settings=_settings(own),
         state=state,
         view=view,
     )
 
 
-def _exact(visit: Visit, topic: str, view: TopicView) -> dict[int, PartitionView]:
-    """The partitions as ZooKeeper has them now; as they were seen last if it does not answer."""
+def _exact(
+    visit: Visit, topic: str, view: TopicView
+) -> tuple[Mapping[int, PartitionView], Mapping[str, str]]:
+    """Partitions and settings of the topic as ZooKeeper has them now. While it does not answer,
+    the partitions are those seen last and the settings are unknown: one wait is enough."""
+    try:
+        own = _own_settings(visit, topic)
+        return _partitions_now(visit, topic, view), own
+    except ZkError:
+        return view.partitions, {}
+
+
+def _own_settings(visit: Visit, topic: str) -> Mapping[str, str]:
+    try:
+        return admin.fetch_topic_config(visit.site.zk, topic)
+    except MalformedNodeError:
+        return {}
+
+
+def _partitions_now(visit: Visit, topic: str, view: TopicView) -> Mapping[int, PartitionView]:
     found = dict(view.partitions)
     try:
         for number, each in view.partitions.items():
             state = admin.fetch_partition_state(visit.site.zk, topic, number)
             if state is not None:
                 found[number] = PartitionView(each.replicas, state.leader, state.isr)
-    except KafkaError:
-        return dict(view.partitions)
+    except MalformedNodeError:
+        return view.partitions
     return found
 
 
-def _settings(visit: Visit, topic: str) -> list[tuple[str, str | None, str]]:
+def _settings(own: Mapping[str, str]) -> list[tuple[str, str | None, str]]:
     """Each setting with the topic's own value and the built-in default."""
-    try:
-        own = admin.fetch_topic_config(visit.site.zk, topic)
-    except KafkaError:
-        own = {}
     defaults = {each.key: str(each.default) for each in LogConfig.settings().values()}
     keys = sorted({*defaults, *own})
     return [(key, own.get(key), defaults.get(key, shown.NONE)) for key in keys]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.console.app import ROUTES
 from kafka08.protocol.admin_schemas import (
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
@@ -157,6 +158,33 @@ def test_without_zookeeper_the_last_state_is_shown_with_its_age() -> None:
     scene.session.down = False
     scene.observer.look()
     assert "cannot be looked at" not in scene.page("/")
+
+
+def test_no_page_waits_for_zookeeper_for_longer_than_five_seconds() -> None:
+    """By the clock of the test: each call to ZooKeeper takes as long as the console allows."""
+    scene = Scene(read_only=False)
+    scene.topic("t", [1])
+    scene.produce("t", b"m")
+    scene.commit("g", "t", 0)
+    scene.look()
+    session, clock = scene.session, scene.runtime.clock
+    limit = min(scene.config.request_timeout_ms, scene.config.zookeeper_session_timeout_ms) / 1000
+    session.down = True
+    session.before = lambda call, path: clock.advance(limit)
+    known = {"<int:broker_id>": "1", "<name>": "t"}
+    shown = 0
+    for route in ROUTES:
+        if route.changes or route.path.startswith("/static/"):
+            continue
+        path = route.path
+        for word, value in known.items():
+            path = path.replace(word, value)
+        begin = clock.monotonic()
+        answer = scene.get(path, query_string={"name": "g", "to": "earliest", "offset": "0"})
+        assert clock.monotonic() - begin <= 5, path
+        assert answer.status_code in (200, 503), path
+        shown += answer.status_code == 200
+    assert shown > 10
 
 
 def test_before_the_first_look() -> None:
