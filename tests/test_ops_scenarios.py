@@ -530,11 +530,12 @@ SCENARIOS = {
                 "a_group_with_a_live_member_is_left_alone",
                 "the_plan_shows_old_and_new_offsets",
                 "confirming_sets_the_offsets",
+                "offsets_in_both_storages_are_set",
                 "a_plan_for_another_state_is_refused",
             ),
             *live("lag_of_groups_as_the_tools_show_it"),
         ),
-        "offsets in Kafka are not set in a test of the console",
+        "offsets in Kafka are set in a cluster of the tests only, not beside the tool",
     ),
     52: Scenario(
         "a graph of lag, kept over a restart",
@@ -555,9 +556,11 @@ SCENARIOS = {
         "without ZooKeeper",
         (
             *live("without_zookeeper_the_last_state_is_shown"),
-            *cluster("without_zookeeper_the_last_state_is_shown_with_its_age"),
+            *cluster(
+                "without_zookeeper_the_last_state_is_shown_with_its_age",
+                "no_page_waits_for_zookeeper_for_longer_than_five_seconds",
+            ),
         ),
-        "the 5 s are not measured",
     ),
     # Safety
     55: Scenario(
@@ -614,12 +617,16 @@ SCENARIOS = {
         "deletion needs the name; the audit log",
         (
             *pages(
-                "topic_changes", "deletion_needs_the_typed_name", "a_stale_form_changes_nothing"
+                "topic_changes",
+                "deletion_needs_the_typed_name",
+                "a_stale_form_changes_nothing",
+                "where_the_controller_does_not_delete_the_page_says_so_and_nothing_is_marked",
+                "a_topic_is_marked_where_the_controller_deletes_or_does_not_tell",
             ),
             *console("audit", "a_change_is_one_line"),
             *live("a_topic_from_its_creation_to_its_end"),
         ),
-        "the page says that brokers may have delete.topic.enable=false, but does not know it",
+        "a controller of 0.8.2.2 does not tell its delete.topic.enable; the page says what it needs",
     ),
     60: Scenario(
         "malformed requests to each listener",

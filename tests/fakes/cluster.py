@@ -217,7 +217,7 @@ class FakeCluster:
         raise ConnectionResetError("as 0.8.2.2 does")
 
     _ListGroupsRequest = _DeleteGroupsRequest = _OffsetDeleteRequest = _DescribeGroupsRequest
-    _DescribeLogDirsRequest = _DescribeGroupsRequest
+    _DescribeLogDirsRequest = _DescribeConfigsRequest = _DescribeGroupsRequest
 
     def _OffsetCommitRequest(self, port: int, request: Any) -> Any:
         topics = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from urllib.parse import quote
 
@@ -12,14 +13,18 @@ from kafka08 import admin
 from kafka08.client import requests
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.config import LogConfig
-from kafka08.console.pages.cluster import topic_of
+from kafka08.console.pages.cluster import state_of, topic_of
 from kafka08.console.site import Visit, whole
-from kafka08.errors import raise_for_code
+from kafka08.errors import KafkaError, raise_for_code
 from kafka08.message.sets import encode_set
+from kafka08.protocol import admin_schemas as a
 from tools.topics.shared import parse_replica_assignment
 from zk import znodes
 from zk.errors import NodeExistsError
 
+logger = logging.getLogger("kafka.console.TopicChanges")
+
+_DELETION = "delete.topic.enable"
 _MANY = 100_000
 _ACKS = {"1": 1, "all": -1}
 _TIMEOUT_MS = 3000
@@ -73,6 +78,23 @@ def _check_mark(visit: Visit, name: str) -> None:
         raise Conflict(f"Topic {name} has changed since the form was shown. Look at it again.")
 
 
+def _deletion_is_off(visit: Visit) -> bool:
+    """Whether the controller, which deletes topics, says that its delete.topic.enable is false.
+    Controllers of 0.8.2.2 do not tell, nor do those that do not let the console see settings."""
+    state = state_of(visit)
+    broker = state.brokers.get(-1 if state.controller is None else state.controller)
+    if broker is None or not broker.is_live or not broker.is_ours:
+        return False
+    asked = a.DescribedResource(a.BROKER_RESOURCE, str(broker.id), [_DELETION])
+    try:
+        response = visit.site.browser.call_broker(broker.id, a.DescribeConfigsRequest([asked]))
+    except (OSError, KafkaError) as error:
+        logger.info("Broker %d does not tell %s: %s", broker.id, _DELETION, error)
+        return False
+    entries = [entry for found in response.resources for entry in found.entries]
+    return any((entry.name, entry.value) == (_DELETION, "false") for entry in entries)
+
+
 def change_form(visit: Visit, name: str) -> Response:
     view = topic_of(visit, name)
     own = admin.fetch_topic_config(visit.site.zk, name)
@@ -84,6 +106,7 @@ def change_form(visit: Visit, name: str) -> Response:
     ]
     return visit.render(
         "change.html",
+        deletion_is_off=_deletion_is_off(visit),
         groups=groups,
         internal=name == OFFSETS_TOPIC,
         mark=_mark(visit, name),
@@ -120,6 +143,10 @@ def delete(visit: Visit, name: str) -> Response:
     if visit.request.form.get("name") != name:
         raise ValueError(f"Type the name of the topic, {name}, to delete it.")
     _check_mark(visit, name)
+    if _deletion_is_off(visit):
+        raise Conflict(
+            f"Topic {name} was not marked for deletion: {_DELETION} is false at the controller."
+        )
     try:
         admin.delete_topic(visit.site.zk, name)
     except NodeExistsError:

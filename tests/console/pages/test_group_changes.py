@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from kafka08.common import OFFSETS_TOPIC
+from kafka08.server.coordinator.records import Committed, GroupPartition, encode_key, encode_value
 from tests.console.scene import Scene, text_of
 from zk import znodes
 
@@ -44,6 +46,22 @@ def test_confirming_sets_the_offsets() -> None:
     assert answer.status_code == 303
     assert scene.server.text(OFFSET) == "0"
     assert "10" in scene.page("/group?name=g")
+
+
+def test_offsets_in_both_storages_are_set() -> None:
+    scene = scene_with_group()
+    scene.topic(OFFSETS_TOPIC, [1])
+    scene.cluster.brokers[0] = scene.cluster.brokers[1]  # the coordinator
+    value = encode_value(Committed(3, "", scene.runtime.clock.millis()))
+    scene.cluster.append(OFFSETS_TOPIC, 0, value, key=encode_key(GroupPartition("g", "t", 0)))
+    tp = scene.first("t")
+    scene.cluster.committed["g", tp] = 3
+    scene.look()
+    shown = plan(scene, "to=offset&at=7")
+    assert shown == "t:0:4:7"  # consumers take the larger one
+    assert scene.post("/group/reset", name="g", plan=shown).status_code == 303
+    assert scene.server.text(OFFSET) == "7"
+    assert scene.cluster.committed["g", tp] == 7
 
 
 def test_a_group_with_a_live_member_is_left_alone() -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from kafka08.common import OFFSETS_TOPIC
-from tests.console.scene import Scene
+from kafka08.protocol import admin_schemas as a
+from tests.console.scene import BROKERS, Scene, text_of
 from zk import znodes
+from zk.znodes import ControllerNode
 
 
 def scene_with_topic(**settings: object) -> Scene:
@@ -108,6 +110,54 @@ def test_deletion_needs_the_typed_name(tmp_path: Path) -> None:
     assert (line["action"], line["target"], line["from"]) == ("delete topic", "t", "127.0.0.1")
     assert line["before"] == {"partitions": 1}
     assert scene.post("/topics/t/delete", name="t", mark=mark(scene)).status_code == 409
+
+
+def deletes(scene: Scene, value: str | None, error: int = 0) -> None:
+    """Broker 1 describes its delete.topic.enable."""
+    entries = [] if value is None else [a.ConfigEntry("delete.topic.enable", value, True)]
+    found = a.ResourceConfig(error, None, a.BROKER_RESOURCE, "1", entries)
+
+    def script(port: int, request: object) -> object:
+        if not isinstance(request, a.DescribeConfigsRequest):
+            return None
+        assert port == BROKERS[0].port
+        asked = [a.DescribedResource(a.BROKER_RESOURCE, "1", ["delete.topic.enable"])]
+        assert request.resources == asked
+        return a.DescribeConfigsResponse(0, [found])
+
+    scene.cluster.script = script
+
+
+def test_where_the_controller_does_not_delete_the_page_says_so_and_nothing_is_marked() -> None:
+    scene = scene_with_topic()
+    shown = mark(scene)
+    deletes(scene, "false")
+    page = scene.get("/topics/t/change").text
+    assert "the controller has delete.topic.enable=false" in text_of(page)
+    assert 'action="/topics/t/delete"' not in page
+    assert 'action="/topics/t/settings"' in page
+    answer = scene.post("/topics/t/delete", name="t", mark=shown)
+    assert answer.status_code == 409
+    assert "delete.topic.enable is false" in answer.text
+    assert znodes.delete_topic_path("t") not in scene.server.nodes
+
+
+@pytest.mark.parametrize(("value", "error"), [("true", 0), (None, 31)])
+def test_a_topic_is_marked_where_the_controller_deletes_or_does_not_tell(
+    value: str | None, error: int
+) -> None:
+    scene = scene_with_topic()
+    deletes(scene, value, error)
+    assert scene.post("/topics/t/delete", name="t", mark=mark(scene)).status_code == 303
+    assert znodes.delete_topic_path("t") in scene.server.nodes
+
+
+def test_an_original_controller_is_not_asked_whether_it_deletes() -> None:
+    scene = scene_with_topic()
+    scene.server.put(znodes.CONTROLLER, znodes.encode_controller(ControllerNode(2, "5")))
+    scene.look()
+    assert scene.post("/topics/t/delete", name="t", mark=mark(scene)).status_code == 303
+    assert scene.cluster.sent(a.DescribeConfigsRequest) == []
 
 
 @pytest.mark.parametrize("path", ["settings", "partitions", "delete"])
