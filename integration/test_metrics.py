@@ -34,8 +34,8 @@ REQUESTS = "kafka_network_requestmetrics_"
 REQUEST_TIMED_OUT = 7
 
 
-def get(port: int, path: str, **headers: str) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+def get(port: int, path: str, timeout: float = 20, **headers: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     connection.request("GET", path, headers=headers)
     answer = connection.getresponse()
     try:
@@ -331,3 +331,79 @@ def test_idle_shares_of_an_idle_broker_and_under_load(
         over.set()
         for thread in threads:
             thread.join()
+
+
+class Scraper(threading.Thread):
+    """Asks again and again until it is over; keeps the texts, those that came again left out."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(daemon=True)
+        self._port = port
+        self.over = threading.Event()
+        self.texts: list[bytes] = []
+        self.failed: list[object] = []
+
+    def run(self) -> None:
+        while not self.over.is_set() and not self.failed:
+            try:
+                status, body = get(self._port, "/metrics", timeout=120)
+            except Exception as error:
+                self.failed.append(error)
+                return
+            if status != 200:
+                self.failed.append((status, body))
+            elif body not in self.texts[-1:]:
+                self.texts.append(body)
+
+
+def test_two_scrapers_of_1000_partitions_under_load(
+    zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    """`make bench-metrics` measures how much is produced; here no scrape and no produce fails."""
+    port = free_port()
+    broker = Broker(
+        "ours", tmp_path / "many", f"{zookeeper.connect}/many", props={"http.port": port}
+    )
+    launch(broker)
+    broker.start()
+    for number in range(10):
+        broker.create_topic(f"many{number}", partitions=100)
+    scrapers = [Scraper(port), Scraper(port)]
+    settings = {"bootstrap.servers": broker.address, "acks": "1", "linger.ms": "5"}
+    sent = 0
+    with KafkaProducer(settings) as producer:
+        for scraper in scrapers:
+            scraper.start()
+        try:
+
+            def seen() -> bool:
+                nonlocal sent
+                futures = [producer.send(f"many{number}", b"x" * 1000) for number in range(10)]
+                for future in futures:
+                    future.get(120)
+                sent += len(futures)
+                assert [each.failed for each in scrapers] == [[], []]
+                return all(len(each.texts) >= 5 for each in scrapers)
+
+            wait_until("five texts for each", 300, seen)
+        finally:
+            for scraper in scrapers:
+                scraper.over.set()
+    for scraper in scrapers:
+        scraper.join(120)
+        assert not scraper.is_alive()
+        assert scraper.failed == []
+        counts = []
+        for text in scraper.texts:
+            families = {each.name: each for each in text_string_to_metric_families(text.decode())}
+            assert len(families["kafka_log_log_logendoffset"].samples) == 1000
+            counts += [
+                sample.value
+                for sample in families["kafka_server_brokertopicmetrics_messagesin"].samples
+                if not sample.labels
+            ]
+        # The produces went on meanwhile.
+        assert len(counts) == len(scraper.texts)
+        assert counts == sorted(counts)
+        assert counts[0] < counts[-1] <= sent
+    assert Watched(broker, port).value(TOPICS + "messagesin_total") == sent

@@ -1,4 +1,4 @@
-"""The REST proxy by curl, and with messages at its limits."""
+"""The REST proxy by curl, beside Scala consumers and the reassignment tool, and at its limits."""
 
 from __future__ import annotations
 
@@ -6,17 +6,22 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from integration.harness import Broker, Process
+from integration.harness import Broker, Process, Tools, ZooKeeper, properties, zookeeper_text
 from integration.rest_proxy import RestProxy
-from integration.test_rest import BINARY_V1, create, encoded, write
+from integration.test_rest import BINARY_V1, children, create, encoded, read, write
+from integration.wire import wait_until
 
+READERS = 200
 LIMIT = 500_000
+NEVER_MS = 600_000  # of reads that must not end by themselves within a test
+REASSIGN = "kafka.admin.ReassignPartitionsCommand"
 
 
 def proxy_of(
@@ -117,6 +122,71 @@ def test_the_quick_start_by_curl(
     assert proxy.stop() == 143
 
 
+# --- groups
+
+
+@pytest.mark.original
+def test_a_group_is_shared_with_a_scala_consumer(
+    broker: Broker, zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    """The console consumer of 0.8.2.2. Each message is read once in all."""
+    topic, group = f"scala-{broker.kind}", "scala"
+    broker.create_topic(topic, 2)
+    proxy = proxy_of(broker, tmp_path / "rest", launch, consumer__request__timeout__ms=500)
+    config = tmp_path / "consumer.properties"
+    settings = {
+        "group.id": group,
+        "consumer.id": "console",
+        "auto.offset.reset": "smallest",
+        "rebalance.backoff.ms": 500,
+        "rebalance.max.retries": 30,
+        "zookeeper.session.timeout.ms": 10000,
+    }
+    config.write_text(properties(settings))
+    base_uri = create(proxy, group, id="rest")
+    assert proxy.ask("GET", f"{base_uri}/topics/{topic}").body == []
+    args = ["--zookeeper", broker.zookeeper, "--topic", topic, "--consumer.config", str(config)]
+    scala = Tools("original", tmp_path / "tools").background("kafka.tools.ConsoleConsumer", *args)
+    launch(scala)
+    owners = f"/consumers/{group}/owners/{topic}"
+
+    def owned() -> list[str]:
+        found = [zookeeper_text(broker.zookeeper, f"{owners}/{number}") for number in (0, 1)]
+        return sorted(each or "" for each in found)
+
+    both = [f"{group}_console-0", f"{group}_rest-0"]
+    wait_until("an owner each", 120, lambda: owned() == both)
+    ids = [f"{group}_console", f"{group}_rest"]
+    assert children(zookeeper, broker, f"/consumers/{group}/ids") == ids
+    wanted = []
+    for number in range(40):
+        wanted.append(f"message {number}")
+        write(proxy, topic, wanted[-1], partition=number % 2)
+    by_rest = read(proxy, base_uri, topic, 20)
+    wait_until("the other half", 60, lambda: len(scala.log.splitlines()) >= 20)
+    # Nothing comes twice: neither has more, and each partition has still its owner.
+    assert proxy.ask("GET", f"{base_uri}/topics/{topic}").body == []
+    by_scala = [line for line in scala.log.splitlines() if line.startswith("message ")]
+    assert (len(by_rest), len(by_scala)) == (20, 20)
+    assert sorted(by_rest + by_scala) == sorted(wanted)
+    assert owned() == both
+    # The partition of the Scala consumer goes to the instance, at the committed offset.
+    assert scala.stop() in (0, 143)
+    wait_until("both partitions", 60, lambda: owned() == [f"{group}_rest-0"] * 2)
+    write(proxy, topic, "later 0", partition=0)
+    write(proxy, topic, "later 1", partition=1)
+    later: list[str] = []
+
+    def both_came() -> bool:
+        later.extend(read(proxy, base_uri, topic, 1))
+        return {"later 0", "later 1"} <= set(later)
+
+    wait_until("later ones", 60, both_came)
+    assert proxy.ask("DELETE", base_uri).status == 204
+    assert children(zookeeper, broker, f"/consumers/{group}/ids") == []
+    assert proxy.stop() == 143
+
+
 # --- large messages
 
 
@@ -163,3 +233,135 @@ def test_messages_larger_than_max_bytes_and_than_the_limit(
     assert found[0]["value"] == encoded(texts[2])
     assert writer.ask("DELETE", base_uri).status == 204
     assert (writer.stop(), limited.stop()) == (143, 143)
+
+
+# --- long reads
+
+
+def test_produces_do_not_wait_for_long_reads(
+    broker: Broker, zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    """No read ends by itself: those that are answered early, or hold up a produce, are seen."""
+    quiet, busy = f"quiet-{broker.kind}", f"beside-{broker.kind}"
+    for topic in (quiet, busy):
+        broker.create_topic(topic)
+    proxy = proxy_of(
+        broker,
+        tmp_path / "rest",
+        launch,
+        consumer__request__timeout__ms=NEVER_MS,
+        consumer__instance__timeout__ms=NEVER_MS,
+        consumer__instances__max=READERS,
+        zookeeper__session__timeout__ms=30000,
+    )
+    # A group each: members of one group would wait for each other's rebalances.
+    groups = [f"long-{number}" for number in range(READERS)]
+    uris = [create(proxy, group) for group in groups]
+    answers: list[Any] = []
+
+    def wait(base_uri: str) -> None:
+        answers.append(proxy.ask("GET", f"{base_uri}/topics/{quiet}", timeout=NEVER_MS / 1000))
+
+    readers = [threading.Thread(target=wait, args=(uri,), daemon=True) for uri in uris]
+    for reader in readers:
+        reader.start()
+    client = zookeeper.client(f"/{broker.kind}")
+    try:
+
+        def all_read() -> bool:
+            owners = [f"/consumers/{group}/owners/{quiet}/0" for group in groups]
+            return all(client.exists(owner) for owner in owners)
+
+        wait_until("all to own the partition", 300, all_read)
+    finally:
+        client.stop()
+        client.close()
+    assert proxy.ask("POST", "/consumers/more").status == 429
+    writers = [
+        threading.Thread(target=write, args=(proxy, busy, *[f"{number}"] * 20), daemon=True)
+        for number in range(10)
+    ]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(NEVER_MS / 2000)
+        assert not writer.is_alive()
+    path = f"/topics/{busy}/partitions/0/messages?offset=0&count=200"
+    assert len(proxy.ask("GET", path).body) == 200
+    assert answers == []
+    assert all(reader.is_alive() for reader in readers)
+    write(proxy, quiet, "at last")
+    for reader in readers:
+        reader.join(NEVER_MS / 2000)
+    assert [answered.status for answered in answers] == [200] * READERS
+    values = [[each["value"] for each in answered.body] for answered in answers]
+    assert values == [[encoded("at last")]] * READERS
+    assert proxy.stop() == 143
+
+
+# --- reassignments
+
+
+@pytest.mark.parametrize("members", ["ours", pytest.param("original", marks=pytest.mark.original)])
+def test_a_reassignment_is_shown_by_v3_as_by_the_tool(
+    members: str, zookeeper: ZooKeeper, tools: Tools, tmp_path: Path,
+    launch: Callable[[Process], None],
+) -> None:  # fmt: skip
+    """The new replica's broker is frozen for as long as the move must not end."""
+    chroot = f"{zookeeper.connect}/moves-{members}-{tools.kind}"
+    # A frozen broker keeps its session.
+    props = {"zookeeper.session.timeout.ms": 60000, "replica.lag.time.max.ms": 60000}
+    brokers = []
+    for number in (1, 2):
+        broker = Broker(members, tmp_path / f"b{number}", chroot, broker_id=number, props=props)
+        launch(broker)
+        brokers.append(broker.start())
+    first, second = brokers
+    first.create_topic("moved", 2)
+    proxy = proxy_of(first, tmp_path / "rest", launch)
+    write(proxy, "moved", *[f"{number}" for number in range(50)])
+    cluster = proxy.ask("GET", "/v3/clusters").body["data"][0]["cluster_id"]
+    base = f"/v3/clusters/{cluster}/topics/moved/partitions"
+
+    def moves() -> list[tuple[int, list[int], list[int]]]:
+        data = proxy.ask("GET", f"{base}/-/reassignment").body["data"]
+        names = ("partition_id", "adding_replicas", "removing_replicas")
+        return [tuple(each[name] for name in names) for each in data]
+
+    plan = {"topic": "moved", "partition": 0, "replicas": [2]}
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps({"version": 1, "partitions": [plan]}))
+
+    def tool(action: str) -> str:
+        args = ["--zookeeper", chroot, "--reassignment-json-file", str(file), action]
+        done = tools.run(REASSIGN, *args)
+        assert done.code == 0, done.err
+        return done.out
+
+    assert moves() == []
+    assert proxy.ask("GET", f"{base}/0/reassignment").status == 404
+    second.pause()
+    try:
+        assert "Successfully started reassignment" in tool("--execute")
+        wait_until("the move", 60, lambda: moves() == [(0, [2], [1])])
+        assert "Reassignment of partition [moved,0] is still in progress" in tool("--verify")
+        one = proxy.ask("GET", f"{base}/0/reassignment").body
+        assert (one["adding_replicas"], one["removing_replicas"]) == ([2], [1])
+        assert proxy.ask("GET", f"{base}/1/reassignment").status == 404
+        everywhere = f"/v3/clusters/{cluster}/topics/-/partitions/-/reassignment"
+        listed = proxy.ask("GET", everywhere).body["data"]
+        assert [(each["topic_name"], each["partition_id"]) for each in listed] == [("moved", 0)]
+    finally:
+        second.resume()
+    wait_until("the end of the move", 120, lambda: moves() == [])
+    assert "Reassignment of partition [moved,0] completed successfully" in tool("--verify")
+    assert proxy.ask("GET", f"{base}/0/reassignment").status == 404
+
+    def replicas() -> list[tuple[int, bool, bool]]:
+        data = proxy.ask("GET", f"{base}/0/replicas").body["data"]
+        return [(each["broker_id"], each["is_leader"], each["is_in_sync"]) for each in data]
+
+    wait_until("the new leader", 60, lambda: replicas() == [(2, True, True)])
+    path = "/topics/moved/partitions/0/messages?offset=0&count=100"
+    wait_until("all messages", 60, lambda: len(proxy.ask("GET", path).body) == 50)
+    assert proxy.stop() == 143

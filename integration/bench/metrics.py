@@ -4,8 +4,9 @@
   ``http.port``, and while Prometheus would scrape it each second. The three take turns, and the
   least of each counts, because other programs can only add to it;
 - with ``--partitions``, a cluster of so many: the time and the bytes of a scrape of a broker, and
-  how long other requests wait for their answers meanwhile; the console's overview and list of
-  topics, and its page with the lag of a group that has committed in each partition. With
+  how long other requests wait for their answers meanwhile; the rate of 16 KB produces without and
+  with two scrapers, which take turns, and the middle one of each counts; the console's overview and
+  list of topics, and its page with the lag of a group that has committed in each partition. With
   ``--brokers`` they are divided between brokers, as the open files of each are limited.
 """
 
@@ -15,6 +16,7 @@ import argparse
 import contextlib
 import http.client
 import resource
+import statistics
 import sys
 import tempfile
 import threading
@@ -35,6 +37,8 @@ PARTITIONS = 6
 SET_BYTES = 16384
 # Topics are made with so many partitions.
 EACH = 100
+# Produces without and with scrapers, of ``--seconds`` each.
+SCRAPED_ROUNDS = 5
 PROPS = {
     "log.segment.bytes": 64 << 20,
     "log.retention.bytes": 256 << 20,
@@ -69,21 +73,23 @@ def scrape(port: int) -> tuple[float, int]:
 
 
 @contextlib.contextmanager
-def scraped(port: int) -> Iterator[None]:
-    """Each second, by another thread."""
+def scraped(port: int, scrapers: int = 1) -> Iterator[None]:
+    """Each second, by so many other threads."""
     over = threading.Event()
 
     def scrape_again_and_again() -> None:
         while not over.wait(1):
             scrape(port)
 
-    thread = threading.Thread(target=scrape_again_and_again)
-    thread.start()
+    threads = [threading.Thread(target=scrape_again_and_again) for _ in range(scrapers)]
+    for thread in threads:
+        thread.start()
     try:
         yield
     finally:
         over.set()
-        thread.join()
+        for thread in threads:
+            thread.join()
 
 
 def produce(broker: Broker, seconds: float) -> float:
@@ -163,6 +169,29 @@ def many(brokers: Sequence[Scraped], topics: dict[str, int], count: int) -> None
     show(f"{count:,} partitions, scrape", 1e3 * cpu, "ms CPU")
     show(f"{count:,} partitions, longest answer during it", 1e3 * min(r[0] for r in runs), "ms")
     show(f"{count:,} partitions, longest answer otherwise", 1e3 * idle, "ms")
+
+
+def throughput(on: Scraped, topic: str, count: int, seconds: float) -> None:
+    """Produces to ten partitions of ``topic``, which is on this broker. ``count``: those of all."""
+    sets = [records.equal(100, SET_BYTES, "none")]
+
+    def rate() -> float:
+        moved = load.produce(
+            on.broker.port, topic, 10, sets, acks=1, connections=4, in_flight=2,
+            seconds=seconds, max_bytes=1 << 40,
+        )  # fmt: skip
+        return moved.payload / moved.seconds / 1e6
+
+    rate()
+    alone, beside = [], []
+    for _ in range(SCRAPED_ROUNDS):
+        alone.append(rate())
+        with scraped(on.port, 2):
+            beside.append(rate())
+    without, with_ = statistics.median(alone), statistics.median(beside)
+    show(f"{count:,} partitions, 16 KB produces", without, "MB/s")
+    show(f"{count:,} partitions, 16 KB produces, two scrapers", with_, "MB/s")
+    show(f"{count:,} partitions, two scrapers: less", 100 * (1 - with_ / without), "%")
 
 
 def allow_open_files(partitions: int) -> None:
@@ -254,6 +283,7 @@ def main(argv: Sequence[str]) -> int:
             topics: dict[str, int] = {}
             for count in sorted(args.partitions):
                 many(brokers, topics, count)
+                throughput(brokers[0], next(iter(topics)), count, args.seconds)
                 commit_everywhere(read, topics)
                 console(read, root / f"console-{count}", topics)
         finally:
