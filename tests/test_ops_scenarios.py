@@ -167,9 +167,13 @@ SCENARIOS = {
         "1,000 partitions, two scrapers: pauses below 50 ms, the throughput within 5 %",
         (
             *metrics("exposition", "a_family_in_pieces_has_one_head"),
-            *server("broker_metrics", "no_piece_of_a_scrape_holds_the_loop"),
+            *server(
+                "broker_metrics",
+                "others_run_after_each_piece_of_a_scrape",
+                "no_piece_of_a_scrape_holds_the_loop",
+            ),
+            *real("two_scrapers_of_1000_partitions_under_load"),
         ),
-        "the pieces are measured; make bench-metrics measures a broker, no test its throughput",
     ),
     13: Scenario(
         "slow readers and half requests: others are served, connections end by the deadline",
@@ -373,8 +377,8 @@ SCENARIOS = {
         (
             *rest("consumers", "a_group_is_shared_with_a_consumer_of_another_program"),
             *with_proxy("a_group_is_shared_with_another_consumer"),
+            *beside("a_group_is_shared_with_a_scala_consumer"),
         ),
-        "the other consumer is this project's, not the Scala one",
     ),
     35: Scenario(
         "commits through REST and their nodes",
@@ -412,8 +416,8 @@ SCENARIOS = {
         (
             *rest("consumers", "the_number_of_instances_is_limited"),
             *with_proxy("long_reads_do_not_hold_up_others"),
+            *beside("produces_do_not_wait_for_long_reads"),
         ),
-        "40 instances; that produces do not wait is not measured",
     ),
     40: Scenario(
         "SIGTERM: reads end, instances leave their groups, exit 143",
@@ -450,8 +454,11 @@ SCENARIOS = {
     ),
     44: Scenario(
         "v3: topics, settings, reassignments beside the tools",
-        (*rest("admin_v3", "reassignments"), *with_proxy("topics_by_v3")),
-        "no reassignment of a real cluster is shown",
+        (
+            *rest("admin_v3", "reassignments"),
+            *with_proxy("topics_by_v3"),
+            *beside("a_reassignment_is_shown_by_v3_as_by_the_tool"),
+        ),
     ),
     # Console
     45: Scenario(
