@@ -310,7 +310,6 @@ SCENARIOS = {
             ),
             *named("integration/test_lag_beside_burrow", "both_judge_alike"),
         ),
-        "Burrow runs only where it is installed",
     ),
     26: Scenario(
         "500 groups: one Offsets request a leader, no overlap",
