@@ -16,7 +16,7 @@ from kafka08.admin import InvalidArgumentError
 from kafka08.client.admin import AdminClient, AdminNotServedError
 from kafka08.client.cluster import ClusterClient, Endpoint, listeners_of
 from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
-from kafka08.common import TopicPartition
+from kafka08.common import Broker, TopicPartition
 from kafka08.errors import AdminOperationError, KafkaError, LaterCode
 from kafka08.network.channel import Channel
 from kafka08.protocol.admin_schemas import DescribeGroupsRequest
@@ -38,6 +38,7 @@ from zk.errors import NoNodeError, NotEmptyError
 logger = logging.getLogger("kafka.admin.ConsumerGroupCommand$")
 
 CLIENT_ID = "ConsumerGroupCommand"
+_SILENT_S = 60.0
 UNSEEN = "Brokers of 0.8.2.2 do not tell the members of a group. Use --zookeeper instead."
 
 
@@ -96,7 +97,8 @@ class GroupService:
             runtime=self._runtime,
             channel=channel,
         )
-        self._brokers_tell = self._coordinators_tell = True
+        self._brokers_tell = True
+        self._silent: dict[Broker, float] = {}  # until when each is not asked for members
         self.storage = GroupStorage(
             self._cluster, self._timed, self.zk, timeout_ms=timeout_ms, runtime=self._runtime
         )
@@ -141,14 +143,20 @@ class GroupService:
 
     def _coordinated(self, group: str) -> GroupMembers | None:
         """The members that the group's coordinator has; None for other groups."""
-        if not self._coordinators_tell:
-            return None
+        clock = self._runtime.clock
         try:
             coordinator = self.storage.coordinator(group)
+        except (OSError, KafkaError) as error:
+            logger.debug("Group %s has no coordinator now: %s", group, error)
+            return None
+        if clock.monotonic() < self._silent.get(coordinator, 0):
+            return None
+        try:
             response = self._cluster.call(coordinator, DescribeGroupsRequest([group]))
         except (OSError, KafkaError) as error:
+            # One of 0.8.2.2 never does; another one may have been about to stop.
             logger.debug("The coordinator does not describe groups: %s", error)
-            self._coordinators_tell = False
+            self._silent[coordinator] = clock.monotonic() + _SILENT_S
             return None
         [described] = response.groups
         return None if described.error else from_coordinator(described)
