@@ -6,30 +6,27 @@ Debian, selenium of PyPI.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from integration.chromium import NEEDED, chromium, errors
 from integration.console import Console
 from integration.harness import Broker, ZooKeeper
 from integration.test_console_web import SCRIPT
 from integration.wire import entry, wait_until
 
 webdriver = pytest.importorskip("selenium.webdriver")
-DRIVER, CHROMIUM = shutil.which("chromedriver"), shutil.which("chromium")
-
-pytestmark = pytest.mark.skipif(
-    not (DRIVER and CHROMIUM), reason="chromium or chromium-driver is not installed"
-)
+pytestmark = NEEDED
 
 
 @pytest.fixture(scope="module")
 def console(zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
     chroot = f"{zookeeper.connect}/browser"
-    broker = Broker("ours", tmp_path_factory.mktemp("browser-broker"), chroot).start()
+    props = {"zookeeper.session.timeout.ms": 30000}
+    broker = Broker("ours", tmp_path_factory.mktemp("browser-broker"), chroot, props=props).start()
     broker.create_topic("t", 2)
     with broker.wire() as wire:
         wire.produce("t", 0, entry(None, SCRIPT.encode()))
@@ -45,24 +42,8 @@ def console(zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory) -> I
 @pytest.fixture
 def browser(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     monkeypatch.setenv("SE_OFFLINE", "true")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for word in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
-        options.add_argument(word)
-    options.add_argument(f"--user-data-dir={tmp_path}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
-
-
-def errors(browser: Any) -> list[str]:
-    """Messages of the browser, refusals of the content security policy among them."""
-    return [
-        line["message"]
-        for line in browser.get_log("browser")
-        if line["level"] == "SEVERE" and "favicon" not in line["message"]
-    ]
+    with chromium(tmp_path) as driver:
+        yield driver
 
 
 def test_no_script_of_a_message_runs_and_no_page_breaks_its_policy(
@@ -89,6 +70,19 @@ def test_a_page_changes_without_a_reload(console: Console, browser: Any) -> None
     wait_until("the new topic on the page", 30, shown)
     assert browser.execute_script("return window.stayed") is True
     assert errors(browser) == []
+
+
+def test_a_cluster_that_does_not_delete_topics(console: Console, browser: Any) -> None:
+    """The broker tells the console its delete.topic.enable, false by default."""
+
+    def is_told() -> bool:
+        browser.get(f"http://127.0.0.1:{console.port}/topics/t/change")
+        told = browser.find_elements("id", "deletion-off")
+        return bool(told) and "delete.topic.enable=false" in told[0].text
+
+    wait_until("delete.topic.enable", 60, is_told)
+    assert browser.find_elements("css selector", "form[action='/topics/t/settings']")
+    assert browser.find_elements("css selector", "form[action='/topics/t/delete']") == []
 
 
 def test_the_keyboard_is_enough(console: Console, browser: Any) -> None:

@@ -12,7 +12,14 @@ import pytest
 from kazoo.client import KazooClient
 
 from integration.console import Console
-from integration.harness import Broker, Process, Tools, ZooKeeper
+from integration.harness import (
+    Broker,
+    Process,
+    Tools,
+    ZooKeeper,
+    properties,
+    zookeeper_text,
+)
 from integration.wire import entry, wait_until
 
 SCRIPT = "<script>document.title='ran'</script>"
@@ -84,6 +91,42 @@ def test_lag_of_groups_as_the_tools_show_it(
     assert console.submit(form, "/group/reset")[0] == 200
     done = our_tools.run("kafka.admin.ConsumerGroupCommand", *command)
     assert re.search(r"read\s+0\s+0\s+100\s+100", done.out), done.out
+
+
+def test_offsets_in_both_storages_are_reset_once_the_member_is_gone(
+    console: Console, ours: Broker, our_tools: Tools, tmp_path: Path
+) -> None:
+    ours.create_topic("both")
+    with ours.wire() as wire:
+        wire.produce("both", 0, b"".join(entry(None, b"m", at) for at in range(100)))
+    values = {"group.id": "pair", "offsets.storage": "kafka", "dual.commit.enabled": "true"}
+    config = tmp_path / "consumer.properties"
+    values |= {"auto.offset.reset": "smallest", "auto.commit.interval.ms": "200"}
+    config.write_text(properties(values))
+    where = ["--zookeeper", ours.zookeeper, "--topic", "both", "--consumer.config", str(config)]
+    member = our_tools.background("kafka.tools.ConsoleConsumer", *where)
+    form = "/group/reset?name=pair&to=offset&at=30"
+
+    def is_refused() -> bool:
+        status, page = console.ask(form)
+        return status == 400 and "Group pair has live members: pair_" in page
+
+    try:
+        wait_until("the refusal", 60, is_refused)
+    finally:
+        member.stop(signal.SIGINT)
+    console.wait_until_shown("/group?name=pair", "both 0 100 100 0")
+    wait_until("the plan", 60, lambda: 'value="both:0:100:30"' in console.ask(form)[1])
+    node = "/consumers/pair/offsets/both/0"
+    assert zookeeper_text(ours.zookeeper, node) == "100"
+    with ours.wire() as wire:
+        assert wire.committed("pair", "both", 0) == (100, 0)
+        assert console.submit(form, "/group/reset")[0] == 200
+        assert wire.committed("pair", "both", 0) == (30, 0)
+    assert zookeeper_text(ours.zookeeper, node) == "30"
+    command = ["--zookeeper", ours.zookeeper, "--describe", "--group", "pair"]
+    done = our_tools.run("kafka.admin.ConsumerGroupCommand", *command)
+    assert re.search(r"both\s+0\s+30\s+100\s+70", done.out), done.out
 
 
 def test_only_loopback_and_known_names(console: Console) -> None:

@@ -60,6 +60,18 @@ def live(*names: str) -> tuple[str, ...]:
     return named("integration/test_console_web", *names)
 
 
+def scenes(*names: str) -> tuple[str, ...]:
+    return named("integration/test_console_scenes", *names)
+
+
+def moving(*names: str) -> tuple[str, ...]:
+    return named("integration/test_moves", *names)
+
+
+def listeners(*names: str) -> tuple[str, ...]:
+    return named("integration/test_web_listeners", *names)
+
+
 def in_browser(*names: str) -> tuple[str, ...]:
     return named("integration/test_console_browser", *names)
 
@@ -466,13 +478,15 @@ SCENARIOS = {
             *live("an_original_broker_beside_ours_and_its_end"),
             *in_browser("a_page_changes_without_a_reload"),
             *cluster("brokers_of_both_kinds", "a_killed_broker_turns_the_overview_red"),
+            *scenes("a_killed_broker_of_three"),
         ),
-        "two brokers; the browser sees a new topic without a reload, not a killed broker",
     ),
     46: Scenario(
         "a topic's row: preferred, under-replicated, as the tools say",
-        (*cluster("a_partition_whose_leader_is_not_preferred"),),
-        "GetOffsetShell and kafka-topics.sh do not run beside it",
+        (
+            *cluster("a_partition_whose_leader_is_not_preferred"),
+            *scenes("a_killed_broker_of_three"),
+        ),
     ),
     47: Scenario(
         "a reassignment: plan, progress, rollback, a second one refused",
@@ -483,8 +497,11 @@ SCENARIOS = {
                 "moves_of_the_tool_are_shown",
                 "wrong_moves_are_refused",
             ),
+            *moving(
+                "a_move_of_the_console_and_the_way_back",
+                "a_move_of_the_tool_is_shown_until_its_end",
+            ),
         ),
-        "no real controller moves for it",
     ),
     48: Scenario(
         "payloads of all kinds; no script runs",
@@ -499,8 +516,8 @@ SCENARIOS = {
             *console("decoders", "each_decoder", "large_values_are_cut_and_their_size_is_true"),
             *in_browser("no_script_of_a_message_runs_and_no_page_breaks_its_policy"),
             *live("a_topic_from_its_creation_to_its_end"),
+            *scenes("payloads_of_all_kinds"),
         ),
-        "UTF-16 and a value of 2 MB are not in the browser",
     ),
     49: Scenario(
         "100,000 messages: newest first, older, jump, search",
@@ -517,16 +534,16 @@ SCENARIOS = {
                 "the_bytes_of_a_look_are_bounded",
                 "backward_over_the_gaps_of_a_compacted_log",
             ),
+            *scenes("a_hundred_thousand_messages"),
         ),
-        "hundreds of messages, not 100,000",
     ),
     50: Scenario(
         "a live tail and a burst",
         (
             *pages("messages", "a_tail_shows_what_came_and_counts_the_rest"),
             *console("browser", "connections_end_with_the_look"),
+            *scenes("a_live_tail_shows_a_burst"),
         ),
-        "the page asks each second, and nothing runs between two questions; no browser follows it",
     ),
     51: Scenario(
         "a group's reset, refused while it lives",
@@ -539,9 +556,11 @@ SCENARIOS = {
                 "offsets_in_both_storages_are_set",
                 "a_plan_for_another_state_is_refused",
             ),
-            *live("lag_of_groups_as_the_tools_show_it"),
+            *live(
+                "lag_of_groups_as_the_tools_show_it",
+                "offsets_in_both_storages_are_reset_once_the_member_is_gone",
+            ),
         ),
-        "offsets in Kafka are set in a cluster of the tests only, not beside the tool",
     ),
     52: Scenario(
         "a graph of lag, kept over a restart",
@@ -555,8 +574,8 @@ SCENARIOS = {
         (
             *live("a_topic_from_its_creation_to_its_end"),
             *console("app", "pages_have_no_script_and_no_style_of_their_own"),
+            *scenes("without_javascript"),
         ),
-        "the tests of all pages run without JavaScript, but not in a browser",
     ),
     54: Scenario(
         "without ZooKeeper",
@@ -616,8 +635,8 @@ SCENARIOS = {
             *named("tests/security/test_users", "a_user_has_a_role_if_the_password_is_right"),
             *rest("access", "users_and_their_roles"),
             *rest("server", "passwords_are_not_sent_in_clear_unless_told_to"),
+            *listeners("tls_and_logins_by_curl"),
         ),
-        "no client connects to the console or to the REST proxy with TLS",
     ),
     59: Scenario(
         "deletion needs the name; the audit log",
@@ -631,13 +650,16 @@ SCENARIOS = {
             ),
             *console("audit", "a_change_is_one_line"),
             *live("a_topic_from_its_creation_to_its_end"),
+            *in_browser("a_cluster_that_does_not_delete_topics"),
         ),
-        "a controller of 0.8.2.2 does not tell its delete.topic.enable; the page says what it needs",
+        "a controller of 0.8.2.2 does not tell its delete.topic.enable; the page says so",
     ),
     60: Scenario(
         "malformed requests to each listener",
-        http("a_bad_request_is_refused", "connections_are_bounded"),
-        "the parts of all listeners; no soak of 10,000",
+        (
+            *http("a_bad_request_is_refused", "connections_are_bounded"),
+            *listeners("malformed_requests"),
+        ),
     ),
 }
 
