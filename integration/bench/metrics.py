@@ -5,7 +5,7 @@
   least of each counts, because other programs can only add to it;
 - with ``--partitions``, a cluster of so many: the time and the bytes of a scrape of a broker, and
   how long other requests wait for their answers meanwhile; the rate of 16 KB produces without and
-  with two scrapers, which take turns, and the middle one of each counts; the console's overview and
+  with two scrapers, which take turns, and the most of each counts; the console's overview and
   list of topics, and its page with the lag of a group that has committed in each partition. With
   ``--brokers`` they are divided between brokers, as the open files of each are limited.
 """
@@ -16,7 +16,6 @@ import argparse
 import contextlib
 import http.client
 import resource
-import statistics
 import sys
 import tempfile
 import threading
@@ -38,7 +37,7 @@ SET_BYTES = 16384
 # Topics are made with so many partitions.
 EACH = 100
 # Produces without and with scrapers, of ``--seconds`` each.
-SCRAPED_ROUNDS = 5
+SCRAPED_ROUNDS = 10
 PROPS = {
     "log.segment.bytes": 64 << 20,
     "log.retention.bytes": 256 << 20,
@@ -188,7 +187,7 @@ def throughput(on: Scraped, topic: str, count: int, seconds: float) -> None:
         alone.append(rate())
         with scraped(on.port, 2):
             beside.append(rate())
-    without, with_ = statistics.median(alone), statistics.median(beside)
+    without, with_ = max(alone), max(beside)
     show(f"{count:,} partitions, 16 KB produces", without, "MB/s")
     show(f"{count:,} partitions, 16 KB produces, two scrapers", with_, "MB/s")
     show(f"{count:,} partitions, two scrapers: less", 100 * (1 - with_ / without), "%")
