@@ -161,6 +161,8 @@ def test_a_live_tail_shows_a_burst(place: Place, browser: Any) -> None:
     assert offsets() == list(range(529, 29, -1))
     assert browser.execute_script("return window.stayed") is True
     assert errors(browser) == []
+    while_open = place.fetches()
+    wait_until("more fetches", WAIT_S, lambda: place.fetches() > while_open)
     browser.get("about:blank")
     seen = [place.fetches()]
 
