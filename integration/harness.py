@@ -2,7 +2,8 @@
 
 Everything started here is killed when the interpreter ends, however it ends. Knows nothing of
 pytest. `ours` runs through bin/ under KAFKA08_HOME (default: this checkout), `original` through
-java. Ports come from KAFKA08_TEST_PORTS (first-last); workers of pytest-xdist take the next ranges.
+java. Ports come from KAFKA08_TEST_PORTS (first-last); processes beside one another, such as the
+workers of pytest-xdist, take the next ranges of the same size.
 """
 
 from __future__ import annotations
@@ -31,18 +32,27 @@ from integration.wire import Wire, wait_until
 HOME = Path(os.environ.get("KAFKA08_HOME") or Path(__file__).resolve().parent.parent)
 
 
-def port_range(ports: str, worker: str) -> tuple[int, int]:
-    """First and last port for one of several processes that run tests side by side: "20900-20999"
-    and "gw2", the third worker of pytest-xdist, give 21100 and 21199."""
+def claim_ports(ports: str) -> tuple[socket.socket, range]:
+    """The first range like "20900-20999", or of the same size after it, that no other process
+    claimed. A socket on its first port is the claim, which the kernel ends with the process; the
+    other ports are returned."""
     first, last = map(int, ports.split("-"))
-    shift = int(worker.removeprefix("gw")) * (last - first + 1)
-    return first + shift, last + shift
+    size = last - first + 1
+    for start in range(first, EPHEMERAL_PORTS - size, size):
+        claim = socket.socket()
+        try:
+            claim.bind(("127.0.0.1", start))
+        except OSError:
+            claim.close()
+        else:
+            return claim, range(start + 1, start + size)
+    raise RuntimeError(f"other processes use all ports from {first} on")
 
 
-FIRST_PORT, LAST_PORT = port_range(
-    os.environ.get("KAFKA08_TEST_PORTS", "20900-20999"),
-    os.environ.get("PYTEST_XDIST_WORKER", "gw0"),
-)
+# Linux gives connections the ports from here on.
+EPHEMERAL_PORTS = 32768
+_claim, PORTS = claim_ports(os.environ.get("KAFKA08_TEST_PORTS", "20900-20999"))
+atexit.register(_claim.close)
 KINDS = ("ours", "original")
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 60
@@ -65,7 +75,7 @@ _given: dict[int, int] = {}
 
 def free_port() -> int:
     """A port of the range on which nothing listens on loopback, the longest unused ones first."""
-    ports = list(range(FIRST_PORT, LAST_PORT + 1))
+    ports = list(PORTS)
     random.shuffle(ports)
     ports.sort(key=lambda port: _given.get(port, 0))
     for port in ports:
@@ -74,7 +84,7 @@ def free_port() -> int:
             probe.bind(("127.0.0.1", port))
             _given[port] = max(_given.values(), default=0) + 1
             return port
-    raise RuntimeError(f"no free port in {FIRST_PORT}-{LAST_PORT}")
+    raise RuntimeError(f"no free port in {PORTS}")
 
 
 def properties(values: Mapping[str, object]) -> str:

@@ -181,7 +181,9 @@ class MixedGroup:
         try:
             if set(self.zk.get_children(znodes.consumer_ids_path(self.group))) != live:
                 return False
-            return bool(live) and self.owners() == self.expected()
+            owners = self.owners()
+            everything = sum(self.topics.values())
+            return bool(live) and len(owners) == everything and owners == self.expected()
         except NoNodeError:
             return False
 
@@ -195,7 +197,6 @@ class MixedGroup:
             if dead or time.monotonic() > deadline:
                 raise AssertionError(self._story(dead))
             time.sleep(0.1)
-        assert len(self.owners()) == sum(self.topics.values())
 
     def _story(self, dead: list[Member]) -> str:
         with contextlib.suppress(NoNodeError):

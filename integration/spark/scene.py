@@ -21,7 +21,7 @@ from integration.harness import SHARED, Broker, ZooKeeper
 from integration.spark.support import produce
 from integration.wire import wait_until
 
-DEADLINE_S = 90
+DEADLINE_S = 180
 # PySpark itself raises these warnings.
 SPARK_WARNINGS = [
     pytest.mark.filterwarnings(f"ignore::{name}")
