@@ -1,8 +1,7 @@
 """Writes metrics as text for Prometheus, in the format 0.0.4 and as OpenMetrics.
 
 prometheus-client renders; it is given few series at a time, and between two pieces the event loop
-goes on. The lines of gauges and counters, which are most of them, are written here, because it
-takes several times as long. It is imported on first use: most processes show no metrics.
+goes on. It is imported on first use, because most processes show no metrics.
 """
 
 from __future__ import annotations
@@ -71,14 +70,12 @@ class Exposition:
         from prometheus_client import REGISTRY
         from prometheus_client.exposition import generate_latest
         from prometheus_client.openmetrics import exposition as openmetrics
-        from prometheus_client.utils import floatToGoString
 
         self._process = REGISTRY
         self._generate: dict[str, Callable[[Any], bytes]] = {
             PLAIN: generate_latest,
             OPEN: openmetrics.generate_latest,
         }
-        self._number: Callable[[Any], str] = floatToGoString
         self._runtime = runtime
         self._registry = registry
         self._lock = runtime.lock()
@@ -105,13 +102,9 @@ class Exposition:
     def _parts(self, generate: Callable[[Any], bytes]) -> Iterator[bytes]:
         last = ""
         for metric, piece in self._registry.pieces():
-            if metric.kind in (GAUGE, METER):
-                head = generate(_One(family(metric, ()))) if metric.name != last else b""
-                text = head.removesuffix(_END) + lines(metric, piece, self._number)
-            else:
-                text = generate(_One(family(metric, piece)))
-                if metric.name == last:
-                    text = text[_head_end(text) :]
+            text = generate(_One(family(metric, piece)))
+            if metric.name == last:
+                text = text[_head_end(text) :]
             last = metric.name
             yield text
         for process in self._process.collect():
@@ -124,23 +117,6 @@ def _head_end(text: bytes) -> int:
     while text.startswith(b"# ", at) and not text.startswith(_END, at):
         at = text.index(b"\n", at) + 1
     return at
-
-
-def lines(metric: Metric, piece: Iterable[Series], number: Callable[[Any], str]) -> bytes:
-    """The lines of gauges or counters, as prometheus-client writes them in both formats."""
-    written = []
-    counts = metric.kind == METER
-    name = f"{metric.name.removesuffix('_total')}_total" if counts else metric.name
-    for series in piece:
-        found = series.labels
-        labels = ",".join([f'{label}="{_escaped(found[label])}"' for label in sorted(found)])
-        value = number(series.value.count if counts else series.value)
-        written.append(f"{name}{{{labels}}} {value}\n" if labels else f"{name} {value}\n")
-    return "".join(written).encode()
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 
 def family(metric: Metric, piece: Iterable[Series]) -> Any:

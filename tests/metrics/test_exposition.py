@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka08.metrics import exposition
 from kafka08.metrics.exposition import OPEN, PLAIN, Exposition
 from kafka08.metrics.meters import Histogram, IdleShare, Meter, Timer
 from kafka08.metrics.registry import (
@@ -26,23 +25,11 @@ from tests.fakes.runtime import FakeRuntime
 
 pytest.importorskip("prometheus_client")
 
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.openmetrics.exposition import generate_latest as generate_open
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_open
 from prometheus_client.parser import text_string_to_metric_families as read_plain
 
 READERS = {PLAIN: read_plain, OPEN: read_open}
 TOPICS = ("topic",)
-
-
-class Collected:
-    """A collector of one family."""
-
-    def __init__(self, family: Any) -> None:
-        self._family = family
-
-    def collect(self) -> list[Any]:
-        return [self._family]
 
 
 class World:
@@ -114,33 +101,6 @@ def test_any_text_comes_back_as_a_label(text: str) -> None:
     metric = Metric("a:name=c", GAUGE, "c", "A gauge.", ("clientId",))
     world.registry.add(metric, lambda: [((text,), 1)])
     assert world.samples()[("c", (("clientId", text),))] == 1
-
-
-NUMBERS = st.integers(-(2**63), 2**63) | st.floats()
-LABELS = st.tuples(st.text(st.characters(codec="utf-8")), st.sampled_from(["", "b", "\\", '"\n']))
-
-
-@pytest.mark.parametrize("form", [PLAIN, OPEN])
-@given(found=st.dictionaries(LABELS, NUMBERS, min_size=1))
-def test_gauges_and_counters_are_written_as_by_prometheus_client(
-    form: str, found: dict[tuple[str, str], float]
-) -> None:
-    world = World()
-    tags = ("topic", "clientId")
-    gauge = Metric("a:name=g", GAUGE, "g", 'A "gauge" \\.', tags)
-    meter = Metric("a:name=m", METER, "m_total", "A meter.", tags)
-    meters = {labels: Meter() for labels in found}
-    for number, each in enumerate(meters.values()):
-        each.mark(number * 10**6)
-    world.registry.add(gauge, found.items)
-    world.registry.add(meter, meters.items)
-    generate = {PLAIN: generate_latest, OPEN: generate_open}[form]
-    wanted = []
-    for metric, piece in world.registry.pieces():
-        registry = CollectorRegistry()
-        registry.register(Collected(exposition.family(metric, piece)))
-        wanted.append(generate(registry).removesuffix(b"# EOF\n"))
-    assert world.exposition.text(form).startswith(b"".join(wanted))
 
 
 def test_the_answer_of_the_last_second_is_given_again(world: World) -> None:
