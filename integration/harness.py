@@ -54,6 +54,8 @@ EPHEMERAL_PORTS = 32768
 _claim, PORTS = claim_ports(os.environ.get("KAFKA08_TEST_PORTS", "20900-20999"))
 atexit.register(_claim.close)
 KINDS = ("ours", "original")
+# Settings of all our brokers that a test does not set itself: KAFKA08_TEST_PROPS="a=b c=d".
+OURS = dict(each.split("=", 1) for each in os.environ.get("KAFKA08_TEST_PROPS", "").split())
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 60
 TOOL_TIMEOUT_S = 90
@@ -325,6 +327,7 @@ class Broker(Process):
             "zookeeper.session.timeout.ms": 1500,
             "zookeeper.connection.timeout.ms": 30000,
             "controlled.shutdown.enable": "true",
+            **(OURS if kind == "ours" else {}),
             **(props or {}),
         }
         self.config = directory / "server.properties"
