@@ -124,6 +124,12 @@ class ModernBroker(Process):
 
         wait_until(f"leaders of {topic}", 60, led)
 
+    def delete_topic(self, topic: str) -> None:
+        from confluent_kafka.admin import AdminClient
+
+        admin = AdminClient({"bootstrap.servers": self.address, "log_level": 0})
+        admin.delete_topics([topic])[topic].result(60)
+
     def _answers(self) -> bool:
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient

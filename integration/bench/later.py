@@ -185,6 +185,7 @@ class Bench:
             stored = sum(wire.offset(topic, partition) for partition in range(PARTITIONS))
         if stored != amount.records:
             raise RuntimeError(f"{topic}: sent {amount.records} records, {stored} stored")
+        broker.delete_topic(topic)
         return amount
 
     def warm(self, broker: Server) -> None:
@@ -273,6 +274,7 @@ def run(effort: Effort, only: str, directory: Path) -> list[Row]:
         port=port,
         props={
             "api.versions.enable": "true",
+            "delete.topic.enable": "true",
             "listeners": f"PLAINTEXT://127.0.0.1:{port},SSL://127.0.0.1:{tls_port}",
             "ssl.keystore.location": keys,
         },
