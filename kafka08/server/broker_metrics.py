@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 
 from kafka08.cluster.partition import Partition
 from kafka08.controller.context import LeaderAndIsr
@@ -40,6 +39,8 @@ def add_process(registry: Registry) -> None:
 
 
 def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # 8 ms, when somebody reads it
+
     try:
         return version("kafka08")
     except PackageNotFoundError:

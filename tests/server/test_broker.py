@@ -92,6 +92,15 @@ def test_a_configuration_that_is_no_file(
     assert record.levelname == "CRITICAL" and record.exc_info is None
 
 
+def test_modules_of_the_http_server_are_loaded_with_it() -> None:
+    loaded = "import sys, kafka08.server.broker; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", loaded], capture_output=True, text=True, check=True
+    )
+    large = {"gevent.pywsgi", "http.client", "importlib.metadata", "prometheus_client"}
+    assert large & set(done.stdout.split()) == set()
+
+
 def test_a_machine_whose_name_does_not_resolve(tmp_path: Path) -> None:
     config, log4j = tmp_path / "server.properties", tmp_path / "log4j.properties"
     # Port 1 of loopback: nothing listens there, and a broker would wait for it without end.
