@@ -18,6 +18,7 @@ from typing import Any
 
 from kafka08.network.connection import current_peer
 from kafka08.network.loop_time import LoopTime
+from kafka08.protocol.registry import APIS
 from kafka08.protocol.schemas import FetchRequest, ProduceRequest, RequestHeader
 from kafka08.runtime import Clock
 from kafka08.security.limits import Entity
@@ -32,7 +33,7 @@ _SENT_AHEAD = 6
 LONGEST_SECONDS = 30.0
 _OF_BYTES = frozenset({0, 1})  # Produce and Fetch
 # LeaderAndIsr, StopReplica, UpdateMetadata and ControlledShutdown are sent by brokers.
-_OF_TIME = frozenset(range(2**15)) - {4, 5, 6, 7}
+_OF_TIME = frozenset(APIS) - {4, 5, 6, 7}
 
 
 class Throttle:
