@@ -14,9 +14,11 @@ from kafka08.errors import KafkaError
 from kafka08.metrics import names
 from kafka08.metrics.csv_reporter import CLASS, CsvReporter
 from kafka08.metrics.registry import Registry, one
+from kafka08.network.http import HttpServer
 from kafka08.runtime import Runtime
 from kafka08.server.broker_metrics import add_process
 from kafka08.server.health import Health
+from kafka08.server.http_endpoints import Endpoints
 
 logger = logging.getLogger("kafka.server.Monitoring")
 
@@ -66,10 +68,6 @@ class Monitoring:
     def _serve(self) -> None:
         config = self._config
         try:
-            # A broker without http.port starts sooner and smaller without an HTTP server.
-            from kafka08.network.http import HttpServer
-            from kafka08.server.http_endpoints import Endpoints
-
             server = HttpServer(
                 config.http_host,
                 config.http_port,
