@@ -212,7 +212,8 @@ def test_usage() -> None:
 
 def test_headers_reach_the_topic(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     headed = ("--property", "parse.headers=true")
-    assert run(monkeypatch, b"a:1\tv\n", *headed, "--new-producer") == 0
+    acked = ("--request-required-acks", "1")  # the end waits for the answer
+    assert run(monkeypatch, b"a:1\tv\n", *headed, "--new-producer", *acked) == 0
     found = [message for partition in range(12) for message in cluster.messages("t", partition)]
     assert [(m.value, m.key, m.headers) for m in found] == [(b"v", None, (("a", b"1"),))]
     with pytest.raises(UsageError, match=r"parse\.headers needs --bootstrap-server or --new-prod"):
