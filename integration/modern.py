@@ -13,6 +13,7 @@ import subprocess
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from integration import maven
 from integration.harness import Process, free_port, properties
@@ -105,7 +106,7 @@ class ModernBroker(Process):
     def start(self) -> ModernBroker:
         if not self._has_zookeeper:
             cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-            command = [*self._java, "kafka.tools.StorageTool", "format", "-t", cluster]
+            command = [*self._java, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}"]
             subprocess.run([*command, "-c", str(self._config)], check=True, capture_output=True)
         self.spawn()
         wait_until("a later release", 180, self._answers)
@@ -113,9 +114,9 @@ class ModernBroker(Process):
 
     def create_topic(self, topic: str, partitions: int = 1) -> None:
         """Returns once each partition has a leader."""
-        from confluent_kafka.admin import AdminClient, NewTopic
+        from confluent_kafka.admin import NewTopic
 
-        admin = AdminClient({"bootstrap.servers": self.address, "log_level": 0})
+        admin = self._admin()
         admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(60)
 
         def led() -> bool:
@@ -125,17 +126,19 @@ class ModernBroker(Process):
         wait_until(f"leaders of {topic}", 60, led)
 
     def delete_topic(self, topic: str) -> None:
+        admin = self._admin()
+        admin.delete_topics([topic])[topic].result(60)
+
+    def _admin(self) -> Any:
+        """To be kept until its results are there: they end with it."""
         from confluent_kafka.admin import AdminClient
 
-        admin = AdminClient({"bootstrap.servers": self.address, "log_level": 0})
-        admin.delete_topics([topic])[topic].result(60)
+        return AdminClient({"bootstrap.servers": self.address, "log_level": 0})
 
     def _answers(self) -> bool:
         from confluent_kafka import KafkaException
-        from confluent_kafka.admin import AdminClient
 
-        admin = AdminClient({"bootstrap.servers": self.address, "log_level": 0})
         try:
-            return bool(admin.list_topics(timeout=2).brokers)
+            return bool(self._admin().list_topics(timeout=2).brokers)
         except KafkaException:
             return False

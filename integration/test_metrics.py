@@ -296,15 +296,22 @@ IDLE: tuple[tuple[str, dict[str, str]], ...] = (
 )
 
 
+def alone(
+    name: str, zookeeper: ZooKeeper, directory: Path, launch: Callable[[Process], None]
+) -> Watched:
+    """A broker in a cluster of its own, started."""
+    port = free_port()
+    connect = f"{zookeeper.connect}/{name}"
+    broker = Broker("ours", directory / name, connect, props={"http.port": port})
+    launch(broker)
+    return Watched(broker.start(), port)
+
+
 def test_idle_shares_of_an_idle_broker_and_under_load(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
-    port = free_port()
-    broker = Broker(
-        "ours", tmp_path / "idle", f"{zookeeper.connect}/idle", props={"http.port": port}
-    )
-    launch(broker)
-    watched = Watched(broker.start(), port)
+    watched = alone("idle", zookeeper, tmp_path, launch)
+    broker = watched.broker
     broker.create_topic("busy")
 
     def shares() -> list[float]:
@@ -360,12 +367,8 @@ def test_two_scrapers_of_1000_partitions_under_load(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
     """`make bench-metrics` measures how much is produced; here no scrape and no produce fails."""
-    port = free_port()
-    broker = Broker(
-        "ours", tmp_path / "many", f"{zookeeper.connect}/many", props={"http.port": port}
-    )
-    launch(broker)
-    broker.start()
+    watched = alone("many", zookeeper, tmp_path, launch)
+    broker, port = watched.broker, watched.port
     for number in range(10):
         broker.create_topic(f"many{number}", partitions=100)
     scrapers = [Scraper(port), Scraper(port)]
