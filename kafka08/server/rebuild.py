@@ -26,7 +26,7 @@ from kafka08.message.scan import FileWalk, walk
 from kafka08.message.wrappers import Rebuilt, absolute_slice, whole_bytes
 from kafka08.protocol.schemas import Sized
 from kafka08.runtime import Lock, Runtime
-from kafka08.server.long_work import LOOP_BYTES, LongWork
+from kafka08.server.long_work import LOOP_BYTES, LOOP_STORED_BYTES, LongWork
 from kafka08.server.rebuild_cache import RebuildCache
 
 CACHE_BYTES = 128 << 20
@@ -68,8 +68,12 @@ class ConsumerView:
         if not isinstance(stored, FileSlice) or stored.end <= _until(stored.file, target):
             return stored
         header = _header(stored)
-        sent = self._rebuilt_slice(_whole(stored, header, target), max_bytes, target)
         batch = _batch(header) if target < BATCH else None
+        whole = _whole(stored, header, target)
+        # to convert records that are not compressed takes about as long as to check them
+        is_plain = batch is not None and not batch.codec
+        on_loop = LOOP_STORED_BYTES if is_plain else READY_BYTES - 1
+        sent = self._rebuilt_slice(whole, max_bytes, target, on_loop)
         if batch is None or batch.base_offset >= offset or batch.codec:
             return sent
         data = sent.read() if isinstance(sent, FileSlice) else cast(bytes, sent)
@@ -110,14 +114,17 @@ class ConsumerView:
         fd, start = stored.file.fd, stored.position
         return FileWalk(fd, start, stored.end, headers_only=True).step().magic > target
 
-    def _rebuilt_slice(self, stored: FileSlice, max_bytes: int, target: int) -> Sized:
+    def _rebuilt_slice(self, stored: FileSlice, max_bytes: int, target: int, on_loop: int) -> Sized:
+        """A slice of at most ``on_loop`` bytes is rebuilt at once if it does not inflate to many
+        more."""
         ready = self._ready(stored, max_bytes, target)
         if ready is not None:
             return ready
-        if stored.size < READY_BYTES:
+        if stored.size <= on_loop:
             known = self._known(stored, target)
             try:
-                made = _rebuilt(stored, max_bytes, known, LOOP_BYTES, target)
+                room = max(on_loop, LOOP_BYTES)
+                made = _rebuilt(stored, max_bytes, known, room, target)
                 return self._made(stored, target, *made)
             except InflatesTooFarError:
                 pass

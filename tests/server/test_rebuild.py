@@ -23,6 +23,7 @@ from kafka08.runtime import ThreadRuntime
 from kafka08.server.rebuild import READY_BYTES, ConsumerView
 from kafka08.server.rebuild_cache import STRIP_OVERHEAD
 from tests.log.support import open_log, writable
+from tests.message.batches import batch, simple
 from tests.message.sets import CODECS, has_absolute_offsets, plain, rebuild, wrapper
 from tests.server.support import ME, PEER, Rig
 
@@ -50,7 +51,10 @@ def append(log: Log, view: ConsumerView, data: bytes) -> RebuiltSet | None:
 
 
 def served(log: Log, view: ConsumerView, offset: int = 0, max_bytes: int = LOTS) -> Any:
-    sent = view.bytes_to_send(log.read(offset, max_bytes), max_bytes)
+    return content(view.bytes_to_send(log.read(offset, max_bytes), max_bytes))
+
+
+def content(sent: Any) -> Any:
     return sent.read() if isinstance(sent, FileSlice) else sent
 
 
@@ -301,6 +305,19 @@ def test_much_is_rebuilt_on_another_thread(tmp_path: Path) -> None:
     assert served(log, view, 2) and pool.handed == 0
     assert served(log, view) == wanted and pool.handed == 1
     assert all_served(log, view) == wanted and pool.handed == 1
+
+
+@pytest.mark.parametrize(("codec", "handed"), [(0, 0), (2, 1)])
+def test_compressed_batches_are_converted_on_another_thread(
+    tmp_path: Path, codec: int, handed: int
+) -> None:
+    log, pool = open_log(tmp_path), Pool()
+    values = [random.Random(7).randbytes(READY_BYTES // 4) for _ in range(6)]
+    for value in values:
+        log.append(writable(batch(simple(value), codec=codec)))
+    sent = ConsumerView(pool).bytes_to_send(log.read(0, LOTS), LOTS, target=0)
+    assert [found.value for found in iter_messages(content(sent))] == values
+    assert pool.handed == handed
 
 
 def test_of_those_who_want_the_same_one_makes_it(tmp_path: Path) -> None:
