@@ -10,6 +10,7 @@ KAFKA08_FUZZ_SEED repeats a run, KAFKA08_FUZZ_FRAMES sets its length.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
@@ -173,6 +174,7 @@ def is_out_of_bounds(request: Any) -> bool:
 
 
 CLOSED = socket.socket()  # bound and never listening: connections to it are refused
+atexit.register(CLOSED.close)
 
 
 def closed_port() -> int:
