@@ -72,8 +72,8 @@ class ConsumerView:
         whole = _whole(stored, header, target)
         # to convert records that are not compressed takes about as long as to check them
         is_plain = batch is not None and not batch.codec
-        on_loop = LOOP_STORED_BYTES if is_plain else READY_BYTES - 1
-        sent = self._rebuilt_slice(whole, max_bytes, target, on_loop)
+        loop_bytes = LOOP_STORED_BYTES if is_plain else READY_BYTES - 1
+        sent = self._rebuilt_slice(whole, max_bytes, target, loop_bytes)
         if batch is None or batch.base_offset >= offset or batch.codec:
             return sent
         data = sent.read() if isinstance(sent, FileSlice) else cast(bytes, sent)
@@ -114,16 +114,18 @@ class ConsumerView:
         fd, start = stored.file.fd, stored.position
         return FileWalk(fd, start, stored.end, headers_only=True).step().magic > target
 
-    def _rebuilt_slice(self, stored: FileSlice, max_bytes: int, target: int, on_loop: int) -> Sized:
-        """A slice of at most ``on_loop`` bytes is rebuilt at once if it does not inflate to many
+    def _rebuilt_slice(
+        self, stored: FileSlice, max_bytes: int, target: int, loop_bytes: int
+    ) -> Sized:
+        """A slice of at most ``loop_bytes`` bytes is rebuilt at once if it does not inflate to many
         more."""
         ready = self._ready(stored, max_bytes, target)
         if ready is not None:
             return ready
-        if stored.size <= on_loop:
+        if stored.size <= loop_bytes:
             known = self._known(stored, target)
             try:
-                room = max(on_loop, LOOP_BYTES)
+                room = max(loop_bytes, LOOP_BYTES)
                 made = _rebuilt(stored, max_bytes, known, room, target)
                 return self._made(stored, target, *made)
             except InflatesTooFarError:
