@@ -137,14 +137,17 @@ def test_a_group_is_shared_with_a_scala_consumer(
     settings = {
         "group.id": group,
         "consumer.id": "console",
-        "auto.offset.reset": "smallest",
         "rebalance.backoff.ms": 500,
         "rebalance.max.retries": 30,
         "zookeeper.session.timeout.ms": 10000,
     }
     config.write_text(properties(settings))
     base_uri = create(proxy, group, id="rest")
-    assert proxy.ask("GET", f"{base_uri}/topics/{topic}").body == []
+    # The console consumer begins at committed offsets, without them at what is written later.
+    write(proxy, topic, "first 0", partition=0)
+    write(proxy, topic, "first 1", partition=1)
+    assert set(read(proxy, base_uri, topic, 2)) == {"first 0", "first 1"}
+    assert proxy.ask("POST", f"{base_uri}/offsets").status == 200
     args = ["--zookeeper", broker.zookeeper, "--topic", topic, "--consumer.config", str(config)]
     scala = Tools("original", tmp_path / "tools").background("kafka.tools.ConsoleConsumer", *args)
     launch(scala)
