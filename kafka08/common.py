@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafka08.errors import InvalidTopicError
 
-OFFSETS_TOPIC = "__consumer_offsets"
+OFFSETS_TOPIC: Final = "__consumer_offsets"
 MAX_TOPIC_LENGTH = 255
 # Values of an Offsets request that stand in place of a time (kafka.api.OffsetRequest).
 LATEST_TIME = -1

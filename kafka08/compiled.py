@@ -50,6 +50,7 @@ MODULES = (
     "kafka08.server.appends",
     "kafka08.server.counts",
     "kafka08.server.dispatch",
+    "kafka08.server.long_work",
     "kafka08.server.purgatory",
     "kafka08.server.replica_manager",
 )

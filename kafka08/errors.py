@@ -8,7 +8,7 @@ KafkaError; on the wire they are -1.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 
 class KafkaError(Exception):
@@ -251,7 +251,7 @@ class AdminOperationError(KafkaError):
     java_class = "kafka.admin.AdminOperationException"
 
 
-NO_ERROR = 0
+NO_ERROR: Final = 0
 
 BY_CODE: dict[int, type[KafkaError]] = {
     error.code: error

@@ -38,8 +38,8 @@ class SystemClock:
     def millis(self) -> int:
         return time.time_ns() // 1_000_000
 
-    def monotonic(self) -> float:
-        return time.monotonic()
+    # Called several times per request: without a function of its own it takes half the time.
+    monotonic = staticmethod(time.monotonic)
 
 
 class Event(Protocol):

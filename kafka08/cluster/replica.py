@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-UNKNOWN_OFFSET = -1
+from typing import Final
+
+UNKNOWN_OFFSET: Final = -1
 
 
 class RemoteReplica:

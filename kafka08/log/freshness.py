@@ -6,8 +6,10 @@ two of them began. Does not know files.
 
 from __future__ import annotations
 
+from typing import Final
+
 # Data appended within the last two or three such periods is assumed to be in the page cache.
-FRESH_MS = 1000
+FRESH_MS: Final = 1000
 
 
 class Freshness:

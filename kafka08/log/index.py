@@ -18,12 +18,13 @@ import os
 from bisect import bisect_right
 from itertools import pairwise
 from struct import Struct, iter_unpack
+from typing import Final
 
 from kafka08.errors import KafkaError
 
-ENTRY = Struct(">ii")
+ENTRY: Final = Struct(">ii")
 ENTRY_SIZE = ENTRY.size
-MAX_RELATIVE_OFFSET = (1 << 31) - 1
+MAX_RELATIVE_OFFSET: Final = (1 << 31) - 1
 
 _relative_offset_at = Struct(">i").unpack_from
 _entry_at = ENTRY.unpack_from

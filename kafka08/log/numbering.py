@@ -6,7 +6,7 @@ is ``moved`` to the log's new end. Does not know files.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kafka08.common import TopicPartition
 from kafka08.config import LogConfig
@@ -20,7 +20,7 @@ from kafka08.message.timed_sets import ANY_TIME, Rules
 from kafka08.message.wrappers import Rebuilt
 
 # Takes half the time of the constructor; every append calls it.
-_new = tuple.__new__
+_new: Final = tuple.__new__
 
 
 class Numbered(NamedTuple):

@@ -7,7 +7,9 @@ has reached the start of the prepared data. Does not know what is prepared or wh
 
 from __future__ import annotations
 
-AHEAD_BYTES = 16 << 20
+from typing import Final
+
+AHEAD_BYTES: Final = 16 << 20
 
 
 class TailReaders:

@@ -11,33 +11,33 @@ base offset and last offset delta, and may hold fewer records, or none. Does not
 from __future__ import annotations
 
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafka08.message.crc import crc32c
 
 # Positions within a batch; offset, length and magic are where they are in every entry.
-EPOCH_AT = 12
-BATCH_CRC_AT = 17
-BATCH_ATTRIBUTES_AT = 21
-BATCH_CODEC_AT = 22  # the low byte of the attributes
-LAST_DELTA_AT = 23
-MAX_TIMESTAMP_AT = 35
-PRODUCER_AT = 43
-RECORDS_AT = 61
+EPOCH_AT: Final = 12
+BATCH_CRC_AT: Final = 17
+BATCH_ATTRIBUTES_AT: Final = 21
+BATCH_CODEC_AT: Final = 22  # the low byte of the attributes
+LAST_DELTA_AT: Final = 23
+MAX_TIMESTAMP_AT: Final = 35
+PRODUCER_AT: Final = 43
+RECORDS_AT: Final = 61
 
-MIN_BATCH_SIZE = RECORDS_AT - 12  # as the length counts
-CODEC = 0x07
-LOG_APPEND_TIME = 0x08  # attributes bit of formats 1 and 2: timestamps are the broker's
-TRANSACTIONAL = 0x10
-CONTROL = 0x20
-NO_TIMESTAMP = -1
-NO_PRODUCER = -1
+MIN_BATCH_SIZE: Final = RECORDS_AT - 12  # as the length counts
+CODEC: Final = 0x07
+LOG_APPEND_TIME: Final = 0x08  # attributes bit of formats 1 and 2: timestamps are the broker's
+TRANSACTIONAL: Final = 0x10
+CONTROL: Final = 0x20
+NO_TIMESTAMP: Final = -1
+NO_PRODUCER: Final = -1
 
-_HEADER = Struct(">qiibIhiqqqhii")
-_EPOCH = Struct(">i")
-_CRC = Struct(">I")
-_MAX_TIMESTAMP = Struct(">q")
-_ATTRIBUTES = Struct(">h")
+_HEADER: Final = Struct(">qiibIhiqqqhii")
+_EPOCH: Final = Struct(">i")
+_CRC: Final = Struct(">I")
+_MAX_TIMESTAMP: Final = Struct(">q")
+_ATTRIBUTES: Final = Struct(">h")
 
 
 class Batch(NamedTuple):

@@ -17,7 +17,7 @@ from __future__ import annotations
 import importlib
 import struct
 import zlib
-from typing import Any
+from typing import Any, Final
 
 from kafka08.errors import KafkaError, MessageSizeTooLargeError, UnknownError
 from kafka08.message.entry import BATCH, BytesLike
@@ -45,15 +45,15 @@ def _library(name: str) -> Any:
 
 snappy, lz4_frame, xxhash, zstandard = map(_library, ("snappy", "lz4.frame", "xxhash", "zstandard"))
 
-NONE = 0
-GZIP = 1
-SNAPPY = 2
-LZ4 = 3
-ZSTD = 4  # in format 2 only
+NONE: Final = 0
+GZIP: Final = 1
+SNAPPY: Final = 2
+LZ4: Final = 3
+ZSTD: Final = 4  # in format 2 only
 NAMES = {NONE: "none", GZIP: "gzip", SNAPPY: "snappy", LZ4: "lz4", ZSTD: "zstd"}
 
 # The default limit of a wrapper's inflated size.
-MAX_INFLATED = 64 * 1024 * 1024
+MAX_INFLATED: Final = 64 * 1024 * 1024
 
 FASTEST = 1  # the gzip level for data that is compressed while a consumer waits
 # The gzip level for data that is compressed before a consumer asks: a sixth more time than the

@@ -14,7 +14,7 @@ Does not read sets.
 from __future__ import annotations
 
 from struct import Struct
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from kafka08.errors import InvalidMessageError
 from kafka08.message.batch import (
@@ -32,52 +32,52 @@ BytesLike: TypeAlias = "bytes | bytearray | memoryview"
 Headers: TypeAlias = "tuple[tuple[str, bytes | None], ...]"
 
 # Timestamp types: whose time a timestamp is.
-NO_TIMESTAMP_TYPE = -1  # messages of format 0 have no timestamp
-CREATE_TIME = 0  # its producer's
-APPEND_TIME = 1  # the broker's, when it wrote the message to its log
+NO_TIMESTAMP_TYPE: Final = -1  # messages of format 0 have no timestamp
+CREATE_TIME: Final = 0  # its producer's
+APPEND_TIME: Final = 1  # the broker's, when it wrote the message to its log
 
 # Positions within an entry.
-SIZE_AT = 8
-CRC_AT = 12
-MAGIC_AT = 16
-ATTRIBUTES_AT = 17
-KEY_LENGTH_AT = 18
-KEY_AT = 22
+SIZE_AT: Final = 8
+CRC_AT: Final = 12
+MAGIC_AT: Final = 16
+ATTRIBUTES_AT: Final = 17
+KEY_LENGTH_AT: Final = 18
+KEY_AT: Final = 22
 # Positions within an entry of format 1.
-TIMESTAMP_AT = 18
-TIMED_KEY_LENGTH_AT = 26
-TIMED_KEY_AT = 30
+TIMESTAMP_AT: Final = 18
+TIMED_KEY_LENGTH_AT: Final = 26
+TIMED_KEY_AT: Final = 30
 
-LOG_OVERHEAD = 12  # offset and size: not counted by size
-MIN_MESSAGE_SIZE = 14  # crc, magic, attributes and two lengths
-MIN_TIMED_SIZE = MIN_MESSAGE_SIZE + 8  # of format 1
-MIN_ENTRY = LOG_OVERHEAD + MIN_MESSAGE_SIZE
-CODEC_MASK = 0x07
+LOG_OVERHEAD: Final = 12  # offset and size: not counted by size
+MIN_MESSAGE_SIZE: Final = 14  # crc, magic, attributes and two lengths
+MIN_TIMED_SIZE: Final = MIN_MESSAGE_SIZE + 8  # of format 1
+MIN_ENTRY: Final = LOG_OVERHEAD + MIN_MESSAGE_SIZE
+CODEC_MASK: Final = 0x07
 
 # offset, size, crc, magic, attributes
-HEADER = Struct(">qiIBB")
-OFFSET = Struct(">q")
-SIZE = Struct(">i")
-OFFSET_AND_SIZE = Struct(">qi")
-_CRC = Struct(">I")
+HEADER: Final = Struct(">qiIBB")
+OFFSET: Final = Struct(">q")
+SIZE: Final = Struct(">i")
+OFFSET_AND_SIZE: Final = Struct(">qi")
+_CRC: Final = Struct(">I")
 
-TIMED = 1  # the magic of format 1
-BATCH = 2  # the magic of format 2
+TIMED: Final = 1  # the magic of format 1
+BATCH: Final = 2  # the magic of format 2
 # So many bytes of an entry tell its last offset, whatever its format.
-LAST_OFFSET_BYTES = LAST_DELTA_AT + 4
+LAST_OFFSET_BYTES: Final = LAST_DELTA_AT + 4
 
 # Why a walk over entries stops (``Walked.ended``).
-END = 0  # nothing is left
-CUT = 1  # an entry begins and is not whole
-SHORT = 2  # an entry claims to be shorter than a message can be
-TOO_LARGE = 3  # an entry is above max_size
-BAD_CRC = 4
-WRAPPER = 5  # an entry is compressed or of another format; its size and crc were checked
-DISORDER = 6  # an offset does not rise
-ABOVE = 7  # an offset is above up_to
-PAUSED = 8  # position reached until
-KEYLESS = 9  # a plain message does not have a key
-BAD_DELTA = 10  # the last offset of a batch is impossible
+END: Final = 0  # nothing is left
+CUT: Final = 1  # an entry begins and is not whole
+SHORT: Final = 2  # an entry claims to be shorter than a message can be
+TOO_LARGE: Final = 3  # an entry is above max_size
+BAD_CRC: Final = 4
+WRAPPER: Final = 5  # an entry is compressed or of another format; its size and crc were checked
+DISORDER: Final = 6  # an offset does not rise
+ABOVE: Final = 7  # an offset is above up_to
+PAUSED: Final = 8  # position reached until
+KEYLESS: Final = 9  # a plain message does not have a key
+BAD_DELTA: Final = 10  # the last offset of a batch is impossible
 
 
 class Message(NamedTuple):

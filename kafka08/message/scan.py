@@ -17,7 +17,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from struct import Struct
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from kafka08._native import load
 from kafka08.errors import InvalidMessageError, MessageSizeTooLargeError, UnknownError
@@ -74,11 +74,11 @@ from kafka08.message.entry import (
     offset_and_stop,
 )
 
-_PRODUCER = Struct(">qhi")  # id, epoch, sequence of the first record
+_PRODUCER: Final = Struct(">qhi")  # id, epoch, sequence of the first record
 
-ANY_SIZE = (1 << 31) - 1
-_LARGEST = (1 << 63) - 1
-FIELDS = 5  # numbers that ``fields`` gives for each entry
+ANY_SIZE: Final = (1 << 31) - 1
+_LARGEST: Final = (1 << 63) - 1
+FIELDS: Final = 5  # numbers that ``fields`` gives for each entry
 
 CHUNK = 1 << 20  # bytes of a file read at once
 

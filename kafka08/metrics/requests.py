@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kafka08.metrics.meters import Histogram, Meter
 
 PARTS = (
@@ -13,8 +15,8 @@ PARTS = (
     "response_send_time",
     "total_time",
 )
-_MICROS = 1_000_000
-_SCALE = 1000  # microseconds, shown as milliseconds
+_MICROS: Final = 1_000_000
+_SCALE: Final = 1000  # microseconds, shown as milliseconds
 
 FETCH_CONSUMER, FETCH_FOLLOWER = "FetchConsumer", "FetchFollower"
 # Those of 0.8.2.2, by API key.
@@ -37,8 +39,8 @@ NAMES = (
 
 # After each ``settle`` so many requests go into the distributions, then one of _EACH and those that
 # took longer than any before. Counts and sums have all. _EACH is a power of two.
-_WHOLE = 64
-_EACH = 16
+_WHOLE: Final = 64
+_EACH: Final = 16
 
 
 class RequestMeter:

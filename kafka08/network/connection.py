@@ -2,8 +2,9 @@
 
 ``serve`` is a turn of the connection: it reads once, handles the requests that are whole then, and
 sends their replies with one write. If a request waits (for bytes to fetch, for acks), the replies
-before it are sent meanwhile. Short replies are sent after the greenlets that the requests woke have
-run, as in the original: a waiting consumer gets a message before its producer gets the answer.
+before it are sent meanwhile. Short replies are sent after the turns of the other connections that
+are ready, and after the greenlets that the requests woke have run, as in the original: a waiting
+consumer gets a message before its producer gets the answer.
 Replies are bytes or slices of a log file; long slices go from the page cache to the socket by
 sendfile. Does not interpret requests, and does not know who calls ``serve``.
 
@@ -17,7 +18,7 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
 from socket import MSG_MORE
-from typing import Any
+from typing import Any, Final
 
 import gevent
 from gevent import socket
@@ -40,12 +41,12 @@ Unsent = tuple[RequestMeter, float, float, float, float]
 Hello = Callable[[], bool]
 
 # Replies are not held together beyond this.
-_HELD_BYTES = 64 * 1024
+_HELD_BYTES: Final = 64 * 1024
 # Parts up to this size are copied (or read) and sent with the rest in one call.
-_READ_BYTES = 16 * 1024
+_READ_BYTES: Final = 16 * 1024
 _PLAIN = (bytes, bytearray, memoryview)
 # libev's EV_READ.
-_READ = 1
+_READ: Final = 1
 
 
 class Peer:
@@ -180,8 +181,8 @@ class Connection:
             return END
         self._serve(until)
         if self._held:
-            # If no request had to wait, the greenlets that they woke run before the replies.
-            if not self._has_waited and self._held_bytes <= _READ_BYTES and self._has_woken():
+            # Sent together, the replies of several connections to one process wake it up once.
+            if not self._has_waited and self._held_bytes <= _READ_BYTES:
                 self._flush_soon()
             else:
                 self.flush()
@@ -285,10 +286,6 @@ class Connection:
             if self._writer is not None:
                 self._writer.kill()
             self._sock.close()
-
-    def _has_woken(self) -> bool:
-        """Whether greenlets are about to run: those whose events were set."""
-        return bool(self._loop._callbacks)
 
     def hold(self, reply: Sequence[Any]) -> None:
         """Have the parts of a reply sent after those before it."""

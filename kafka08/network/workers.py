@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import gevent
 from gevent import GreenletExit
@@ -22,11 +22,16 @@ from greenlet import getcurrent, greenlet
 
 # The outcomes of a turn: wait until the socket is readable, put the connection behind the others
 # that are ready, end it, or let it rest.
-WAIT, MORE, END, REST = range(4)
+WAIT: Final = 0
+MORE: Final = 1
+END: Final = 2
+REST: Final = 3
 # The states of a connection: waited for, ready for a turn, having one.
-WATCHED, READY, SERVED = range(3)
+WATCHED: Final = 0
+READY: Final = 1
+SERVED: Final = 2
 # Connections are served for this long before the sockets of all are looked at again.
-_TURN_SECONDS = 0.01
+_TURN_SECONDS: Final = 0.01
 # Workers without work that are kept.
 _MOST_IDLE = 16
 

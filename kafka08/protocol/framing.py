@@ -15,18 +15,19 @@ call raises.
 from __future__ import annotations
 
 import struct
+from typing import Final
 
 from kafka08.errors import ProtocolError
 
-SMALLEST_BUFFER = 4 * 1024
-LARGEST_BUFFER = 256 * 1024
+SMALLEST_BUFFER: Final = 4 * 1024
+LARGEST_BUFFER: Final = 256 * 1024
 # The largest frame before a login is done.
-LARGEST_BEFORE_LOGIN = 512 * 1024
-GROWTH = 4
+LARGEST_BEFORE_LOGIN: Final = 512 * 1024
+GROWTH: Final = 4
 # After so many reads in a row that would fit the next smaller buffer, that one is used.
-QUIET_READS = 64
+QUIET_READS: Final = 64
 
-_SIZE = struct.Struct(">i")
+_SIZE: Final = struct.Struct(">i")
 
 
 class FrameDecoder:

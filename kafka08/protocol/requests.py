@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from kafka08.errors import ProtocolError
 from kafka08.protocol.codec import Buffer, decoder, encode_parts, encoder
@@ -29,10 +29,11 @@ from kafka08.protocol.schemas import (
 )
 from kafka08.protocol.types import Struct
 
-_KEY_AND_VERSION = struct.Struct(">hh")
-_CORRELATION_ID = struct.Struct(">i")
-_SIZE = struct.Struct(">i")
-_SIZE_AND_CORRELATION_ID = struct.Struct(">ii")
+_KEY_AND_VERSION: Final = struct.Struct(">hh")
+_KEY_AND_VERSION_BYTES: Final = 4
+_CORRELATION_ID: Final = struct.Struct(">i")
+_SIZE: Final = struct.Struct(">i")
+_SIZE_AND_CORRELATION_ID: Final = struct.Struct(">ii")
 
 
 class RequestDecoder:
@@ -51,9 +52,9 @@ class RequestDecoder:
         None. Raises ProtocolError for what closes the connection.
         """
         view = memoryview(frame)
-        if len(view) < _KEY_AND_VERSION.size:
+        if len(view) < _KEY_AND_VERSION_BYTES:
             raise ProtocolError("a request without a header")
-        decode = self._decoders.get(view[: _KEY_AND_VERSION.size].tobytes())
+        decode = self._decoders.get(bytes(view[:_KEY_AND_VERSION_BYTES]))
         if decode is None:
             return self._decode_new(view)
         header, request, _ = decode(view, 0)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Final
 
 from kafka08.common import TopicPartition
 from kafka08.errors import RequestTimedOutError
@@ -22,11 +23,11 @@ from kafka08.server.long_work import LOOP_BYTES, LOOP_STORED_BYTES, SMALL_BYTES,
 from kafka08.server.replica_manager import ReplicaManager
 
 # The sets of one request may inflate to this size, or to so many times the request's bytes.
-REQUEST_BYTES = 128 << 20
-REQUEST_RATIO = 16
+REQUEST_BYTES: Final = 128 << 20
+REQUEST_RATIO: Final = 16
 # To move more entries than this also takes long; such a set is numbered again on another thread.
 _MOVED_ENTRIES = 20_000
-_TRIES = 8
+_TRIES: Final = 8
 
 
 class Room:

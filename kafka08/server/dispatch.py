@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from kafka08.errors import KafkaError, code_of
 from kafka08.metrics.requests import RequestMeter, RequestMetrics
@@ -27,8 +27,8 @@ from zk.errors import ZkConnectionError
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
-_PRODUCE = b"\0\0"
-_FETCH = 1
+_PRODUCE: Final = b"\0\0"
+_FETCH: Final = 1
 
 
 class Handler(Protocol):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from kafka08.message import scan
 from kafka08.message.compression import InflatesTooFarError
@@ -24,20 +24,20 @@ T = TypeVar("T")
 # Sets up to these sizes are checked on the loop: stored bytes, which take a few milliseconds if all
 # messages are as small as possible, and the bytes that the wrappers inflate to.
 LOOP_STORED_BYTES = 256 << 10 if scan.native is None else 1 << 20
-LOOP_BYTES = 256 << 10
+LOOP_BYTES: Final = 256 << 10
 # One of the small places may inflate or walk through so many bytes.
-SMALL_BYTES = 8 << 20
-_SMALL_PLACES = 3
+SMALL_BYTES: Final = 8 << 20
+_SMALL_PLACES: Final = 3
 
 # Requests of so many partitions are gone through in turns, and decoded by another thread if they
 # have so many bytes.
-MANY_PARTITIONS = 500
-MANY_BYTES = 64 << 10
-MANY_PRODUCE_BYTES = 1 << 20
+MANY_PARTITIONS: Final = 500
+MANY_BYTES: Final = 64 << 10
+MANY_PRODUCE_BYTES: Final = 1 << 20
 
-_TURN_SECONDS = 0.005
+_TURN_SECONDS: Final = 0.005
 # The hub polls sockets only while no greenlet is ready to run.
-_PAUSE_SECONDS = 0.001
+_PAUSE_SECONDS: Final = 0.001
 
 
 class LongWork:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kafka08.log.index import ENTRY_SIZE
 from kafka08.log.log import Log
 from kafka08.log.time_index import ENTRY, MessageTime, TimeIndex, offset_below
 from kafka08.message.entry import encode_entry
@@ -158,11 +160,15 @@ def test_a_set_that_cannot_be_indexed_leaves_no_time(tmp_path, monkeypatch):
     add(log, 10, 20)
     segment = log.segments[0]
 
-    def full(offset: int, position: int) -> None:
-        raise OSError("no room")
+    write = os.pwrite
+
+    def full(fd: int, data: Any, position: int) -> int:
+        if len(data) == ENTRY_SIZE:
+            raise OSError("no room")
+        return write(fd, data, position)
 
     segment.bytes_since_index_entry = 10_000
-    monkeypatch.setattr(type(segment.index), "append", lambda self, offset, position: full(0, 0))
+    monkeypatch.setattr(os, "pwrite", full)
     with pytest.raises(OSError, match="no room"):
         add(log, 99)
     monkeypatch.undo()

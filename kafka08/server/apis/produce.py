@@ -10,6 +10,7 @@ leadership answers 6 at once, where the original lets the request time out.
 from __future__ import annotations
 
 import logging
+from typing import Final
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.errors import (
@@ -47,7 +48,7 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 
 
 # Makes a NamedTuple in half the time of its constructor: this is what each produce passes.
-_new = tuple.__new__
+_new: Final = tuple.__new__
 # These do not count as failures of this broker.
 _REFUSED = (
     InvalidTopicError,
@@ -55,14 +56,17 @@ _REFUSED = (
     NotLeaderForPartitionError,
     UnknownTopicOrPartitionError,
 )
-_TIMES_SINCE, _ONE_BATCH_SINCE, _ZSTD_SINCE = 2, 3, 7  # versions
+# Versions of the request.
+_TIMES_SINCE: Final = 2
+_ONE_BATCH_SINCE: Final = 3
+_ZSTD_SINCE: Final = 7
 # Errors that older clients do not know, and since which version they are told.
 _NEWER = (
     (InvalidRecordError, _ONE_BATCH_SINCE),
     (UnsupportedForMessageFormatError, _ONE_BATCH_SINCE),
     (InvalidTimestampError, _TIMES_SINCE),
 )
-_NOT_IN_VERSION_0 = ProducePartitionResponse(0, 0, 0)[3:]
+_NOT_IN_VERSION_0: Final = ProducePartitionResponse(0, 0, 0)[3:]
 
 
 class ProduceApi:
@@ -156,9 +160,8 @@ class ProduceApi:
                 self._count_failure(key, error, len(data))
             if any(isinstance(error, each) and version < since for each, since in _NEWER):
                 code = InvalidMessageError.code
-        answer = _new(
-            ProducePartitionResponse, (key.partition, code, base_offset, *_NOT_IN_VERSION_0)
-        )
+        in_version_0 = key.partition, code, base_offset
+        answer = _new(ProducePartitionResponse, in_version_0 + _NOT_IN_VERSION_0)
         if version and code == NO_ERROR:
             log = self._replicas.partition(key).log
             start = -1 if log is None else log.first_offset
