@@ -389,7 +389,7 @@ class LogSegment:
         """The files, for fsync on any thread while this segment is in use. Syncing the index
         file also writes the pages of its map."""
         files = [self.file]
-        paths = [self.index.path] if self.index.entries else []
+        paths = [self.index.path]  # one without entries too: a cut may have removed them
         paths += [self.time_index.path] if self.time_index.exists else []
         for path in paths:
             try:

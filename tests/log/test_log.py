@@ -405,7 +405,7 @@ def test_flush_up_to_syncs_the_segments_below(
     assert not synced
     log.flush()
     assert log.recovery_point == 5
-    assert [name[-3:] for name in synced] == ["log"]
+    assert [name[-3:] for name in synced] == ["log", "dex"]
 
 
 def test_truncation_during_a_flush_keeps_the_recovery_point_down(

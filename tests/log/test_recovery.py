@@ -5,14 +5,17 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import random
 from pathlib import Path
 
 import pytest
 
 from kafka08.message import scan
 from kafka08.message.sets import encode_set
+from tests.log.faulty_files import FaultyFiles
 from tests.log.support import (
     append,
+    config,
     crash_copy,
     everything,
     fill,
@@ -294,3 +297,22 @@ def test_a_gap_left_by_truncation_is_kept_by_reading(tmp_path: Path) -> None:
     crash_copy(log, tmp_path / "crashed")
     log = reopened(tmp_path)
     assert everything(log) == [(0, "a"), (3, "b"), (4, "c"), (5, "d")]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_cut_index_entries_do_not_come_back(tmp_path: Path, seed: int) -> None:
+    """A flush syncs an index that a truncation has emptied, too."""
+    with FaultyFiles(str(tmp_path), lambda: 1_000_000, random.Random(seed)) as files:
+        log = open_log(tmp_path, index_interval_bytes=0)
+        fill(log, 3)
+        log.roll()
+        log.flush()
+        log.truncate_to(0)
+        log.config = config(index_interval_bytes=1 << 20)
+        later = encode_set(values("v" * 50, "v" * 50, "v" * 50), 0, 2)
+        log.append(writable(later), assign_offsets=False)
+        log.roll()
+        log.flush()
+        files.revive(power_cut=True)
+        again = open_log(tmp_path, recovery_point=log.recovery_point)
+        assert again.segments[0].index.lookup(2) == 0
