@@ -30,7 +30,7 @@ from kafka08.protocol.schemas import (
 from kafka08.protocol.types import Struct
 
 _KEY_AND_VERSION: Final = struct.Struct(">hh")
-_KEY_AND_VERSION_BYTES: Final = 4
+_KEY_AND_VERSION_BYTES: Final = _KEY_AND_VERSION.size
 _CORRELATION_ID: Final = struct.Struct(">i")
 _SIZE: Final = struct.Struct(">i")
 _SIZE_AND_CORRELATION_ID: Final = struct.Struct(">ii")

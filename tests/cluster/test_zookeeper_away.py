@@ -25,7 +25,8 @@ BROKERS = (1, 2, 3)
 WALKS, STEPS = 1200, 150
 
 pytestmark = pytest.mark.skipif(
-    "KAFKA08_TEST_COMPILED" in os.environ, reason="compiled modules take nothing in place of a Log"
+    bool(os.environ.get("KAFKA08_TEST_COMPILED")),
+    reason="compiled modules take nothing in place of a Log; make test runs these",
 )
 
 
