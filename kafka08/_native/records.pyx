@@ -19,6 +19,10 @@ cdef extern from "crc32.h" nogil:
     void crc32_setup()
     uint32_t crc32_of(const uint8_t *, size_t)
 
+cdef extern from "crc32c.h" nogil:
+    void crc32c_setup()
+    uint32_t crc32c_of(const uint8_t *, size_t)
+
 cdef extern from "big_endian.h" nogil:
     int64_t int64_at(const uint8_t *)
     int32_t int32_at(const uint8_t *)
@@ -26,6 +30,7 @@ cdef extern from "big_endian.h" nogil:
     uint8_t *put_32(uint8_t *, int64_t)
 
 crc32_setup()
+crc32c_setup()
 
 cdef enum:
     ROW = 8
@@ -41,6 +46,15 @@ cdef enum:
     TIMED_KEY_LENGTH_AT = 26
     KEY_LENGTH_AT = 18
     LITTLE = 1048576
+
+# The header of a batch.
+cdef enum:
+    BATCH = 2
+    BATCH_ATTRIBUTES_AT = 21
+    BATCH_TIME_AT = 27
+    MAX_TIMESTAMP_AT = 35
+    RECORDS_AT = 61
+    CODEC_OR_CONTROL = 0x27
 
 cdef enum:
     FINE = 0
@@ -259,10 +273,10 @@ cdef inline uint8_t *put_bytes(
     return at + (end - start)
 
 
-cdef void write(
+cdef uint8_t *write(
     Pass *p, uint8_t *at, int magic, int64_t base, int64_t time, bint stamped
 ) noexcept nogil:
-    """The entries of checked records."""
+    """The entries of checked records; returns where they end."""
     cdef uint8_t *entry
     cdef Record r
     while p.position < p.stop:
@@ -279,6 +293,7 @@ cdef void write(
         put_32(entry + SIZE_AT, (at - entry) - LOG_OVERHEAD)
         put_32(entry + CRC_AT, crc32_of(entry + MAGIC_AT, (at - entry) - MAGIC_AT))
         p.position = r.end
+    return at
 
 
 def entries(
@@ -301,6 +316,83 @@ def entries(
         with nogil:
             write(&p, at, magic, base, time, stamped)
         return made, p.count, last
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef inline int64_t stop_of_plain(const uint8_t *data, int64_t position, int64_t end) noexcept nogil:
+    """Where a batch of plain records ends; -1 if something else begins there, or it is damaged."""
+    cdef const uint8_t *at = data + position
+    cdef int64_t stop
+    if end - position < RECORDS_AT or at[MAGIC_AT] != BATCH:
+        return -1
+    stop = position + LOG_OVERHEAD + int32_at(at + SIZE_AT)
+    if stop < position + RECORDS_AT or stop > end:
+        return -1
+    if at[BATCH_ATTRIBUTES_AT + 1] & CODEC_OR_CONTROL:
+        return -1
+    at += BATCH_ATTRIBUTES_AT
+    if crc32c_of(at, stop - position - BATCH_ATTRIBUTES_AT) != <uint32_t>int32_at(at - 4):
+        return -1
+    return stop
+
+
+cdef int64_t measure_batches(
+    Pass *p, int64_t position, int64_t end, int64_t overhead, int64_t room
+) noexcept nogil:
+    """Where the batches end whose entries have room; ``p.size`` is the size of these."""
+    cdef int64_t stop, size
+    while True:
+        stop = stop_of_plain(p.data, position, end)
+        if stop < 0:
+            return position
+        size = p.size
+        p.position, p.stop = position + RECORDS_AT, stop
+        measure(p, overhead)
+        if p.ended or (size and p.size > room):
+            p.size = size
+            return position
+        position = stop
+
+
+cdef void write_batches(
+    Pass *p, uint8_t *made, int64_t position, int64_t end, int magic
+) noexcept nogil:
+    """The entries of measured batches."""
+    cdef const uint8_t *at
+    cdef bint stamped
+    while position < end:
+        at = p.data + position
+        stamped = at[BATCH_ATTRIBUTES_AT + 1] & STAMPED
+        p.position = position + RECORDS_AT
+        position += LOG_OVERHEAD + int32_at(at + SIZE_AT)
+        p.stop = position
+        made = write(
+            p,
+            made,
+            magic,
+            int64_at(at),
+            int64_at(at + (MAX_TIMESTAMP_AT if stamped else BATCH_TIME_AT)),
+            stamped,
+        )
+
+
+def batch_entries(data, int64_t position, int64_t end, int magic, int64_t room):
+    cdef Py_buffer view
+    cdef Pass p
+    cdef uint8_t *at
+    cdef int64_t stop
+    begin(data, position, end, &view, &p)
+    try:
+        with nogil:
+            stop = measure_batches(
+                &p, position, end, PLAIN_BYTES + (TIME_BYTES if magic else 0), room
+            )
+        made = PyBytes_FromStringAndSize(NULL, p.size)
+        at = <uint8_t *>PyBytes_AS_STRING(made)
+        with nogil:
+            write_batches(&p, at, position, stop, magic)
+        return made, stop
     finally:
         PyBuffer_Release(&view)
 

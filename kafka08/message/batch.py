@@ -75,6 +75,11 @@ class Batch(NamedTuple):
         return bool(self.attributes & LOG_APPEND_TIME)
 
     @property
+    def time(self) -> int:
+        """The timestamp of all records, or the one from which theirs count."""
+        return self.max_timestamp if self.is_stamped else self.base_timestamp
+
+    @property
     def last_offset(self) -> int:
         return self.base_offset + self.last_delta
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from kafka08.errors import UnsupportedForMessageFormatError
 from kafka08.message import records
-from kafka08.message.batch import Batch, header_of
+from kafka08.message.batch import header_of
 from kafka08.message.compression import FASTEST, GZIP, MAX_INFLATED, NONE, ZSTD, compress
 from kafka08.message.entry import (
     BATCH,
@@ -49,8 +49,8 @@ def _timed(entry: BytesLike, max_inflated: int) -> tuple[bytes, int]:
         return b"", 0
     data = inflated_records(entry, 0, len(entry), max_inflated)
     base = header.base_offset if header.codec == NONE else 0
-    time, stamped = _time(header)
-    found, count, last = records.entries(data, 0, len(data), TIMED, base, time, stamped)
+    stamped = header.is_stamped
+    found, count, last = records.entries(data, 0, len(data), TIMED, base, header.time, stamped)
     if header.codec == NONE or not count:
         return found, len(data)
     codec = GZIP if header.codec == ZSTD else header.codec
@@ -61,11 +61,17 @@ def _timed(entry: BytesLike, max_inflated: int) -> tuple[bytes, int]:
     return wrapper, len(data)
 
 
-def _time(header: Batch) -> tuple[int, bool]:
-    """The arguments of ``records.entries`` for the times of the records."""
-    if header.is_stamped:
-        return header.max_timestamp, True
-    return header.base_timestamp, False
+def plain_run(data: BytesLike, position: int, target: int, room: int) -> tuple[bytes, int]:
+    """Plain entries of format 1 or 2 from ``position`` on in the lower format ``target``, and where
+    they stop: where ``records.batch_entries`` says, or before a message of format 1 that is
+    damaged or ends after ``room`` bytes and is not the first."""
+    end = len(data)
+    if magic_of(data, position) == BATCH:
+        return records.batch_entries(data, position, end, target, room)
+    _, first_stop = offset_and_stop(data, position)
+    end = min(max(position + room, first_stop), end)
+    stop = walk(data, position, end, check_crc=True, magic=TIMED).stop
+    return records.untimed(data, position, stop, 0), stop
 
 
 def converted_set(data: BytesLike, target: int, max_inflated: int = MAX_INFLATED) -> bytes:

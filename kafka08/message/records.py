@@ -19,15 +19,18 @@ from typing import Any
 
 from kafka08._native import load
 from kafka08.errors import InvalidRecordError
-from kafka08.message.batch import LOG_APPEND_TIME
+from kafka08.message.batch import LOG_APPEND_TIME, MIN_BATCH_SIZE, RECORDS_AT, header_of
 from kafka08.message.entry import (
+    BATCH,
     LOG_OVERHEAD,
     MIN_TIMED_SIZE,
     SIZE,
     TIMED_KEY_LENGTH_AT,
     BytesLike,
     Headers,
+    has_right_crc,
     impossible_lengths,
+    magic_of,
     with_header,
 )
 from kafka08.message.scan import iter_entries
@@ -128,6 +131,38 @@ def entries(
     return b"".join(parts), count, last
 
 
+def batch_entries(
+    data: BytesLike, position: int, end: int, magic: int, room: int
+) -> tuple[bytes, int]:
+    """The records of whole batches without a codec, as plain entries of format ``magic``, and where
+    these batches stop.
+
+    They stop before something else, a control batch or a damaged one, and before a batch that would
+    make more than ``room`` bytes in all, unless nothing has been made.
+    """
+    parts: list[bytes] = []
+    made = 0
+    _check_bounds(data, position, end)
+    while end - position >= RECORDS_AT and magic_of(data, position) == BATCH:
+        header = header_of(data, position)
+        stop = position + LOG_OVERHEAD + header.size
+        if header.size < MIN_BATCH_SIZE or stop > end or header.codec or header.is_control:
+            break
+        if not has_right_crc(data, position, stop):
+            break
+        base, first = header.base_offset, position + RECORDS_AT
+        try:
+            found, _, _ = entries(data, first, stop, magic, base, header.time, header.is_stamped)
+        except InvalidRecordError:
+            break
+        if made and made + len(found) > room:
+            break
+        made += len(found)
+        parts.append(found)
+        position = stop
+    return b"".join(parts), position
+
+
 def header_count(data: BytesLike, position: int, stop: int) -> int:
     """The number of headers that all records have together. Raises InvalidRecordError."""
     view = memoryview(data)
@@ -160,13 +195,17 @@ def untimed(data: BytesLike, position: int, stop: int, distance: int) -> bytes:
 
 
 def _decoded(data: BytesLike, position: int, stop: int) -> Iterator[Row]:
+    _check_bounds(data, position, stop)
     view = memoryview(data)
-    if position < 0 or stop > len(view):
-        raise IndexError(f"{position} to {stop} of {len(view)} bytes")
     while position < stop:
         row = _row(view, position, stop)
         yield row
         position = row[3]
+
+
+def _check_bounds(data: BytesLike, position: int, stop: int) -> None:
+    if position < 0 or stop > len(data):
+        raise IndexError(f"{position} to {stop} of {len(data)} bytes")
 
 
 def _row(view: memoryview, start: int, stop: int) -> Row:
@@ -238,11 +277,11 @@ def wrong_count(found: int, count: int) -> InvalidRecordError:
 
 
 plain_check, plain_rows, plain_entries, plain_untimed = check, rows, entries, untimed
-plain_first_since = first_since
+plain_first_since, plain_batch_entries = first_since, batch_entries
 native: Any = load("records")
 if native is not None:
     check, rows, entries, untimed = native.check, native.rows, native.entries, native.untimed
-    first_since = native.first_since
+    first_since, batch_entries = native.first_since, native.batch_entries
 
 
 def iter_rows(data: BytesLike) -> Iterator[tuple[int, ...]]:

@@ -20,7 +20,7 @@ not know logs: positions are the caller's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 from kafka08.errors import (
@@ -36,7 +36,7 @@ from kafka08.message.compression import (
     InflatesTooFarError,
     compress,
 )
-from kafka08.message.convert import converted
+from kafka08.message.convert import converted, plain_run
 from kafka08.message.entry import (
     BATCH,
     OFFSET,
@@ -150,6 +150,7 @@ def absolute_slice(
     room: int | None = None,
     level: int = FASTEST,
     target: int = 0,
+    keep_plain: bool = True,
 ) -> bytes:
     """The bytes to send to a consumer for the stored bytes of a fetch; ``data`` if none change.
 
@@ -159,7 +160,9 @@ def absolute_slice(
     cut. All bytes from the first later entry that would exceed ``max_bytes`` are left out. A cut
     last entry stays only if no entry was left out and whole ones precede it. A wrapper that cannot
     be decoded is passed on unchanged. ``known`` may return the bytes for the wrapper at a position.
-    Wrappers it does not know are added to ``made``, if any wrapper is rebuilt at all.
+    Wrappers it does not know are added to ``made``, if any wrapper is rebuilt at all. Messages of
+    format 1 without a codec are converted many at once, and not added; if ``keep_plain`` is false,
+    neither are batches without a codec.
 
     ``level`` is gzip's. With a ``room`` all wrappers together inflate to at most that: all bytes
     from the first wrapper that would exceed it are left out. Raises InflatesTooFarError if that is
@@ -172,28 +175,35 @@ def absolute_slice(
     parts: list[BytesLike] = []
     kept = done = grown = 0  # bytes of data in parts, bytes processed, bytes gained by rebuilding
     is_first = True  # nothing was rebuilt, except to nothing
-    for entry in _whole_entries(data):
-        try:
-            rebuilt = rebuilding.sent(entry, view[entry.position : entry.stop])
-        except InflatesTooFarError:
-            if not done:
-                raise
-            break
-        growth = 0 if rebuilt is None else len(rebuilt) - entry.size_total
-        if not is_first and entry.stop + grown + growth > max_bytes:
+    while (entry := _entry_at(data, done)) is not None:
+        position = stop = entry.position
+        rebuilt: BytesLike | None = None
+        if target < entry.magic <= (TIMED if keep_plain else BATCH) and not entry.codec:
+            rebuilt, stop = plain_run(data, position, target, max_bytes - position - grown)
+        if stop == position:  # also where a run cannot begin
+            stop = entry.stop
+            try:
+                rebuilt = rebuilding.sent(entry, view[position:stop])
+            except InflatesTooFarError:
+                if not done:
+                    raise
+                break
+        growth = 0 if rebuilt is None else len(rebuilt) - (stop - position)
+        if not is_first and stop + grown + growth > max_bytes:
             break
         if rebuilt is not None:
             is_first = is_first and not len(rebuilt)
-            parts += (view[kept : entry.position], rebuilt)
+            parts += (view[kept:position], rebuilt) if kept < position else (rebuilt,)
             grown += growth
-            kept = entry.stop
-        done = entry.stop
+            kept = stop
+        done = stop
     else:
         if not kept:
             return data
         if len(data) + grown <= max_bytes and done + grown > 0:
             done = len(data)  # the cut last entry stays
-    parts.append(view[kept:done])
+    if kept < done:
+        parts.append(view[kept:done])
     if made is not None:
         made += rebuilding.made
     return b"".join(parts)
@@ -269,12 +279,12 @@ def normalise(buffer: BytesLike, base_offset: int, *, max_inflated: int = MAX_IN
     return encode_entry(None, compress(codec, table), base_offset + messages - 1, codec)
 
 
-def _whole_entries(data: bytes) -> Iterator[Entry]:
-    """The entries before a cut or damaged one. Damage is passed on; the client reports it."""
+def _entry_at(data: bytes, position: int) -> Entry | None:
+    """The entry there; None if it is cut or damaged. Damage is passed on; the client reports it."""
     try:
-        yield from iter_entries(data)
+        return next(iter_entries(data, position), None)
     except InvalidMessageError:
-        return
+        return None
 
 
 def _may_change(entry: Entry, target: int) -> bool:

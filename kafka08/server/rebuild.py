@@ -19,9 +19,9 @@ from kafka08.errors import KafkaError
 from kafka08.log.log import RebuiltSet
 from kafka08.log.segment import FileSlice, SegmentFile
 from kafka08.message import records
-from kafka08.message.batch import RECORDS_AT, Batch, header_of
+from kafka08.message.batch import BATCH_CODEC_AT, RECORDS_AT, Batch, header_of
 from kafka08.message.compression import MAX_INFLATED, InflatesTooFarError
-from kafka08.message.entry import BATCH, LOG_OVERHEAD, MAGIC_AT, SIZE, SIZE_AT, magic_of
+from kafka08.message.entry import BATCH, LOG_OVERHEAD, SIZE, SIZE_AT, codec_of, magic_of
 from kafka08.message.leaves import leaves
 from kafka08.message.scan import FileWalk, walk
 from kafka08.message.wrappers import Rebuilt, absolute_slice, whole_bytes
@@ -34,7 +34,7 @@ CACHE_BYTES = 128 << 20
 # Ready bytes are sent alone if they are at least this many, although more were asked for. Fewer
 # wait for the rest, so that a client with a few messages to get has them with one fetch.
 READY_BYTES = 64 << 10
-# Up to so many bytes of batches without a codec are converted on the loop. Compiled code takes up
+# Up to so many bytes of entries without a codec are converted on the loop. Compiled code takes up
 # to 5 ms for them, interpreted code would take 50 ms for a quarter.
 LOOP_CONVERTED_BYTES = READY_BYTES - 1 if records.native is None else LOOP_STORED_BYTES
 # The log is read in pieces of this size.
@@ -74,7 +74,7 @@ class ConsumerView:
         header = _header(stored)
         batch = _batch(header) if target < BATCH else None
         whole = _whole(stored, header, target)
-        is_plain = batch is not None and not batch.codec
+        is_plain = _is_later(header, target) and not codec_of(header)
         loop_bytes = LOOP_CONVERTED_BYTES if is_plain else READY_BYTES - 1
         sent = self._rebuilt_slice(whole, max_bytes, target, loop_bytes)
         if batch is None or batch.base_offset >= offset or batch.codec:
@@ -112,7 +112,7 @@ class ConsumerView:
         if not isinstance(stored, FileSlice) or stored.end <= _until(stored.file, target):
             return False
         header = _header(stored)
-        if len(header) > MAGIC_AT and target < magic_of(header) <= BATCH:
+        if _is_later(header, target):
             return True  # also if not even one entry is whole
         fd, start = stored.file.fd, stored.position
         return FileWalk(fd, start, stored.end, headers_only=True).step().magic > target
@@ -125,11 +125,14 @@ class ConsumerView:
         ready = self._ready(stored, max_bytes, target)
         if ready is not None:
             return ready
+        # Consumers near the log's end, who get less than they ask for, share what is converted. For
+        # those who are behind, keeping plain batches costs more than the conversion.
+        keep_plain = stored.size < max_bytes
         if stored.size <= loop_bytes:
             known = self._known(stored, target)
             try:
                 room = max(loop_bytes, LOOP_BYTES)
-                made = _rebuilt(stored, max_bytes, known, room, target)
+                made = _rebuilt(stored, max_bytes, known, room, target, keep_plain)
                 return self._made(stored, target, *made)
             except InflatesTooFarError:
                 pass
@@ -141,17 +144,19 @@ class ConsumerView:
         try:
             with lock:  # only the first of several requests for the same bytes rebuilds them
                 ready = self._ready(stored, max_bytes, target)
-                return self._make(stored, max_bytes, target) if ready is None else ready
+                if ready is None:
+                    ready = self._make(stored, max_bytes, target, keep_plain)
+                return ready
         finally:
             users.pop()
             if not users:
                 del self._making[place]
 
-    def _make(self, stored: FileSlice, max_bytes: int, target: int) -> Sized:
+    def _make(self, stored: FileSlice, max_bytes: int, target: int, keep_plain: bool) -> Sized:
         known = self._known(stored, target)
 
         def rebuilt(room: int) -> tuple[RebuiltSet, bytes, bytes]:
-            return _rebuilt(stored, max_bytes, known, room, target)
+            return _rebuilt(stored, max_bytes, known, room, target, keep_plain)
 
         return self._made(stored, target, *self.long_work.run(rebuilt, MAX_INFLATED))
 
@@ -202,9 +207,14 @@ def _batch(header: bytes) -> Batch | None:
     return header_of(header)
 
 
+def _is_later(header: bytes, target: int) -> bool:
+    """Whether an entry of a later format than ``target`` begins there."""
+    return len(header) > BATCH_CODEC_AT and target < magic_of(header) <= BATCH
+
+
 def _whole(stored: FileSlice, header: bytes, target: int) -> FileSlice:
     """The slice, with all of its first entry if that has a later format than ``target``."""
-    if len(header) <= MAGIC_AT or not target < magic_of(header) <= BATCH:
+    if not _is_later(header, target):
         return stored
     size = SIZE.unpack_from(header, SIZE_AT)[0] + LOG_OVERHEAD
     if size <= stored.size:
@@ -232,7 +242,12 @@ def _first_part(stored: FileSlice) -> FileSlice:
 
 
 def _rebuilt(
-    stored: FileSlice, max_bytes: int, known: dict[int, FileSlice], room: int, target: int
+    stored: FileSlice,
+    max_bytes: int,
+    known: dict[int, FileSlice],
+    room: int,
+    target: int,
+    keep_plain: bool,
 ) -> tuple[RebuiltSet, bytes, bytes]:
     """The wrappers that were not ``known``, the stored bytes, and the bytes to send.
 
@@ -248,6 +263,12 @@ def _rebuilt(
     serial = stored.file.serial
     data = stored.read()
     sent = absolute_slice(
-        data, max_bytes=max_bytes, known=find, made=made, room=room, target=target
+        data,
+        max_bytes=max_bytes,
+        known=find,
+        made=made,
+        room=room,
+        target=target,
+        keep_plain=keep_plain,
     )
     return RebuiltSet(serial, stored.position, made), data, sent

@@ -144,6 +144,76 @@ def test_format_1_for_clients_of_format_0(codec):
     assert sent(data, 1) == sent(data, 2) == data
 
 
+def numbered(data: bytes, base: int = 5) -> bytes:
+    buffer = bytearray(data)
+    assign_offsets(buffer, base, LIMIT)
+    return bytes(buffer)
+
+
+def some_timed(count: int) -> bytes:
+    """Plain messages of format 1 with different sizes."""
+    return numbered(timed([(b"k" * (n % 3), b"v" * n) for n in range(count)]))
+
+
+def test_plain_messages_of_format_1_are_converted_in_runs():
+    first, last = some_timed(40), numbered(timed([(b"k", b"end")]), 48)
+    data = first + batch(THREE, 45, 2) + last
+    made: list = []
+    found = absolute_slice(data, max_bytes=LOTS, made=made)
+    assert found == converted_set(data, 0)
+    assert [m[:3] for m in iter_messages(found)] == [m[:3] for m in iter_messages(data)]
+    assert [(each.position, each.data[17] & 7) for each in made] == [(len(first), 2)]
+
+
+@given(max_bytes=st.integers(1, 3000))
+def test_a_run_ends_where_the_consumer_s_bytes_do(max_bytes):
+    data = some_timed(60)
+    whole = converted_set(data, 0)
+    found = sent(data, max_bytes=max_bytes)
+    entries = list(iter_entries(found))
+    assert found == whole[: entries[-1].stop] and entries[-1].stop == len(found)
+    assert len(found) <= max_bytes or len(entries) == 1
+    # at most 8 bytes a message are not used, as the bytes of format 1 are counted
+    following = len(list(iter_entries(whole))) > len(entries)
+    assert not following or len(found) + 8 * len(entries) + 100 > max_bytes
+
+
+@given(
+    kinds=st.lists(st.integers(0, 6), min_size=1, max_size=6),
+    target=st.sampled_from([0, 1]),
+    max_bytes=st.integers(1, 1500),
+    cut=st.integers(0, 40),
+)
+def test_batches_in_one_go_are_the_same_as_one_by_one(kinds, target, max_bytes, cut):
+    """Codecs 0 to 4, a control batch, and a message of format 1."""
+    parts = []
+    for number, kind in enumerate(kinds):
+        values = [b"v" * (number * 7 % 50)] * (1 + number % 3)
+        if kind == 6:
+            parts.append(numbered(timed([(b"k", value) for value in values]), 10 * number))
+        else:
+            attributes = 0x20 if kind == 5 else 0
+            codec = kind % 5
+            parts.append(batch(simple(*values), 10 * number, codec, attributes=attributes))
+    data = b"".join(parts)
+    data = data[: max(len(data) - cut, len(parts[0]))]
+    made: list = []
+    found = absolute_slice(data, max_bytes=max_bytes, target=target, keep_plain=False, made=made)
+    assert found == sent(data, target, max_bytes)
+    assert all(each.data[17] & 7 for each in made if each.data)
+
+
+def test_damage_in_a_run_is_passed_on_by_itself():
+    parts = [timed([(b"k", b"v%d" % n)]) for n in range(5)]
+    data = bytearray(numbered(b"".join(parts)))
+    broken = 2 * len(parts[0])
+    data[broken + len(parts[0]) - 1] ^= 1
+    found = sent(bytes(data))
+    assert [entry.magic for entry in iter_entries(found)] == [0, 0, 1, 0, 0]
+    assert bytes(data[broken : broken + len(parts[0])]) in found
+    assert [entry.offset for entry in iter_entries(found)] == [5, 6, 7, 8, 9]
+
+
 def test_format_0_for_later_clients():
     """Inner offsets are made right, and lz4 is packed as what all of them read."""
     right = plain([(b"k", b"a"), (b"k", b"b")], 5)

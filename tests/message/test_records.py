@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from kafka08.errors import InvalidMessageError, InvalidRecordError
 from kafka08.message import records
+from kafka08.message.batch import encode_batch, header_of, seal
 from kafka08.message.entry import encode_entry
 from kafka08.message.records import ROW
 from kafka08.message.scan import iter_entries
-from tests.message.batches import encode_record, encode_records, simple, timed, varint
+from tests.message.batches import batch, encode_record, encode_records, simple, timed, varint
 from tests.message.batches import records as any_records
 from tests.message.sets import pairs
 
@@ -183,6 +184,75 @@ def test_machine_code_does_the_same(data, count, base, magic, stamped):
     assert outcome(native.rows, data, 0, stop) == outcome(records.plain_rows, data, 0, stop)
     args = (data, 0, stop, magic, base, 2**62, stamped)
     assert outcome(native.entries, *args) == outcome(records.plain_entries, *args)
+
+
+BATCHES = [pytest.param(records.plain_batch_entries, id="plain")]
+BATCHES.append(pytest.param(records.batch_entries, id="native", marks=needs_native))
+every_form = pytest.mark.parametrize("batch_entries", BATCHES)
+
+
+@every_form
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("attributes", [0, 8])
+def test_batches_become_entries_until_there_is_no_room(batch_entries, magic, attributes):
+    parts = [batch(THREE, 10 * n, attributes=attributes) for n in range(3)]
+    data = b"x" + b"".join(parts)
+    wanted = []
+    for part in parts:
+        header = header_of(part)
+        time = header.max_timestamp if attributes else header.base_timestamp
+        args = (magic, header.base_offset, time, bool(attributes))
+        wanted.append(records.plain_entries(part, 61, len(part), *args)[0])
+    size, stored = len(wanted[0]), len(parts[0])
+    for room, count in ((-5, 1), (size, 1), (2 * size - 1, 1), (2 * size, 2), (1000, 3)):
+        found = batch_entries(data, 1, len(data), magic, room)
+        assert found == (b"".join(wanted[:count]), 1 + count * stored)
+    assert batch_entries(data, 1, len(data) - 1, magic, 1000)[1] == 1 + 2 * stored
+    assert batch_entries(data, 1, 61, magic, 1000) == (b"", 1)
+    with pytest.raises(IndexError):
+        batch_entries(data, 1, len(data) + 1, magic, 1000)
+
+
+@every_form
+@pytest.mark.parametrize(
+    "other",
+    [
+        batch(THREE, codec=1),
+        batch(simple(b"a"), attributes=0x20),
+        timed([(b"k", b"v" * 100)]),
+        encode_entry(b"k", b"v" * 100, 7),
+        batch(THREE)[:-1] + b"!",
+        batch(THREE)[:8] + bytes(4) + batch(THREE)[12:],
+        batch(THREE)[:8] + b"\xff" * 4 + batch(THREE)[12:],
+        encode_batch(header_of(batch(THREE)), encode_records(THREE)[:-1]),
+    ],
+)
+def test_batches_stop_before_anything_else(batch_entries, other):
+    first, empty = batch(THREE, 5), batch([], 9, last_delta=3)
+    data = first + empty + other + first
+    found, stop = batch_entries(data, 0, len(data), 0, 10**6)
+    assert stop == len(first) + len(empty)
+    assert [entry.offset for entry in iter_entries(found)] == [5, 6, 7]
+    assert batch_entries(other, 0, len(other), 0, 10**6) == (b"", 0)
+
+
+@needs_native
+@settings(max_examples=150)
+@given(
+    sets=st.lists(st.lists(any_records, max_size=3), max_size=4),
+    damage=st.none() | st.tuples(st.integers(0, 10**6), st.integers(0, 255), st.booleans()),
+    magic=st.sampled_from([0, 1]),
+    room=st.integers(-10, 600),
+)
+def test_machine_code_passes_over_the_same_batches(sets, damage, magic, room):
+    data = bytearray(b"".join([batch(found, 7, attributes=8 * (len(found) % 2)) for found in sets]))
+    if damage and data:
+        at, byte, sealed = damage
+        data[at % len(data)] = byte
+        if sealed:
+            seal(data, 0, len(batch(sets[0], 7)))
+    args = (bytes(data), 0, len(data), magic, room)
+    assert records.native.batch_entries(*args) == records.plain_batch_entries(*args)
 
 
 @given(found=st.lists(any_records, max_size=5))

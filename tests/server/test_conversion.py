@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
 
+from kafka08.log.segment import FileSlice
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
 from kafka08.message.wrappers import absolute_slice
@@ -86,6 +88,22 @@ def test_ten_consumers_on_the_tail_and_each_batch_is_converted_once(
         assert sent == sent[:1] * 10
         assert messages(sent[0]) == [(2 * number, b"a"), (2 * number + 1, b"b")]
     assert len(converted) == 3
+
+
+@pytest.mark.parametrize("codec", range(5))
+def test_plain_batches_are_not_kept_for_a_consumer_that_is_behind(rig: Rig, codec: int) -> None:
+    values = [random.Random(n).randbytes(rebuild.READY_BYTES) for n in range(3)]
+    rig.lead()
+    for value in values:
+        rig.produce((*T, batch(simple(value), 0, codec)))
+    log = rig.lead().leader_log()
+    view = rebuild.ConsumerView(rig.runtime)
+    for max_bytes, kept in ((log.size - 1, bool(codec)), (log.size + 1, True)):
+        first, second = (view.bytes_to_send(log.read(0, max_bytes), max_bytes) for _ in range(2))
+        assert isinstance(second, FileSlice) == kept
+        for sent in (first, second):
+            data = sent.read() if isinstance(sent, FileSlice) else sent
+            assert messages(data)[:2] == [(0, values[0]), (1, values[1])]
 
 
 def test_followers_get_what_is_stored(rig: Rig) -> None:
