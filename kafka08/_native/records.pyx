@@ -60,6 +60,7 @@ cdef enum:
     FINE = 0
     MALFORMED = 1
     WRONG_DELTA = 2
+    NO_ROOM = 3
 
 cdef object numbers = array("q")
 
@@ -349,7 +350,9 @@ cdef int64_t measure_batches(
         size = p.size
         p.position, p.stop = position + RECORDS_AT, stop
         measure(p, overhead)
-        if p.ended or (size and p.size > room):
+        if not p.ended and size and p.size > room:
+            p.ended = NO_ROOM
+        if p.ended:
             p.size = size
             return position
         position = stop
@@ -392,7 +395,7 @@ def batch_entries(data, int64_t position, int64_t end, int magic, int64_t room):
         at = <uint8_t *>PyBytes_AS_STRING(made)
         with nogil:
             write_batches(&p, at, position, stop, magic)
-        return made, stop
+        return made, stop, p.ended == NO_ROOM
     finally:
         PyBuffer_Release(&view)
 

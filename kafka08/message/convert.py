@@ -61,17 +61,19 @@ def _timed(entry: BytesLike, max_inflated: int) -> tuple[bytes, int]:
     return wrapper, len(data)
 
 
-def plain_run(data: BytesLike, position: int, target: int, room: int) -> tuple[bytes, int]:
-    """Plain entries of format 1 or 2 from ``position`` on in the lower format ``target``, and where
-    they stop: where ``records.batch_entries`` says, or before a message of format 1 that is
-    damaged or ends after ``room`` bytes and is not the first."""
+def plain_run(data: BytesLike, position: int, target: int, room: int) -> tuple[bytes, int, bool]:
+    """As ``records.batch_entries``, of plain entries of format 1 or 2 from ``position`` on.
+
+    Messages of format 1 stop before one that is damaged or ends after ``room`` bytes, unless that
+    is the first; whether the next one has room is not said, as it becomes shorter.
+    """
     end = len(data)
     if magic_of(data, position) == BATCH:
         return records.batch_entries(data, position, end, target, room)
     _, first_stop = offset_and_stop(data, position)
     end = min(max(position + room, first_stop), end)
     stop = walk(data, position, end, check_crc=True, magic=TIMED).stop
-    return records.untimed(data, position, stop, 0), stop
+    return records.untimed(data, position, stop, 0), stop, False
 
 
 def converted_set(data: BytesLike, target: int, max_inflated: int = MAX_INFLATED) -> bytes:

@@ -316,6 +316,12 @@ def key_and_value(
     raise impossible_lengths(position)
 
 
+def check_bounds(data: BytesLike, position: int, stop: int) -> None:
+    """Raise IndexError if ``position`` to ``stop`` is not within the data."""
+    if position < 0 or stop > len(data):
+        raise IndexError(f"{position} to {stop} of {len(data)} bytes")
+
+
 def impossible_lengths(position: int) -> InvalidMessageError:
     """The error of an entry whose key or value reaches past it."""
     return InvalidMessageError(f"Message at position {position} has impossible field lengths")

@@ -28,6 +28,7 @@ from kafka08.message.entry import (
     TIMED_KEY_LENGTH_AT,
     BytesLike,
     Headers,
+    check_bounds,
     has_right_crc,
     impossible_lengths,
     magic_of,
@@ -133,16 +134,17 @@ def entries(
 
 def batch_entries(
     data: BytesLike, position: int, end: int, magic: int, room: int
-) -> tuple[bytes, int]:
-    """The records of whole batches without a codec, as plain entries of format ``magic``, and where
-    these batches stop.
+) -> tuple[bytes, int, bool]:
+    """The records of whole batches without a codec, as plain entries of format ``magic``; where
+    these batches stop; and whether they stop because there is no room.
 
     They stop before something else, a control batch or a damaged one, and before a batch that would
     make more than ``room`` bytes in all, unless nothing has been made.
     """
     parts: list[bytes] = []
     made = 0
-    _check_bounds(data, position, end)
+    is_full = False
+    check_bounds(data, position, end)
     while end - position >= RECORDS_AT and magic_of(data, position) == BATCH:
         header = header_of(data, position)
         stop = position + LOG_OVERHEAD + header.size
@@ -155,12 +157,13 @@ def batch_entries(
             found, _, _ = entries(data, first, stop, magic, base, header.time, header.is_stamped)
         except InvalidRecordError:
             break
-        if made and made + len(found) > room:
+        is_full = made > 0 and made + len(found) > room
+        if is_full:
             break
         made += len(found)
         parts.append(found)
         position = stop
-    return b"".join(parts), position
+    return b"".join(parts), position, is_full
 
 
 def header_count(data: BytesLike, position: int, stop: int) -> int:
@@ -195,17 +198,12 @@ def untimed(data: BytesLike, position: int, stop: int, distance: int) -> bytes:
 
 
 def _decoded(data: BytesLike, position: int, stop: int) -> Iterator[Row]:
-    _check_bounds(data, position, stop)
+    check_bounds(data, position, stop)
     view = memoryview(data)
     while position < stop:
         row = _row(view, position, stop)
         yield row
         position = row[3]
-
-
-def _check_bounds(data: BytesLike, position: int, stop: int) -> None:
-    if position < 0 or stop > len(data):
-        raise IndexError(f"{position} to {stop} of {len(data)} bytes")
 
 
 def _row(view: memoryview, start: int, stop: int) -> Row:

@@ -67,6 +67,7 @@ from kafka08.message.entry import (
     Entry,
     Message,
     Walked,
+    check_bounds,
     codec_of,
     crc_of,
     has_right_crc,
@@ -116,8 +117,7 @@ def walk(
     end at positions up to ``reach``, and codecs, keys and crcs are not read.
     """
     view = memoryview(buffer)
-    if position < 0 or end > len(view):
-        raise IndexError(f"{position} to {end} of {len(view)} bytes")
+    check_bounds(view, position, end)
     count = codec = highest = 0
     first = newest = -1
     bound = end if reach is None else reach
@@ -201,8 +201,7 @@ def newest_time(buffer: BytesLike, position: int, stop: int) -> tuple[int, int]:
     The last entry may be cut. It counts if its timestamp is there.
     """
     view = memoryview(buffer)
-    if position < 0 or stop > len(view):
-        raise IndexError(f"{position} to {stop} of {len(view)} bytes")
+    check_bounds(view, position, stop)
     newest = found = NO_TIMESTAMP
     for start in _starts(view, position, stop):
         magic = view[start + MAGIC_AT]
@@ -230,8 +229,7 @@ def producer_batches(buffer: BytesLike, position: int, stop: int) -> list[Produc
     Of an entry that ends after ``stop`` the header must be in the buffer; it is the last one read.
     """
     view = memoryview(buffer)
-    if position < 0 or stop > len(view):
-        raise IndexError(f"{position} to {stop} of {len(view)} bytes")
+    check_bounds(view, position, stop)
     found = []
     for start in _starts(view, position, stop):
         if view[start + MAGIC_AT] == BATCH and stop - start >= RECORDS_AT:

@@ -178,8 +178,10 @@ def absolute_slice(
     while (entry := _entry_at(data, done)) is not None:
         position = stop = entry.position
         rebuilt: BytesLike | None = None
+        is_full = False
         if target < entry.magic <= (TIMED if keep_plain else BATCH) and not entry.codec:
-            rebuilt, stop = plain_run(data, position, target, max_bytes - position - grown)
+            room_left = max_bytes - position - grown
+            rebuilt, stop, is_full = plain_run(data, position, target, room_left)
         if stop == position:  # also where a run cannot begin
             stop = entry.stop
             try:
@@ -197,6 +199,8 @@ def absolute_slice(
             grown += growth
             kept = stop
         done = stop
+        if is_full:
+            break
     else:
         if not kept:
             return data

@@ -125,14 +125,11 @@ class ConsumerView:
         ready = self._ready(stored, max_bytes, target)
         if ready is not None:
             return ready
-        # Consumers near the log's end, who get less than they ask for, share what is converted. For
-        # those who are behind, keeping plain batches costs more than the conversion.
-        keep_plain = stored.size < max_bytes
         if stored.size <= loop_bytes:
             known = self._known(stored, target)
             try:
                 room = max(loop_bytes, LOOP_BYTES)
-                made = _rebuilt(stored, max_bytes, known, room, target, keep_plain)
+                made = _rebuilt(stored, max_bytes, known, room, target)
                 return self._made(stored, target, *made)
             except InflatesTooFarError:
                 pass
@@ -144,19 +141,17 @@ class ConsumerView:
         try:
             with lock:  # only the first of several requests for the same bytes rebuilds them
                 ready = self._ready(stored, max_bytes, target)
-                if ready is None:
-                    ready = self._make(stored, max_bytes, target, keep_plain)
-                return ready
+                return self._make(stored, max_bytes, target) if ready is None else ready
         finally:
             users.pop()
             if not users:
                 del self._making[place]
 
-    def _make(self, stored: FileSlice, max_bytes: int, target: int, keep_plain: bool) -> Sized:
+    def _make(self, stored: FileSlice, max_bytes: int, target: int) -> Sized:
         known = self._known(stored, target)
 
         def rebuilt(room: int) -> tuple[RebuiltSet, bytes, bytes]:
-            return _rebuilt(stored, max_bytes, known, room, target, keep_plain)
+            return _rebuilt(stored, max_bytes, known, room, target)
 
         return self._made(stored, target, *self.long_work.run(rebuilt, MAX_INFLATED))
 
@@ -242,12 +237,7 @@ def _first_part(stored: FileSlice) -> FileSlice:
 
 
 def _rebuilt(
-    stored: FileSlice,
-    max_bytes: int,
-    known: dict[int, FileSlice],
-    room: int,
-    target: int,
-    keep_plain: bool,
+    stored: FileSlice, max_bytes: int, known: dict[int, FileSlice], room: int, target: int
 ) -> tuple[RebuiltSet, bytes, bytes]:
     """The wrappers that were not ``known``, the stored bytes, and the bytes to send.
 
@@ -269,6 +259,8 @@ def _rebuilt(
         made=made,
         room=room,
         target=target,
-        keep_plain=keep_plain,
+        # Consumers near the log's end, who get less than they ask for, share what is converted. For
+        # those who are behind, keeping plain batches costs more than the conversion.
+        keep_plain=stored.size < min(max_bytes, READ_BYTES),
     )
     return RebuiltSet(serial, stored.position, made), data, sent

@@ -206,9 +206,9 @@ def test_batches_become_entries_until_there_is_no_room(batch_entries, magic, att
     size, stored = len(wanted[0]), len(parts[0])
     for room, count in ((-5, 1), (size, 1), (2 * size - 1, 1), (2 * size, 2), (1000, 3)):
         found = batch_entries(data, 1, len(data), magic, room)
-        assert found == (b"".join(wanted[:count]), 1 + count * stored)
+        assert found == (b"".join(wanted[:count]), 1 + count * stored, count < 3)
     assert batch_entries(data, 1, len(data) - 1, magic, 1000)[1] == 1 + 2 * stored
-    assert batch_entries(data, 1, 61, magic, 1000) == (b"", 1)
+    assert batch_entries(data, 1, 61, magic, 1000) == (b"", 1, False)
     with pytest.raises(IndexError):
         batch_entries(data, 1, len(data) + 1, magic, 1000)
 
@@ -230,10 +230,10 @@ def test_batches_become_entries_until_there_is_no_room(batch_entries, magic, att
 def test_batches_stop_before_anything_else(batch_entries, other):
     first, empty = batch(THREE, 5), batch([], 9, last_delta=3)
     data = first + empty + other + first
-    found, stop = batch_entries(data, 0, len(data), 0, 10**6)
-    assert stop == len(first) + len(empty)
+    found, stop, is_full = batch_entries(data, 0, len(data), 0, 10**6)
+    assert stop == len(first) + len(empty) and not is_full
     assert [entry.offset for entry in iter_entries(found)] == [5, 6, 7]
-    assert batch_entries(other, 0, len(other), 0, 10**6) == (b"", 0)
+    assert batch_entries(other, 0, len(other), 0, 10**6) == (b"", 0, False)
 
 
 @needs_native
