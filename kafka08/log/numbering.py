@@ -61,14 +61,15 @@ def number(
     if rebuild and not normalised and sets.begins_compressed(buffer):
         rebuilt = []
     limit = config.max_message_bytes
-    if config.compact:
+    keyed = config.compact
+    if keyed:
         rules = rules._replace(keyed=True)
     found = sets.assign_offsets(buffer, base, limit, opened=opened, rebuilt=rebuilt, rules=rules)
     data = buffer[: found.valid_bytes]
     if found.magic and found.magic > min(config.message_format, rules.max_format):
         target = min(config.message_format, rules.max_format)
         return _in_format(target, base, found, data, limit, movable=not normalised)
-    if config.compact and sets.holds_null_key(data):
+    if keyed and sets.holds_null_key(data):
         raise InvalidRecordError(
             f"{topic_partition} is compacted and takes no message without a key"
         )

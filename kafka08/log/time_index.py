@@ -16,13 +16,13 @@ from bisect import bisect_left
 from collections.abc import Callable
 from itertools import pairwise
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafka08.log.directory import CLEANED_SUFFIX
 from kafka08.message.batch import NO_TIMESTAMP
 
-ENTRY = Struct(">qi")
-ENTRY_SIZE = ENTRY.size
+ENTRY: Final = Struct(">qi")
+ENTRY_SIZE: Final = ENTRY.size
 # Stands for an entry that the file has lost meanwhile.
 _BEYOND = (1 << 63) - 1, (1 << 31) - 1
 
@@ -34,7 +34,7 @@ class MessageTime(NamedTuple):
     offset: int
 
 
-NO_TIME = MessageTime(NO_TIMESTAMP, -1)
+NO_TIME: Final = MessageTime(NO_TIMESTAMP, -1)
 
 
 class TimeIndex:
