@@ -8,6 +8,7 @@ are the keys with dots as underscores, already resolved: a key that stands in fo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from kafka08.errors import ConfigError
 from kafka08.listeners import (
@@ -1172,17 +1173,17 @@ class LogConfig(Settings):
         doc="Not in 0.8.2.2; see `log.message.downconversion.enable`.",
     )
 
-    @property
+    @cached_property
     def message_format(self) -> int:
         """The newest message format to store: 0, 1 or 2."""
         return message_format(self.message_format_version)
 
-    @property
+    @cached_property
     def stamps(self) -> bool:
         """Whether messages get the time at which they are appended."""
         return self.message_timestamp_type == _LOG_APPEND_TIME
 
-    @property
+    @cached_property
     def timestamp_limits(self) -> tuple[int, int] | None:
         """How far timestamps may lie in the past and in the future (ms); None without a limit."""
         most = self.message_timestamp_difference_max_ms
@@ -1190,7 +1191,7 @@ class LogConfig(Settings):
         after = min(self.message_timestamp_after_max_ms, most)
         return None if before == after == LONG_MAX else (before, after)
 
-    @property
+    @cached_property
     def compact(self) -> bool:
         return self.cleanup_policy == _COMPACT
 

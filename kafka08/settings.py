@@ -307,24 +307,28 @@ class Settings:
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"{type(self).__name__}.{name} cannot be changed")
 
+    def values(self) -> dict[str, Any]:
+        """The values by attribute, in declared order."""
+        return {name: getattr(self, name) for name in self._declared}
+
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and vars(other) == vars(self)
+        return type(other) is type(self) and other.values() == self.values()
 
     def __hash__(self) -> int:
-        return hash(tuple(vars(self).values()))
+        return hash(tuple(self.values().values()))
 
     def __repr__(self) -> str:
         values = [
             f"{name}={HIDDEN if value and described.kind.secret else repr(value)}"
             for (name, value), described in zip(
-                vars(self).items(), self._declared.values(), strict=True
+                self.values().items(), self._declared.values(), strict=True
             )
         ]
         return f"{type(self).__name__}({', '.join(values)})"
 
     def replace(self: S, **changes: Any) -> S:
         """A copy with other values, which are checked."""
-        return type(self)(**{**vars(self), **changes})
+        return type(self)(**{**self.values(), **changes})
 
     def check(self) -> None:
         """For subclasses: checks of more than one setting. Raises ConfigError."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import pytest
 
 from kafka08.errors import ConfigError
@@ -34,6 +36,19 @@ def test_settings_do_not_change_and_compare_as_a_whole() -> None:
         sized.replace(size=0)
     sized.weights["b"] = 2
     assert Sized().weights == {"a": 1}
+
+
+def test_what_is_computed_from_the_values_is_not_one_of_them() -> None:
+    class Doubled(Sized):
+        @cached_property
+        def fourfold(self) -> int:
+            return 2 * self.double
+
+    used = Doubled()
+    assert used.fourfold == 20
+    assert used == Doubled() and used.values() == Doubled().values()
+    assert repr(used) == repr(Doubled())
+    assert used.replace(double=6).fourfold == 12
 
 
 def test_unknown_and_missing_arguments_are_refused() -> None:

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 
 from kafka08.log.directory import sync_directory
 from kafka08.log.segment import LogSegment
-from kafka08.message.batch import header_of
-from kafka08.message.entry import BATCH, BytesLike
+from kafka08.message.batch import header_of, leader_epoch_of
+from kafka08.message.entry import BATCH, OFFSET, BytesLike
 from kafka08.message.scan import FileWalk, iter_entries
 
 FILE = "leader-epoch-checkpoint"
@@ -85,8 +85,12 @@ class LeaderEpochs:
             self._entries = [*self._entries, (epoch, offset)]
             self._is_written = False
 
-    def appended(self, data: BytesLike) -> None:
-        """Whole entries were copied from a leader, or found in the log."""
+    def appended(self, data: BytesLike, *, one_epoch: bool = False) -> None:
+        """Whole entries were produced, copied from a leader, or found in the log. ``one_epoch``:
+        they are batches of one epoch."""
+        if one_epoch:
+            self.assign(leader_epoch_of(data), OFFSET.unpack_from(data)[0])
+            return
         for entry in iter_entries(data):
             if entry.magic == BATCH:
                 header = header_of(data, entry.position)

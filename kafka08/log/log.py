@@ -277,7 +277,7 @@ class Log:
         active = self.files.active
         position = active.size
         if info.magic == BATCH:
-            self.epochs.appended(data)
+            self.epochs.appended(data, one_epoch=assign_offsets)
         try:
             made_file = active.append(
                 leo, data, config.index_interval_bytes, right=right, modern=modern, newest=newest

@@ -86,7 +86,7 @@ class Batch(NamedTuple):
 
 def header_of(buffer: bytes | bytearray | memoryview, position: int = 0) -> Batch:
     """The header of the whole batch at ``position``."""
-    return Batch._make(_HEADER.unpack_from(buffer, position))
+    return tuple.__new__(Batch, _HEADER.unpack_from(buffer, position))  # each produce calls this
 
 
 def encode_batch(header: Batch, records: bytes | bytearray | memoryview) -> bytes:
@@ -103,6 +103,12 @@ def seal(buffer: bytearray | memoryview, position: int, stop: int) -> None:
     view = memoryview(buffer)
     crc = crc32c(view[position + BATCH_ATTRIBUTES_AT : stop])
     _CRC.pack_into(buffer, position + BATCH_CRC_AT, crc)
+
+
+def leader_epoch_of(buffer: bytes | bytearray | memoryview) -> int:
+    """The leader epoch of the batch that a buffer begins with."""
+    epoch: int = _EPOCH.unpack_from(buffer, EPOCH_AT)[0]
+    return epoch
 
 
 def set_leader_epoch(buffer: bytearray | memoryview, position: int, epoch: int) -> None:

@@ -25,6 +25,7 @@ from kafka08.message.entry import (
     END,
     KEYLESS,
     LOG_OVERHEAD,
+    MAGIC_AT,
     MIN_ENTRY,
     OFFSET,
     PAUSED,
@@ -43,7 +44,7 @@ from kafka08.message.entry import (
 from kafka08.message.leaves import Leaves, leaves
 from kafka08.message.scan import ANY_SIZE, iter_entries, messages, refuse, walk
 from kafka08.message.timed_messages import timed_messages
-from kafka08.message.timed_sets import ANY_TIME, Rules, number_timed_set
+from kafka08.message.timed_sets import ANY_TIME, NOTHING, Rules, number_timed_set
 from kafka08.message.wrappers import (
     Rebuilt,
     is_right,
@@ -68,9 +69,6 @@ class Opened:
     def __init__(self, room: int) -> None:
         self.room = room
         self.last_stored: list[int] = []
-
-
-NOTHING = Appended(0, 0, -1, -1, 0, NONE)
 
 
 def assign_offsets(
@@ -102,6 +100,8 @@ def assign_offsets(
     view = memoryview(buffer)
     end = len(view)
     max_size = max_message_bytes - LOG_OVERHEAD
+    if end > MAGIC_AT and is_timed(view, 0):
+        return _number_timed(view, base_offset, max_size, rules, max_inflated, opened)
     walked = walk(view, 0, end, number=base_offset, check_crc=True, max_size=max_size)
     stop, count, first, last, _, ended, _ = walked
     if ended != WRAPPER:
@@ -110,9 +110,7 @@ def assign_offsets(
         # A constructor call takes twice the time, and every produce runs this.
         return tuple.__new__(Appended, (count, stop if count else 0, first, last, count, NONE, 0))
     if is_timed(view, stop):
-        if count:
-            raise InvalidRecordError("A set has messages of several formats")
-        return _number_timed(view, base_offset, max_size, rules, max_inflated, opened)
+        raise InvalidRecordError("A set has messages of several formats")
     numbering = _Numbering(view, base_offset, opened, max_inflated, rebuilt)
     while numbering.plain(walked):
         stop = numbering.wrapper(walked.stop)

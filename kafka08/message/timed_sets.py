@@ -8,11 +8,19 @@ kafka.log.LogValidator, without its conversions.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafka08.errors import InvalidRecordError, InvalidTimestampError, UnknownError
 from kafka08.message import records
-from kafka08.message.batch import header_of, set_leader_epoch, stamp
+from kafka08.message.batch import (
+    CODEC,
+    CONTROL,
+    RECORDS_AT,
+    TRANSACTIONAL,
+    header_of,
+    set_leader_epoch,
+    stamp,
+)
 from kafka08.message.compression import NAMES, NONE
 from kafka08.message.entry import (
     BATCH,
@@ -50,6 +58,7 @@ class Rules(NamedTuple):
 
 
 ANY_TIME = Rules()
+NOTHING: Final = Appended(0, 0, -1, -1, 0, NONE)
 
 
 class _Room:
@@ -69,15 +78,16 @@ def number_timed_set(
 ) -> tuple[Appended, int]:
     """Check the set, which begins with an entry of format 1 or 2, and number it from ``base``.
 
-    ``max_size`` limits the size of an entry as stored in it. Returns what was found and the bytes
-    inflated: at most ``max_inflated`` for each entry, and ``room`` for all. Raises as
-    ``sets.assign_offsets`` does, InvalidRecordError and InvalidTimestampError.
+    ``max_size`` limits the size of an entry as stored in it. Returns what was found, NOTHING
+    without a whole entry, and the bytes inflated: at most ``max_inflated`` for each entry, and
+    ``room`` for all. Raises as ``sets.assign_offsets`` does, InvalidRecordError and
+    InvalidTimestampError.
     """
     magic = magic_of(view)
     left = _Room(max_inflated, room)
     position, end = 0, len(view)
     offset, entries, codec = base, 0, NONE
-    while True:
+    while position < end:
         walked = walk(
             view,
             position,
@@ -94,7 +104,11 @@ def number_timed_set(
         offset += walked.count
         entries += walked.count
         position = walked.stop
+        if walked.ended == KEYLESS:
+            raise keyless()
         if walked.ended != WRAPPER:
+            if walked.ended not in (END, CUT):
+                refuse(view, walked, max_size)
             break
         _require(magic_of(view, position) == magic)
         _, stop = offset_and_stop(view, position)
@@ -103,12 +117,10 @@ def number_timed_set(
         offset += number(view, position, stop, offset, rules, left)
         entries += 1
         position = stop
-    if walked.ended == KEYLESS:
-        raise keyless()
-    if walked.ended not in (END, CUT):
-        refuse(view, walked, max_size)
-    found = Appended(offset - base, position, base, offset - 1, entries, codec, magic)
-    return found, room - left.left
+    if not entries:
+        return NOTHING, 0
+    found = offset - base, position, base, offset - 1, entries, codec, magic
+    return tuple.__new__(Appended, found), room - left.left
 
 
 def _require(same_format: bool) -> None:
@@ -120,22 +132,22 @@ def _number_batch(
     view: memoryview, position: int, stop: int, offset: int, rules: Rules, left: _Room
 ) -> int:
     """The number of records of the batch, which gets ``offset`` as its base."""
-    header = header_of(view, position)
-    if header.codec not in NAMES:
-        raise UnknownError(f"Unknown compression codec {header.codec}")
-    if header.is_control or header.is_transactional:
+    _, _, _, _, _, attributes, last_delta, base_time, max_time, _, _, _, count = header_of(
+        view, position
+    )
+    codec = attributes & CODEC
+    if codec not in NAMES:
+        raise UnknownError(f"Unknown compression codec {codec}")
+    if attributes & (CONTROL | TRANSACTIONAL):
         raise InvalidRecordError("Transactions are not served: their batches cannot be produced")
-    if header.count < 1 or header.count != header.last_delta + 1:
-        raise InvalidRecordError(
-            f"A batch says that it holds {header.count} records up to {header.last_delta}"
-        )
-    if header.codec:
+    if count < 1 or count != last_delta + 1:
+        raise InvalidRecordError(f"A batch says that it holds {count} records up to {last_delta}")
+    if codec:
         data = inflated_records(view, position, stop, left.most)
         left.left -= len(data)
-        has_keyless = records.check(data, 0, len(data), header.count)
+        has_keyless = records.check(data, 0, len(data), count)
     else:
-        start = stop - len(inflated_records(view, position, stop))
-        has_keyless = records.check(view, start, stop, header.count)
+        has_keyless = records.check(view, position + RECORDS_AT, stop, count)
     if has_keyless and rules.keyed:
         raise keyless()
     OFFSET.pack_into(view, position, offset)
@@ -143,9 +155,9 @@ def _number_batch(
     if rules.append_time is not None:
         stamp(view, position, stop, rules.append_time)
     else:
-        _check_time(header.base_timestamp, rules)
-        _check_time(header.max_timestamp, rules)
-    return header.count
+        _check_time(base_time, rules)
+        _check_time(max_time, rules)
+    return count
 
 
 def _number_wrapper(

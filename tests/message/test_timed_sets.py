@@ -72,6 +72,14 @@ def test_recorded_sets(name):
         assert newest_time(data, 0, len(data)) == (max(times), last)
 
 
+@pytest.mark.parametrize("data", [batch(simple(b"a", b"b")), timed([(b"k", b"v")])])
+def test_without_a_whole_entry_nothing_is_found(data):
+    for size in range(len(data)):
+        buffer = bytearray(data[:size])
+        assert assign_offsets(buffer, 50, LIMIT) == (0, 0, -1, -1, 0, 0, 0)
+        assert buffer == data[:size]
+
+
 @pytest.mark.parametrize("codec", ALL)
 def test_a_batch(codec):
     data = batch(simple(b"a", b"b", b"c"), 0, codec)

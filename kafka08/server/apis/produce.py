@@ -66,7 +66,7 @@ _NEWER = (
     (UnsupportedForMessageFormatError, _ONE_BATCH_SINCE),
     (InvalidTimestampError, _TIMES_SINCE),
 )
-_NOT_IN_VERSION_0: Final = ProducePartitionResponse(0, 0, 0)[3:]
+_NO_RECORD_ERRORS: Final = ProducePartitionResponse(0, 0, 0)[5:]
 
 
 class ProduceApi:
@@ -160,13 +160,14 @@ class ProduceApi:
                 self._count_failure(key, error, len(data))
             if any(isinstance(error, each) and version < since for each, since in _NEWER):
                 code = InvalidMessageError.code
-        in_version_0 = key.partition, code, base_offset
-        answer = _new(ProducePartitionResponse, in_version_0 + _NOT_IN_VERSION_0)
-        if version and code == NO_ERROR:
+        start = -1
+        if code != NO_ERROR:
+            append_time = NO_TIMESTAMP
+        elif version:
             log = self._replicas.partition(key).log
             start = -1 if log is None else log.first_offset
-            answer = answer._replace(log_append_time=append_time, log_start_offset=start)
-        return answer
+        fields = key.partition, code, base_offset, append_time, start, *_NO_RECORD_ERRORS
+        return _new(ProducePartitionResponse, fields)
 
     def _count_failure(self, key: TopicPartition, error: Exception, size: int) -> None:
         meters = self._replicas.counts.topics.of(key.topic)
