@@ -58,6 +58,8 @@ MODULES = (
     "kafka08.server.dispatch",
     "kafka08.server.long_work",
     "kafka08.server.purgatory",
+    "kafka08.server.rebuild",
+    "kafka08.server.rebuild_cache",
     "kafka08.server.replica_manager",
 )
 SWITCH = "KAFKA08_INTERPRETED"

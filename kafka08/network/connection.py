@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import gevent
 from gevent import socket
-from gevent.lock import RLock
+from gevent.lock import Semaphore
 
 from kafka08.common import ANONYMOUS, PLAINTEXT
 from kafka08.metrics.requests import RequestMeter
@@ -154,7 +154,7 @@ class Connection:
         self.state = WATCHED
         self.is_unwatched = False
         self._has_waited = False  # in this turn
-        self._lock = RLock()
+        self._lock = Semaphore()
         self._sending = False  # some greenlet sends, and may wait
         self._held: list[Any] = []
         self._held_bytes = 0

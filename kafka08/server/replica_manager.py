@@ -197,7 +197,7 @@ class ReplicaManager:
             self._record_follower_position(partition, replica_id, offset, first_offset)
         # what was rebuilt of the newest segment ends before the segment does
         older = data.file is not partition.any_log().segments[-1].file
-        return ReadResult(data, partition.high_watermark, older)
+        return tuple.__new__(ReadResult, (data, partition.high_watermark, older))
 
     def later_formats_until(self, topic_partition: TopicPartition) -> int:
         """All that brokers of 0.8.2.2 cannot read in a partition led here is below this offset; 0
