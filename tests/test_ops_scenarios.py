@@ -283,8 +283,11 @@ SCENARIOS = {
         (
             *collector("a_group_that_stopped_in_zookeeper"),
             *live("lag_of_groups_as_the_tools_show_it"),
+            *named(
+                "integration/test_lag_beside_kafka_exporter",
+                "a_group_in_zookeeper_that_stopped_at_40_of_100",
+            ),
         ),
-        "kafka_exporter does not run beside it; kafka-consumer-groups.sh does",
     ),
     22: Scenario(
         "a group stored in brokers, and dual commits",
