@@ -170,6 +170,28 @@ def test_an_original_broker_beside_ours_and_its_end(
     assert "The console has ended." in console.log
 
 
+@pytest.mark.original
+def test_deletion_under_an_original_controller_has_to_be_confirmed(
+    zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    """It does not tell its delete.topic.enable, which is false here, and leaves the mark."""
+    chroot = f"{zookeeper.connect}/console-deletes"
+    broker = Broker("original", tmp_path / "broker", chroot)
+    launch(broker)
+    broker.start().create_topic("kept")
+    console = Console(chroot, tmp_path / "console", **{"console.read.only": "false"})
+    launch(console)
+    console.begin()
+    form, path = "/topics/kept/change", "/topics/kept/delete"
+    console.wait_until_shown(form, "does not tell whether its delete.topic.enable is true")
+    status, page = console.submit(form, path, name="kept")
+    assert (status, "was not marked for deletion" in page) == (400, True)
+    assert zookeeper_text(chroot, "/admin/delete_topics/kept") is None
+    assert console.submit(form, path, name="kept", deletes=1)[0] == 200
+    assert zookeeper_text(chroot, "/admin/delete_topics/kept") is not None
+    console.wait_until_shown("/topics/kept", "This topic is marked for deletion.")
+
+
 def test_without_zookeeper_the_last_state_is_shown(
     tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:

@@ -642,20 +642,25 @@ SCENARIOS = {
         ),
     ),
     59: Scenario(
-        "deletion needs the name; the audit log",
+        "deletion needs the name; the audit log; nothing is marked where the controller does not "
+        "delete; one of 0.8.2.2 does not tell whether it does: there the user has to confirm it",
         (
             *pages(
                 "topic_changes",
                 "deletion_needs_the_typed_name",
                 "a_stale_form_changes_nothing",
                 "where_the_controller_does_not_delete_the_page_says_so_and_nothing_is_marked",
-                "a_topic_is_marked_where_the_controller_deletes_or_does_not_tell",
+                "a_topic_is_marked_where_the_controller_deletes",
+                "where_the_controller_does_not_tell_whether_it_deletes_the_user_has_to",
             ),
             *console("audit", "a_change_is_one_line"),
-            *live("a_topic_from_its_creation_to_its_end"),
+            *live(
+                "a_topic_from_its_creation_to_its_end",
+                "deletion_under_an_original_controller_has_to_be_confirmed",
+            ),
             *in_browser("a_cluster_that_does_not_delete_topics"),
+            *named("tests/test_pages", "deviations_are_told_where_users_look"),
         ),
-        "a controller of 0.8.2.2 does not tell its delete.topic.enable; the page says so",
     ),
     60: Scenario(
         "malformed requests to each listener",

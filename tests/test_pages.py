@@ -61,6 +61,23 @@ def test_what_users_lose_data_by_is_said(page: str, texts: list[str]) -> None:
     assert [text for text in texts if text not in found] == []
 
 
+@pytest.mark.parametrize(
+    ("page", "texts"),
+    [
+        (
+            "docs/console.md",
+            [
+                "A controller of 0.8.2.2 cannot say it",
+                "marks nothing until you confirm that all brokers have `delete.topic.enable=true`",
+            ],
+        ),
+    ],
+)
+def test_deviations_are_told_where_users_look(page: str, texts: list[str]) -> None:
+    found = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    assert [text for text in texts if text not in found] == []
+
+
 def test_the_list_of_files_is_what_the_modules_say() -> None:
     made = runpy.run_path(str(ROOT / "docs" / "make_files.py"))
     page = (ROOT / "docs" / "files.md").read_text(encoding="utf-8")

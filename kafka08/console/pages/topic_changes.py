@@ -78,21 +78,22 @@ def _check_mark(visit: Visit, name: str) -> None:
         raise Conflict(f"Topic {name} has changed since the form was shown. Look at it again.")
 
 
-def _deletion_is_off(visit: Visit) -> bool:
-    """Whether the controller, which deletes topics, says that its delete.topic.enable is false.
-    Controllers of 0.8.2.2 do not tell, nor do those that do not let the console see settings."""
+def _deletes(visit: Visit) -> bool | None:
+    """The delete.topic.enable of the controller, which deletes topics. None if it does not tell:
+    one of 0.8.2.2, or one that does not let the console see its settings."""
     state = state_of(visit)
     broker = state.brokers.get(-1 if state.controller is None else state.controller)
     if broker is None or not broker.is_live or not broker.is_ours:
-        return False
+        return None
     asked = a.DescribedResource(a.BROKER_RESOURCE, str(broker.id), [_DELETION])
     try:
         response = visit.site.browser.call_broker(broker.id, a.DescribeConfigsRequest([asked]))
     except (OSError, KafkaError) as error:
         logger.info("Broker %d does not tell %s: %s", broker.id, _DELETION, error)
-        return False
+        return None
     entries = [entry for found in response.resources for entry in found.entries]
-    return any((entry.name, entry.value) == (_DELETION, "false") for entry in entries)
+    told = {entry.value for entry in entries if entry.name == _DELETION}
+    return None if not told else told != {"false"}
 
 
 def change_form(visit: Visit, name: str) -> Response:
@@ -106,7 +107,7 @@ def change_form(visit: Visit, name: str) -> Response:
     ]
     return visit.render(
         "change.html",
-        deletion_is_off=_deletion_is_off(visit),
+        deletes=_deletes(visit),
         groups=groups,
         internal=name == OFFSETS_TOPIC,
         mark=_mark(visit, name),
@@ -143,9 +144,15 @@ def delete(visit: Visit, name: str) -> Response:
     if visit.request.form.get("name") != name:
         raise ValueError(f"Type the name of the topic, {name}, to delete it.")
     _check_mark(visit, name)
-    if _deletion_is_off(visit):
+    deletes = _deletes(visit)
+    if deletes is False:
         raise Conflict(
             f"Topic {name} was not marked for deletion: {_DELETION} is false at the controller."
+        )
+    if deletes is None and not visit.request.form.get("deletes"):
+        raise ValueError(
+            f"Topic {name} was not marked for deletion: the controller does not tell its "
+            f"{_DELETION}. Look it up, and confirm that it is true."
         )
     try:
         admin.delete_topic(visit.site.zk, name)
@@ -155,7 +162,7 @@ def delete(visit: Visit, name: str) -> Response:
     visit.site.observer.look()
     return visit.done(
         f"/topics/{name}",
-        f"Topic {name} is marked for deletion. Brokers delete it if delete.topic.enable is true.",
+        f"Topic {name} is marked for deletion. Brokers delete it if {_DELETION} is true.",
     )
 
 

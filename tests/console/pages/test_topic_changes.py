@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,7 @@ def test_settings_are_changed() -> None:
 def test_deletion_needs_the_typed_name(tmp_path: Path) -> None:
     audit = tmp_path / "audit.log"
     scene = scene_with_topic(audit_file=str(audit))
+    deletes(scene, "true")
     for name in ("", "T", "t2"):
         assert scene.post("/topics/t/delete", name=name, mark=mark(scene)).status_code == 400
     assert znodes.delete_topic_path("t") not in scene.server.nodes
@@ -142,21 +144,47 @@ def test_where_the_controller_does_not_delete_the_page_says_so_and_nothing_is_ma
     assert znodes.delete_topic_path("t") not in scene.server.nodes
 
 
-@pytest.mark.parametrize(("value", "error"), [("true", 0), (None, 31)])
-def test_a_topic_is_marked_where_the_controller_deletes_or_does_not_tell(
-    value: str | None, error: int
+def test_a_topic_is_marked_where_the_controller_deletes() -> None:
+    scene = scene_with_topic()
+    deletes(scene, "true")
+    page = scene.get("/topics/t/change").text
+    assert "does not tell" not in page
+    assert 'name="deletes"' not in page
+    assert scene.post("/topics/t/delete", name="t", mark=mark(scene)).status_code == 303
+    assert znodes.delete_topic_path("t") in scene.server.nodes
+
+
+def refuses_to_tell(scene: Scene) -> None:
+    deletes(scene, None, error=31)
+
+
+def is_original(scene: Scene) -> None:
+    scene.server.put(znodes.CONTROLLER, znodes.encode_controller(ControllerNode(2, "5")))
+    scene.look()
+
+
+@pytest.mark.parametrize("controller", [refuses_to_tell, is_original])
+def test_where_the_controller_does_not_tell_whether_it_deletes_the_user_has_to(
+    controller: Callable[[Scene], None],
 ) -> None:
     scene = scene_with_topic()
-    deletes(scene, value, error)
-    assert scene.post("/topics/t/delete", name="t", mark=mark(scene)).status_code == 303
+    controller(scene)
+    page = scene.get("/topics/t/change").text
+    assert "The controller does not tell whether its delete.topic.enable is true" in text_of(page)
+    assert re.search(r'<input type="checkbox" name="deletes" value="1" required>', page)
+    answer = scene.post("/topics/t/delete", name="t", mark=mark(scene))
+    assert answer.status_code == 400
+    assert "the controller does not tell its delete.topic.enable" in answer.text
+    assert znodes.delete_topic_path("t") not in scene.server.nodes
+    answer = scene.post("/topics/t/delete", name="t", mark=mark(scene), deletes=1)
+    assert answer.status_code == 303
     assert znodes.delete_topic_path("t") in scene.server.nodes
 
 
 def test_an_original_controller_is_not_asked_whether_it_deletes() -> None:
     scene = scene_with_topic()
-    scene.server.put(znodes.CONTROLLER, znodes.encode_controller(ControllerNode(2, "5")))
-    scene.look()
-    assert scene.post("/topics/t/delete", name="t", mark=mark(scene)).status_code == 303
+    is_original(scene)
+    assert scene.post("/topics/t/delete", name="t", mark=mark(scene)).status_code == 400
     assert scene.cluster.sent(a.DescribeConfigsRequest) == []
 
 
