@@ -15,6 +15,7 @@ import pytest
 
 from integration.harness import Broker, Process, zookeeper_text
 from integration.rest_proxy import RestProxy
+from kafka08.rest.media import NO_AVRO
 
 PACKAGES = ("kafka-rest==0.0.12", "kafka-rest-client==0.8.0")
 CONSUMER = """
@@ -148,7 +149,7 @@ def test_kafka_rest_is_told_that_there_is_no_avro(
     broker.create_topic(topic)
     proxy = proxy_of(broker, tmp_path / "rest", launch)
     told = old_python(PRODUCER, "http://127.0.0.1", proxy.port, topic)
-    refusal = "Received 415 response (415: HTTP 415 Unsupported Media Type)"
+    refusal = f"Received 415 response (415: {NO_AVRO})"
     assert told.splitlines() == [f"{refusal} submitting batch to topic {topic}", '["nonretriable"]']
     path = f"/topics/{topic}/partitions/0/messages?offset=0"
     assert proxy.ask("GET", path).body == []

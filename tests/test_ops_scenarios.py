@@ -438,7 +438,8 @@ SCENARIOS = {
         with_proxy("idle_instances_and_the_end"),
     ),
     41: Scenario(
-        "unmodified clients of npm and PyPI",
+        "unmodified clients of npm and PyPI; kafka-rest of PyPI sends Avro alone, which is refused "
+        "with the reason",
         (
             *with_proxy("the_client_of_node"),
             *named(
@@ -446,8 +447,9 @@ SCENARIOS = {
                 "kafka_rest_client",
                 "kafka_rest_is_told_that_there_is_no_avro",
             ),
+            *rest("media", "avro_is_refused_with_the_reason"),
+            *named("tests/test_pages", "deviations_are_told_where_users_look"),
         ),
-        "kafka-rest of PyPI sends Avro alone, which is refused: it stores nothing",
     ),
     42: Scenario(
         "v2: assignments, offsets + 1, positions",

@@ -71,6 +71,14 @@ def test_what_users_lose_data_by_is_said(page: str, texts: list[str]) -> None:
                 "marks nothing until you confirm that all brokers have `delete.topic.enable=true`",
             ],
         ),
+        (
+            "docs/rest.md",
+            [
+                "npm `kafka-rest` 0.0.5 writes, reads, commits and shuts down",
+                "PyPI `kafka-rest-client` 0.8.0 reads, commits and shuts down; it has no producer",
+                "PyPI `kafka-rest` 0.0.12 does not work: it only writes, and in Avro alone",
+            ],
+        ),
     ],
 )
 def test_deviations_are_told_where_users_look(page: str, texts: list[str]) -> None:

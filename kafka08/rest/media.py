@@ -16,6 +16,7 @@ from kafka08.rest.errors import RestError
 
 BINARY, JSON, AVRO = "binary", "json", "avro"
 FORMATS = (BINARY, JSON)
+NO_AVRO = "Avro needs a registry of schemas, which is not here: use the format binary or json"
 PLAIN_JSON = "application/json"
 # Confluent's proxy takes this for a request without a type.
 UNTYPED = "application/octet-stream"
@@ -38,8 +39,10 @@ def typed(version: int, data_format: str = "") -> str:
 def media_of(name: str) -> Media:
     """The parts of a type. Raises RestError 415 for one that is not served."""
     found = _TYPE.fullmatch(name.lower())
-    if found is None or found[1] == AVRO:
+    if found is None:
         raise unsupported()
+    if found[1] == AVRO:
+        raise RestError(415, 415, NO_AVRO)
     return Media(name, found[1] or "", int(found[2] or 0))
 
 

@@ -73,7 +73,6 @@ def test_request_types() -> None:
         "text/plain",
         "application/x-www-form-urlencoded",
         "multipart/form-data; boundary=x",
-        "application/vnd.kafka.avro.v1+json",
         "application/vnd.kafka.v2+json",
         "application/json; charset=latin-1",
         "application/vnd.kafka.v1",
@@ -84,3 +83,10 @@ def test_request_types_that_are_not_taken(content_type: str) -> None:
         request_media(content_type, [1])
     assert (caught.value.status, caught.value.code) == (415, 415)
     assert caught.value.message == "HTTP 415 Unsupported Media Type"
+
+
+def test_avro_is_refused_with_the_reason() -> None:
+    with pytest.raises(RestError) as caught:
+        request_media("application/vnd.kafka.avro.v1+json", [1])
+    assert (caught.value.status, caught.value.code) == (415, 415)
+    assert caught.value.message.startswith("Avro needs a registry of schemas, which is not here")
