@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import urllib.request
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from integration import modern
 from integration.clients import KAFKA_08, Record, any_records, config_file
-from integration.harness import Broker, Process, Tools, ZooKeeper, zookeeper_text
+from integration.harness import Broker, Process, Tools, ZooKeeper, free_port, zookeeper_text
 from integration.modern import ModernBroker
 from integration.wire import entry, wait_until
 from kafka08.producer.kafka_producer import KafkaProducer
@@ -183,6 +187,56 @@ def test_a_polite_end_repeats_nothing(
     wait_until("the end", WAIT_S, lambda: sum(committed(source, mirror.group, topic)) == count)
     process.stop()
     assert check_all(target, topic, count) == 0
+
+
+def test_the_metrics_of_a_mirror(
+    clusters: tuple[Broker, Broker], tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    """While the target is stopped the channel is full and streams wait; then producers do."""
+    source, target = clusters
+    topic, few, count, port = unique("watched"), 10, 2_000, free_port()
+    for broker in clusters:
+        broker.create_topic(topic, PARTITIONS)
+    filters = ["--whitelist", topic, "--queue.size", "100", "--metrics.port", str(port)]
+    mirror = Mirror(Tools("ours", tmp_path), tmp_path, source, target, *filters)
+    process = mirror.start()
+    launch(process)
+    channel = "kafka_tools_datachannel_mirrormaker_datachannel_"
+
+    def shown() -> dict[str, float]:
+        """By name; those that are not by topic, broker or quantile."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+                text = answer.read().decode()
+        except OSError:
+            return {}
+        return {
+            sample.name: sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+            if not set(sample.labels) - {"clientId", "client_id"}
+        }
+
+    wait_until("no messages", WAIT_S, lambda: shown().get(f"{channel}waitontake_percent") == 1)
+    load(source, topic, few)
+    wait_until("a few", WAIT_S, lambda: shown().get(f"{channel}size_count") == 2 * few)
+    os.kill(target.pid, signal.SIGSTOP)
+    try:
+        load(source, topic, count - few, start=few)
+        wait_until("full", WAIT_S, lambda: shown()[f"{channel}waitonput_percent"] > 0.05)
+        assert shown()[f"{channel}size_count"] == 2 * few + 100
+    finally:
+        os.kill(target.pid, signal.SIGCONT)
+    wait_until("the end", WAIT_S, lambda: shown()[f"{channel}size_count"] == 2 * count)
+    before = shown()
+    put_waits = before[f"{channel}waitonput_percent"]
+    wait_until("less", WAIT_S, lambda: shown()[f"{channel}waitonput_percent"] < put_waits / 2)
+    after = shown()
+    assert after[f"{channel}waitontake_percent"] > before[f"{channel}waitontake_percent"]
+    assert after["kafka_consumer_consumertopicmetrics_messages_total"] == count
+    assert after["kafka_producer_producer_metrics_connection_count"] >= 1
+    assert process.stop() == 143, process.log
+    check_all(target, topic, count)
 
 
 @pytest.mark.slow

@@ -54,6 +54,7 @@ OWN = {
         "--new.consumer",
         "--abort.on.send.failure",
         "--offset.commit.interval.ms",
+        "--metrics.port",
     },
     "kafka-consumer-perf-test": {"--consumer.config"},
     "kafka-producer-perf-test": {"--producer.config"},

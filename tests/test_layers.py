@@ -67,7 +67,7 @@ PLACES = {
     "gevent": ("runtime", "network", "zk.handlers"),
     "jinja2": ("console",),
     "kazoo": ("zk",),
-    "prometheus_client": ("metrics.exposition", "lag", "console", "rest"),
+    "prometheus_client": ("metrics.exposition", "lag", "console", "rest", "tools.mirror.page"),
     "pyspark": ("spark", "connect.spark_database"),
     "docker": (),
 }

@@ -253,8 +253,17 @@ SCENARIOS = {
             *named("tests/producer/test_producer", "metrics"),
             *named("tests/producer/test_metrics", "a_round_is_counted_by_the_task_that_writes"),
             *named("tests/producer/test_kafka_producer", "series_of_topics_and_nodes"),
+            *named(
+                "tests/tools/mirror/test_channel",
+                "sizes_and_the_waits_of_producers",
+                "the_waits_of_streams_are_shared_out_among_them",
+            ),
+            *named(
+                "tests/tools/mirror/test_pipeline",
+                "the_channel_is_told_what_is_under_way_and_who_waits",
+            ),
+            *named("integration/test_data_movers", "the_metrics_of_a_mirror"),
         ),
-        "the mirror maker copies without a data channel: none of its three rows",
     ),
     20: Scenario(
         "live and ready while a broker starts, recovers, runs, stops, and without ZooKeeper or a "

@@ -5,7 +5,7 @@ Consumers' fetchers also have the ones of ``names`` that a broker's have.
 
 from __future__ import annotations
 
-from kafka08.metrics.registry import GAUGE, HISTOGRAM, METER, TIMER, Metric
+from kafka08.metrics.registry import GAUGE, HISTOGRAM, METER, PERCENT, TIMER, Metric
 
 _BROKER = ("clientId", "brokerHost", "brokerPort")
 _FETCHERS = "kafka.consumer:type=ConsumerFetcherManager,name="
@@ -13,6 +13,7 @@ _READ = "kafka.consumer:type=ConsumerTopicMetrics,name="
 _CONNECTOR = "kafka.consumer:type=ZookeeperConsumerConnector,name="
 _WRITTEN = "kafka.producer:type=ProducerTopicMetrics,name="
 _STATS = "kafka.producer:type=ProducerStats,name="
+_CHANNEL = "kafka.tools:type=DataChannel,name=MirrorMaker-DataChannel-"
 _REQUESTS = "kafka.producer:type=ProducerRequestMetrics,name="
 
 # Consumers
@@ -149,6 +150,29 @@ SERIALIZATION_ERRORS = _stat(
 )
 RESENDS = _stat("ResendsPerSec", "resends", "Further tries of a batch.", "resends")
 FAILED_SENDS = _stat("FailedSendsPerSec", "failedsends", "Batches given up.", "failed sends")
+
+# The mirror maker
+
+CHANNEL_SIZE = Metric(
+    _CHANNEL + "Size",
+    HISTOGRAM,
+    "kafka_tools_datachannel_mirrormaker_datachannel_size",
+    "Messages that were read and not acknowledged by the target yet, each time one came or went.",
+)
+CHANNEL_PUT_WAITS = Metric(
+    _CHANNEL + "WaitOnPut",
+    PERCENT,
+    "kafka_tools_datachannel_mirrormaker_datachannel_waitonput_percent",
+    "Share of time in which streams waited because so many were under way.",
+    unit="percent",
+)
+CHANNEL_TAKE_WAITS = Metric(
+    _CHANNEL + "WaitOnTake",
+    PERCENT,
+    "kafka_tools_datachannel_mirrormaker_datachannel_waitontake_percent",
+    "Share of time in which no message was under way.",
+    unit="percent",
+)
 
 # The Java-style producer: attributes of a bean; ``bean`` has the attribute after a blank.
 

@@ -40,9 +40,17 @@ has no series. Nothing is counted for the collector: it reads what the clients c
 
 Consumers also have the series of brokers that begin with `kafka_server_fetcher` and with
 `kafka_consumer_fetchrequestandresponsemetrics`; a `SimpleConsumer` has no lag and no others. The
-mirror maker copies without a data channel in between, and shows none of the beans
-`kafka.tools:type=DataChannel`. The producer has no selector, but a task for each broker that waits
-for records and writes them: `select-rate` and the attributes that begin with `io-` tell of these.
+producer has no selector, but a task for each broker that waits for records and writes them:
+`select-rate` and the attributes that begin with `io-` tell of these.
+
+`kafka-mirror-maker.sh --metrics.port 9405` serves the metrics of its consumers and producers at
+that port of 127.0.0.1. Ends at clusters of 0.10 and later (`--new.consumer`, `--modern.producer`)
+have none. The series that begin with `kafka_tools_datachannel` are about the whole process. 0.8.2.2
+has queues between consumers and producers. Here a message counts from when it was read until the
+target has acknowledged it. For each file of a consumer (with `--new.consumer` for each stream) at
+most `--queue.size` times `--num.producers` messages are under way. Streams wait for room then:
+`WaitOnPut`. A stream that waits because a producer lacks memory or metadata is not in it: see
+`bufferpool-wait-ratio` and `metadata-age`. In both shares of time the last minute counts most.
 
 """
 TABLE = """| Bean | Series | Type | Labels | Meaning |

@@ -3,8 +3,8 @@
 Offsets are committed when the target has acknowledged what they cover, so that a mirror that is
 killed repeats messages and loses none. ``--new.consumer``, ``--abort.on.send.failure`` and
 ``--offset.commit.interval.ms`` are of later releases; ``--modern.producer`` and ``--new.consumer``
-reach clusters of later releases. Here the parts are put together; what they do is
-``pipeline``'s and ``modern``'s.
+reach clusters of later releases; ``--metrics.port`` is of this project. Here the parts are put
+together; what they do is ``pipeline``'s and ``modern``'s.
 """
 
 from __future__ import annotations
@@ -24,13 +24,16 @@ from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.filters import Blacklist, TopicFilter, Whitelist
 from kafka08.errors import ConfigError
+from kafka08.metrics.clients import ClientCollector
 from kafka08.producer.config import ProducerConfig
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.producer.partitioners import StickyRandom
 from kafka08.producer.serializers import partitioner_named
 from kafka08.settings import COMPRESSION_CODECS, INT_MAX
+from tools.mirror.channel import Channel
 from tools.mirror.modern import SETTLE_S, ModernReader, ModernTarget
+from tools.mirror.page import serve
 from tools.mirror.pipeline import Copier, Message, Reader, Target, Window
 from tools.options import Arguments, OptionParser, run_tool
 from tools.shutdown import at_end, hold
@@ -38,6 +41,7 @@ from tools.shutdown import at_end, hold
 logger = logging.getLogger("kafka.tools.MirrorMaker$")
 
 FAILED = 255
+_METRICS = "metrics.port"
 OLD_PARTITIONER = "kafka.producer.ByteArrayPartitioner"
 COMMIT_INTERVAL_MS = 60000
 # Nothing is given up on unless the settings say so.
@@ -110,10 +114,12 @@ class Targets:
 
 
 class Mirror:
-    """Everything that runs; ``failed`` and ``close`` may come from any thread."""
+    """Everything that runs; ``failed`` and ``close`` may come from any thread. ``channel``: if
+    somebody reads its figures."""
 
-    def __init__(self, targets: Targets) -> None:
+    def __init__(self, targets: Targets, channel: Channel | None = None) -> None:
         self.ended = threading.Event()
+        self._channel = channel
         self.failure: BaseException | None = None
         self._targets = targets
         self._windows: list[Window] = []
@@ -125,7 +131,7 @@ class Mirror:
         self.ended.set()
 
     def window(self, limit: int, skip_failed: bool) -> Window:
-        window = Window(limit, self.failed, skip_failed=skip_failed)
+        window = Window(limit, self.failed, skip_failed=skip_failed, channel=self._channel)
         self._windows.append(window)
         return window
 
@@ -136,6 +142,8 @@ class Mirror:
     def add_readers(self, readers: Sequence[Reader], window: Window) -> None:
         for reader in readers:
             number = len(self._copiers)
+            if self._channel is not None:
+                self._channel.add_stream()
             self._copiers.append(Copier(number, reader, window, self._targets.choose, self.failed))
 
     def run(self) -> int:
@@ -186,6 +194,8 @@ PARSER = OptionParser(
     of stopping. (default: true)
 --offset.commit.interval.ms <Integer: ms>  How often offsets are committed; auto.commit.interval.ms
     of the file without it.
+--metrics.port <Integer: port>  Serve the metrics of consumers, producers and the data channel to
+    Prometheus, at this port of 127.0.0.1.
 """,
 )
 
@@ -200,18 +210,25 @@ def main(argv: list[str]) -> int:
         if args.has("whitelist")
         else Blacklist(args.value("blacklist"))
     )
-    mirror = Mirror(_targets(args))
+    channel = Channel() if args.has(_METRICS) else None
+    clients = ClientCollector() if channel is None else ClientCollector(channel)
+    mirror = Mirror(_targets(args, clients), channel)
     with at_end(mirror.close):
-        add_source = _add_modern_source if args.has("new.consumer") else _add_source
+        if args.has(_METRICS):
+            serve(args.value(_METRICS), clients, _METRICS)
         for path in args.values("consumer.config"):
-            add_source(mirror, args, java_properties.load(path), topics)
+            given = java_properties.load(path)
+            if args.has("new.consumer"):
+                _add_modern_source(mirror, args, given, topics)
+            else:
+                clients.add(_add_source(mirror, args, given, topics))
         return mirror.run()
 
 
 # --- the target
 
 
-def _targets(args: Arguments) -> Targets:
+def _targets(args: Arguments, clients: ClientCollector) -> Targets:
     given = java_properties.load(args.value("producer.config"))
     count = args.value("num.producers")
     if count < 1:
@@ -221,10 +238,13 @@ def _targets(args: Arguments) -> Targets:
         settings = {**given, "client.id": f"{given.get('client.id', '')}-{number}"}
         if args.has("modern.producer"):
             made.append(ModernTarget(settings))
-        elif args.has("new.producer"):
-            made.append(OurTarget(KafkaProducer(new_settings(settings))))
+            continue
+        if args.has("new.producer"):
+            producer = KafkaProducer(new_settings(settings))
         else:
-            made.append(OurTarget(_as_old_producer(settings)))
+            producer = _as_old_producer(settings)
+        clients.add(producer)
+        made.append(OurTarget(producer))
     return Targets(made)
 
 
@@ -272,7 +292,7 @@ def _skip_failed(args: Arguments) -> bool:
 
 def _add_source(
     mirror: Mirror, args: Arguments, given: dict[str, str], topics: TopicFilter
-) -> None:
+) -> ConsumerConnector:
     if args.has("offset.commit.interval.ms"):
         given["auto.commit.interval.ms"] = str(args.value("offset.commit.interval.ms"))
     # Without commits a mirror that restarts would start over.
@@ -292,6 +312,7 @@ def _add_source(
         logger.critical("Unable to create stream - shutting down mirror maker.")
         raise
     mirror.add_readers(streams, window)
+    return connector
 
 
 def _add_modern_source(

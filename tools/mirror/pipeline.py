@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from tools.mirror.channel import Channel
+
 logger = logging.getLogger("kafka.tools.MirrorMaker$")
 
 Done = Callable[[BaseException | None], None]
@@ -85,7 +87,8 @@ class Window:
     """The messages of some readers that were sent and not acknowledged, at most ``limit``.
 
     ``failed`` is called with the first error of a send, unless ``skip_failed``: then such a
-    message counts as processed and is logged.
+    message counts as processed and is logged. ``channel`` is told of each message, if somebody
+    reads its figures.
     """
 
     def __init__(
@@ -94,8 +97,10 @@ class Window:
         failed: Callable[[BaseException], None],
         *,
         skip_failed: bool = False,
+        channel: Channel | None = None,
     ) -> None:
         self.skipped = 0
+        self._channel = channel
         self._limit = limit
         self._failed = failed
         self._skip_failed = skip_failed
@@ -117,7 +122,7 @@ class Window:
         """
         with self._changed:
             if self._under_way >= self._limit:
-                self._wait(lambda: self._under_way < self._limit, None)
+                self._wait_for_room()
             if self._stopping or self._broken:
                 return None
             taken = reader.take()
@@ -130,11 +135,15 @@ class Window:
             entry = [message.offset + 1, False]
             lane.sent.append(entry)
             self._under_way += 1
+            if self._channel is not None:
+                self._channel.put()
         return message, lambda error: self._done(lane, entry, error)
 
     def _done(self, lane: _Lane, entry: list[int], error: BaseException | None) -> None:
         with self._changed:
             self._under_way -= 1
+            if self._channel is not None:
+                self._channel.taken()
             first = error is not None and not self._skip_failed and not self._broken
             if error is not None and self._skip_failed:
                 self.skipped += 1
@@ -159,6 +168,13 @@ class Window:
             if settled:
                 self._lanes.clear()
             return settled
+
+    def _wait_for_room(self) -> None:
+        if self._channel is not None:
+            self._channel.wait(1)
+        self._wait(lambda: self._under_way < self._limit, None)
+        if self._channel is not None:
+            self._channel.wait(-1)
 
     def _wait(self, met: Callable[[], bool], timeout: float | None) -> bool:
         self._waiting += 1

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from kafka08.producer.errors import ProducerClosedError
+from tests.fakes.runtime import FakeClock
 from tests.producer.fake_producer import Driver
+from tools.mirror.channel import Channel
 from tools.mirror.mirror_maker import OurTarget
 from tools.mirror.pipeline import Copier, Window
 
@@ -145,6 +147,33 @@ def test_no_more_than_the_limit_is_under_way(failures: Failures) -> None:
     done[0](None)
     assert taken.wait(10)
     thread.join()
+
+
+def test_the_channel_is_told_what_is_under_way_and_who_waits(failures: Failures) -> None:
+    clock = FakeClock()
+    channel = Channel(clock.monotonic)
+    channel.add_stream()
+
+    def put_waits() -> float:
+        return float(channel.series()[1].value.share)
+
+    window, position = Window(1, failures.append, channel=channel), Position()
+    [done] = take_all(window, position, 0)
+    thread = threading.Thread(target=window.take, args=(Reader((position, 1)),))
+    thread.start()
+    for _ in range(10_000):
+        clock.now += 1
+        if put_waits():
+            break
+        thread.join(0.001)
+    done(None)
+    thread.join()
+    waited = put_waits()
+    clock.now += 60
+    assert 0 < put_waits() < waited
+    sizes, _, take_waits = (each.value for each in channel.series())
+    assert (sizes.count, sizes.sum, sizes.max) == (3, 2, 1)
+    assert take_waits.share == 0
 
 
 def test_stop_ends_waits(failures: Failures) -> None:
