@@ -244,8 +244,7 @@ def _create(client: ZkClient, topic: str, data: bytes, config: bytes) -> bool:
         if not error.after_loss or found[0] != data:
             raise TopicExistsError(f"topic {topic} already exists") from None
     except NoNodeError:
-        client.ensure_path(znodes.TOPIC_CONFIG)
-        client.ensure_path(znodes.BROKER_TOPICS)
+        client.ensure_path(znodes.TOPIC_CONFIG, znodes.BROKER_TOPICS)
         return False
     return True
 

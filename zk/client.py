@@ -416,11 +416,7 @@ class ZkClient:
                 self._call(
                     path,
                     lambda: self._zk.create_async(
-                        path,
-                        data,
-                        self._acl(path),
-                        ephemeral=ephemeral,
-                        sequence=sequence,
+                        path, data, self._acl(path), ephemeral=ephemeral, sequence=sequence
                     ),
                 )
             )
@@ -445,15 +441,18 @@ class ZkClient:
             return False
         return found[1].ephemeral_owner == (self.session_id if ephemeral else 0)
 
-    def ensure_path(self, path: str) -> None:
-        """Make ``path`` and its parents exist, without data."""
-        if self.exists(path or "/") is not None:
-            return
-        self.ensure_path(path.rpartition("/")[0])
-        try:
-            self.create(path)
-        except NodeExistsError:
-            pass
+    def ensure_path(self, *paths: str) -> None:
+        """Make ``paths`` and their parents exist, without data."""
+        found = self._read_all(paths, lambda path: self._zk.exists_async(path or "/"))
+        missing = [path for path, stat in zip(paths, found, strict=True) if stat is None]
+        if missing:
+            self.ensure_path(*sorted({path.rpartition("/")[0] for path in missing}))
+        while missing:
+            try:
+                self.multi([CreateOp(path) for path in missing])
+                break
+            except NodeExistsError as error:  # by another client, or by a try without an answer
+                missing.remove(error.path)
 
     def set(self, path: str, data: bytes, version: int = -1) -> Stat:
         """Replace the data if the version matches (-1: any). Raises NoNodeError,

@@ -25,8 +25,7 @@ _BROKER_ID = re.compile(r"0|[1-9][0-9]{0,9}")
 
 def ensure_common_paths(client: ZkClient) -> None:
     """Create the missing persistent parents (ZkUtils.setupCommonPaths)."""
-    for path in znodes.COMMON_PATHS:
-        client.ensure_path(path)
+    client.ensure_path(*znodes.COMMON_PATHS)
 
 
 def register_broker(

@@ -41,9 +41,7 @@ class AclStore:
 
     def ensure_paths(self) -> None:
         """Create the nodes under which everything is."""
-        for pattern, root in acl_nodes.ROOTS.items():
-            self._zk.ensure_path(root)
-            self._zk.ensure_path(acl_nodes.CHANGES[pattern])
+        self._zk.ensure_path(*acl_nodes.ROOTS.values(), *acl_nodes.CHANGES.values())
 
     def resources(self) -> Iterator[Resource]:
         """The resources that have rules."""

@@ -325,10 +325,11 @@ class Session:
         self.server.apply([CreateOp(path, data, ephemeral)], self.session_id)
         return path
 
-    def ensure_path(self, path: str) -> None:
-        if path and path not in self.server.nodes:
-            self.ensure_path(path.rpartition("/")[0])
-            self.create(path)
+    def ensure_path(self, *paths: str) -> None:
+        for path in paths:
+            if path and path not in self.server.nodes:
+                self.ensure_path(path.rpartition("/")[0])
+                self.create(path)
 
     def set(self, path: str, data: bytes, version: int = -1) -> Stat:
         self._begin("set", path)

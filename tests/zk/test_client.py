@@ -108,6 +108,22 @@ def test_many_nodes_are_read_together(client: ZkClient) -> None:
     assert client.get_all([]) == client.children_of_all([]) == []
 
 
+def test_paths_that_another_client_makes_too(
+    client: ZkClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = client.multi
+
+    def later(ops: Any) -> Any:
+        monkeypatch.undo()
+        client.create("/a")
+        return real(ops)
+
+    monkeypatch.setattr(client, "multi", later)
+    client.ensure_path("/b", "/a", "/a/c/d")
+    assert sorted(client.children("/")) == ["a", "b"]
+    assert client.children("/a/c") == ["d"]
+
+
 def test_reading_many_nodes_is_repeated_after_a_lost_connection(
     client: ZkClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
