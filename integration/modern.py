@@ -81,6 +81,7 @@ class ModernBroker(Process):
             "log.dirs": self.log_dir,
             "num.partitions": 3,
             "log.retention.ms": -1,  # tests write messages with times of long ago
+            "log.segment.delete.delay.ms": 0,  # benchmarks wait until files are deleted
             "offsets.topic.num.partitions": 1,
             "offsets.topic.replication.factor": 1,
             "transaction.state.log.replication.factor": 1,

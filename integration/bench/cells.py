@@ -128,7 +128,7 @@ class Bench:
         self.note(broker.kind, "memory, idle", "MB", broker.memory() / MB, False)
         for shape in (HEADLINE, Shape(set_bytes=0)):
             self._produce(broker, topic, shape, self._effort.warm_s)
-        broker.delete_topic(topic)
+        load.discard(broker, topic)
         self._replay(broker, self._effort.warm_s)
         self._warm_reads(broker)
 
@@ -136,7 +136,7 @@ class Bench:
         topic, sets = self._topic(broker), batches(AROUND_100, 16384, "snappy")
         load.preload(broker.port, topic, PARTITIONS, sets, 1 << 20)
         self._fetch(broker, topic, sets, 65536, self._effort.warm_s)
-        broker.delete_topic(topic)
+        load.discard(broker, topic)
 
     def memory(self, broker: Broker) -> None:
         self.note(broker.kind, "memory after load", "MB", broker.memory() / MB, False)
@@ -150,7 +150,7 @@ class Bench:
             amount = self._produce(broker, topic, HEADLINE, self._effort.warm_s)
             each = statistics.mean(batch.records for batch in HEADLINE.sets)
             rates.append(amount.records / each / amount.seconds)
-            broker.delete_topic(topic)
+            load.discard(broker, topic)
         self.half_load = min(rates) / 2
 
     def forget_first(self, prefix: str) -> None:
@@ -225,7 +225,7 @@ class Bench:
         if stored != amount.records:
             raise RuntimeError(f"{topics}: sent {amount.records} records, {stored} stored")
         for topic in topics:
-            broker.delete_topic(topic)
+            load.discard(broker, topic)
 
     def replicated(self, three: list[Broker]) -> None:
         """Three replicas, acks -1: all partitions led by the first."""
@@ -240,7 +240,7 @@ class Bench:
             lambda: sum(broker.cpu_seconds() for broker in three),
         )
         self._measured(leader, REPLICATED, amount)
-        leader.delete_topic(topic)
+        load.discard(leader, topic)
 
     # Fetching
 
@@ -272,7 +272,7 @@ class Bench:
                 broker, topic, HEADLINE.sets, max_bytes, self._effort.cell_s, broker.cpu_seconds
             )
             self._measured(broker, f"{name} {shown}", amount)
-        broker.delete_topic(topic)
+        load.discard(broker, topic)
 
     def groups(self, broker: Broker, name: str, sets: Sequence[Batch]) -> None:
         """A compressed topic that nobody has read yet: one group, then others."""
@@ -281,7 +281,7 @@ class Bench:
         self._drain(broker, f"{name}, first group", topic, sets)
         amount = self._fetch(broker, topic, sets, 1 << 20, self._effort.cell_s, broker.cpu_seconds)
         self._measured(broker, f"{name}, later groups", amount)
-        broker.delete_topic(topic)
+        load.discard(broker, topic)
 
     def _drain(self, broker: Broker, name: str, topic: str, sets: Sequence[Batch]) -> None:
         amount = reading.drain(
@@ -319,7 +319,7 @@ class Bench:
         topic = self._topic(broker)
         latency.latencies(broker.port, topic, self._effort.latency_records // 5)
         self._latencies(broker, topic, "end-to-end latency")
-        broker.delete_topic(topic)
+        load.discard(broker, topic)
 
     def latency_beside_load(self, broker: Broker) -> None:
         """While another client produces half of what the slower kind can take."""
@@ -334,8 +334,8 @@ class Bench:
         stop.set()
         other.join(30)
         other.kill()
-        broker.delete_topic(topic)
-        broker.delete_topic(busy)
+        load.discard(broker, topic)
+        load.discard(broker, busy)
 
     def _latencies(self, broker: Broker, topic: str, name: str) -> None:
         self._percentiles(
@@ -366,7 +366,7 @@ class Bench:
         self._percentiles(broker, f"{MIXED}, produce", found.answers)
         self._percentiles(broker, f"{MIXED}, end to end", found.end_to_end)
         self.note(kind, f"{MIXED}, memory", "MB", broker.memory() / MB, False)
-        broker.delete_topic(topic)
+        load.discard(broker, topic)
 
     # Starting
 

@@ -185,7 +185,7 @@ class Bench:
             stored = sum(wire.offset(topic, partition) for partition in range(PARTITIONS))
         if stored != amount.records:
             raise RuntimeError(f"{topic}: sent {amount.records} records, {stored} stored")
-        broker.delete_topic(topic)
+        load.discard(broker, topic)
         return amount
 
     def warm(self, broker: Server) -> None:

@@ -14,10 +14,11 @@ import struct
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 from integration.bench.records import Batch
-from integration.wire import OFFSETS, PRODUCE, Wire, frame, string
+from integration.wire import OFFSETS, PRODUCE, Wire, frame, string, wait_until
 
 RECEIVE_BYTES = 1 << 20
 # The rings of all connections together: they should not push the sockets' buffers out of the
@@ -312,6 +313,21 @@ def _settle(open_: list[Connection]) -> None:
         wire = Wire.__new__(Wire)
         wire.socket = connection.socket
         wire.receive()
+
+
+class Server(Protocol):
+    """A broker of any kind."""
+
+    log_dir: Path
+
+    def delete_topic(self, topic: str) -> None: ...
+
+
+def discard(broker: Server, topic: str) -> None:
+    """Delete a topic, and wait until its files are gone. To free a GB of memory takes a core for a
+    third of a second, which would be taken from the next measurement."""
+    broker.delete_topic(topic)
+    wait_until(f"no files of {topic}", 120, lambda: not any(broker.log_dir.glob(f"{topic}-*")))
 
 
 def produce_at(
