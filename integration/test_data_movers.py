@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
-import urllib.request
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from integration import modern
 from integration.clients import KAFKA_08, Record, any_records, config_file
 from integration.harness import Broker, Process, Tools, ZooKeeper, free_port, zookeeper_text
 from integration.modern import ModernBroker
+from integration.scrape import scrape
 from integration.wire import entry, wait_until
 from kafka08.producer.kafka_producer import KafkaProducer
 
@@ -205,16 +204,10 @@ def test_the_metrics_of_a_mirror(
 
     def shown() -> dict[str, float]:
         """By name; those that are not by topic, broker or quantile."""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
-                text = answer.read().decode()
-        except OSError:
-            return {}
         return {
-            sample.name: sample.value
-            for family in text_string_to_metric_families(text)
-            for sample in family.samples
-            if not set(sample.labels) - {"clientId", "client_id"}
+            name: value
+            for (name, labels), value in scrape(port).items()
+            if dict(labels).keys() <= {"clientId", "client_id"}
         }
 
     wait_until("no messages", WAIT_S, lambda: shown().get(f"{channel}waitontake_percent") == 1)

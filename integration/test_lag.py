@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from integration import scrape
 from integration.console import Console
 from integration.harness import Broker, Process, Tools, ZooKeeper, free_port, properties
-from integration.test_metrics import REQUESTS, Samples, Watched
+from integration.scrape import Samples
+from integration.test_metrics import REQUESTS, Watched
 from integration.wire import entry, wait_until
-
-pytest.importorskip("prometheus_client")
-from prometheus_client.parser import text_string_to_metric_families
 
 GROUPS, PARTITIONS = 500, 10
 
@@ -21,12 +20,7 @@ GROUPS, PARTITIONS = 500, 10
 def samples(console: Console) -> Samples:
     """None before the first round."""
     status, text = console.ask("/metrics")
-    families = text_string_to_metric_families(text if status == 200 else "")
-    return {
-        (sample.name, frozenset(sample.labels.items())): sample.value
-        for family in families
-        for sample in family.samples
-    }
+    return scrape.samples(text if status == 200 else "")
 
 
 def shows(console: Console, group: str, offset: float) -> Callable[[], bool]:

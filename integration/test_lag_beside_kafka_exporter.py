@@ -7,7 +7,6 @@ logs that it cannot ask brokers for their groups, and goes on with those in ZooK
 from __future__ import annotations
 
 import shutil
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,11 +15,8 @@ import pytest
 from integration.conftest import BOTH
 from integration.console import Console
 from integration.harness import Broker, Process, Tools, ZooKeeper, free_port
-from integration.test_metrics import Samples
+from integration.scrape import Samples, scrape
 from integration.wire import entry, wait_until
-
-pytest.importorskip("prometheus_client")
-from prometheus_client.parser import text_string_to_metric_families
 
 EXPORTER = shutil.which("kafka_exporter")
 pytestmark = pytest.mark.skipif(not EXPORTER, reason="kafka_exporter is not on PATH")
@@ -60,20 +56,6 @@ class Exporter(Process):
             "--refresh.metadata=1s",
         ]
         super().__init__("kafka_exporter", command, directory)
-
-
-def samples(port: int) -> Samples:
-    """Empty as long as nothing answers."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
-            text = answer.read().decode()
-    except OSError:
-        return {}
-    return {
-        (sample.name, frozenset(sample.labels.items())): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
 
 
 def of_topics(found: Samples) -> Samples:
@@ -122,7 +104,7 @@ def test_a_group_in_zookeeper_that_stopped_at_40_of_100(
     read_nothing = {(GROUP, "read", "1"): 0.0}
 
     def both_show_it() -> bool:
-        theirs, ours = samples(exporter.port), samples(console.port)
+        theirs, ours = scrape(exporter.port), scrape(console.port)
         agree = of_topics(theirs) == of_topics(ours) != {}
         their_lags, our_lags = lags(theirs, THEIR_LAG), lags(ours, OUR_LAG)
         return agree and their_lags == stopped and our_lags == stopped | read_nothing
@@ -130,10 +112,10 @@ def test_a_group_in_zookeeper_that_stopped_at_40_of_100(
     try:
         wait_until("the same series of both", 60, both_show_it)
     except TimeoutError:
-        theirs, ours = samples(exporter.port), samples(console.port)
+        theirs, ours = scrape(exporter.port), scrape(console.port)
         differ = sorted(set(of_topics(theirs).items()) ^ set(of_topics(ours).items()), key=str)
         lag = lags(theirs, THEIR_LAG), lags(ours, OUR_LAG)
         pytest.fail(f"{differ}\n{lag}\n{exporter.log[-3000:]}")
-    current = lags(samples(console.port), "kafka_consumergroup_current_offset")
+    current = lags(scrape(console.port), "kafka_consumergroup_current_offset")
     assert current == {(GROUP, "read", "0"): 40.0, (GROUP, "read", "1"): 0.0}
-    assert {name for name, _ in of_topics(samples(exporter.port))} == OF_TOPICS
+    assert {name for name, _ in of_topics(scrape(exporter.port))} == OF_TOPICS

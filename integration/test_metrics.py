@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from integration.harness import Broker, Process, ZooKeeper, free_port
+from integration.scrape import Samples, samples
 from integration.wire import PRODUCE, entry, frame, produce_frame, string, wait_until
 from kafka08.metrics.docs import declared
 from kafka08.metrics.exposition import TYPES
@@ -28,7 +29,6 @@ from kafka08.producer.kafka_producer import KafkaProducer
 pytest.importorskip("prometheus_client")
 from prometheus_client.parser import text_string_to_metric_families
 
-Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 TOPICS = "kafka_server_brokertopicmetrics_"
 REQUESTS = "kafka_network_requestmetrics_"
 REQUEST_TIMED_OUT = 7
@@ -60,13 +60,7 @@ class Watched:
 
     def samples(self) -> Samples:
         """Checks that no series is there twice."""
-        found: Samples = {}
-        for family in text_string_to_metric_families(self.text()):
-            for sample in family.samples:
-                key = sample.name, frozenset(sample.labels.items())
-                assert key not in found
-                found[key] = sample.value
-        return found
+        return samples(self.text())
 
     def value(self, name: str, **labels: str) -> float:
         return self.samples()[name, frozenset(labels.items())]

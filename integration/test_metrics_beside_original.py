@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from integration.harness import Broker, Tools, ZooKeeper, free_port
-from integration.test_metrics import Samples, Watched
+from integration.scrape import Samples
+from integration.test_metrics import Watched
 from integration.wire import (
     CONSUMER_METADATA,
     METADATA,
