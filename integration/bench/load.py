@@ -327,7 +327,8 @@ def discard(broker: Server, topic: str) -> None:
     """Delete a topic, and wait until its files are gone. To free a GB of memory takes a core for a
     third of a second, which would be taken from the next measurement."""
     broker.delete_topic(topic)
-    wait_until(f"no files of {topic}", 120, lambda: not any(broker.log_dir.glob(f"{topic}-*")))
+    found = broker.log_dir.glob
+    wait_until(f"no {topic} in {broker.log_dir}", 120, lambda: not any(found(f"{topic}-*")))
 
 
 def produce_at(
