@@ -35,9 +35,10 @@ _null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 
 def is_resident(part: FileSlice) -> bool:
     """Whether a read would not wait, judged by samples. True if the system cannot tell."""
-    fd, position, size = part.file.fd, part.position, part.size
-    if not _NOWAIT or not size:
+    file, position, size = part.file, part.position, part.size
+    if not _NOWAIT or not size or file.in_memory:
         return True
+    fd = file.fd
     before = _blocks_read()
     try:
         for at in range(position, position + size, SAMPLE_BYTES):
@@ -45,8 +46,10 @@ def is_resident(part: FileSlice) -> bool:
         os.preadv(fd, _one_byte, position + size - 1, _NOWAIT)
     except BlockingIOError:
         return False
-    except OSError:
-        return True  # a file system without the flag; the read itself reports errors
+    except OSError as error:
+        # a file system without the flag, which stays so; the read itself reports other errors
+        file.in_memory = error.errno == errno.EOPNOTSUPP
+        return True
     return _blocks_read() == before
 
 
