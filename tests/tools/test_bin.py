@@ -119,6 +119,15 @@ def test_one_heap_for_all_threads_of_a_broker(checkout: Path) -> None:
     assert run(checkout / "bin/kafka-topics.sh", "--list").stdout == "arenas \n"
 
 
+def test_a_broker_keeps_memory_for_its_buffers(checkout: Path) -> None:
+    names = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_")
+    echo = " ".join(f"${{{name}}}" for name in names)
+    write_script(checkout / ".venv/bin/python", f'#!/bin/sh\necho "{echo}"\n')
+    start = checkout / "bin/kafka-server-start.sh"
+    assert run(start, "x").stdout == "4194304 16777216\n"
+    assert run(start, "x", **dict.fromkeys(names, "131072")).stdout == "131072 131072\n"
+
+
 def test_log4j_files(checkout: Path) -> None:
     def log4j(name: str, **environment: str) -> str:
         done = run(checkout / "bin" / name, "x", **environment)
