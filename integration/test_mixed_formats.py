@@ -100,7 +100,8 @@ def test_java_beside_an_original(
         pytest.skip(reason)
     chroot = f"{zookeeper.connect}/beside"
     props = {"offsets.topic.num.partitions": 1, "replica.lag.time.max.ms": 5000}
-    ours = Broker("ours", tmp_path / "ours", chroot, broker_id=0, props=props)
+    serves = {"api.versions.enable": "true"}
+    ours = Broker("ours", tmp_path / "ours", chroot, broker_id=0, props=props | serves)
     original = Broker("original", tmp_path / "original", chroot, broker_id=1, props=props)
     launch(ours)
     launch(original)
