@@ -36,7 +36,7 @@ _null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 def is_resident(part: FileSlice) -> bool:
     """Whether a read would not wait, judged by samples. True if the system cannot tell."""
     file, position, size = part.file, part.position, part.size
-    if not _NOWAIT or not size or file.in_memory:
+    if not _NOWAIT or not size or file.cannot_tell:
         return True
     fd = file.fd
     before = _blocks_read()
@@ -47,8 +47,8 @@ def is_resident(part: FileSlice) -> bool:
     except BlockingIOError:
         return False
     except OSError as error:
-        # a file system without the flag, which stays so; the read itself reports other errors
-        file.in_memory = error.errno == errno.EOPNOTSUPP
+        # a file system without the flag is not asked again; the read itself reports other errors
+        file.cannot_tell = error.errno == errno.EOPNOTSUPP
         return True
     return _blocks_read() == before
 

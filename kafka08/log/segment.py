@@ -40,15 +40,15 @@ class SegmentFile:
     ``serial`` identifies these bytes among all files ever opened: appends keep it, a cut changes
     it. Below ``sendable_until`` the bytes can be sent to all consumers as they are: plain entries
     of format 0, or wrappers with true offsets inside. Below ``modern_until`` they can be sent to
-    consumers that read all formats. Readers that check more may raise both. ``in_memory``: all of
-    it is, as the file system has no disk (or does not tell, see ``residency``).
+    consumers that read all formats. Readers that check more may raise both. ``cannot_tell``:
+    the file system was asked what of the file is in the page cache, and does not say.
     """
 
-    __slots__ = ("fd", "in_memory", "modern_until", "sendable_until", "serial")
+    __slots__ = ("cannot_tell", "fd", "modern_until", "sendable_until", "serial")
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
-        self.in_memory = False
+        self.cannot_tell = False
         self.sendable_until = 0
         self.modern_until = 0
         self.serial = next(_serials)
