@@ -5,9 +5,11 @@ Mirrors kafka.utils.FileLock and parts of kafka.log.LogManager. Does not know lo
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import logging
 import os
+import shutil
 import threading
 from collections.abc import Sequence
 
@@ -25,6 +27,9 @@ LOG_DIRS_FILE = ".kafka_log_dirs"
 # Of files that are not complete yet; a start removes them.
 CLEANED_SUFFIX = ".cleaned"
 
+REMOVALS = 10
+"""So often a directory is removed whose files change meanwhile."""
+
 logger = logging.getLogger("kafka.log.LogManager")
 
 # A POSIX record lock does not exclude its own process, and is lost when any descriptor of the
@@ -40,6 +45,19 @@ def sync_directory(path: str) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def remove_directory(path: str) -> None:
+    """Remove a directory and its files. Another thread may still make and remove some: it notices
+    soon that their log is deleted. Raises OSError."""
+    for left in reversed(range(REMOVALS)):
+        try:
+            shutil.rmtree(path)
+            break
+        except OSError as error:
+            changed = error.errno in (errno.ENOTEMPTY, errno.ENOENT) and os.path.lexists(path)
+            if not changed or not left:
+                raise
 
 
 def put_aside(path: str) -> None:

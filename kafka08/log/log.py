@@ -16,7 +16,6 @@ import contextlib
 import logging
 import os
 import random
-import shutil
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, NoReturn, Protocol
 
@@ -29,7 +28,7 @@ from kafka08.errors import (
     UnknownError,
 )
 from kafka08.log import integrity, numbering, recovery
-from kafka08.log.directory import parse_log_name, sync_directory
+from kafka08.log.directory import parse_log_name, remove_directory, sync_directory
 from kafka08.log.disk import SyncError
 from kafka08.log.freshness import FRESH_MS, Freshness
 from kafka08.log.later_formats import LaterFormats
@@ -593,7 +592,7 @@ class Log:
             self._truncations += 1
             self._is_deleted = True
             self.files.forget()
-        shutil.rmtree(self.directory)
+        remove_directory(self.directory)
 
 
 def _nothing(segment: LogSegment) -> FileSlice:

@@ -512,6 +512,27 @@ def test_delete_removes_the_directory(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("change", ["made", "removed"])
+def test_delete_while_a_flush_changes_the_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    log = open_log(tmp_path)
+    fill(log, 3)
+    remove, due = os.unlink, [change]
+
+    def unlink(name: str, **options: Any) -> None:
+        now = due.pop() if due else ""
+        if now == "made":
+            Path(log.directory, "made").touch()
+        elif now == "removed":
+            remove(name, **options)
+        remove(name, **options)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    log.delete()
+    assert os.listdir(tmp_path) == []
+
+
 def test_flush_after_deletion_does_nothing(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     fill(log, 3)
