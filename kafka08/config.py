@@ -936,6 +936,13 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
         )
 
     @property
+    def writes_csv_metrics(self) -> bool:
+        return (
+            self.kafka_csv_metrics_reporter_enabled
+            and "kafka.metrics.KafkaCSVMetricsReporter" in self.kafka_metrics_reporters
+        )
+
+    @property
     def quota_seconds(self) -> float:
         """For so long an unused quota is saved."""
         return float(max(self.quota_window_num - 1, 1) * self.quota_window_size_seconds)

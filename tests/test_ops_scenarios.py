@@ -197,10 +197,9 @@ SCENARIOS = {
     ),
     14: Scenario(
         "http.port is busy or not set; JMX_PORT alone",
-        server(
-            "monitoring",
-            "it_is_off_unless_a_port_is_set",
-            "a_taken_port_is_an_error_and_the_broker_goes_on",
+        (
+            *server("monitoring", "it_is_off_unless_a_port_is_set"),
+            *server("metric_outputs", "a_taken_port_is_an_error_and_the_broker_goes_on"),
         ),
     ),
     15: Scenario(
@@ -275,7 +274,7 @@ SCENARIOS = {
                 "a_broker_that_runs_is_ready_unless_a_check_says_no",
             ),
             *server("http_endpoints", "health", "a_loop_that_comes_round_late_is_not_live"),
-            *server("monitoring", "a_broker_that_starts_serves_already"),
+            *server("metric_outputs", "a_broker_that_starts_serves_already"),
             *server("broker_metrics", "without_zookeeper_or_a_disk_a_broker_is_not_ready"),
             *named(
                 "integration/test_health",
@@ -607,7 +606,7 @@ SCENARIOS = {
         (
             *http("only_known_hosts_are_served"),
             *server(
-                "monitoring",
+                "metric_outputs",
                 "a_broker_that_starts_serves_already",
                 "an_address_for_all_gets_a_warning",
             ),

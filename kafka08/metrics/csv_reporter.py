@@ -20,7 +20,6 @@ from kafka08.runtime import Loop, Runtime
 
 logger = logging.getLogger("kafka.metrics.KafkaCSVMetricsReporter")
 
-CLASS = "kafka.metrics.KafkaCSVMetricsReporter"
 _GAUGE = {"value": "Value"}
 _RATES = {
     "count": "Count",
