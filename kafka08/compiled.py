@@ -144,6 +144,11 @@ from setuptools.command.build_ext import build_ext
 scratch, *sources = sys.argv[1:]
 c = os.path.join(scratch, "c")
 extensions = mypycify(sources, opt_level="3", target_dir=c)
+for extension in extensions:
+    # Calls inside the build and to Python need no table of addresses, and can be inlined.
+    extension.extra_compile_args += [
+        "-fvisibility=hidden", "-fno-semantic-interposition", "-fno-plt"
+    ]
 command = build_ext(Distribution({"name": "kafka08", "ext_modules": extensions}))
 command.build_temp = os.path.join(scratch, "objects")
 command.build_lib = os.path.join(scratch, "made")
