@@ -163,6 +163,9 @@ def main() -> int:
     options = parser.parse_args()
     if options.table and (options.only or options.kind):
         parser.error("--table writes all rows: it does not go with --only or --kind")
+    for document in options.table:
+        if not document.is_file():
+            parser.error(f"--table replaces the table of a page: there is no {document}")
     effort = QUICK if options.quick else FULL
     if options.rounds:
         effort = effort._replace(rounds=options.rounds)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -69,3 +72,12 @@ def test_the_short_table_has_five_rows_that_are_measured() -> None:
     others = {cells.REPLAY, *cells.OLD_SETS.values(), f"{cells.MIXED}, end to end p99"}
     assert set(bench.HEADLINES) <= set(cells.PRODUCE) | others
     assert len(bench.HEADLINES) == 5
+
+
+def test_a_page_that_is_not_there_is_told_before_the_measurement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["bench", "--table", str(tmp_path / "none.md")])
+    with pytest.raises(SystemExit):
+        bench.main()
+    assert f"there is no {tmp_path / 'none.md'}" in capsys.readouterr().err
