@@ -109,4 +109,8 @@ class Place:
             broker.kill()
 
     def has(self, broker: Broker, topic: str, count: int, directory: Path) -> bool:
-        return self.end(broker, topic, directory).lines == [f"{topic}:0:{count}"]
+        """True if the topic has so many records. Raises OSError with any other answer."""
+        found = self.end(broker, topic, directory)
+        if found.lines != [f"{topic}:0:{count}"]:
+            raise OSError(f"not {count} records: {found.out.strip()} {found.err.strip()}")
+        return True
