@@ -145,7 +145,7 @@ scratch, *sources = sys.argv[1:]
 c = os.path.join(scratch, "c")
 extensions = mypycify(sources, opt_level="3", target_dir=c)
 for extension in extensions:
-    # Calls inside the build and to Python need no table of addresses, and can be inlined.
+    # Functions of the build are called directly or inlined, those of Python without a table.
     extension.extra_compile_args += [
         "-fvisibility=hidden", "-fno-semantic-interposition", "-fno-plt"
     ]

@@ -28,7 +28,7 @@ LOG_DIRS_FILE = ".kafka_log_dirs"
 CLEANED_SUFFIX = ".cleaned"
 
 REMOVALS = 10
-"""So often a directory is removed whose files change meanwhile."""
+"""The most tries to remove a directory whose files change meanwhile."""
 
 logger = logging.getLogger("kafka.log.LogManager")
 

@@ -1,6 +1,6 @@
 """Starts the HTTP listener and the CSV files of a broker's metrics, where they are set.
 
-``Monitoring`` loads this module only then: the libraries take 2 MB and 15 ms.
+``Monitoring`` loads this module only then: the libraries take 1.5 MB and 12 ms of a start.
 """
 
 from __future__ import annotations

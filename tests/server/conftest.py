@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from kafka08.runtime import GeventRuntime
+from kafka08.server.monitoring import Monitoring
 from tests.server.disks import Disks
-from tests.server.support import Rig
+from tests.server.support import Rig, broker_config
 
 
 @pytest.fixture
@@ -31,3 +33,19 @@ def rig(make_rig: Callable[..., Rig]) -> Rig:
 @pytest.fixture
 def disks(make_rig: Callable[..., Rig], tmp_path: Path) -> Iterator[Disks]:
     yield Disks(make_rig(log_dirs=f"{tmp_path / 'a'},{tmp_path / 'b'}"), tmp_path)
+
+
+@pytest.fixture
+def start_monitoring(tmp_path: Path) -> Iterator[Callable[..., Monitoring]]:
+    """Starts that of a broker with the settings it is given."""
+    with ExitStack() as stack:
+
+        def start(**settings: Any) -> Monitoring:
+            runtime = GeventRuntime(2)
+            stack.callback(runtime.close)
+            monitoring = Monitoring(broker_config(tmp_path, **settings), runtime)
+            stack.callback(monitoring.stop)
+            monitoring.start()
+            return monitoring
+
+        yield start

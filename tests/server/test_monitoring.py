@@ -3,46 +3,29 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka08.config import BrokerConfig
-from kafka08.runtime import GeventRuntime
 from kafka08.server.monitoring import Monitoring
 from tests.fakes.runtime import FakeRuntime
 from tests.server.support import broker_config
 
+StartMonitoring = Callable[..., Monitoring]
 CSV = "kafka.metrics.KafkaCSVMetricsReporter"
 
 
-@pytest.fixture
-def stack() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
-
-
-def start(stack: ExitStack, config: BrokerConfig) -> Monitoring:
-    runtime = GeventRuntime(2)
-    stack.callback(runtime.close)
-    monitoring = Monitoring(config, runtime)
-    stack.callback(monitoring.stop)
-    monitoring.start()
-    return monitoring
-
-
 def test_it_is_off_unless_a_port_is_set(
-    stack: ExitStack, tmp_path: Path, caplog: Any, monkeypatch: pytest.MonkeyPatch
+    start_monitoring: StartMonitoring, caplog: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("JMX_PORT", raising=False)
     with caplog.at_level(logging.INFO):
-        start(stack, broker_config(tmp_path))
+        start_monitoring()
         assert caplog.messages == []
         monkeypatch.setenv("JMX_PORT", "9999")
-        start(stack, broker_config(tmp_path))
+        start_monitoring()
     [message] = caplog.messages
     assert message.startswith("JMX_PORT is set, but there is no JMX here: set http.port")
 
@@ -52,10 +35,12 @@ def test_a_broker_without_http_does_not_load_its_libraries() -> None:
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
 
-def test_the_csv_reporter_needs_its_class_and_its_switch(stack: ExitStack, tmp_path: Path) -> None:
+def test_the_csv_reporter_needs_its_class_and_its_switch(
+    start_monitoring: StartMonitoring, tmp_path: Path
+) -> None:
     names = {"kafka_csv_metrics_dir": tmp_path / "csv", "kafka_metrics_reporters": CSV}
-    off = start(stack, broker_config(tmp_path, **names))
-    on = start(stack, broker_config(tmp_path, kafka_csv_metrics_reporter_enabled="true", **names))
+    off = start_monitoring(**names)
+    on = start_monitoring(kafka_csv_metrics_reporter_enabled="true", **names)
     assert (len(off._stops), len(on._stops)) == (0, 2)
     assert (off.is_read, on.is_read) == (False, True)
     assert Monitoring(broker_config(tmp_path, http_port=0), FakeRuntime()).is_read
