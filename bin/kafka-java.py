@@ -18,10 +18,10 @@ if __name__ == "__main__":
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
-    from kafka08 import compiled
+    from kafka08 import builds
 
     gc.disable()  # until all is imported: see tools.run_class
-    compiled.activate()
+    builds.activate()
     from tools.run_class import main
 
     sys.exit(main(sys.argv[1:]))

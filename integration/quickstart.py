@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from integration.harness import free_port
-from kafka08 import compiled
+from kafka08 import builds
 
 TIMEOUT_S = 30
 LOOPBACK = "127.0.0.1"
@@ -293,7 +293,7 @@ def main() -> int:
     parser.add_argument("--home", type=Path, default=here, help="the installation to try")
     home = parser.parse_args().home.resolve()
     heed_interrupts()
-    state = "compiled" if compiled.is_ready() else "from its Python sources; make setup compiles it"
+    state = "compiled" if builds.is_ready() else "from its Python sources; make setup compiles it"
     print(f"# The broker runs {state}.")
     with tempfile.TemporaryDirectory(prefix="kafka08-quickstart-") as name:
         directory = Path(name)

@@ -28,7 +28,7 @@ from integration.harness import (
 )
 from integration.spark.support import missing
 from integration.wire import wait_until
-from kafka08 import compiled
+from kafka08 import builds, compiled
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILT_FROM = ("kafka08", "zk", "tools", "bin", "config")
@@ -137,7 +137,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     said([sys.executable, "-m", "build", "--sdist", "--outdir", str(made["sdist"])], place)
     (sdist,) = made["sdist"].iterdir()
     pip("wheel", "--no-deps", "--wheel-dir", str(made["wheel"]), str(sdist))
-    plain = {compiled.SWITCH: "1", "CC": "false"}
+    plain = {builds.SWITCH: "1", "CC": "false"}
     pip("wheel", "--no-deps", "--wheel-dir", str(made["plain"]), str(place), **plain)
     for directory in (made["wheel"], made["plain"]):  # as `make wheel` does
         said([sys.executable, "-m", "tools.wheel.manylinux", str(directory)], ROOT)
@@ -218,7 +218,7 @@ def test_both_ways_make_the_same_sources(built: dict[str, Path]) -> None:
 
 
 def test_machine_code_is_in_the_wheel_and_used(wheel: Installed, plain: Installed) -> None:
-    code = "from kafka08 import _native, compiled; print(compiled.is_ready(), _native.load('scan'))"
+    code = "from kafka08 import _native, builds; print(builds.is_ready(), _native.load('scan'))"
     assert plain.run("python", "-c", code) == "False None\n"
     if compiled.obstacle():
         pytest.skip(compiled.obstacle())

@@ -1,14 +1,11 @@
 """Compiles the hot modules with mypyc where a C compiler is installed.
 
-``python -m kafka08.compiled`` builds them into ``_compiled`` beside this file; ``activate`` makes
-imports use that build. A build of other sources than those on disk is never loaded, so an edited
-module runs interpreted until the next build. The build is optional: without a compiler, or with
-KAFKA08_INTERPRETED set, everything runs from the sources.
+``python -m kafka08.compiled`` builds them into ``_compiled`` beside this file; ``builds`` has
+imports use them. The build is optional: without a compiler everything runs from the sources.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 import shlex
@@ -18,9 +15,9 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Sequence
-from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from pathlib import Path
-from types import ModuleType
+
+from kafka08 import builds
 
 MODULES = (
     "kafka08.cluster.partition",
@@ -64,47 +61,6 @@ MODULES = (
     "kafka08.server.rebuild_cache",
     "kafka08.server.replica_manager",
 )
-SWITCH = "KAFKA08_INTERPRETED"
-
-_HERE = Path(__file__).resolve().parent
-_BUILDS = _HERE / "_compiled"
-_SUFFIX = EXTENSION_SUFFIXES[0]
-
-
-class _Finder:
-    """Finds the modules of one build by their full names."""
-
-    def __init__(self, build: Path) -> None:
-        self._files = {path.name[: -len(_SUFFIX)]: path for path in build.glob(f"*{_SUFFIX}")}
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        file = self._files.get(name)
-        return None if file is None else importlib.util.spec_from_file_location(name, file)
-
-
-def is_ready() -> bool:
-    """Whether there is a build of the present sources and it may be used."""
-    return _build_in_use() is not None
-
-
-def _build_in_use() -> Path | None:
-    if os.environ.get(SWITCH):
-        return None
-    build = _directory()
-    return build if build.is_dir() else None
-
-
-def activate() -> bool:
-    """Make imports use the build, if ``is_ready``; returns ``is_ready``.
-
-    Must be called before any of the modules is imported.
-    """
-    build = _build_in_use()
-    if build is not None:
-        sys.meta_path.insert(0, _Finder(build))
-    return build is not None
 
 
 def build() -> Path:
@@ -112,26 +68,26 @@ def build() -> Path:
     CalledProcessError (no compiler, no Python headers)."""
     if importlib.util.find_spec("mypyc") is None:
         raise ImportError("mypyc is not installed")
-    target = _directory()
+    target = Path(builds.directory())
     with tempfile.TemporaryDirectory(prefix="kafka08-build-") as scratch:
         subprocess.run(
             [sys.executable, "-c", _BUILDER, scratch, *_sources()],
-            cwd=_HERE.parent,
+            cwd=Path(__file__).resolve().parents[1],
             check=True,
             capture_output=True,
             text=True,
         )
         made = Path(scratch) / "made"
         found = {
-            ".".join(path.relative_to(made).parts)[: -len(_SUFFIX)]: path
-            for path in made.rglob(f"*{_SUFFIX}")
+            ".".join(path.relative_to(made).parts)[: -len(builds.SUFFIX)]: path
+            for path in made.rglob(f"*{builds.SUFFIX}")
         }
-        shutil.rmtree(_BUILDS, ignore_errors=True)
-        _BUILDS.mkdir()
+        shutil.rmtree(target.parent, ignore_errors=True)
+        target.parent.mkdir()
         unfinished = target.with_suffix(".tmp")
         unfinished.mkdir()
         for name, path in found.items():
-            shutil.copy(path, unfinished / f"{name}{_SUFFIX}")
+            shutil.copy(path, unfinished / f"{name}{builds.SUFFIX}")
         unfinished.rename(target)  # a build appears as a whole or not at all
     return target
 
@@ -159,21 +115,6 @@ command.run()
 
 def _sources() -> list[str]:
     return [module.replace(".", os.sep) + ".py" for module in MODULES]
-
-
-def _directory() -> Path:
-    """The build's directory, named by a digest of all sources: a build of other sources has
-    another name. All sources count, as compiled code relies on the types of what it imports.
-
-    Every start waits for this. It takes 5 ms, of which reading the sources is the most."""
-    digest = hashlib.sha256(_SUFFIX.encode())
-    for folder, folders, names in os.walk(_HERE):
-        folders.sort()
-        for name in sorted(names):
-            if name.endswith(".py"):
-                with open(os.path.join(folder, name), "rb", buffering=0) as source:
-                    digest.update(source.read())
-    return _BUILDS / digest.hexdigest()[:20]
 
 
 def obstacle() -> str:

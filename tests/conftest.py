@@ -9,12 +9,12 @@ import signal
 
 from hypothesis import settings
 
-from kafka08 import compiled
+from kafka08 import builds
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("kafka08", deadline=None)
 settings.load_profile("kafka08")
 
-if os.environ.get("KAFKA08_TEST_COMPILED") and not compiled.activate():
+if os.environ.get("KAFKA08_TEST_COMPILED") and not builds.activate():
     raise RuntimeError("Nothing is compiled, or not from these sources: make setup")

@@ -28,7 +28,8 @@ ALLOWED = {
     "errors": "",
     "common": "errors",
     "commands": "",
-    "compiled": "",
+    "builds": "",
+    "compiled": "builds",
     "container": f"commands config {BASE}",
     "runtime": "",
     "metrics": f"runtime {BASE}",
@@ -61,7 +62,7 @@ ALLOWED = {
     f"connect.config consumer client zookeeper {CLIENT} admin",
     "tools": "rest connect producer consumer client server spark network zookeeper security log "
     f"message log4j commands progress {CONTROLLER}",
-    "tools.wheel": "compiled",
+    "tools.wheel": "builds compiled",
 }
 PLACES = {
     "gevent": ("runtime", "network", "zk.handlers"),

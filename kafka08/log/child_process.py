@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ class ChildProcess:
     ``kill`` waits, for the end of the process. Raises OSError if it cannot be started."""
 
     def __init__(self, module: str, job: bytes, descriptors: Sequence[int] = ()) -> None:
+        import subprocess  # 0.4 MB, which many brokers never need
+
         self._process = subprocess.Popen(
             [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
@@ -67,11 +69,11 @@ class ChildProcess:
 
     def kill(self) -> None:
         """End the process if it is still running, and release the pipes."""
+        from subprocess import TimeoutExpired
+
         self._process.kill()
-        try:
+        with suppress(TimeoutExpired):  # it can only finish the kernel call that it waits in
             self._process.wait(_KILL_SECONDS)
-        except subprocess.TimeoutExpired:
-            pass  # it can only finish the kernel call that it waits in
         if not self._output.closed:
             self._output.close()
             self._input.close()

@@ -29,8 +29,8 @@ from kafka08.common import TopicPartition
 from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError
 from kafka08.log.checkpoint import OffsetCheckpoint
+from kafka08.log.cleaner_job import Group, Job, Source, Stats, remove_cleaned
 from kafka08.log.cleaner_process import CleanerProcess
-from kafka08.log.compaction import Group, Job, Source, Stats, remove_cleaned
 from kafka08.log.directory import CLEANER_CHECKPOINT_FILE, sync_directory
 from kafka08.log.disk import DiskFailure
 from kafka08.log.key_map import max_entries

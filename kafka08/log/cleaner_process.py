@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafka08.log.child_process import ChildProcess
-from kafka08.log.compaction import Job, encode_job, parse_events
+from kafka08.log.cleaner_job import Job, encode_job, parse_events
 
 
 class CleanerProcess(ChildProcess):

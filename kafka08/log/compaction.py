@@ -13,14 +13,14 @@ not know Log, checkpoints or schedules.
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 from kafka08.errors import InvalidMessageError, KafkaError
 from kafka08.log.child_process import print_event, received_job
+from kafka08.log.cleaner_job import Group, Job, Source, Stats, decode_job, remove_cleaned
 from kafka08.log.directory import CLEANED_SUFFIX
 from kafka08.log.key_map import KeyMap, refuse, with_true_offsets, wrapper_leaves
 from kafka08.log.throttler import Throttler
@@ -51,74 +51,6 @@ NICENESS = 10
 _MIN_BUFFER = 4096
 _INDEX_ENTRY_BYTES = 8
 _STRETCH = 256 * 1024  # bytes of messages processed at a time
-
-
-class Source(NamedTuple):
-    """A sealed segment: its base offset, the base of the next one, sizes of its files.
-
-    ``newest_ms``: the time of its newest message; -1 without timestamps, and then its file's time
-    stands for it.
-    """
-
-    base_offset: int
-    next_base_offset: int
-    size: int
-    index_size: int
-    newest_ms: int = -1
-
-
-class Job(NamedTuple):
-    """One pass over one log.
-
-    ``sources``: its sealed segments that may be cleaned, from the log's start. All messages below
-    ``first_dirty_offset`` have been in a map before. The age of tombstones is that of the last
-    segment that begins below ``horizon_offset``, which is the same in the first pass.
-    ``producer_ends``: the last offset of the last batch of each idempotent producer.
-    ``max_entries`` bounds the map. ``throttle_fd`` is shared by Throttlers (-1: no limit).
-    """
-
-    directory: str
-    sources: Sequence[Source]
-    first_dirty_offset: int
-    horizon_offset: int
-    max_entries: int
-    io_buffer_bytes: int
-    segment_bytes: int
-    segment_index_bytes: int
-    index_interval_bytes: int
-    max_message_bytes: int
-    delete_retention_ms: int
-    producer_ends: Sequence[int] = ()
-    rate: float = float("inf")
-    throttle_fd: int = -1
-
-    def path(self, base_offset: int) -> str:
-        return os.path.join(self.directory, f"{base_offset:020d}.log")
-
-    @property
-    def name(self) -> str:
-        return os.path.basename(self.directory)
-
-
-class Stats(NamedTuple):
-    """Statistics of a pass (kafka.log.CleanerStats); times in seconds, messages are entries."""
-
-    map_bytes_read: int = 0
-    index_seconds: float = 0.0
-    bytes_read: int = 0
-    bytes_written: int = 0
-    messages_read: int = 0
-    messages_written: int = 0
-    seconds: float = 0.0
-    buffer_utilization: float = 0.0
-
-
-class Group(NamedTuple):
-    """A group of segments that was cleaned; ``changed`` if cleaned files are ready."""
-
-    bases: tuple[int, ...]
-    changed: bool
-    size: int
 
 
 Say = Callable[[str], None]
@@ -457,16 +389,6 @@ class Writer:
         os.close(self._fd)
 
 
-def remove_cleaned(directory: str, base_offset: int) -> None:
-    """Remove the cleaned files of a group, if they exist."""
-    stem = os.path.join(directory, f"{base_offset:020d}")
-    for suffix in (".log", ".index", ".timeindex"):
-        try:
-            os.unlink(stem + suffix + CLEANED_SUFFIX)
-        except FileNotFoundError:
-            continue
-
-
 def _write_synced(path: str, data: bytearray, modified_ns: int) -> None:
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666)
     try:
@@ -500,17 +422,6 @@ def _date(millis: int) -> str:
 # The child process
 
 
-def encode_job(job: Job) -> bytes:
-    """One line of JSON; ``decode_job`` reads it."""
-    return json.dumps(job._asdict()).encode() + b"\n"
-
-
-def decode_job(line: bytes) -> Job:
-    found = json.loads(line)
-    found["sources"] = [Source(*source) for source in found["sources"]]
-    return Job(**found)
-
-
 def events(job: Job, emit: Callable[[dict[str, Any]], None], throttler: Throttler) -> None:
     """Run ``clean`` and emit events: {"say": line}, {"group": Group}, then {"end": offset,
     "stats": Stats}, or {"error": text}, with "errno" if a file could not be read or written."""
@@ -535,18 +446,6 @@ def main() -> None:
     job = decode_job(received_job(NICENESS))
     rate = job.rate if job.throttle_fd >= 0 else float("inf")
     events(job, print_event, Throttler(rate, job.throttle_fd))
-
-
-def parse_events(lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:
-    """The events that ``main`` printed."""
-    for line in lines:
-        event = json.loads(line)
-        if "group" in event:
-            bases, changed, size = event["group"]
-            event["group"] = Group(tuple(bases), changed, size)
-        elif "stats" in event:
-            event["stats"] = Stats(*event["stats"])
-        yield event
 
 
 if __name__ == "__main__":

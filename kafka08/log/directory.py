@@ -9,7 +9,6 @@ import errno
 import fcntl
 import logging
 import os
-import shutil
 import threading
 from collections.abc import Sequence
 
@@ -50,6 +49,8 @@ def sync_directory(path: str) -> None:
 def remove_directory(path: str) -> None:
     """Remove a directory and its files. Another thread may still make and remove some: it notices
     soon that their log is deleted. Raises OSError."""
+    import shutil  # with bz2 and lzma 0.3 MB, which many brokers never need
+
     for left in reversed(range(REMOVALS)):
         try:
             shutil.rmtree(path)

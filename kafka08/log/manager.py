@@ -12,26 +12,26 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import NamedTuple, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kafka08.common import TopicPartition
 from kafka08.config import BrokerConfig, LogConfig
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.log.checkpoint import OffsetCheckpoint
-from kafka08.log.cleaner import LogCleaner
 from kafka08.log.directory import (
     LOG_START_CHECKPOINT_FILE,
     RECOVERY_POINT_CHECKPOINT_FILE,
     LogDirectory,
     UnusableDirectoryError,
     read_log_dirs,
+    remove_directory,
     write_log_dirs,
 )
 from kafka08.log.disk import DiskFailure, is_failure
@@ -40,7 +40,12 @@ from kafka08.log.log import Clock, Log
 from kafka08.log.recovery import bytes_to_recover
 from kafka08.metrics.meters import Timer
 
+if TYPE_CHECKING:
+    from kafka08.log.cleaner import LogCleaner
+
 T = TypeVar("T")
+
+_CLEANER = "kafka08.log.cleaner"  # loaded only where log.cleaner.enable is true (ADR 54)
 
 logger = logging.getLogger("kafka.log.LogManager")
 
@@ -201,10 +206,12 @@ class LogManager:
         ]
 
     def _load_cleaner(self) -> None:
-        self.cleaner = LogCleaner(self._broker_config, [], self.logs, clock=self._clock)
+        self.cleaner = cleaner = import_module(_CLEANER).LogCleaner(
+            self._broker_config, [], self.logs, clock=self._clock
+        )
         for path in list(self.log_dirs):
             with self._sparing(path):
-                self.cleaner.add_directory(path)
+                cleaner.add_directory(path)
 
     def _lower_recovery_points(self, path: str) -> None:
         """Lower points above a log's end, and remove those of deleted logs. Otherwise messages that
@@ -324,7 +331,8 @@ class LogManager:
                 )  # the next job will detect the failure of the directory
                 raise
             if not was_there and os.path.lexists(path):
-                shutil.rmtree(path)  # an incomplete log here must not remain beside one elsewhere
+                # an incomplete log here must not remain beside one elsewhere
+                remove_directory(path)
             if not others:
                 raise
             logger.warning("Cannot create a log for %s in %s: %s", topic_partition, parent, error)

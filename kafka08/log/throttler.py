@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
 import time
 from collections.abc import Callable
 from struct import Struct
+
+from kafka08.log.unnamed_file import open_unnamed
 
 _TIME = Struct("=d")
 # Higher rates mean no limit: the default of log.cleaner.io.max.bytes.per.second is 1.8e308.
@@ -24,8 +25,7 @@ class SharedTime:
 
     def __init__(self) -> None:
         self.fd = -1
-        with tempfile.TemporaryFile() as file:
-            self.fd = os.dup(file.fileno())
+        self.fd = open_unnamed("throttle")
 
     def __del__(self) -> None:
         if self.fd >= 0:

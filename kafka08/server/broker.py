@@ -11,7 +11,8 @@ import resource
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka08 import admin, properties
 from kafka08.cluster.metadata_cache import MetadataCache
@@ -28,7 +29,7 @@ from kafka08.protocol.registry import APIS, served_by
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
 from kafka08.secret_files import warn_of_passwords
 from kafka08.server import broker_metrics, inter_broker
-from kafka08.server.apis import acls, coordinated_groups, scram_users
+from kafka08.server.apis import coordinated_groups, no_acls, scram_users
 from kafka08.server.apis.admin import (
     AlterConfigsApi,
     CreatePartitionsApi,
@@ -61,8 +62,6 @@ from kafka08.server.apis.replicas import (
     UpdateMetadataApi,
 )
 from kafka08.server.apis.versions import ApiVersionsApi, LoginVersions
-from kafka08.server.authorization.authorization import Authorization
-from kafka08.server.cleaner_tasks import CleanerTasks
 from kafka08.server.config_changes import ConfigChanges
 from kafka08.server.controlled_shutdown import controlled_shutdown
 from kafka08.server.coordinator.coordinator import GroupCoordinator
@@ -78,8 +77,8 @@ from kafka08.server.isr import IsrMaintenance
 from kafka08.server.log_dir_failures import LogDirFailures
 from kafka08.server.log_dirs import LogDirs
 from kafka08.server.log_maintenance import LogMaintenance
-from kafka08.server.logins import Logins, LoginSettings
 from kafka08.server.monitoring import Monitoring
+from kafka08.server.no_logins import logins_of
 from kafka08.server.offset_manager import OffsetManager
 from kafka08.server.originals import FORMATS, Originals, warn_of_originals
 from kafka08.server.partition_retries import PartitionRetries
@@ -90,7 +89,6 @@ from kafka08.server.rebuild_tasks import RebuildTasks
 from kafka08.server.registrations import Reachable, Registrations
 from kafka08.server.replica_manager import ReplicaManager
 from kafka08.server.roles import Roles
-from kafka08.server.scram_credentials import ScramCredentials
 from kafka08.server.server_listeners import RELOAD_MS, Certificates, bind, connection_limits
 from kafka08.server.topic_configs import TopicConfigs
 from kafka08.server.topic_creator import TopicCreator
@@ -103,6 +101,9 @@ from zk.errors import SessionExpiredError, ZkConnectionError
 from zk.registry import ensure_common_paths, register_broker
 from zk.znodes import MalformedNodeError
 
+if TYPE_CHECKING:
+    from kafka08.server.authorization.authorization import Authorization
+
 logger = logging.getLogger("kafka.server.KafkaServer")
 startable_logger = logging.getLogger("kafka.server.KafkaServerStartable")
 
@@ -112,6 +113,10 @@ _IDLE_FETCHER_CHECK_MS = 5_000
 _REFUSED_RETRY_MS = 10_000
 _COUNTS_MS = 5_000
 _ZOOKEEPER_RETRY_SECONDS = 0.5
+
+# Loaded only where the settings ask for them (ADR 54).
+_AUTHORIZATION = "kafka08.server.authorization.authorization"
+_CLEANER_TASKS = "kafka08.server.cleaner_tasks"
 
 
 class KafkaServer:
@@ -143,7 +148,7 @@ class KafkaServer:
         monitoring.start()
         self._started("metrics", monitoring.stop)
         listeners = config.resolved_listeners().named(canonical_host_name)
-        login_settings = LoginSettings(config)
+        logins = logins_of(config)
         certificates = Certificates(config, listeners)
         zk = self._connect_zookeeper()
         log_manager = self._load_logs(zk, health)
@@ -152,11 +157,11 @@ class KafkaServer:
 
         scheduler = Scheduler(runtime)
         topic_configs = TopicConfigs(config, zk, log_manager.logs)
-        credentials = ScramCredentials(zk)
+        credentials = logins.credentials(zk)
         limits = connection_limits(config, listeners, runtime.clock)
         quotas = Quotas(config, runtime.clock, zk, limits)
         watched = [(entities.TOPICS, topic_configs.changed), *quotas.watched()]
-        if login_settings.need_credentials:
+        if credentials is not None:
             watched.append((entities.USERS, credentials.changed))
         config_changes = ConfigChanges(runtime, zk, watched)
         read_settings = [config_changes.session_expired, quotas.load]
@@ -175,7 +180,7 @@ class KafkaServer:
             runtime, zk, originals.registered if config.api_versions_enable else None
         )
         connectors = inter_broker.connectors(
-            login_settings.connector(certificates.connector(runtime)), registrations, listeners
+            logins.connector(certificates.connector(runtime)), registrations, listeners
         )
         fetchers = FetcherManager(
             config,
@@ -208,9 +213,9 @@ class KafkaServer:
         def checkpoint_high_watermarks() -> None:
             replicas.disk_failed(checkpoints.checkpoint_high_watermarks(replicas.partitions))
 
-        authorization = None
+        authorization: Authorization | None = None
         if config.authorizer_class_name:
-            authorization = Authorization(config, runtime, zk)
+            authorization = import_module(_AUTHORIZATION).Authorization(config, runtime, zk)
         failures_of_peers = Failures(runtime.clock)
         server = bind(config, listeners, certificates, failures_of_peers, limits)
         endpoints = listeners.announced(server.ports)
@@ -259,15 +264,15 @@ class KafkaServer:
             self._patiently(authorization.start)
             authorization.schedule(scheduler)
             self._started("the authorizer", authorization.stop)
-        if login_settings.need_credentials:
+        if credentials is not None:
             self._patiently(credentials.load)
             read_settings.append(credentials.load)
         self._patiently(quotas.load)
         versions = LoginVersions(dispatcher.served, originals, config.api_versions_enable)
-        logins = Logins(
-            login_settings, config, runtime, credentials, versions.now, failures_of_peers
+        server.start(
+            dispatcher.handle,
+            logins.by_listener(runtime, credentials, versions.now, failures_of_peers),
         )
-        server.start(dispatcher.handle, logins.by_listener)
         self._started("the socket server", server.stop)
         self._started("waiting requests", replicas.close)
         members.start()
@@ -346,7 +351,7 @@ class KafkaServer:
         cleaner = log_manager.cleaner
         if cleaner is None:
             return
-        tasks = CleanerTasks(
+        tasks = import_module(_CLEANER_TASKS).CleanerTasks(
             self.config, self._runtime, cleaner, replicas.committed, replicas.disk_failed
         )
         tasks.start()
@@ -411,7 +416,7 @@ class KafkaServer:
         handlers.append(OffsetForLeaderEpochApi(self._runtime, replicas))
         handlers.append(DescribeLogDirsApi(log_manager))
         handlers.append(InitProducerIdApi(ProducerIds(self._runtime, zk, config.broker_id)))
-        handlers += acls.handlers(None if authorization is None else authorization.store)
+        handlers += no_acls.handlers() if authorization is None else authorization.apis()
         handlers += scram_users.handlers(zk)
         handlers.append(ApiVersionsApi(served_by(APIS, last_versions(handlers)), originals))
         if authorization is not None:

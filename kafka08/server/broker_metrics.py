@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 from kafka08.cluster.partition import Partition
 from kafka08.controller.context import LeaderAndIsr
 from kafka08.controller.controller import Controller
 from kafka08.controller.states import PartitionState
-from kafka08.log.cleaner import LogCleaner
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from kafka08.metrics import names
@@ -24,6 +24,9 @@ from kafka08.server.isr import IsrMaintenance
 from kafka08.server.offset_manager import OffsetManager
 from kafka08.server.purgatory import Purgatory
 from kafka08.server.replica_manager import ReplicaManager
+
+if TYPE_CHECKING:
+    from kafka08.log.cleaner import LogCleaner
 
 _CLIENT = "Replica"
 _LOOP = "0"  # the number of the only processor

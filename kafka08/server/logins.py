@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from kafka08.common import SASL_PLAINTEXT, SASL_SSL, Endpoint
+from kafka08.common import SASL, Endpoint
 from kafka08.config import BrokerConfig
 from kafka08.errors import ConfigError
 from kafka08.network.client_login import SaslConnector
@@ -28,8 +28,8 @@ from kafka08.security.plain import PLAIN, PlainServer
 from kafka08.security.scram import HASHES, ScramServer, nonce_of
 from kafka08.security.sides import check_module, client_side
 from kafka08.server.scram_credentials import ScramCredentials
+from zk.client import ZkClient
 
-SASL = (SASL_PLAINTEXT, SASL_SSL)
 MECHANISMS = (PLAIN, *HASHES)
 
 _ENABLED = "sasl.enabled.mechanisms"
@@ -38,7 +38,10 @@ _JAAS = "sasl.jaas.config"
 
 
 class LoginSettings:
-    """The settings about logins. Raises ConfigError for what makes no sense."""
+    """The settings about logins. Raises ConfigError for what makes no sense.
+
+    ``NoLogins`` stands for them on a broker that has no listener with logins.
+    """
 
     def __init__(self, config: BrokerConfig) -> None:
         listeners = config.resolved_listeners()
@@ -55,10 +58,10 @@ class LoginSettings:
         """The passwords of the users that may log in with PLAIN."""
         return self._users[listener]
 
-    @property
-    def need_credentials(self) -> bool:
-        """Whether some listener takes users of ZooKeeper."""
-        return any(name in HASHES for names in self.mechanisms.values() for name in names)
+    def credentials(self, zk: ZkClient) -> ScramCredentials | None:
+        """Those in ZooKeeper. None if no listener takes them."""
+        taken = {name for names in self.mechanisms.values() for name in names}
+        return None if taken.isdisjoint(HASHES) else ScramCredentials(zk)
 
     def _read(self, listener: str) -> None:
         config = self._config.of_listener(listener)
@@ -110,45 +113,52 @@ class LoginSettings:
             return connector
         return SaslConnector(connector, self.inter_broker_mechanism, self.inter_broker)
 
+    def by_listener(
+        self,
+        runtime: Runtime,
+        credentials: ScramCredentials | None,
+        versions: Callable[[], Sequence[ServedVersions]],
+        failures: Failures,
+    ) -> dict[str, Login]:
+        """The login of each listener that wants one. ``credentials``: what ``credentials`` gave.
+        ``versions``: of the APIs that are served after a login."""
+        logins = Logins(self._config, runtime, versions, failures)
+        return {
+            listener: partial(logins.begin, self._sides(listener, credentials))
+            for listener in self.mechanisms
+        }
+
+    def _sides(self, listener: str, credentials: ScramCredentials | None) -> Mechanisms:
+        made: dict[str, Callable[[], Side]] = {}
+        for name in self.mechanisms[listener]:
+            if name == PLAIN:
+                made[name] = partial(PlainServer, self.users(listener))
+            else:
+                assert credentials is not None
+                made[name] = partial(_scram, name, partial(credentials.find, name))
+        return made
+
+
+def _scram(mechanism: str, find: Callable[[str], Any]) -> Side:
+    return ScramServer(mechanism, find, nonce_of(secrets.token_bytes(32)))
+
 
 class Logins:
-    """The login of each listener that wants one.
-
-    ``credentials``: those of SCRAM. ``versions``: of the APIs that are served after a login.
-    """
+    """Begins the logins of connections."""
 
     def __init__(
         self,
-        settings: LoginSettings,
         config: BrokerConfig,
         runtime: Runtime,
-        credentials: ScramCredentials,
         versions: Callable[[], Sequence[ServedVersions]],
         failures: Failures,
     ) -> None:
         self._runtime = runtime
         self._delay = config.connection_failed_authentication_delay_ms / 1000
-        self._credentials = credentials
         self._versions = versions
         self._failures = failures
-        self.by_listener: dict[str, Login] = {
-            listener: partial(self._begin, self._mechanisms(settings, listener))
-            for listener in settings.mechanisms
-        }
 
-    def _mechanisms(self, settings: LoginSettings, listener: str) -> Mechanisms:
-        made: dict[str, Callable[[], Side]] = {}
-        for name in settings.mechanisms[listener]:
-            if name == PLAIN:
-                made[name] = partial(PlainServer, settings.users(listener))
-            else:
-                made[name] = partial(self._scram, name, partial(self._credentials.find, name))
-        return made
-
-    def _scram(self, mechanism: str, find: Callable[[str], Any]) -> Side:
-        return ScramServer(mechanism, find, nonce_of(secrets.token_bytes(32)))
-
-    def _begin(self, mechanisms: Mechanisms, peer: Peer, serve: Handle) -> Handle:
+    def begin(self, mechanisms: Mechanisms, peer: Peer, serve: Handle) -> Handle:
         login = ServerLogin(peer, serve, mechanisms, self._versions)
         return partial(self._handle, login)
 

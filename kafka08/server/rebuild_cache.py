@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import logging
 import os
-import tempfile
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
 
 from kafka08.log.segment import FileSlice, SegmentFile
+from kafka08.log.unnamed_file import open_unnamed
 from kafka08.message.entry import BytesLike
 
 # A new file begins when the last one has this size. The oldest file is dropped when memory is
@@ -27,13 +27,6 @@ WRAPPER_OVERHEAD = 32
 logger = logging.getLogger("kafka.server.RebuildCache")
 
 
-def _memory_file() -> SegmentFile:
-    if hasattr(os, "memfd_create"):
-        return SegmentFile(os.memfd_create("rebuilt"))
-    with tempfile.TemporaryFile() as file:
-        return SegmentFile(os.dup(file.fileno()))
-
-
 class _Strip:
     """Wrappers of one log file by rising position. Number k is stored from ``starts[k]`` to
     ``stops[k]``, and lies from ``bounds[k]`` to ``bounds[k + 1]`` of ``file``. ``gaps`` are the
@@ -43,7 +36,7 @@ class _Strip:
 
     def __init__(self, serial: int, position: int, stop: int, data: BytesLike) -> None:
         self.serial = serial
-        self.file = _memory_file()
+        self.file = SegmentFile(open_unnamed("rebuilt"))
         self.starts = array("q")
         self.stops = array("q")
         self.bounds = array("q", [0])

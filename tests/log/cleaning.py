@@ -10,7 +10,8 @@ from typing import Any
 from kafka08.common import TopicPartition
 from kafka08.config import BrokerConfig
 from kafka08.log.cleaner import LogCleaner
-from kafka08.log.compaction import Job, events
+from kafka08.log.cleaner_job import Job
+from kafka08.log.compaction import events
 from kafka08.log.log import Log
 from kafka08.log.throttler import Throttler
 from kafka08.message.sets import encode_set, iter_messages

@@ -30,7 +30,7 @@ from kafka08.config import BrokerConfig
 from kafka08.errors import MessageSetSizeTooLargeError, OffsetOutOfRangeError
 from kafka08.log import compaction
 from kafka08.log import manager as manager_module
-from kafka08.log.compaction import Job
+from kafka08.log.cleaner_job import Job
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from kafka08.log.offsets_before import offsets_before

@@ -14,8 +14,8 @@ from kafka08.common import TopicPartition
 from kafka08.log import cleaner as cleaner_module
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.cleaner import LEGAL_NEXT, LogCleaner, State
+from kafka08.log.cleaner_job import Job
 from kafka08.log.cleaner_process import CleanerProcess
-from kafka08.log.compaction import Job
 from kafka08.log.disk import DiskFailure
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka08.errors import KafkaError
-from kafka08.log import compaction
-from kafka08.log.compaction import Job, Source, clean, group_segments
+from kafka08.log.cleaner_job import Job, Source
+from kafka08.log.compaction import clean, group_segments
 from kafka08.log.log import Log
 from kafka08.log.throttler import SharedTime, Throttler
 from kafka08.message.compression import compress
@@ -387,11 +387,6 @@ def test_reads_and_writes_are_paid_for(tmp_path):
     assert max(paid) <= 4096
     assert (stats.messages_read, stats.messages_written) == (1000, 50)
     assert stats.map_bytes_read == stats.bytes_read == len(data)
-
-
-def test_a_job_survives_the_way_to_the_child():
-    sent = job(Path("/d/t-0"), [Source(0, 5, 10, 8)], producer_ends=[3], throttle_fd=7)
-    assert compaction.decode_job(compaction.encode_job(sent)) == sent
 
 
 def test_messages_of_the_model_are_what_is_meant():

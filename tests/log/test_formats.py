@@ -9,7 +9,8 @@ import pytest
 
 from kafka08.errors import InvalidRecordError, KafkaError
 from kafka08.log import integrity
-from kafka08.log.compaction import Job, Source, clean
+from kafka08.log.cleaner_job import Job, Source
+from kafka08.log.compaction import clean
 from kafka08.log.divergence import compare
 from kafka08.log.log import Log
 from kafka08.log.throttler import Throttler

@@ -9,7 +9,7 @@ from struct import iter_unpack
 import pytest
 
 from kafka08.log import compaction
-from kafka08.log.compaction import Job, Source
+from kafka08.log.cleaner_job import Group, Job, Source
 from kafka08.log.log import Log
 from kafka08.log.throttler import Throttler
 from kafka08.message.compression import compress
@@ -151,7 +151,7 @@ def test_compaction_keeps_true_offsets_in_wrappers(tmp_path: Path) -> None:
         for s, following in zip(log.segments, log.segments[1:], strict=False)
     ]
     job = Job(log.directory, sources, 0, 0, 1000, 1 << 16, 400, 1024, 100, 1 << 20, 1 << 40)
-    groups: list[compaction.Group] = []
+    groups: list[Group] = []
     compaction.clean(job, lambda line: None, groups.append, Throttler(float("inf"), -1))
     for group in groups:
         if group.changed:

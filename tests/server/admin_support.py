@@ -18,7 +18,7 @@ from kafka08.protocol.registry import APIS, ORIGINAL_APIS, api_of, served_by
 from kafka08.protocol.requests import decode_response, encode_request
 from kafka08.protocol.schemas import LEADER_DURING_DELETE, PartitionState
 from kafka08.security.acl_store import AclStore
-from kafka08.server.apis import acls, scram_users
+from kafka08.server.apis import acls, no_acls, scram_users
 from kafka08.server.apis.admin import (
     AlterConfigsApi,
     CreatePartitionsApi,
@@ -98,8 +98,8 @@ class AdminRig:
         if modern:
             handlers.append(IncrementalAlterConfigsApi(self.zk))
             handlers.append(ElectLeadersApi(self.zk, self.cache, self.runtime))
-            store = AclStore(self.zk, self.runtime.sleep) if has_authorizer else None
-            handlers += acls.handlers(store)
+            store = AclStore(self.zk, self.runtime.sleep)
+            handlers += acls.handlers(store) if has_authorizer else no_acls.handlers()
             handlers += scram_users.handlers(self.zk)
             self.served = served_by(APIS, last_versions(handlers))
             handlers.append(ApiVersionsApi(self.served, originals))

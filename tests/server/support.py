@@ -33,7 +33,7 @@ from kafka08.protocol.schemas import (
     UpdateMetadataRequest,
 )
 from kafka08.protocol.types import Struct
-from kafka08.server.apis import acls, coordinated_groups, scram_users
+from kafka08.server.apis import coordinated_groups, no_acls, scram_users
 from kafka08.server.apis.admin import (
     AlterConfigsApi,
     CreatePartitionsApi,
@@ -225,7 +225,7 @@ class Rig:
                 InitProducerIdApi(ids),
                 DescribeLogDirsApi(self.logs),
                 DeleteRecordsApi(self.runtime, self.replicas, cache),
-                *acls.handlers(None),
+                *no_acls.handlers(),
                 *scram_users.handlers(zk),
             ]
         else:

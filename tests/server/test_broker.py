@@ -107,6 +107,19 @@ print(*sys.modules)
     assert large & set(done.stdout.split()) == set()
 
 
+def test_what_only_some_settings_need_is_not_loaded_before() -> None:
+    code = "import sys, kafka08.server.broker; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    optional = {
+        "gevent.pywsgi",
+        "kafka08.log.cleaner",
+        "kafka08.security.acls",
+        "kafka08.server.authorization",
+        "kafka08.server.logins",
+    }
+    assert optional & set(done.stdout.split()) == set()
+
+
 def test_a_machine_whose_name_does_not_resolve(tmp_path: Path) -> None:
     config, log4j = tmp_path / "server.properties", tmp_path / "log4j.properties"
     # Port 1 of loopback: nothing listens there, and a broker would wait for it without end.

@@ -14,8 +14,7 @@ from kafka08.network.connection import Peer
 from kafka08.network.failures import Failures
 from kafka08.network.login import LoginFailed
 from kafka08.security.jaas import PLAIN_MODULE, SCRAM_MODULE
-from kafka08.server.logins import Logins, LoginSettings
-from kafka08.server.scram_credentials import ScramCredentials
+from kafka08.server.logins import LoginSettings
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
 from tests.network.test_login import HANDSHAKE_1, RIGHT, WRONG, authenticate, raw
@@ -37,14 +36,6 @@ def config(**more: str) -> BrokerConfig:
     return BrokerConfig.from_properties({**LISTENERS, **given})
 
 
-def test_a_broker_without_such_listeners_needs_nothing() -> None:
-    found = settings(listeners="PLAINTEXT://:9092")
-    assert found.mechanisms == {}
-    assert not found.need_credentials
-    runtime = FakeRuntime()
-    assert found.connector(runtime) is runtime
-
-
 def test_each_listener_has_mechanisms_and_users() -> None:
     given = {
         **LISTENERS,
@@ -58,7 +49,7 @@ def test_each_listener_has_mechanisms_and_users() -> None:
     assert found.mechanisms == {"A": ("SCRAM-SHA-512",), "B": ("PLAIN",)}
     assert found.users("A") == {}
     assert found.users("B") == {"alice": "alice-secret"}
-    assert found.need_credentials
+    assert found.credentials(Session(FakeZooKeeper())) is not None
 
 
 @pytest.mark.parametrize(
@@ -123,15 +114,15 @@ class Rig:
         self.zk: Any = Session(FakeZooKeeper())
         given = config(sasl_enabled_mechanisms="PLAIN,SCRAM-SHA-256", sasl_jaas_config=USERS)
         self.failures = Failures(self.runtime.clock)
-        credentials = ScramCredentials(self.zk)
-        self.logins = Logins(
-            LoginSettings(given), given, self.runtime, credentials, list, self.failures
+        found = LoginSettings(given)
+        self.logins = found.by_listener(
+            self.runtime, found.credentials(self.zk), list, self.failures
         )
         self.served: list[bytes] = []
 
     def connect(self, host: str = "10.0.0.1") -> tuple[Peer, Any]:
         peer = Peer(f"{host}:7")
-        handle = self.logins.by_listener["SASL_PLAINTEXT"](peer, self._serve)
+        handle = self.logins["SASL_PLAINTEXT"](peer, self._serve)
         return peer, lambda frame: handle(memoryview(bytearray(frame)), peer.address)
 
     def _serve(self, frame: memoryview, address: str) -> list[Any] | None:

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import logging
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,11 +26,6 @@ def test_it_is_off_unless_a_port_is_set(
         start_monitoring()
     [message] = caplog.messages
     assert message.startswith("JMX_PORT is set, but there is no JMX here: set http.port")
-
-
-def test_a_broker_without_http_does_not_load_its_libraries() -> None:
-    code = "import sys, kafka08.server.broker; sys.exit('gevent.pywsgi' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
 
 def test_the_csv_reporter_needs_its_class_and_its_switch(

@@ -169,13 +169,6 @@ def test_without_memory_or_descriptors_nothing_is_kept(
     assert cache.size == cost(2, 2, 11)
 
 
-def test_without_memfd_a_file_without_a_name_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "memfd_create")
-    cache = RebuildCache(ROOM)
-    cache.put(7, 0, 30, b"data")
-    assert run(cache, 7, 0, 30, LOTS) == b"data"
-
-
 places = st.tuples(st.integers(0, 40), st.integers(1, 5), st.binary(min_size=1, max_size=60))
 
 

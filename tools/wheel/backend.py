@@ -16,7 +16,7 @@ from setuptools.build_meta import (
     prepare_metadata_for_build_wheel,
 )
 
-from kafka08 import compiled
+from kafka08 import builds, compiled
 
 __all__ = [
     "build_editable",
@@ -35,6 +35,6 @@ MYPY = "mypy>=1.13"
 def get_requires_for_build_wheel(config_settings: Mapping[str, str] | None = None) -> list[str]:
     """With mypy, unless there is no compiler or machine code is not wanted."""
     needed: list[str] = build_meta.get_requires_for_build_wheel(config_settings)
-    if os.environ.get(compiled.SWITCH) or compiled.obstacle():
+    if os.environ.get(builds.SWITCH) or compiled.obstacle():
         return needed
     return [*needed, MYPY]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from setuptools.command.build_py import build_py
 
-from kafka08 import compiled
+from kafka08 import builds
 from tools.wheel import layout
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ class BuildPy(build_py):  # type: ignore[misc]
         shutil.rmtree(build / "kafka08", ignore_errors=True)
         super().run()
         layout.complete(build, ROOT)
-        if not os.environ.get(compiled.SWITCH):
+        if not os.environ.get(builds.SWITCH):
             _compile(build)
 
     def get_source_files(self) -> list[str]:

@@ -1,17 +1,17 @@
 """APIs 29 to 31 of later releases: access rules without ZooKeeper.
 
 Any broker answers, by reading and writing the nodes in ZooKeeper, as kafka-acls does there. Brokers
-follow a change within a second, this one too. Without an authorizer the answer is code 54.
+follow a change within a second, this one too. ``no_acls`` answers without an authorizer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from enum import IntEnum
 from functools import partial
 from typing import Any, TypeVar
 
-from kafka08.errors import NO_ERROR, LaterCode
+from kafka08.errors import NO_ERROR
 from kafka08.protocol import acl_schemas as a
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.security.acl_filters import ALL_ACLS, AclFilter, Pattern, ResourceFilter
@@ -27,11 +27,11 @@ from kafka08.security.acls import (
     Resource,
     ResourceType,
 )
+from kafka08.server.apis import no_acls
 from kafka08.server.apis.outcomes import InvalidRequestError, Outcome, tried
 from zk.znodes import MalformedNodeError
 
 _ANY = 1
-_DISABLED = Outcome(LaterCode.SECURITY_DISABLED, "No Authorizer is configured.")
 
 E = TypeVar("E", bound=IntEnum)
 
@@ -98,29 +98,18 @@ def _taken(store: AclStore, resources: ResourceFilter) -> Iterator[Resource]:
     return filter(resources.takes, store.resources())
 
 
-class DescribeAclsApi:
+class DescribeAclsApi(no_acls.DescribeAclsApi):
     """A resource whose rules cannot be read is told as what it is treated as: refused to all."""
 
-    key = 29
-    last_version = 1
-
-    def __init__(self, store: AclStore | None) -> None:
+    def __init__(self, store: AclStore) -> None:
         self._store = store
 
     def handle(
         self, header: RequestHeader, request: a.DescribeAclsRequest
     ) -> a.DescribeAclsResponse:
-        store = self._store
-        if store is None:
-            return a.DescribeAclsResponse(0, *_DISABLED, [])
         found: list[a.DescribedAcls] = []
-        outcome = tried("access rules", lambda: found.extend(_described(store, request)))
+        outcome = tried("access rules", lambda: found.extend(_described(self._store, request)))
         return a.DescribeAclsResponse(0, *outcome, [] if outcome.code else found)
-
-    def failure(
-        self, header: RequestHeader, request: a.DescribeAclsRequest, code: int
-    ) -> a.DescribeAclsResponse:
-        return a.DescribeAclsResponse(0, code, None, [])
 
 
 def _described(store: AclStore, request: a.DescribeAclsRequest) -> Iterator[a.DescribedAcls]:
@@ -136,64 +125,38 @@ def _described(store: AclStore, request: a.DescribeAclsRequest) -> Iterator[a.De
             yield a.DescribedAcls(resource.type, resource.name, told, resource.pattern)
 
 
-class CreateAclsApi:
+class CreateAclsApi(no_acls.CreateAclsApi):
     """The rules of one resource are added by one write: all of them or none."""
 
-    key = 30
-    last_version = 1
-
-    def __init__(self, store: AclStore | None) -> None:
+    def __init__(self, store: AclStore) -> None:
         self._store = store
 
     def handle(self, header: RequestHeader, request: a.CreateAclsRequest) -> a.CreateAclsResponse:
-        store = self._store
-        if store is None:
-            return _created([_DISABLED] * len(request.creations))
         outcomes: list[Outcome] = []
         bindings: Bindings = {}
         for number, new in enumerate(request.creations):
             outcomes.append(tried("an access rule", partial(_bind, number, new, bindings)))
         for resource, numbered in bindings.items():
             acls = [acl for _, acl in numbered]
-            outcome = tried(str(resource), partial(store.add, resource, acls))
+            outcome = tried(str(resource), partial(self._store.add, resource, acls))
             for number, _ in numbered:
                 outcomes[number] = outcome
-        return _created(outcomes)
-
-    def failure(
-        self, header: RequestHeader, request: a.CreateAclsRequest, code: int
-    ) -> a.CreateAclsResponse:
-        return _created([Outcome(code)] * len(request.creations))
+        return no_acls.created(outcomes)
 
 
-def _created(outcomes: Sequence[Outcome]) -> a.CreateAclsResponse:
-    return a.CreateAclsResponse(0, [a.CreatedAcl(*outcome) for outcome in outcomes])
-
-
-class DeleteAclsApi:
+class DeleteAclsApi(no_acls.DeleteAclsApi):
     """A filter that takes all rules of a resource removes those that cannot be read, too."""
 
-    key = 31
-    last_version = 1
-
-    def __init__(self, store: AclStore | None) -> None:
+    def __init__(self, store: AclStore) -> None:
         self._store = store
 
     def handle(self, header: RequestHeader, request: a.DeleteAclsRequest) -> a.DeleteAclsResponse:
-        store = self._store
-        if store is None:
-            return _deleted([(_DISABLED, [])] * len(request.filters))
         results = []
         for asked in request.filters:
             gone: list[a.DeletedAcl] = []
-            outcome = tried("access rules", partial(_delete, store, asked, gone))
+            outcome = tried("access rules", partial(_delete, self._store, asked, gone))
             results.append((outcome, gone))
-        return _deleted(results)
-
-    def failure(
-        self, header: RequestHeader, request: a.DeleteAclsRequest, code: int
-    ) -> a.DeleteAclsResponse:
-        return _deleted([(Outcome(code), [])] * len(request.filters))
+        return no_acls.deleted(results)
 
 
 def _delete(store: AclStore, asked: a.AclFilter, gone: list[a.DeletedAcl]) -> None:
@@ -218,10 +181,5 @@ def _delete(store: AclStore, asked: a.AclFilter, gone: list[a.DeletedAcl]) -> No
         )  # fmt: skip
 
 
-def _deleted(results: Sequence[tuple[Outcome, list[a.DeletedAcl]]]) -> a.DeleteAclsResponse:
-    return a.DeleteAclsResponse(0, [a.DeletedAcls(*outcome, gone) for outcome, gone in results])
-
-
-def handlers(store: AclStore | None) -> list[Any]:
-    """``store``: None without an authorizer."""
+def handlers(store: AclStore) -> list[Any]:
     return [DescribeAclsApi(store), CreateAclsApi(store), DeleteAclsApi(store)]

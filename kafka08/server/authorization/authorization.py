@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.config import BrokerConfig
@@ -11,6 +12,7 @@ from kafka08.security.acl_store import AclStore
 from kafka08.security.audit import AuditLog
 from kafka08.security.authorizer import AclAuthorizer
 from kafka08.server.acl_changes import REFRESH_MS, AclChanges
+from kafka08.server.apis import acls
 from kafka08.server.authorization.guard import guarded
 from kafka08.server.authorization.rules import rules
 from kafka08.server.dispatch import Handler
@@ -20,8 +22,7 @@ _AUDIT_FLUSH_MS = 10_000
 
 
 class Authorization:
-    """Started before the first request is served, so that none is judged without the rules.
-    ``store`` is where the rules are."""
+    """Started before the first request is served, so that none is judged without the rules."""
 
     def __init__(self, config: BrokerConfig, runtime: Runtime, zk: ZkClient) -> None:
         self._config = config
@@ -30,8 +31,12 @@ class Authorization:
         self._authorizer = AclAuthorizer(
             config.super_principals, config.allow_everyone_if_no_acl_found, self._audit
         )
-        self.store = AclStore(zk, runtime.sleep)
-        self._changes = AclChanges(runtime, zk, self.store, self._authorizer)
+        self._store = AclStore(zk, runtime.sleep)
+        self._changes = AclChanges(runtime, zk, self._store, self._authorizer)
+
+    def apis(self) -> list[Any]:
+        """The APIs that read and change the rules."""
+        return acls.handlers(self._store)
 
     def guard(self, handlers: Iterable[Handler], cache: MetadataCache) -> list[Handler]:
         """The handlers, each of which serves what the sender of a request may do."""

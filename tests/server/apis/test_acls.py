@@ -155,14 +155,3 @@ def test_rules_that_cannot_be_read(served: Served) -> None:
     answer = served.call(a.DeleteAclsRequest([named._replace(operation=ANY)]))
     assert [(each.error, each.acls) for each in answer.results] == [(0, [])]
     assert NODE not in served.server.nodes
-
-
-def test_without_an_authorizer_the_answer_says_so() -> None:
-    describe, create, delete = handlers(None)
-    header: Any = None
-    disabled = (54, "No Authorizer is configured.")
-    asked: Any = a.DescribeAclsRequest(**EVERYTHING)
-    assert describe.handle(header, asked) == (0, *disabled, [])
-    assert create.handle(header, a.CreateAclsRequest([new()])).results == [disabled]
-    asked = a.DeleteAclsRequest([a.AclFilter(**EVERYTHING)])
-    assert delete.handle(header, asked).results == [(*disabled, [])]

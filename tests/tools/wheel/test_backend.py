@@ -3,14 +3,14 @@ from __future__ import annotations
 import pytest
 from setuptools import build_meta
 
-from kafka08 import compiled
+from kafka08 import builds, compiled
 from tools.wheel import backend
 
 
 @pytest.fixture(autouse=True)
 def _no_project(monkeypatch: pytest.MonkeyPatch) -> None:
     """Setuptools does not read the project to tell its own needs."""
-    monkeypatch.delenv(compiled.SWITCH, raising=False)
+    monkeypatch.delenv(builds.SWITCH, raising=False)
     monkeypatch.setattr(build_meta, "get_requires_for_build_wheel", lambda _settings: ["cython"])
 
 
@@ -27,7 +27,7 @@ def test_mypy_is_fetched_only_where_it_compiles(
 ) -> None:
     monkeypatch.setattr(compiled, "obstacle", lambda: obstacle)
     if switch:
-        monkeypatch.setenv(compiled.SWITCH, switch)
+        monkeypatch.setenv(builds.SWITCH, switch)
     assert backend.get_requires_for_build_wheel() == needed
 
 

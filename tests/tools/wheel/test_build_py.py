@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from setuptools import Distribution
 
-from kafka08 import compiled
+from kafka08 import builds
 from tools.wheel.build_py import ROOT, BuildPy
 
 
@@ -16,7 +16,7 @@ from tools.wheel.build_py import ROOT, BuildPy
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuildPy:
     """Collects two packages of the checkout."""
     monkeypatch.chdir(ROOT)
-    monkeypatch.setenv(compiled.SWITCH, "1")
+    monkeypatch.setenv(builds.SWITCH, "1")
     packages = ["kafka08", "kafka08.log"]
     made = BuildPy(Distribution({"packages": packages, "script_name": "setup.py"}))
     made.build_lib = str(tmp_path)
@@ -59,7 +59,7 @@ def test_machine_code_is_made_of_the_wheels_own_sources(
 
     stand_in: Any = run
     monkeypatch.setattr(subprocess, "run", stand_in)
-    monkeypatch.delenv(compiled.SWITCH)
+    monkeypatch.delenv(builds.SWITCH)
     command.run()
     ((words, directory, cache),) = called
     assert words == ["-B", "-m", "kafka08.compiled"]
