@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+from typing import Final
 
 from kafka08.errors import KafkaError
 from kafka08.log import integrity
@@ -29,6 +30,7 @@ SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX)
 
 # Not an attribute of the class: in a compiled class each object would get its own counter.
 _serials = itertools.count()
+PAGE_BYTES: Final = 4096
 _FIRST_READ = 8 << 10
 _LONG_READ = 64 << 10
 
@@ -96,13 +98,20 @@ class FileSlice:
 
     def read(self) -> bytes:
         """The bytes. Raises KafkaError if the segment has been truncated under the slice."""
-        data = os.pread(self.file.fd, self.size, self.position) if self.size else b""
-        while len(data) < self.size:
-            more = os.pread(self.file.fd, self.size - len(data), self.position + len(data))
+        return self._read(self.size)
+
+    def read_to_page(self) -> bytes:
+        """The bytes up to the next page of the file. Raises KafkaError as ``read`` does."""
+        return self._read(min(-self.position % PAGE_BYTES, self.size))
+
+    def _read(self, size: int) -> bytes:
+        data = os.pread(self.file.fd, size, self.position) if size else b""
+        while len(data) < size:
+            more = os.pread(self.file.fd, size - len(data), self.position + len(data))
             if not more:
                 raise KafkaError(
                     f"Size of segment {self.base_offset} has been truncated during read: "
-                    f"{len(data)} of {self.size} bytes at {self.position}"
+                    f"{len(data)} of {size} bytes at {self.position}"
                 )
             data += more
         return data

@@ -373,18 +373,24 @@ class Connection:
 
     def _write(self, parts: list[Any]) -> None:
         gathered: list[Any] = []
+        first = b""
         for part in parts:
             plain = isinstance(part, _PLAIN)
             if len(part) <= _READ_BYTES:
                 gathered.append(part if plain else part.read())
                 continue
+            if not plain:
+                # sendfile gives 16 pages at a time to TCP. From a page on, 64 KB go there at once;
+                # otherwise the last bytes wait where the kernel paces connections (BBR).
+                first = part.read_to_page()
+                gathered.append(first)
             if gathered:
                 self._send(b"".join(gathered), MSG_MORE)
                 gathered.clear()
             if plain:
                 self._send(part)
             else:
-                self._send_file(part)
+                self._send_file(part, len(first))
         if gathered:
             self._send(gathered[0] if len(gathered) == 1 else b"".join(gathered))
 
@@ -398,9 +404,10 @@ class Connection:
                 continue
             left = left[sent:]
 
-    def _send_file(self, part: Any) -> None:
+    def _send_file(self, part: Any, sent: int) -> None:
+        """Send a slice of a file without its first bytes, which were sent."""
         wait = partial(socket.wait_write, self._sock.fileno())
-        self._sock.send_file(part.fileno(), part.position, len(part), wait)
+        self._sock.send_file(part.fileno(), part.position + sent, len(part) - sent, wait)
 
     @property
     def backlog(self) -> tuple[int, int, bool]:

@@ -164,12 +164,28 @@ def test_slice_of_a_truncated_segment_raises(tmp_path: Path) -> None:
     found = segment.read(0, 1000, None)
     assert found is not None
     segment.cut(10)
-    with pytest.raises(KafkaError, match="truncated"):
-        found.read()
+    for read in (found.read, FileSlice(segment.file, 11, 5).read_to_page):
+        with pytest.raises(KafkaError, match="truncated"):
+            read()
 
 
 def test_empty_slice_reads_nothing(tmp_path: Path) -> None:
-    assert FileSlice(new_segment(tmp_path).file, 0, 0).read() == b""
+    empty = FileSlice(new_segment(tmp_path).file, 0, 0)
+    assert empty.read() == empty.read_to_page() == b""
+
+
+@pytest.mark.parametrize(
+    ("position", "size", "read"),
+    [(0, 9000, 0), (1, 9000, 4095), (4095, 9000, 1), (4096, 9000, 0), (5000, 20, 20)],
+)
+def test_a_slice_is_read_to_the_next_page(
+    position: int, size: int, read: int, tmp_path: Path
+) -> None:
+    segment = new_segment(tmp_path)
+    data = bytes(range(256)) * 60
+    os.pwrite(segment.file.fd, data, 0)
+    found = FileSlice(segment.file, position, size)
+    assert found.read_to_page() == data[position : position + read]
 
 
 def test_the_set_appended_last_is_found_without_a_look(
