@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import resource
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from pathlib import Path
 from integration import original
 from integration.bench import cells, chart, table
 from integration.bench.cells import FULL, QUICK, Bench, Effort
+from integration.bench.machine import described
 from integration.bench.table import Row, markdown
 from integration.harness import Broker, ZooKeeper, kill_everything
 
@@ -185,7 +185,7 @@ def main() -> int:
                 kill_everything()
     except KeyboardInterrupt:
         return 130
-    print(f"{platform.machine()}, Python {platform.python_version()}, median of {effort.rounds}\n")
+    print(f"{described()}, median of {effort.rounds}\n")
     print(markdown(rows, kinds))
     if options.chart:
         options.chart.write_text(chart_of(rows, kinds))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import platform
 import re
 import statistics
 import subprocess
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from integration import original
+from integration.bench.machine import described
 from integration.clients import KAFKA_08
 from integration.harness import HOME, Broker, Tools, ZooKeeper, kill_everything
 from kafka08.consumer.config import ConsumerConfig
@@ -343,7 +343,7 @@ def main() -> int:
             results = measure(kinds, cases, options.rounds, options.broker, Path(directory))
     finally:
         kill_everything()
-    print(f"{platform.machine()}, Python {platform.python_version()}, median of {options.rounds}\n")
+    print(f"{described()}, median of {options.rounds}\n")
     print(table(results, kinds))
     return 0
 

@@ -21,7 +21,6 @@ import argparse
 import contextlib
 import json
 import logging
-import platform
 import statistics
 import sys
 import tempfile
@@ -33,6 +32,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from integration import original
+from integration.bench.machine import described
 from integration.cluster.cluster import Cluster, eventually
 from integration.cluster.hosts import Loopback
 from integration.harness import kill_everything
@@ -412,8 +412,7 @@ def main() -> int:
     finally:
         kill_everything()
     print(
-        f"{platform.machine()}, Python {platform.python_version()}, "
-        f"{options.partitions} partitions, {options.rounds} round(s), "
+        f"{described()}, {options.partitions} partitions, {options.rounds} round(s), "
         f"session timeout {SESSION_MS} ms\n"
     )
     print(markdown(found))

@@ -23,6 +23,7 @@ from integration import modern
 from integration.bench import load, reading, secure
 from integration.bench.cells import CONNECTIONS, FETCH_BYTES, FULL, IN_FLIGHT, QUICK, Effort
 from integration.bench.load import Amount
+from integration.bench.machine import described
 from integration.bench.reading import Cycle, Reader
 from integration.bench.records import (
     AROUND_100,
@@ -319,6 +320,7 @@ def main() -> int:
             rows = run(effort, options.only, Path(directory))
         finally:
             kill_everything()
+    print(f"{described()}, median of {effort.rounds}\n")
     print(markdown(rows, KINDS[: 1 if modern.missing() else 2]))
     return 0
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import shutil
 import sys
 import tempfile
@@ -30,6 +29,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.streaming import StreamingContext
 
+from integration.bench.machine import described
 from integration.bench.table import Row, markdown
 from integration.harness import Broker, ZooKeeper, kill_everything
 from integration.spark.support import missing, spark_conf
@@ -201,7 +201,7 @@ def main(argv: list[str] | None = None) -> int:
     finally:
         kill_everything()
         shutil.rmtree(directory, ignore_errors=True)
-    print(f"{os.cpu_count()} cores, Python {platform.python_version()}, {args.rows:,} rows\n")
+    print(f"{described()}, {args.rows:,} rows\n")
     print(markdown(bench.results, [KIND]))
     return 0
 

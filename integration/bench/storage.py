@@ -23,7 +23,6 @@ import argparse
 import json
 import multiprocessing
 import os
-import platform
 import re
 import shutil
 import signal
@@ -36,6 +35,7 @@ from typing import Any
 
 from integration import original
 from integration.bench import load, reading, records
+from integration.bench.machine import described
 from integration.bench.table import Row, markdown
 from integration.harness import Broker, ZooKeeper, kill_everything
 from integration.wire import Wire, entry, produce_frame, wait_until
@@ -409,7 +409,7 @@ def main() -> int:
                 measure(rows, kind, options, Path(directory))
         finally:
             kill_everything()
-    print(f"{platform.machine()}, Python {platform.python_version()}, {os.cpu_count()} CPUs\n")
+    print(f"{described()}\n")
     print(markdown(list(rows.values()), kinds))
     if options.json:
         numbers = {row.name: {"unit": row.unit, **row.values} for row in rows.values()}
