@@ -30,7 +30,7 @@ SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX)
 
 # Not an attribute of the class: in a compiled class each object would get its own counter.
 _serials = itertools.count()
-PAGE_BYTES: Final = 4096
+_PAGE_BYTES: Final = 4096
 _FIRST_READ = 8 << 10
 _LONG_READ = 64 << 10
 
@@ -102,7 +102,7 @@ class FileSlice:
 
     def read_to_page(self) -> bytes:
         """The bytes up to the next page of the file. Raises KafkaError as ``read`` does."""
-        return self._read(min(-self.position % PAGE_BYTES, self.size))
+        return self._read(min(-self.position % _PAGE_BYTES, self.size))
 
     def _read(self, size: int) -> bytes:
         data = os.pread(self.file.fd, size, self.position) if size else b""

@@ -373,16 +373,15 @@ class Connection:
 
     def _write(self, parts: list[Any]) -> None:
         gathered: list[Any] = []
-        first = b""
         for part in parts:
             plain = isinstance(part, _PLAIN)
             if len(part) <= _READ_BYTES:
                 gathered.append(part if plain else part.read())
                 continue
-            if not plain:
-                # sendfile gives 16 pages at a time to TCP. From a page on, 64 KB go there at once;
-                # otherwise the last bytes wait where the kernel paces connections (BBR).
-                first = part.read_to_page()
+            # sendfile gives 16 pages at a time to TCP. From a page on, 64 KB go there at once;
+            # otherwise the last bytes wait where the kernel paces connections (BBR).
+            first = b"" if plain else part.read_to_page()
+            if first:
                 gathered.append(first)
             if gathered:
                 self._send(b"".join(gathered), MSG_MORE)

@@ -92,24 +92,25 @@ def test_a_configuration_that_is_no_file(
     assert record.levelname == "CRITICAL" and record.exc_info is None
 
 
+def loaded_by(code: str) -> set[str]:
+    """The modules that a new process has after this code."""
+    command = [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules)"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
 def test_modules_for_the_text_of_metrics_are_loaded_with_it() -> None:
     # crc32c, which is used where no C compiler is, loads one of them itself.
     loaded = """\
 import sys, crc32c
 sys.modules.pop("importlib.metadata", None)
 import kafka08.server.broker
-print(*sys.modules)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", loaded], capture_output=True, text=True, check=True
-    )
     large = {"importlib.metadata", "prometheus_client"}
-    assert large & set(done.stdout.split()) == set()
+    assert large & loaded_by(loaded) == set()
 
 
 def test_what_only_some_settings_need_is_not_loaded_before() -> None:
-    code = "import sys, kafka08.server.broker; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     optional = {
         "gevent.pywsgi",
         "kafka08.log.cleaner",
@@ -117,7 +118,7 @@ def test_what_only_some_settings_need_is_not_loaded_before() -> None:
         "kafka08.server.authorization",
         "kafka08.server.logins",
     }
-    assert optional & set(done.stdout.split()) == set()
+    assert optional & loaded_by("import kafka08.server.broker") == set()
 
 
 def test_a_machine_whose_name_does_not_resolve(tmp_path: Path) -> None:

@@ -52,6 +52,11 @@ def test_each_listener_has_mechanisms_and_users() -> None:
     assert found.credentials(Session(FakeZooKeeper())) is not None
 
 
+def test_a_listener_for_plain_alone_needs_no_credentials_of_zookeeper() -> None:
+    found = settings(sasl_enabled_mechanisms="PLAIN", sasl_jaas_config=USERS)
+    assert found.credentials(Session(FakeZooKeeper())) is None
+
+
 @pytest.mark.parametrize(
     ("more", "error"),
     [

@@ -2,12 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka08.errors import LaterCode
 from kafka08.protocol import acl_schemas as a
 from kafka08.server.apis.no_acls import handlers
 
 HEADER: Any = None
-DISABLED = (LaterCode.SECURITY_DISABLED, "No Authorizer is configured.")
+DISABLED = (54, "No Authorizer is configured.")
 FILTER = a.AclFilter(2, "t", None, None, 1, 1)
 NEW = a.NewAcl(2, "t", "User:a", "*", 3, 3)
 
