@@ -112,7 +112,9 @@ def load(
         dropped = _recover_from(segments, config, recovery_point, tell)
     for segment in segments:
         _ensure_index(segment, config, thorough=not clean)
-        _ensure_time_index(segment, config, segment is segments[-1], thorough=not clean)
+        _ensure_time_index(
+            segment, config, is_active=segment is segments[-1], thorough=not clean
+        )
     if not clean:
         dropped += _drop_overtaken(segments)
     for segment in segments:
@@ -404,6 +406,8 @@ def _recover_cut(segment: LogSegment, next_base: int, config: LogConfig) -> None
     if position != segment.size or end > next_base:
         recover(segment, config.index_interval_bytes, config.segment_index_bytes)
         return
+    # A damaged file is replaced and not written to: a power cut could undo the write in part.
+    _ensure_time_index(segment, config, is_active=False, thorough=True)
     # The last entry of the time index is written at the roll, when all else may be synced.
     segment.time_index.truncate_to(end)
     segment.load_newest(after_cut=True)
@@ -453,7 +457,7 @@ def _ensure_index(segment: LogSegment, config: LogConfig, *, thorough: bool) -> 
 
 
 def _ensure_time_index(
-    segment: LogSegment, config: LogConfig, is_active: bool, *, thorough: bool
+    segment: LogSegment, config: LogConfig, *, is_active: bool, thorough: bool
 ) -> None:
     """Rebuild the time index if it is damaged, or missing although there are timestamps.
 

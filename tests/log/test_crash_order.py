@@ -88,6 +88,26 @@ def test_times_are_cut_once_the_cut_of_their_messages_is_on_disk(
     assert steps == [f"ftruncate {name(0)}", f"fsync {name(0)}", f"ftruncate {times}"]
 
 
+def test_a_torn_time_index_is_replaced_and_not_written_to(
+    tmp_path: Path, trace: list[str]
+) -> None:
+    """A power cut could undo the write but not the file's new length, and leave an entry of the
+    torn bytes and zeros."""
+    log = open_log(tmp_path)
+    for time in (1_400_000_004_600, 1_400_000_004_632, 1_400_000_004_610):
+        log.append(writable(batch([(None, b"x", time, [])])))
+    log.roll()
+    log.append(writable(batch([(None, b"x", 1_400_000_004_640, [])])))
+    log.flush()
+    (times,) = segment_paths(log.directory, ".timeindex")
+    whole = times.read_bytes()
+    times.write_bytes(whole[:5])
+    trace.clear()
+    open_log(tmp_path, recovery_point=3)
+    assert trace[:2] == [f"fsync {times.name}.cleaned", f"replace {times.name}.cleaned"]
+    assert times.read_bytes() == whole
+
+
 def test_recovery_drops_what_lies_behind_damage_before_it_cuts(
     tmp_path: Path, trace: list[str]
 ) -> None:
