@@ -5,7 +5,8 @@ if [ $# -lt 1 ] || [ "$1" = --help ]; then
   exit $(($# < 1))
 fi
 
-bin_dir=$(dirname "$(readlink -f "$0")")
+IFS= read -rd '' script < <(readlink -f "$0")
+bin_dir=${script%/*}
 
 export KAFKA_LOG4J_OPTS=${KAFKA_LOG4J_OPTS:--Dlog4j.configuration=file:$bin_dir/../config/connect-log4j.properties}
 

@@ -1,2 +1,3 @@
 #!/usr/bin/env bash
-exec "$(dirname "$(readlink -f "$0")")/kafka-run-class.sh" kafka.admin.ReassignPartitionsCommand "$@"
+IFS= read -rd '' script < <(readlink -f "$0")
+exec "${script%/*}/kafka-run-class.sh" kafka.admin.ReassignPartitionsCommand "$@"

@@ -15,7 +15,8 @@ usage() {
 unset PYTHONPATH PYTHONHOME PYTHONSTARTUP
 
 # An interrupt ends the shell at any moment, as it has no trap and waits for no child: while it waits,
-# bash may lose an interrupt, and with a trap send it to itself without end. So it reads from them.
+# bash may lose an interrupt, and with a trap send it to itself without end. So it reads from them,
+# and so do the scripts that call this one.
 IFS= read -rd '' script < <(readlink -f "$0")
 script=${script%$'\n'}
 bin_dir=${script%/*}

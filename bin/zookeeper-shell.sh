@@ -5,5 +5,6 @@ if [ $# -lt 1 ] || [ "$1" = --help ]; then
   exit $(($# < 1))
 fi
 
-exec "$(dirname "$(readlink -f "$0")")/kafka-run-class.sh" \
+IFS= read -rd '' script < <(readlink -f "$0")
+exec "${script%/*}/kafka-run-class.sh" \
   org.apache.zookeeper.ZooKeeperMain -server "$@"
