@@ -139,10 +139,10 @@ class MetadataKeeper:
         """Refresh if it is due, else wait."""
         self._staleness.wake.clear()
         wait = self._due_in(self._clock.monotonic())
-        if wait > 0:
-            self._staleness.wake.wait(min(wait, _LONGEST_WAIT_S))
-        else:
+        if wait <= 0:
             self.refresh()
+        elif not self._loop.stopping.is_set():  # what woke us for it may have been cleared
+            self._staleness.wake.wait(min(wait, _LONGEST_WAIT_S))
 
     def _due_in(self, now: float) -> float:
         with self._lock:

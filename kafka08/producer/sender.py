@@ -346,11 +346,11 @@ class Sender:
 
     def _sweep_or_wait(self) -> None:
         self._sweep_wake.clear()
-        if not self._accumulator.unfinished:
+        if self._accumulator.unfinished:
+            self.sweep()
+            self._sweeper.stopping.wait(_SWEEP_S)
+        elif not self._sweeper.stopping.is_set():  # it may have been cleared by now
             self._sweep_wake.wait(_IDLE_S)
-            return
-        self.sweep()
-        self._sweeper.stopping.wait(_SWEEP_S)
 
     def sweep(self) -> None:
         """Close connections whose broker does not answer, and fail records that waited too long."""

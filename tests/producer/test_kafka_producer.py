@@ -492,6 +492,16 @@ def test_a_broker_that_hangs_is_given_up() -> None:
         future.result()
 
 
+def test_a_stop_is_seen_by_a_round_that_begins_meanwhile() -> None:
+    """It clears the event that was set to wake it."""
+    driver = Driver()
+    sender = driver.producer._sender
+    sender.stop(join=False)
+    driver.runtime.slept.clear()
+    sender._sweep_or_wait()
+    assert driver.runtime.slept == []
+
+
 def test_a_broker_that_is_down_is_tried_until_the_delivery_timeout() -> None:
     driver = Driver(delivery_timeout_ms=10000)
     driver.producer.partitions_for("one")

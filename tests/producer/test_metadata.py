@@ -89,3 +89,11 @@ def test_a_stopped_producer_waits_for_no_metadata(driver: Driver) -> None:
     with pytest.raises(MetadataTimeoutError):
         keeper.wait_for("t", 1000.0)
     assert sum(driver.runtime.slept) < 1
+
+
+def test_a_round_that_begins_while_the_loop_is_stopped_does_not_wait(driver: Driver) -> None:
+    """It clears the event that was set to wake it."""
+    keeper = driver.producer._metadata
+    keeper.ask_stop()
+    keeper.work()
+    assert driver.runtime.slept == []
