@@ -112,9 +112,7 @@ def load(
         dropped = _recover_from(segments, config, recovery_point, tell)
     for segment in segments:
         _ensure_index(segment, config, thorough=not clean)
-        _ensure_time_index(
-            segment, config, is_active=segment is segments[-1], thorough=not clean
-        )
+        _ensure_time_index(segment, config, is_active=segment is segments[-1], thorough=not clean)
     if not clean:
         dropped += _drop_overtaken(segments)
     for segment in segments:

@@ -88,9 +88,7 @@ def test_times_are_cut_once_the_cut_of_their_messages_is_on_disk(
     assert steps == [f"ftruncate {name(0)}", f"fsync {name(0)}", f"ftruncate {times}"]
 
 
-def test_a_torn_time_index_is_replaced_and_not_written_to(
-    tmp_path: Path, trace: list[str]
-) -> None:
+def test_a_torn_time_index_is_replaced_and_not_written_to(tmp_path: Path, trace: list[str]) -> None:
     """A power cut could undo the write but not the file's new length, and leave an entry of the
     torn bytes and zeros."""
     log = open_log(tmp_path)
