@@ -189,8 +189,9 @@ def test_an_interrupt_ends_the_shell_at_any_moment(
     """While bash waits for a child it may lose one, and with a trap send it to itself without
     end. So it has no handler when its children run, which is asked for by the children."""
     seen = tmp_path / "seen"
+    note = f"grep SigCgt /proc/$PPID/status >> {shlex.quote(str(seen))}"
+    ask = f"! grep -q bash /proc/$PPID/comm || {note}"
     for child in ("readlink", "dirname", "env"):
-        ask = f"! grep -q bash /proc/$PPID/comm || grep SigCgt /proc/$PPID/status >> '{seen}'"
         write_script(tmp_path / child, f'#!/bin/sh\n{ask}\nexec {shutil.which(child)} "$@"\n')
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
     assert run(checkout / "bin" / name, "some.Class", PATH=path).returncode == 0
