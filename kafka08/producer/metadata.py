@@ -141,7 +141,7 @@ class MetadataKeeper:
         wait = self._due_in(self._clock.monotonic())
         if wait <= 0:
             self.refresh()
-        elif not self._loop.stopping.is_set():  # what woke us for it may have been cleared
+        elif not self._loop.stopping.is_set():  # a stop sets the event cleared above
             self._staleness.wake.wait(min(wait, _LONGEST_WAIT_S))
 
     def _due_in(self, now: float) -> float:

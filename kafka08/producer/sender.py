@@ -349,7 +349,7 @@ class Sender:
         if self._accumulator.unfinished:
             self.sweep()
             self._sweeper.stopping.wait(_SWEEP_S)
-        elif not self._sweeper.stopping.is_set():  # it may have been cleared by now
+        elif not self._sweeper.stopping.is_set():  # a stop sets the event cleared above
             self._sweep_wake.wait(_IDLE_S)
 
     def sweep(self) -> None:
