@@ -11,7 +11,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_Check, PyTuple_SET_ITEM
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport INT64_MAX, int64_t, uint64_t
 from libc.string cimport memcpy
 
 from kafka08.errors import ProtocolError
@@ -94,11 +94,19 @@ cdef struct Cursor:
     const unsigned char *start
     Py_ssize_t at
     Py_ssize_t end
+    int64_t elements, room  # that all arrays together may have, and may still have
 
 
 cdef int _need(Cursor *c, Py_ssize_t size) except -1:
     if size > c.end - c.at:
         raise ProtocolError(f"{size - (c.end - c.at)} bytes are missing")
+    return 0
+
+
+cdef int _take(Cursor *c, int64_t count) except -1:
+    c.room -= count
+    if c.room < 0:
+        raise ProtocolError(f"more than {c.elements} elements in its arrays")
     return 0
 
 
@@ -169,6 +177,7 @@ cdef object _read(_Node node, Cursor *c, frame):
     if node.kind == ARRAY:
         items = []
         _need(c, size * node.element.minimum)
+        _take(c, size)
         for index in range(size):
             items.append(_read(node.element, c, frame))
             if not (index + 1) % SHARED_ITEMS:
@@ -199,14 +208,15 @@ cdef object _read_struct(_Node node, Cursor *c, frame):
 
 
 def decoder(layouts):
-    """f(memoryview, position) -> (value of each layout..., end)."""
+    """f(memoryview, position, elements) -> (value of each layout..., end)."""
     cdef tuple nodes = _nodes(layouts)
 
-    def decode(frame, Py_ssize_t position):
+    def decode(frame, Py_ssize_t position, int64_t elements=INT64_MAX):
         cdef Py_buffer view
         cdef Cursor c
         PyObject_GetBuffer(frame, &view, PyBUF_SIMPLE)
         c.start, c.at, c.end = <const unsigned char *>view.buf, position, view.len
+        c.elements = c.room = elements
         try:
             values = [_read(<_Node>node, &c, frame) for node in nodes]
         finally:

@@ -5,7 +5,8 @@ classes, each in one version. If it was built, ``kafka08._native.layout`` does t
 code. Message sets are not decoded. Does not know headers, frames or API keys.
 
 A decoder does not read past the end of the buffer, does not begin an array whose elements cannot
-fit in the remaining bytes, and raises only ProtocolError.
+fit in the remaining bytes or that exceeds the number of elements allowed, and raises only
+ProtocolError.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from kafka08._native import load
 from kafka08.errors import ProtocolError
@@ -34,6 +35,8 @@ Buffer = bytes | bytearray | memoryview
 Schema = TypeVar("Schema")
 Decoder = Callable[..., Any]
 Encoder = Callable[..., Any]
+
+ANY_NUMBER: Final = (1 << 63) - 1  # of elements
 
 
 def decode(
@@ -68,12 +71,16 @@ def encode_parts(value: Any, version: int = 0) -> list[Any]:
 
 
 def plain_decoder(layouts: tuple[Struct, ...]) -> Decoder:
-    """f(memoryview, position) -> (value of each layout..., end), read back to back."""
+    """f(memoryview, position, elements) -> (value of each layout..., end), read back to back.
 
-    def decode(buffer: memoryview, position: int) -> tuple[Any, ...]:
+    All arrays together may have ``elements``; without it, any number.
+    """
+
+    def decode(buffer: memoryview, position: int, elements: int = ANY_NUMBER) -> tuple[Any, ...]:
         values = []
+        room = _Room(elements)
         for layout in layouts:
-            value, position = _read(layout, buffer, position)
+            value, position = _read(layout, buffer, position, room)
             values.append(value)
         return (*values, position)
 
@@ -109,6 +116,19 @@ _encoder_of: Callable[[Any, int], Encoder] = cache(lambda *layout: encoder(Struc
 
 
 # The plain walk over a schema
+
+
+class _Room:
+    """How many elements the arrays of a value may still have."""
+
+    def __init__(self, elements: int) -> None:
+        self.elements = elements
+        self._left = elements
+
+    def take(self, count: int) -> None:
+        self._left -= count
+        if self._left < 0:
+            raise ProtocolError(f"more than {self.elements} elements in its arrays")
 
 
 @cache
@@ -147,9 +167,9 @@ def _length(kind: Text | Array | Records, buffer: memoryview, position: int) -> 
     return _number("h" if isinstance(kind, Text) else "i", buffer, position)
 
 
-def _read(kind: Kind, buffer: memoryview, position: int) -> tuple[Any, int]:
+def _read(kind: Kind, buffer: memoryview, position: int, room: _Room) -> tuple[Any, int]:
     if isinstance(kind, Struct):
-        return _read_struct(kind, buffer, position)
+        return _read_struct(kind, buffer, position, room)
     if isinstance(kind, Fixed):
         number, position = _number("b" if kind.code == "?" else kind.code, buffer, position)
         if kind.code != "?":
@@ -164,9 +184,10 @@ def _read(kind: Kind, buffer: memoryview, position: int) -> tuple[Any, int]:
         return _absent(kind, size), position
     if isinstance(kind, Array):
         _need(size * minimum_size(kind.element), buffer, position)
+        room.take(size)
         items = []
         for _ in range(size):
-            item, position = _read(kind.element, buffer, position)
+            item, position = _read(kind.element, buffer, position, room)
             items.append(item)
         return items, position
     _need(size, buffer, position)
@@ -174,12 +195,12 @@ def _read(kind: Kind, buffer: memoryview, position: int) -> tuple[Any, int]:
     return data if isinstance(kind, Records) else str(data, "utf-8", "replace"), position + size
 
 
-def _read_struct(kind: Struct, buffer: memoryview, position: int) -> tuple[Any, int]:
+def _read_struct(kind: Struct, buffer: memoryview, position: int, room: _Room) -> tuple[Any, int]:
     fields = fields_of(*kind)
     names = kind.schema._fields
     values = [kind.schema._field_defaults.get(name) for name in names]
     for field in fields:
-        values[field.place], position = _read(field.kind, buffer, position)
+        values[field.place], position = _read(field.kind, buffer, position, room)
     return kind.schema._make(values), position
 
 

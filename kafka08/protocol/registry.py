@@ -22,6 +22,10 @@ Schema = type[Any]
 
 SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE = 17, 18, 36
 
+# How many elements all arrays of a request may have together. Decoded, one takes some hundred
+# bytes, and its answer more. An UpdateMetadata of 70,000 partitions with three replicas has MANY.
+MANY, FEW = 500_000, 50_000
+
 
 class Api(NamedTuple):
     """Versions 0 to ``last`` of an API. Those from ``flexible`` on have request header 2. The
@@ -29,7 +33,7 @@ class Api(NamedTuple):
 
     ``original`` is the last version in ``ORIGINAL_APIS``; None if the API is not there.
     A version above ``last`` is an error if ``checks_version``. Otherwise it is read and answered
-    as ``last``, as 0.8.2.2 does.
+    as ``last``, as 0.8.2.2 does. A request may have ``most_elements`` in its arrays.
     """
 
     key: int
@@ -40,6 +44,7 @@ class Api(NamedTuple):
     original: int | None = None
     checks_version: bool = True
     flexible: int = 0x7FFF
+    most_elements: int = MANY
 
     @property
     def versions(self) -> range:
@@ -72,11 +77,19 @@ APIS: Apis = {
         Api(8, "OffsetCommit", s.OffsetCommitRequest, s.OffsetCommitResponse, 7, 1),
         Api(9, "OffsetFetch", s.OffsetFetchRequest, s.OffsetFetchResponse, 5, 1),
         Api(10, "ConsumerMetadata", s.ConsumerMetadataRequest, s.ConsumerMetadataResponse, 2, 0),
-        Api(11, "JoinGroup", g.JoinGroupRequest, g.JoinGroupResponse, 5),
+        Api(11, "JoinGroup", g.JoinGroupRequest, g.JoinGroupResponse, 5, most_elements=FEW),
         Api(12, "Heartbeat", g.HeartbeatRequest, g.HeartbeatResponse, 3, 0),
-        Api(13, "LeaveGroup", g.LeaveGroupRequest, g.LeaveGroupResponse, 3),
-        Api(14, "SyncGroup", g.SyncGroupRequest, g.SyncGroupResponse, 3),
-        Api(15, "DescribeGroups", a.DescribeGroupsRequest, a.DescribeGroupsResponse, 4, 0),
+        Api(13, "LeaveGroup", g.LeaveGroupRequest, g.LeaveGroupResponse, 3, most_elements=FEW),
+        Api(14, "SyncGroup", g.SyncGroupRequest, g.SyncGroupResponse, 3, most_elements=FEW),
+        Api(
+            15,
+            "DescribeGroups",
+            a.DescribeGroupsRequest,
+            a.DescribeGroupsResponse,
+            4,
+            0,
+            most_elements=FEW,
+        ),
         Api(16, "ListGroups", g.ListGroupsRequest, g.ListGroupsResponse, 2),
         Api(
             SASL_HANDSHAKE,
@@ -105,10 +118,30 @@ APIS: Apis = {
             3,
         ),
         Api(29, "DescribeAcls", acls.DescribeAclsRequest, acls.DescribeAclsResponse, 1),
-        Api(30, "CreateAcls", acls.CreateAclsRequest, acls.CreateAclsResponse, 1),
-        Api(31, "DeleteAcls", acls.DeleteAclsRequest, acls.DeleteAclsResponse, 1),
-        Api(32, "DescribeConfigs", a.DescribeConfigsRequest, a.DescribeConfigsResponse, 3, 0),
-        Api(33, "AlterConfigs", a.AlterConfigsRequest, a.AlterConfigsResponse, 1, 0),
+        Api(
+            30, "CreateAcls", acls.CreateAclsRequest, acls.CreateAclsResponse, 1, most_elements=FEW
+        ),
+        Api(
+            31, "DeleteAcls", acls.DeleteAclsRequest, acls.DeleteAclsResponse, 1, most_elements=FEW
+        ),
+        Api(
+            32,
+            "DescribeConfigs",
+            a.DescribeConfigsRequest,
+            a.DescribeConfigsResponse,
+            3,
+            0,
+            most_elements=FEW,
+        ),
+        Api(
+            33,
+            "AlterConfigs",
+            a.AlterConfigsRequest,
+            a.AlterConfigsResponse,
+            1,
+            0,
+            most_elements=FEW,
+        ),
         Api(35, "DescribeLogDirs", a.DescribeLogDirsRequest, a.DescribeLogDirsResponse, 1),
         Api(
             SASL_AUTHENTICATE,
@@ -118,14 +151,19 @@ APIS: Apis = {
             1,
         ),
         Api(37, "CreatePartitions", a.CreatePartitionsRequest, a.CreatePartitionsResponse, 1, 0),
-        Api(42, "DeleteGroups", g.DeleteGroupsRequest, g.DeleteGroupsResponse, 1),
-        Api(43, "ElectLeaders", a.ElectLeadersRequest, a.ElectLeadersResponse, 1),
+        Api(
+            42, "DeleteGroups", g.DeleteGroupsRequest, g.DeleteGroupsResponse, 1, most_elements=FEW
+        ),
+        Api(
+            43, "ElectLeaders", a.ElectLeadersRequest, a.ElectLeadersResponse, 1, most_elements=FEW
+        ),
         Api(
             44,
             "IncrementalAlterConfigs",
             a.IncrementalAlterConfigsRequest,
             a.IncrementalAlterConfigsResponse,
             0,
+            most_elements=FEW,
         ),
         Api(47, "OffsetDelete", g.OffsetDeleteRequest, g.OffsetDeleteResponse, 0),
         Api(
@@ -135,6 +173,7 @@ APIS: Apis = {
             scram.DescribeUserScramCredentialsResponse,
             0,
             flexible=0,
+            most_elements=FEW,
         ),
         Api(
             51,
@@ -143,6 +182,7 @@ APIS: Apis = {
             scram.AlterUserScramCredentialsResponse,
             0,
             flexible=0,
+            most_elements=FEW,
         ),
     )
 }

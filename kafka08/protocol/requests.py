@@ -41,8 +41,9 @@ class RequestDecoder:
 
     def __init__(self, apis: Apis) -> None:
         self._apis = apis
-        # The first four bytes of a frame -> the decoder of its header and body.
-        self._decoders: dict[bytes, Callable[..., Any]] = {}
+        # The first four bytes of a frame -> the decoder of its header and body, and the elements
+        # that it may have.
+        self._decoders: dict[bytes, tuple[Callable[..., Any], int]] = {}
 
     def decode(self, frame: Buffer) -> tuple[RequestHeader, Any]:
         """Header and body of a frame (without its size word); bytes after the body are ignored.
@@ -54,10 +55,11 @@ class RequestDecoder:
         view = memoryview(frame)
         if len(view) < _KEY_AND_VERSION_BYTES:
             raise ProtocolError("a request without a header")
-        decode = self._decoders.get(bytes(view[:_KEY_AND_VERSION_BYTES]))
-        if decode is None:
+        known = self._decoders.get(bytes(view[:_KEY_AND_VERSION_BYTES]))
+        if known is None:
             return self._decode_new(view)
-        header, request, _ = decode(view, 0)
+        decode, most_elements = known
+        header, request, _ = decode(view, 0, most_elements)
         return _named(header), request
 
     def _decode_new(self, view: memoryview) -> tuple[RequestHeader, Any]:
@@ -69,8 +71,8 @@ class RequestDecoder:
         read_as = api.version_read(version)
         decode = decoder(Struct(_header_of(api, read_as)), Struct(api.request, read_as))
         if read_as == version:
-            self._decoders[_KEY_AND_VERSION.pack(key, version)] = decode
-        header, request, _ = decode(view, 0)
+            self._decoders[_KEY_AND_VERSION.pack(key, version)] = decode, api.most_elements
+        header, request, _ = decode(view, 0, api.most_elements)
         return _named(header)._replace(api_version=read_as), request
 
 

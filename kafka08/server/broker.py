@@ -403,13 +403,13 @@ class KafkaServer:
             CreatePartitionsApi(zk, config, cache, self._runtime, quotas.mutations),
         ]
         if not config.api_versions_enable:
-            stubs: list[Handler] = [JoinGroupStubApi(), HeartbeatStubApi(), DescribeGroupsApi(zk)]
-            handlers += stubs
+            stubs: list[Handler] = [JoinGroupStubApi(), HeartbeatStubApi()]
+            handlers += [*stubs, DescribeGroupsApi(self._runtime, zk)]
             if authorization is not None:
                 handlers = authorization.guard(handlers, cache)
             return Dispatcher(self._runtime, handlers, throttle=quotas.throttle, is_timed=is_timed)
         handlers += coordinated_groups.handlers(members, zk, cache)
-        handlers.append(DescribeGroupsApi(zk, members))
+        handlers.append(DescribeGroupsApi(self._runtime, zk, members))
         handlers.append(IncrementalAlterConfigsApi(zk))
         handlers.append(DeleteRecordsApi(self._runtime, replicas, cache))
         handlers.append(ElectLeadersApi(zk, cache, self._runtime))

@@ -134,6 +134,17 @@ class LiveBroker:
 
     # The resources of the process
 
+    def peak_memory(self) -> int:
+        """The most resident bytes since the start or ``reset_peak_memory``."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        (peak,) = [line for line in lines if line.startswith("VmHWM:")]
+        return int(peak.split()[1]) * 1024
+
+    def reset_peak_memory(self) -> int:
+        """The resident bytes now, from which on the peak counts."""
+        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+        return self.peak_memory()
+
     def open_files(self) -> list[str]:
         """The targets of its file descriptors: paths, sockets, pipes."""
         folder = f"/proc/{self.process.pid}/fd"

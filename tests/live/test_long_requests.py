@@ -15,6 +15,14 @@ from kafka08.message.compression import compress
 from kafka08.message.entry import encode_entry
 from kafka08.message.sets import encode_set
 from kafka08.network.channel import Channel
+from kafka08.protocol.admin_schemas import (
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DescribeGroupsRequest,
+    MorePartitions,
+    NewTopic,
+)
 from kafka08.protocol.registry import api_of
 from kafka08.protocol.requests import decode_response, encode_request
 from kafka08.protocol.schemas import (
@@ -41,7 +49,7 @@ SHARE = 0.6
 # A request that takes less time than so many ordinary ones is not long.
 LONG = 40
 PARTITIONS = 50
-MANY = 300_000
+MANY, FEW = 300_000, 49_000
 # Two sizes in turn: no run of equal messages, which would be quick to go through.
 TINY = encode_entry(None, b"") + encode_entry(None, b"a")
 
@@ -205,6 +213,38 @@ def test_long_lists_of_what_is_not_there(broker: LiveBroker, request_: Any) -> N
     assert len(named) == (MANY // 3 if isinstance(request_, MetadataRequest) else MANY)
     assert {each.error for each in named} == {3}
     assert broker.told().count("\n") < 200
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        DescribeGroupsRequest([f"no{number}" for number in range(FEW)]),
+        CreateTopicsRequest([NewTopic(f"no/{n}", 1, 1, [], []) for n in range(MANY)], 1000),
+        DeleteTopicsRequest([f"no/{number}" for number in range(MANY)], 1000),
+        CreatePartitionsRequest(
+            [MorePartitions(f"no/{n}", 2, None) for n in range(MANY)], 0, False
+        ),
+    ],
+    ids=lambda request: type(request).__name__,
+)
+def test_long_lists_of_what_cannot_be_done(broker: LiveBroker, request_: Any) -> None:
+    answered, *_ = [field for field in send(broker, request_) if isinstance(field, list)]
+    assert len(answered) == len(request_[0])
+
+
+def test_more_partitions_than_a_request_may_have(broker: LiveBroker) -> None:
+    """A fetch of 96 MB: the connection closes before they become objects."""
+    count = 6_000_000
+    body = b"".join(encode_request(FetchRequest(-1, 0, 1, [FetchTopic("no", [])]), 1, "live"))[4:-4]
+    size = struct.pack(">i", len(body) + 4 + 16 * count)
+    frame = b"".join([size, body, struct.pack(">i", count), bytes(16 * count)])
+    before = broker.reset_peak_memory()
+    address = "127.0.0.1", broker.port
+    with socket.create_connection(address, 120) as sock, Healthy(broker):
+        sock.sendall(frame)
+        assert sock.recv(4) == b""
+    assert broker.peak_memory() - before < 3 * len(frame)
+    assert "more than 500000 elements in its arrays" in broker.told()
 
 
 def test_reading_what_inflates_far(broker: LiveBroker) -> None:

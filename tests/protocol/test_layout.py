@@ -51,6 +51,14 @@ def test_they_read_damaged_bytes_alike(data: st.DataObject) -> None:
     assert walked == outcome(codec.plain_decoder((layout,)), frame, 0)
 
 
+@given(data=st.data(), elements=st.integers(0, 4))
+def test_they_count_the_elements_of_all_arrays_alike(data: st.DataObject, elements: int) -> None:
+    layout = data.draw(layouts)
+    frame = memoryview(codec.encode(data.draw(values(*layout)), layout.version))
+    walked = outcome(codec.native.decoder((layout,)), frame, 0, elements)
+    assert walked == outcome(codec.plain_decoder((layout,)), frame, 0, elements)
+
+
 @pytest.mark.parametrize("value", [("g",), ("g", 1, "m", None, 2), None, 7])
 def test_what_is_no_such_structure_is_refused(value: Any) -> None:
     with pytest.raises(ProtocolError, match="cannot encode HeartbeatRequest"):

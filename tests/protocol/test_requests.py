@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +20,8 @@ from kafka08.protocol.requests import (
     encode_request,
     encode_response,
 )
-from tests.protocol.values import REQUESTS, RESPONSES, check_framing, values
+from kafka08.protocol.types import Array, Kind, Struct, fields_of
+from tests.protocol.values import REQUESTS, RESPONSES, check_framing, smallest, values
 
 int32s = st.integers(-(2**31), 2**31 - 1)
 modern = RequestDecoder(APIS)
@@ -66,6 +70,68 @@ def test_arbitrary_frames_raise_nothing_but_protocol_error(key: int, data: bytes
     except ProtocolError:
         return
     assert api_of(request)[0] == header.api_key == key
+
+
+FEW = 3
+strict = RequestDecoder({key: api._replace(most_elements=FEW) for key, api in APIS.items()})
+
+
+def places_of_arrays(kind: Kind) -> Iterator[tuple[str, ...]]:
+    """The names of the fields that lead to each array of a value."""
+    if isinstance(kind, Array):
+        yield ()
+        kind = kind.element
+    if isinstance(kind, Struct):
+        for field in fields_of(*kind):
+            for names in places_of_arrays(field.kind):
+                yield (field.name, *names)
+
+
+def with_elements(kind: Kind, names: tuple[str, ...], count: int) -> Any:
+    """The smallest value whose array at ``names`` has ``count`` elements."""
+    if isinstance(kind, Array):
+        if not names:
+            return [smallest(kind.element)] * count
+        return [with_elements(kind.element, names, count)]
+    assert isinstance(kind, Struct)
+    name, *further = names
+    (field,) = [field for field in fields_of(*kind) if field.name == name]
+    return smallest(kind)._replace(**{name: with_elements(field.kind, tuple(further), count)})
+
+
+ARRAYS = [(layout, names) for layout in REQUESTS for names in places_of_arrays(layout)]
+
+
+@pytest.mark.parametrize(
+    ("layout", "names"),
+    ARRAYS,
+    ids=[f"{at.schema.__name__}-{at.version}-{'.'.join(names)}" for at, names in ARRAYS],
+)
+def test_no_request_has_more_elements_than_its_api_allows(
+    layout: Struct, names: tuple[str, ...]
+) -> None:
+    room = FEW - len(names) + 1  # each array around it has one
+    for count in (room, room + 1):
+        request = with_elements(layout, names, count)
+        frame = b"".join(encode_request(request, 1, "", layout.version))[4:]
+        if count == room:
+            assert strict.decode(frame)[1] == request
+        else:
+            with pytest.raises(ProtocolError, match="more than 3 elements"):
+                strict.decode(frame)
+
+
+def test_an_array_that_is_too_long_is_not_begun() -> None:
+    """The bytes are there: only the number is wrong."""
+    count = APIS[3].most_elements
+    body = struct.pack(">i", count + 1) + bytes(2 * (count + 1))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProtocolError, match=f"more than {count} elements"):
+            modern.decode(request_of(3, 0, body))
+        assert tracemalloc.get_traced_memory()[1] < 3 * len(body)
+    finally:
+        tracemalloc.stop()
 
 
 def request_of(key: int, version: int, body: bytes = b"") -> memoryview:

@@ -52,6 +52,17 @@ def values_of(kind: Kind) -> st.SearchStrategy[Any]:
     return st.none() | items if kind.nullable else items
 
 
+def smallest(kind: Kind) -> Any:
+    """The value of the wire type with zeros, empty texts and empty arrays."""
+    if isinstance(kind, Struct):
+        return _make(kind.schema, {each.name: smallest(each.kind) for each in fields_of(*kind)})
+    if isinstance(kind, Fixed):
+        return kind.name != "boolean" and 0
+    if isinstance(kind, Tags):
+        return None
+    return "" if isinstance(kind, Text) else b"" if isinstance(kind, Records) else []
+
+
 def values(schema: Any, version: int = 0) -> st.SearchStrategy[Any]:
     """Values with anything in the fields of ``version``, and defaults in the others."""
     fields = {field.name: values_of(field.kind) for field in fields_of(schema, version)}

@@ -87,7 +87,7 @@ class AdminRig:
         self.cluster = originals
         handlers: list[Handler] = [
             MetadataApi(self.runtime, self.cache, TopicCreator(self.zk, config), originals),
-            DescribeGroupsApi(self.zk),
+            DescribeGroupsApi(self.runtime, self.zk),
             CreateTopicsApi(self.zk, config, self.cache, self.runtime, self.mutations),
             DeleteTopicsApi(self.zk, config, self.cache, self.runtime, self.mutations),
             DescribeConfigsApi(self.zk, config),

@@ -211,7 +211,7 @@ class Rig:
             OffsetCommitApi(self.runtime, cache, self.members, zk_offsets, self.config),
             OffsetFetchApi(self.runtime, cache, self.offsets, zk_offsets),
             ConsumerMetadataApi(cache, self.creator, self.config.offsets_topic_num_partitions),
-            DescribeGroupsApi(zk, self.members if later else None),
+            DescribeGroupsApi(self.runtime, zk, self.members if later else None),
             CreateTopicsApi(zk, self.config, cache, self.runtime, self.mutations),
             DeleteTopicsApi(zk, self.config, cache, self.runtime, self.mutations),
             DescribeConfigsApi(zk, self.config),

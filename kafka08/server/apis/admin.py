@@ -33,6 +33,7 @@ from kafka08.server.apis.outcomes import (
     TopicDeletionDisabledError,
     tried,
 )
+from kafka08.server.long_work import in_turns
 from kafka08.server.quotas.mutations import MutationQuota
 from zk.client import ZkClient
 from zk.errors import NodeExistsError
@@ -109,7 +110,7 @@ class CreateTopicsApi(_TopicChanges):
         made: list[int] = []
         outcomes = {
             new.topic: _outcome(new.topic, self._create, new, validate_only, repeated, made)
-            for new in request.topics
+            for new in in_turns(self._runtime, request.topics)
         }
         if not validate_only:
             self._settle(
@@ -159,7 +160,10 @@ class DeleteTopicsApi(_TopicChanges):
     ) -> a.DeleteTopicsResponse:
         version = header.api_version
         deleted: list[int] = []
-        outcomes = {t: _outcome(t, self._delete, t, version, deleted) for t in request.topics}
+        outcomes = {
+            topic: _outcome(topic, self._delete, topic, version, deleted)
+            for topic in in_turns(self._runtime, request.topics)
+        }
         self._settle(outcomes, self._is_gone, request.timeout_ms)
         throttle_time_ms = self._quota.record(header, sum(deleted))
         return a.DeleteTopicsResponse(_codes(outcomes), throttle_time_ms)
@@ -308,7 +312,7 @@ class CreatePartitionsApi(_TopicChanges):
             more.topic: _outcome(
                 more.topic, self._add, more, request.validate_only, repeated, added
             )
-            for more in request.topics
+            for more in in_turns(self._runtime, request.topics)
         }
         if not request.validate_only:
             self._settle(

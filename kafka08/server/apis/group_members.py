@@ -14,8 +14,10 @@ import logging
 from kafka08.errors import NO_ERROR, UnknownError
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.schemas import RequestHeader
+from kafka08.runtime import Runtime
 from kafka08.server.coordinator.requests import GroupRequests
 from kafka08.server.coordinator.states import GroupState
+from kafka08.server.long_work import in_turns
 from kafka08.server.zk_offsets import check_path
 from zk import znodes
 from zk.client import ZkClient
@@ -33,14 +35,18 @@ class DescribeGroupsApi:
     key = 15
     last_version = 4
 
-    def __init__(self, zk: ZkClient, members: GroupRequests | None = None) -> None:
+    def __init__(
+        self, runtime: Runtime, zk: ZkClient, members: GroupRequests | None = None
+    ) -> None:
+        self._runtime = runtime
         self._zk = zk
         self._members = members
 
     def handle(
         self, header: RequestHeader, request: a.DescribeGroupsRequest
     ) -> a.DescribeGroupsResponse:
-        return a.DescribeGroupsResponse([self._describe(header, group) for group in request.groups])
+        groups = in_turns(self._runtime, request.groups)
+        return a.DescribeGroupsResponse([self._describe(header, group) for group in groups])
 
     def failure(
         self, header: RequestHeader, request: a.DescribeGroupsRequest, code: int

@@ -9,6 +9,7 @@ import pytest
 from kafka08.errors import ProtocolError
 from kafka08.protocol import admin_schemas as a
 from kafka08.server.apis.group_members import DescribeGroupsApi
+from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import Session
 from tests.tools.groups.world import T0, T1, World
 from tools.groups import members
@@ -20,7 +21,7 @@ def test_what_a_broker_tells_of_members_reads_as_zookeeper_does(world: World) ->
     world.put("/consumers/g/owners/t/1", b"stranger-0")
     client: Any = Session(world.ensemble)
     seen = members.read_group(client, "g")
-    described = DescribeGroupsApi(client)._in_zookeeper("g")
+    described = DescribeGroupsApi(FakeRuntime(), client)._in_zookeeper("g")
     assert members.from_described(described, {"t": [0, 1], "u": [0]}) == seen
     assert seen.misplaced() == [T1]
     other = described._replace(members=[a.GroupMember("x", "", "", b"{}", b"\0\0")])
