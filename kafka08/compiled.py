@@ -27,6 +27,7 @@ MODULES = (
     "kafka08.log.leader_epochs",
     "kafka08.log.log",
     "kafka08.log.numbering",
+    "kafka08.log.one_family",
     "kafka08.log.producers",
     "kafka08.log.residency",
     "kafka08.log.segment",

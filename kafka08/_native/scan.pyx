@@ -306,6 +306,29 @@ def producer_batches(buffer, int64_t position, int64_t stop):
     return found
 
 
+def family_end(buffer, int64_t position, int64_t stop):
+    cdef Py_buffer view
+    cdef const uint8_t *at
+    cdef int32_t size
+    cdef bint first = True, batches = False
+    PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+    if position < 0 or stop > view.len:
+        PyBuffer_Release(&view)
+        raise IndexError(f"{position} to {stop} of {view.len} bytes")
+    while stop - position > MAGIC_AT:
+        at = <const uint8_t *>view.buf + position
+        size = int32_at(at + SIZE_AT)
+        if size < MIN_MESSAGE_SIZE:
+            break
+        if first:
+            first, batches = False, at[MAGIC_AT] == BATCH
+        elif batches != (at[MAGIC_AT] == BATCH):
+            break
+        position += LOG_OVERHEAD + size
+    PyBuffer_Release(&view)
+    return position
+
+
 def fields(buffer, int64_t position, int64_t stop, number=None):
     cdef bint numbered = number is not None
     cdef int64_t first = or_none(number, 0)

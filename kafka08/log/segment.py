@@ -15,6 +15,7 @@ from typing import Final
 from kafka08.errors import KafkaError
 from kafka08.log import integrity
 from kafka08.log.index import MAX_RELATIVE_OFFSET, OffsetIndex
+from kafka08.log.one_family import OneFamily
 from kafka08.log.time_index import NO_TIME, MessageTime, TimeIndex
 from kafka08.message.batch import RECORDS_AT
 from kafka08.message.entry import ABOVE, LOG_OVERHEAD, MIN_MESSAGE_SIZE, OFFSET_AND_SIZE, SHORT
@@ -42,17 +43,19 @@ class SegmentFile:
     ``serial`` identifies these bytes among all files ever opened: appends keep it, a cut changes
     it. Below ``sendable_until`` the bytes can be sent to all consumers as they are: plain entries
     of format 0, or wrappers with true offsets inside. Below ``modern_until`` they can be sent to
-    consumers that read all formats. Readers that check more may raise both. ``cannot_tell``:
-    the file system was asked what of the file is in the page cache, and does not say.
+    consumers that read all formats. Readers that check more may raise both. ``family``: a stretch
+    without a change between formats 0 and 1 and format 2. ``cannot_tell``: the file system was
+    asked what of the file is in the page cache, and does not say.
     """
 
-    __slots__ = ("cannot_tell", "fd", "modern_until", "sendable_until", "serial")
+    __slots__ = ("cannot_tell", "family", "fd", "modern_until", "sendable_until", "serial")
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
         self.cannot_tell = False
         self.sendable_until = 0
         self.modern_until = 0
+        self.family = OneFamily()
         self.serial = next(_serials)
 
     @classmethod
@@ -95,6 +98,15 @@ class FileSlice:
 
     def fileno(self) -> int:
         return self.file.fd
+
+    def of_one_family(self) -> FileSlice:
+        """The slice up to where formats 0 and 1 are followed by format 2, or the reverse. Raises
+        OSError."""
+        end = self.file.family.end(self.file.fd, self.position, self.position + self.size)
+        size = end - self.position
+        if size == self.size:
+            return self
+        return FileSlice(self.file, self.position, size, self.base_offset)
 
     def read(self) -> bytes:
         """The bytes. Raises KafkaError if the segment has been truncated under the slice."""
@@ -226,6 +238,7 @@ class LogSegment:
             file.sendable_until = self.size
         if modern and file.modern_until == position:
             file.modern_until = self.size
+        file.family.appended(data, position, right)
         self.bytes_since_index_entry += len(data)
         self._last_set_from, self._last_set_at = first_offset, position
         return self.time_index.exists and not had_file
@@ -445,6 +458,7 @@ class LogSegment:
         os.ftruncate(file.fd, position)
         file.sendable_until = min(file.sendable_until, position)
         file.modern_until = min(file.modern_until, position)
+        file.family.cut(position)
         file.renew()
         self.size = position
         self._last_set_from = -1

@@ -3,8 +3,9 @@
 ``walk`` passes over a stretch of entries of any format, makes the requested checks, may number the
 entries, and returns where and why it stopped. ``fields``, ``columns`` and ``messages`` read the
 contents of a stretch of plain messages of format 0, ``newest_time`` timestamps and
-``producer_batches`` the producers of batches. ``iter_entries`` yields top-level entries one at a
-time. ``FileWalk`` walks over a file, ``stretches`` reads one piece by piece.
+``producer_batches`` the producers of batches; ``family_end`` finds where other formats begin.
+``iter_entries`` yields top-level entries one at a time. ``FileWalk`` walks over a file,
+``stretches`` reads one piece by piece.
 
 The functions over stretches have a compiled twin, ``kafka08._native.scan``, which replaces
 them if it was built. It does not create a Python object per entry. Does not know codecs.
@@ -309,13 +310,36 @@ def messages(
     return found
 
 
+def family_end(buffer: BytesLike, position: int, stop: int) -> int:
+    """Where the first entry of another family of formats begins than that of the first entry: one
+    family is formats 0 and 1, the other format 2.
+
+    Without such an entry the result is the position after the last one that has its magic before
+    ``stop``, which itself may end after that. An entry with an impossible size ends the stretch.
+    """
+    view = memoryview(buffer)
+    check_bounds(view, position, stop)
+    is_batch: bool | None = None
+    while stop - position > MAGIC_AT:
+        size = SIZE.unpack_from(view, position + SIZE_AT)[0]
+        if size < MIN_MESSAGE_SIZE:
+            break
+        found = view[position + MAGIC_AT] == BATCH
+        if is_batch is None:
+            is_batch = found
+        elif found != is_batch:
+            break
+        position += LOG_OVERHEAD + size
+    return position
+
+
 plain_walk, plain_newest_time = walk, newest_time
-plain_producer_batches = producer_batches
+plain_producer_batches, plain_family_end = producer_batches, family_end
 plain_fields, plain_columns, plain_messages = fields, columns, messages
 native: Any = load("scan")
 if native is not None:
     walk, newest_time = native.walk, native.newest_time
-    producer_batches = native.producer_batches
+    producer_batches, family_end = native.producer_batches, native.family_end
     fields, columns, messages = native.fields, native.columns, native.messages
 
 

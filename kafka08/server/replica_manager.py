@@ -44,13 +44,13 @@ logger = logging.getLogger("kafka.server.ReplicaManager")
 class ReadResult(NamedTuple):
     """Stored bytes and the high watermark that goes with them.
 
-    ``in_older_segment``: the bytes end with a segment that is not the newest, so that no
-    waiting would add to them.
+    ``is_final``: no waiting would add to the bytes, as they end with a segment that is not the
+    newest.
     """
 
     data: FileSlice
     high_watermark: int
-    in_older_segment: bool
+    is_final: bool
 
 
 class ReplicaManager:

@@ -219,6 +219,46 @@ def test_machine_code_finds_the_same_producers(data):
         scan.native.producer_batches(data[:cut], 0, cut)
 
 
+@needs_native
+@given(data=damaged_sets())
+def test_machine_code_finds_the_same_family(data):
+    for cut in range(len(data) + 1):
+        found = scan.native.family_end(data[:cut], 0, cut)
+        assert found == scan.plain_family_end(data[:cut], 0, cut)
+
+
+every_family_end = pytest.mark.parametrize(
+    "family_end",
+    [
+        pytest.param(scan.plain_family_end, id="plain"),
+        pytest.param(scan.native and scan.native.family_end, id="native", marks=needs_native),
+    ],
+)
+
+
+@every_family_end
+def test_where_the_family_of_formats_changes(family_end):
+    later, both = timed([(b"k", b"v")] * 2), THREE + GZIP
+    new = batch(simple(b"a", b"b"), 7)
+    for one, other in ((both + later, new), (new + new, later), (later + both, new)):
+        data = one + other + one
+        assert family_end(data, 0, len(data)) == len(one)
+        assert family_end(data, len(one), len(data)) == len(one + other)
+        assert family_end(one, 0, len(one)) == len(one)
+        # the magic decides, which may be there without the rest
+        for stop in range(len(one) + 1, len(data)):
+            assert family_end(data, 0, stop) == len(one)
+    assert family_end(b"", 0, 0) == 0
+    assert family_end(ONE, 0, 16) == 0
+    assert family_end(ONE, 0, 17) == len(ONE)
+    for size in (0, 13, -1, -(2**31)):
+        bad = ONE + struct.pack(">qi", 11, size) + bytes(20)
+        assert family_end(bad, 0, len(bad)) == len(ONE)
+    for position, stop in ((-1, 5), (0, len(ONE) + 1)):
+        with pytest.raises(IndexError):
+            family_end(ONE, position, stop)
+
+
 @every_walk
 def test_batches_and_messages_with_timestamps(walk):
     two, three = batch(simple(b"a", b"b"), 7), batch(simple(b"c", b"d"), 20, deltas=[1, 5])

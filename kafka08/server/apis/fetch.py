@@ -6,6 +6,8 @@ errs; else waits for the partitions to move until min_bytes or the time is up. C
 looked at: slices of the log file travel to the socket. Wrapped sets leave for consumers with
 absolute inner offsets (see message.wrappers); followers get the stored bytes. Bytes that are not in
 the page cache are first read by another thread, because the event loop must not wait for a disk.
+In versions from 4 on, which take stored bytes of every format, a consumer's bytes end where messages
+are followed by batches, or the reverse.
 
 Followers among kafka08 brokers use version 5 (ADR 42): they tell the first offset that they would
 serve, and hear up to where the leader has deleted records. Version 5 does not limit their answers.
@@ -152,7 +154,7 @@ class _Fetch:
         self._replicas = replicas
         self._view = view
         self._request = request
-        # A partition that failed, or whose bytes end with an old segment, gains nothing by waiting.
+        # A partition that failed, or whose bytes are final, gains nothing by waiting.
         self._no_more = not self.wanted
 
     def is_complete(self) -> bool:
@@ -188,7 +190,7 @@ class _Fetch:
             if not isinstance(error, _ELSEWHERE):
                 self._replicas.counts.topics.of(key.topic).failed_fetch_requests.mark()
         else:
-            if result.in_older_segment and len(result.data):
+            if result.is_final and len(result.data):
                 self._no_more = True
             number, hw = asked.partition, result.high_watermark
             stable = start = -1
@@ -222,7 +224,7 @@ class _Fetch:
                 return result
             following = self._view.offset_after_nothing(result.data, asked.offset, self.target)
             if following == asked.offset:
-                return self._with_first_whole(key, result, size)
+                return self._of_one_family(self._with_first_whole(key, result, size))
             offset = following
 
     def _size(self, key: TopicPartition, asked: FetchPartition) -> int:
@@ -241,6 +243,14 @@ class _Fetch:
             return result
         whole = with_first_whole(data)
         return result if whole is data else result._replace(data=whole)
+
+    def _of_one_family(self, result: ReadResult) -> ReadResult:
+        """In later versions all entries of an answer have formats 0 and 1, or all have format 2:
+        many clients choose a parser by the first one. The next fetch begins with the rest."""
+        if self.target < BATCH:
+            return result
+        data = result.data.of_one_family()
+        return result if data is result.data else result._replace(data=data, is_final=True)
 
 
 def _wanted(runtime: Runtime, request: FetchRequest) -> dict[TopicPartition, FetchPartition]:
