@@ -271,7 +271,8 @@ def newest_time(buffer, int64_t position, int64_t stop):
                 if at[MAGIC_AT] == BATCH:
                     found += int32_at(at + LAST_DELTA_AT)
         size = int32_at(at + SIZE_AT)
-        position += LOG_OVERHEAD + (size if size > 0 else 0)
+        position += LOG_OVERHEAD
+        position += size if size > 0 else 0
     PyBuffer_Release(&view)
     return newest, found
 
@@ -300,7 +301,8 @@ def producer_batches(buffer, int64_t position, int64_t stop):
                         int64_at(at + MAX_TIMESTAMP_AT),
                     ))
             size = int32_at(at + SIZE_AT)
-            position += LOG_OVERHEAD + (size if size > 0 else 0)
+            position += LOG_OVERHEAD
+            position += size if size > 0 else 0
     finally:
         PyBuffer_Release(&view)
     return found
@@ -324,7 +326,8 @@ def family_end(buffer, int64_t position, int64_t stop):
             first, batches = False, at[MAGIC_AT] == BATCH
         elif batches != (at[MAGIC_AT] == BATCH):
             break
-        position += LOG_OVERHEAD + size
+        position += LOG_OVERHEAD
+        position += size
     PyBuffer_Release(&view)
     return position
 

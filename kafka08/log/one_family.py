@@ -47,8 +47,8 @@ class OneFamily:
     def end(self, fd: int, position: int, end: int) -> int:
         """Where the family of the entry at ``position`` ends; at most ``end``.
 
-        The headers of entries from there on are read unless they are known. What follows a
-        damaged entry counts to its family. Raises OSError.
+        The headers of entries from there on are read unless they are known. Entries after a
+        damaged one count to its family. Raises OSError.
         """
         is_inside = self.start <= position < self.stop
         if is_inside and end <= self.stop:

@@ -220,8 +220,12 @@ def _starts(view: memoryview, position: int, stop: int) -> Iterator[int]:
     """Where the entries of a stretch begin, without any check."""
     while stop - position > MAGIC_AT:
         yield position
-        size = SIZE.unpack_from(view, position + SIZE_AT)[0]
-        position += LOG_OVERHEAD + max(size, 0)
+        position = max(_after(view, position), position + LOG_OVERHEAD)
+
+
+def _after(view: memoryview, position: int) -> int:
+    """Where the entry there ends by its size, without any check."""
+    return position + LOG_OVERHEAD + int(SIZE.unpack_from(view, position + SIZE_AT)[0])
 
 
 def producer_batches(buffer: BytesLike, position: int, stop: int) -> list[ProducerRow]:
@@ -320,16 +324,13 @@ def family_end(buffer: BytesLike, position: int, stop: int) -> int:
     view = memoryview(buffer)
     check_bounds(view, position, stop)
     is_batch: bool | None = None
-    while stop - position > MAGIC_AT:
-        size = SIZE.unpack_from(view, position + SIZE_AT)[0]
-        if size < MIN_MESSAGE_SIZE:
+    for start in _starts(view, position, stop):
+        after = _after(view, start)
+        found = view[start + MAGIC_AT] == BATCH
+        is_batch = found if is_batch is None else is_batch
+        if found != is_batch or after - start < MIN_ENTRY:
             break
-        found = view[position + MAGIC_AT] == BATCH
-        if is_batch is None:
-            is_batch = found
-        elif found != is_batch:
-            break
-        position += LOG_OVERHEAD + size
+        position = after
     return position
 
 

@@ -1,4 +1,4 @@
-"""What a file remembers of a stretch of one family, against a look at every entry."""
+"""The stretch of one family that a file remembers, against a look at every entry."""
 
 from __future__ import annotations
 

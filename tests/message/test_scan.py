@@ -254,6 +254,8 @@ def test_where_the_family_of_formats_changes(family_end):
     for size in (0, 13, -1, -(2**31)):
         bad = ONE + struct.pack(">qi", 11, size) + bytes(20)
         assert family_end(bad, 0, len(bad)) == len(ONE)
+    large = ONE + struct.pack(">qi", 11, 2**31 - 1) + bytes(20)
+    assert family_end(large, 0, len(large)) == len(ONE) + 12 + 2**31 - 1
     for position, stop in ((-1, 5), (0, len(ONE) + 1)):
         with pytest.raises(IndexError):
             family_end(ONE, position, stop)
@@ -309,6 +311,17 @@ def test_the_newest_time_and_where(newest_time):
         (batch(simple(b"a"), 20, max_timestamp=-1), (-1, -1)),
     ):
         assert newest_time(data, 0, len(data)) == expected
+
+
+@pytest.mark.parametrize("size", [0, 2**31 - 13, 2**31 - 1])
+def test_an_impossible_size_leads_nowhere_else(size):
+    """The first entry of a file, which is looked at without a check, may be damaged."""
+    for entry in (timed([(b"k", b"v" * 40)]), produced(1, 5, b"v" * 40)):
+        data = entry[:8] + struct.pack(">i", size) + entry[12:]
+        for newest_time in (scan.plain_newest_time, scan.newest_time):
+            assert newest_time(data, 0, len(data))[0] >= 1000
+        for find in (scan.plain_producer_batches, scan.producer_batches):
+            assert len(find(data, 0, len(data))) == (entry[16] == 2)
 
 
 def produced(producer: int, base: int, *values: bytes) -> bytes:

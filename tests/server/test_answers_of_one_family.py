@@ -199,7 +199,7 @@ def test_the_high_watermark_at_the_change(rig: Rig) -> None:
     log.append(writable(OLD))
     log.append(writable(batch(simple(b"a", b"b"))))
     ask(rig, 2, replica_id=PEER)
-    # What is above it does not count: these bytes can grow.
+    # These bytes can grow: entries above it are not looked at.
     found, took = waiting(rig, lambda: ask(rig, 4, replica_id=PEER), min_bytes=LOTS)
     assert (found, took) == ([len(OLD)], 0)
     found, took = waiting(rig, lambda: None, offset=2, min_bytes=LOTS)

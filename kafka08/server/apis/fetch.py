@@ -6,8 +6,8 @@ errs; else waits for the partitions to move until min_bytes or the time is up. C
 looked at: slices of the log file travel to the socket. Wrapped sets leave for consumers with
 absolute inner offsets (see message.wrappers); followers get the stored bytes. Bytes that are not in
 the page cache are first read by another thread, because the event loop must not wait for a disk.
-In versions from 4 on, which take stored bytes of every format, a consumer's bytes end where messages
-are followed by batches, or the reverse.
+In versions from 4 on, which take stored bytes of every format, a consumer's bytes end where
+messages are followed by batches, or the reverse.
 
 Followers among kafka08 brokers use version 5 (ADR 42): they tell the first offset that they would
 serve, and hear up to where the leader has deleted records. Version 5 does not limit their answers.
