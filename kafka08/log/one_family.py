@@ -33,7 +33,8 @@ class OneFamily:
     def appended(self, data: memoryview, position: int, is_one: bool) -> None:
         """Note entries that were written to the end of the file, which was at ``position``.
         ``is_one``: they are known to be of one family."""
-        self.cut(position)
+        if self.stop > position:
+            self.cut(position)
         size = len(data)
         if self.stop == position and (is_one or family_end(data, 0, size) == size):
             self._note(data[MAGIC_AT] == BATCH, position, position + size)
@@ -51,8 +52,6 @@ class OneFamily:
         damaged one count to its family. Raises OSError.
         """
         is_inside = self.start <= position < self.stop
-        if is_inside and end <= self.stop:
-            return end
         at = self.stop if is_inside else position
         is_batches = self.is_batches
         want = _FIRST_READ

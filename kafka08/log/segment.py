@@ -102,11 +102,14 @@ class FileSlice:
     def of_one_family(self) -> FileSlice:
         """The slice up to where formats 0 and 1 are followed by format 2, or the reverse. Raises
         OSError."""
-        end = self.file.family.end(self.file.fd, self.position, self.position + self.size)
-        size = end - self.position
-        if size == self.size:
+        file, position, end = self.file, self.position, self.position + self.size
+        family = file.family
+        if family.start <= position and end <= family.stop:
             return self
-        return FileSlice(self.file, self.position, size, self.base_offset)
+        found = family.end(file.fd, position, end)
+        return (
+            self if found == end else FileSlice(file, position, found - position, self.base_offset)
+        )
 
     def read(self) -> bytes:
         """The bytes. Raises KafkaError if the segment has been truncated under the slice."""
