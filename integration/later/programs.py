@@ -19,6 +19,7 @@ A program is called with ACTION ADDRESS and these arguments, and prints lines:
   behind it the value of a header, if any. Prints ``NUMBER OFFSET``, or ``NUMBER -1 ERROR``.
 - ``delete TOPIC OFFSET``: kafkajs alone; the records of partition 0 below the offset. Prints the
   first offset then, and the next.
+- kafka-go can only ``read``.
 - ``transaction``: Java alone; how long initTransactions took, and the error.
 """
 
@@ -185,12 +186,14 @@ CLIENTS = {
         Client("kafkajs", _kafkajs, ("none", "gzip", "snappy")),
     )
 }
+# Those that can ``read``.
+READERS = {**CLIENTS, "kafka-go": Client("kafka-go", lambda: _go("segmentio"))}
 
 
 @functools.cache
 def _command(name: str) -> list[str] | MissingError:
     try:
-        return CLIENTS[name].make()
+        return READERS[name].make()
     except MissingError as error:
         return error
     except subprocess.TimeoutExpired as error:
@@ -233,5 +236,5 @@ def tools_class_path(version: str = JAVA[-1]) -> str:
 
 
 if __name__ == "__main__":
-    for each in CLIENTS:
+    for each in READERS:
         print(missing(each) or each, file=sys.stderr)
