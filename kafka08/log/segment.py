@@ -100,8 +100,8 @@ class FileSlice:
         return self.file.fd
 
     def of_one_family(self) -> FileSlice:
-        """The slice up to where formats 0 and 1 are followed by format 2, or the reverse. Raises
-        OSError."""
+        """The slice, at most up to where formats 0 and 1 are followed by format 2, or the reverse.
+        Raises OSError."""
         file, position, end = self.file, self.position, self.position + self.size
         family = file.family
         if family.start <= position and end <= family.stop:

@@ -91,6 +91,21 @@ def test_readers_share_what_they_found(fd: int) -> None:
     assert known.end(NO_FILE, 0, len(data) + len(TIMED)) == len(data) + len(TIMED)
 
 
+def test_a_look_at_unknown_entries_is_bounded(fd: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_family, "_LONGEST", 3 * len(OLD))
+    monkeypatch.setattr(one_family, "_FIRST_READ", len(OLD))
+    monkeypatch.setattr(one_family, "_LONG_READ", len(OLD))
+    data = OLD * 10 + LONG_OLD * 2
+    os.pwrite(fd, data, 0)
+    known = OneFamily()
+    assert known.end(fd, 0, len(data)) == 3 * len(OLD)
+    assert known.end(fd, 0, len(data)) == 6 * len(OLD)  # it goes on where it was known
+    assert known.end(fd, 9 * len(OLD), len(data)) == 10 * len(OLD) + len(LONG_OLD)
+    large = 10 * len(OLD)
+    assert OneFamily().end(fd, large, len(data) - 1) == large + len(LONG_OLD)
+    assert OneFamily().end(fd, large, large + 100) == large + 100  # the first one is not cut off
+
+
 def test_what_follows_damage_counts_to_its_family(fd: int) -> None:
     for size in (0, 13, -1, -(2**31)):
         data = OLD + struct.pack(">qi", 1, size) + OLD[12:] + BATCH
