@@ -16,8 +16,8 @@ from kafka08.message.entry import BATCH, MAGIC_AT
 from kafka08.message.scan import family_end
 
 _HEADER: Final = MAGIC_AT + 1
-_FIRST_READ: Final = 4 << 10
-_LONG_READ: Final = 64 << 10
+_FIRST_READ = 4 << 10
+_LONG_READ = 64 << 10
 # So many bytes of unknown entries are looked at for one answer, which takes 2 ms.
 _LONGEST = 16 << 20
 

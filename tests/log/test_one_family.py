@@ -130,7 +130,7 @@ def test_it_agrees_with_a_look_at_every_entry(first_read: int, data: st.DataObje
     fd, known, stored = open_unnamed("entries"), OneFamily(), b""
     sets = st.lists(st.sampled_from([OLD, TIMED, BATCH, LONG_OLD, LONG_BATCH]), min_size=1)
     before = one_family._FIRST_READ
-    one_family._FIRST_READ = first_read  # type: ignore[misc]
+    one_family._FIRST_READ = first_read
     try:
         for action in data.draw(st.lists(st.sampled_from("aarrc"), max_size=30)):
             starts = [each.position for each in iter_entries(stored)]
@@ -153,7 +153,7 @@ def test_it_agrees_with_a_look_at_every_entry(first_read: int, data: st.DataObje
                 # the same once more
                 assert known.end(fd, position, end) == expected
     finally:
-        one_family._FIRST_READ = before  # type: ignore[misc]
+        one_family._FIRST_READ = before
         os.close(fd)
 
 
