@@ -143,13 +143,14 @@ cdef bint read(const uint8_t *data, int64_t position, int64_t stop, Record *r) n
 
 cdef struct Pass:
     const uint8_t *data
-    int64_t position, stop, count, size
+    int64_t position, stop, count, size, oldest, newest
     Record record
     bint keyless
     int ended
 
 
-cdef void check_all(Pass *p) noexcept nogil:
+cdef void check_all(Pass *p, int64_t base) noexcept nogil:
+    cdef int64_t time
     while p.position < p.stop:
         if not read(p.data, p.position, p.stop, &p.record):
             p.ended = MALFORMED
@@ -160,6 +161,11 @@ cdef void check_all(Pass *p) noexcept nogil:
         p.count += 1
         if p.record.key_end < 0:
             p.keyless = True
+        time = <int64_t>(<uint64_t>base + <uint64_t>p.record.time_delta)
+        if time > p.newest:
+            p.newest = time
+        if time < p.oldest and time != -1:
+            p.oldest = time
         p.position = p.record.end
 
 
@@ -178,25 +184,50 @@ cdef int begin(data, int64_t position, int64_t stop, Py_buffer *view, Pass *p) e
         raise IndexError(f"{position} to {stop} of {view.len} bytes")
     p.data = <const uint8_t *>view.buf
     p.position, p.stop, p.count, p.size, p.keyless, p.ended = position, stop, 0, 0, False, FINE
+    p.oldest, p.newest = INT64_MAX, -1
     return 0
 
 
-def check(data, int64_t position, int64_t stop, int64_t count):
+def check(data, int64_t position, int64_t stop, int64_t count, int64_t base):
     cdef Py_buffer view
     cdef Pass p
     begin(data, position, stop, &view, &p)
     # For short stretches the lock is kept: another thread could hold it for long.
     if stop - position < LITTLE:
-        check_all(&p)
+        check_all(&p, base)
     else:
         with nogil:
-            check_all(&p)
+            check_all(&p, base)
     PyBuffer_Release(&view)
     if p.ended:
         raise refused(&p)
     if p.count != count:
         raise InvalidRecordError(f"A batch holds {p.count} records, its header says {count}")
-    return bool(p.keyless)
+    return bool(p.keyless), p.oldest, p.newest
+
+
+cdef void find_newest(Pass *p, int64_t base) noexcept nogil:
+    cdef int64_t time
+    while p.position < p.stop:
+        if not read(p.data, p.position, p.stop, &p.record):
+            p.ended = MALFORMED
+            return
+        time = <int64_t>(<uint64_t>base + <uint64_t>p.record.time_delta)
+        if time > p.newest:
+            p.newest = time
+        p.position = p.record.end
+
+
+def newest_time_of(data, int64_t position, int64_t stop, int64_t base):
+    cdef Py_buffer view
+    cdef Pass p
+    begin(data, position, stop, &view, &p)
+    with nogil:
+        find_newest(&p, base)
+    PyBuffer_Release(&view)
+    if p.ended:
+        raise refused(&p)
+    return p.newest
 
 
 def rows(data, int64_t position, int64_t stop):

@@ -66,6 +66,8 @@ cdef enum:
     BATCH_CODEC_AT = 22
     LAST_DELTA_AT = 23
     LAST_OFFSET_BYTES = 27
+    BASE_TIMESTAMP_AT = 27
+    STAMPED = 8
     MAX_TIMESTAMP_AT = 35
     PRODUCER_AT = 43
     PRODUCER_EPOCH_AT = 51
@@ -249,7 +251,7 @@ def walk(
     return new(Walked, (w.position, w.count, w.first, w.newest, w.codec, w.ended, w.highest))
 
 
-def newest_time(buffer, int64_t position, int64_t stop):
+def newest_time(buffer, int64_t position, int64_t stop, int64_t unclear=-1):
     cdef Py_buffer view
     cdef const uint8_t *at
     cdef int64_t newest = -1, found = -1, time
@@ -266,6 +268,9 @@ def newest_time(buffer, int64_t position, int64_t stop):
             ):
                 break
             time = int64_at(at + (MAX_TIMESTAMP_AT if at[MAGIC_AT] == BATCH else TIMESTAMP_AT))
+            if time < unclear and at[MAGIC_AT] == BATCH and not at[BATCH_CODEC_AT] & STAMPED:
+                if time < int64_at(at + BASE_TIMESTAMP_AT):
+                    time = unclear
             if time > newest:
                 newest, found = time, int64_at(at)
                 if at[MAGIC_AT] == BATCH:
@@ -275,6 +280,31 @@ def newest_time(buffer, int64_t position, int64_t stop):
         position += size if size > 0 else 0
     PyBuffer_Release(&view)
     return newest, found
+
+
+def message_times(buffer, int64_t position, int64_t stop):
+    cdef Py_buffer view
+    cdef const uint8_t *at
+    cdef int64_t oldest = INT64_MAX, newest = -1, time
+    cdef int32_t size
+    cdef bint odd = False
+    PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+    if position < 0 or stop > view.len:
+        PyBuffer_Release(&view)
+        raise IndexError(f"{position} to {stop} of {view.len} bytes")
+    while stop - position >= TIMESTAMP_AT + 8:
+        at = <const uint8_t *>view.buf + position
+        time = int64_at(at + TIMESTAMP_AT)
+        if time < -1 or at[ATTRIBUTES_AT] & STAMPED:
+            odd = True
+        if time > newest:
+            newest = time
+        if time < oldest and time != -1:
+            oldest = time
+        size = int32_at(at + SIZE_AT)
+        position += LOG_OVERHEAD + (size if size > 0 else 0)
+    PyBuffer_Release(&view)
+    return oldest, newest, bool(odd)
 
 
 def producer_batches(buffer, int64_t position, int64_t stop):

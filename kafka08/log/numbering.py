@@ -64,8 +64,13 @@ def number(
     keyed = config.compact
     if keyed:
         rules = rules._replace(keyed=True)
-    found = sets.assign_offsets(buffer, base, limit, opened=opened, rebuilt=rebuilt, rules=rules)
+    renewed: list[Rebuilt] = []
+    found = sets.assign_offsets(
+        buffer, base, limit, opened=opened, rebuilt=rebuilt, renewed=renewed, rules=rules
+    )
     data = buffer[: found.valid_bytes]
+    if renewed:
+        data = sets.with_renewed(data, renewed)
     if found.magic and found.magic > min(config.message_format, rules.max_format):
         target = min(config.message_format, rules.max_format)
         return _in_format(target, base, found, data, limit, movable=not normalised)

@@ -21,6 +21,7 @@ BATCH_CRC_AT: Final = 17
 BATCH_ATTRIBUTES_AT: Final = 21
 BATCH_CODEC_AT: Final = 22  # the low byte of the attributes
 LAST_DELTA_AT: Final = 23
+BASE_TIMESTAMP_AT: Final = 27
 MAX_TIMESTAMP_AT: Final = 35
 PRODUCER_AT: Final = 43
 RECORDS_AT: Final = 61
@@ -30,6 +31,10 @@ CODEC: Final = 0x07
 LOG_APPEND_TIME: Final = 0x08  # attributes bit of formats 1 and 2: timestamps are the broker's
 TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
+# The base timestamp is the time until which compaction keeps tombstones, and not that of a record.
+DELETE_HORIZON: Final = 0x40
+# What only a broker may say of a batch.
+CLAIMED: Final = LOG_APPEND_TIME | DELETE_HORIZON
 NO_TIMESTAMP: Final = -1
 NO_PRODUCER: Final = -1
 
@@ -118,7 +123,19 @@ def set_leader_epoch(buffer: bytearray | memoryview, position: int, epoch: int) 
 
 def stamp(buffer: bytearray | memoryview, position: int, stop: int, now: int) -> None:
     """Make ``now`` (ms) the time of all records, as log append time does; writes the crc."""
+    _set_newest(buffer, position, stop, now, LOG_APPEND_TIME)
+
+
+def set_newest(buffer: bytearray | memoryview, position: int, stop: int, newest: int) -> None:
+    """Write the largest timestamp of records that have their producer's time; writes the crc."""
+    _set_newest(buffer, position, stop, newest, 0)
+
+
+def _set_newest(
+    buffer: bytearray | memoryview, position: int, stop: int, newest: int, time_type: int
+) -> None:
     attributes = _ATTRIBUTES.unpack_from(buffer, position + BATCH_ATTRIBUTES_AT)[0]
-    _ATTRIBUTES.pack_into(buffer, position + BATCH_ATTRIBUTES_AT, attributes | LOG_APPEND_TIME)
-    _MAX_TIMESTAMP.pack_into(buffer, position + MAX_TIMESTAMP_AT, now)
+    attributes = attributes & ~CLAIMED | time_type
+    _ATTRIBUTES.pack_into(buffer, position + BATCH_ATTRIBUTES_AT, attributes)
+    _MAX_TIMESTAMP.pack_into(buffer, position + MAX_TIMESTAMP_AT, newest)
     seal(buffer, position, stop)

@@ -239,8 +239,8 @@ def set_time(
     buffer: bytearray | memoryview, position: int, stop: int, time: int, *, stamped: bool = False
 ) -> None:
     """Write the timestamp of an entry of format 1, and its crc; ``stamped``: it is the broker's."""
-    if stamped:
-        buffer[position + ATTRIBUTES_AT] |= LOG_APPEND_TIME
+    attributes = buffer[position + ATTRIBUTES_AT] & ~LOG_APPEND_TIME
+    buffer[position + ATTRIBUTES_AT] = attributes | (LOG_APPEND_TIME if stamped else 0)
     OFFSET.pack_into(buffer, position + TIMESTAMP_AT, time)
     crc = crc32(memoryview(buffer)[position + MAGIC_AT : stop])
     _CRC.pack_into(buffer, position + CRC_AT, crc)

@@ -19,7 +19,13 @@ from typing import Any
 
 from kafka08._native import load
 from kafka08.errors import InvalidRecordError
-from kafka08.message.batch import LOG_APPEND_TIME, MIN_BATCH_SIZE, RECORDS_AT, header_of
+from kafka08.message.batch import (
+    LOG_APPEND_TIME,
+    MIN_BATCH_SIZE,
+    NO_TIMESTAMP,
+    RECORDS_AT,
+    header_of,
+)
 from kafka08.message.entry import (
     BATCH,
     LOG_OVERHEAD,
@@ -40,27 +46,46 @@ ROW = 8  # numbers that ``rows`` gives for each record
 _MIN_HEADER_BYTES = 2
 _INT32_BYTES, _INT64_BYTES = 5, 10
 _TIME = Struct(">q")
+_LATEST = (1 << 63) - 1
 
 # (offset delta, timestamp delta, start, end, key start, key end, value start, value end)
 Row = tuple[int, int, int, int, int, int, int, int]
 
 
-def check(data: BytesLike, position: int, stop: int, count: int) -> bool:
+def check(
+    data: BytesLike, position: int, stop: int, count: int, base: int
+) -> tuple[bool, int, int]:
     """Check that exactly ``count`` whole records are stored from ``position`` to ``stop``, with
-    the offset deltas 0, 1, 2 and so on. Returns whether one of them has no key.
+    the offset deltas 0, 1, 2 and so on. ``base`` is the base timestamp.
 
-    Raises InvalidRecordError.
+    Returns whether one of them has no key, and their oldest and newest timestamp (ms). Records
+    with the timestamp -1 do not count for the oldest, which is the largest int64 without others.
+    The newest is at least -1. Raises InvalidRecordError.
     """
     found = 0
     keyless = False
-    for delta, _, start, _, _, key_end, _, _ in _decoded(data, position, stop):
+    oldest, newest = _LATEST, NO_TIMESTAMP
+    for delta, time_delta, start, _, _, key_end, _, _ in _decoded(data, position, stop):
         if delta != found:
             raise wrong_delta(start, delta)
         found += 1
         keyless = keyless or key_end < 0
+        timestamp = wrapped(base + time_delta)
+        newest = max(newest, timestamp)
+        if timestamp != NO_TIMESTAMP:
+            oldest = min(oldest, timestamp)
     if found != count:
         raise wrong_count(found, count)
-    return keyless
+    return keyless, oldest, newest
+
+
+def newest_time_of(data: BytesLike, position: int, stop: int, base: int) -> int:
+    """The newest timestamp of the records; -1 without any. ``base`` is the base timestamp. Raises
+    InvalidRecordError."""
+    newest = NO_TIMESTAMP
+    for _, time_delta, *_ in _decoded(data, position, stop):
+        newest = max(newest, wrapped(base + time_delta))
+    return newest
 
 
 def rows(data: BytesLike, position: int, stop: int) -> array[int]:
@@ -102,7 +127,7 @@ def first_since(
     is one. ``base`` is the base timestamp. Raises InvalidRecordError.
     """
     for delta, time_delta, *_ in _decoded(data, position, stop):
-        timestamp = _wrapped(base + time_delta)
+        timestamp = wrapped(base + time_delta)
         if timestamp >= time:
             return delta, timestamp
     return None
@@ -123,10 +148,10 @@ def entries(
     for delta, time_delta, _, _, key, key_end, value, value_end in _decoded(data, position, stop):
         body = bytearray((magic, LOG_APPEND_TIME if stamped and magic else 0))
         if magic:
-            body += _TIME.pack(time if stamped else _wrapped(time + time_delta))
+            body += _TIME.pack(time if stamped else wrapped(time + time_delta))
         for start, end in ((key, key_end), (value, value_end)):
             body += SIZE.pack(end - start if end >= 0 else -1) + view[start : max(end, start)]
-        last = _wrapped(base + delta)
+        last = wrapped(base + delta)
         parts.append(with_header(last, body))
         count += 1
     return b"".join(parts), count, last
@@ -191,7 +216,7 @@ def untimed(data: BytesLike, position: int, stop: int, distance: int) -> bytes:
             raise impossible_lengths(position)
         position = entry.stop
         body = bytes(2) + view[entry.position + TIMED_KEY_LENGTH_AT : position]
-        parts.append(with_header(_wrapped(entry.offset + distance), body))
+        parts.append(with_header(wrapped(entry.offset + distance), body))
     if position < stop:
         raise impossible_lengths(position)
     return b"".join(parts)
@@ -254,8 +279,8 @@ def _varint(
     raise malformed(start)
 
 
-def _wrapped(number: int) -> int:
-    """As an int64."""
+def wrapped(number: int) -> int:
+    """As an int64: a sum of two overflows as that of the original does."""
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
@@ -276,10 +301,12 @@ def wrong_count(found: int, count: int) -> InvalidRecordError:
 
 plain_check, plain_rows, plain_entries, plain_untimed = check, rows, entries, untimed
 plain_first_since, plain_batch_entries = first_since, batch_entries
+plain_newest_time_of = newest_time_of
 native: Any = load("records")
 if native is not None:
     check, rows, entries, untimed = native.check, native.rows, native.entries, native.untimed
     first_since, batch_entries = native.first_since, native.batch_entries
+    newest_time_of = native.newest_time_of
 
 
 def iter_rows(data: BytesLike) -> Iterator[tuple[int, ...]]:

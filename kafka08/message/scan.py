@@ -2,9 +2,9 @@
 
 ``walk`` passes over a stretch of entries of any format, makes the requested checks, may number the
 entries, and returns where and why it stopped. ``fields``, ``columns`` and ``messages`` read the
-contents of a stretch of plain messages of format 0, ``newest_time`` timestamps and
-``producer_batches`` the producers of batches; ``family_end`` finds where other formats begin.
-``iter_entries`` yields top-level entries one at a time. ``FileWalk`` walks over a file,
+contents of a stretch of plain messages of format 0, ``newest_time`` and ``message_times``
+timestamps, ``producer_batches`` the producers of batches; ``family_end`` finds where other formats
+begin. ``iter_entries`` yields top-level entries one at a time. ``FileWalk`` walks over a file,
 ``stretches`` reads one piece by piece.
 
 The functions over stretches have a compiled twin, ``kafka08._native.scan``, which replaces
@@ -23,8 +23,11 @@ from typing import Any, Final, TypeAlias
 from kafka08._native import load
 from kafka08.errors import InvalidMessageError, MessageSizeTooLargeError, UnknownError
 from kafka08.message.batch import (
+    BASE_TIMESTAMP_AT,
     BATCH_ATTRIBUTES_AT,
+    BATCH_CODEC_AT,
     LAST_DELTA_AT,
+    LOG_APPEND_TIME,
     MAX_TIMESTAMP_AT,
     MIN_BATCH_SIZE,
     NO_PRODUCER,
@@ -35,6 +38,7 @@ from kafka08.message.batch import (
 from kafka08.message.crc import crc32, crc32c
 from kafka08.message.entry import (
     ABOVE,
+    ATTRIBUTES_AT,
     BAD_CRC,
     BAD_DELTA,
     BATCH,
@@ -195,11 +199,16 @@ def walk(
     return Walked(position, count, first, newest, codec, ended, highest)
 
 
-def newest_time(buffer: BytesLike, position: int, stop: int) -> tuple[int, int]:
+def newest_time(
+    buffer: BytesLike, position: int, stop: int, unclear: int = NO_TIMESTAMP
+) -> tuple[int, int]:
     """The largest timestamp in a stretch of entries, and the (last) offset of the first entry that
-    has it; both -1 if there is none. A wrapper counts with its own timestamp.
+    has it; both -1 if there is none. A wrapper counts with its own timestamp, a batch with its
+    largest one.
 
-    The last entry may be cut. It counts if its timestamp is there.
+    A batch counts with the time ``unclear`` if that is larger and its header cannot be right: its
+    largest timestamp, unless it is the broker's, is below its base timestamp. The last entry may be
+    cut. It counts if its timestamp is there.
     """
     view = memoryview(buffer)
     check_bounds(view, position, stop)
@@ -211,9 +220,39 @@ def newest_time(buffer: BytesLike, position: int, stop: int) -> tuple[int, int]:
             if start + at + 8 > stop:
                 break
             time = OFFSET.unpack_from(view, start + at)[0]
+            if magic == BATCH and time < unclear and _is_unclear(view, start, time):
+                time = unclear
             if time > newest:
                 newest, found = time, offset_and_stop(view, start)[0]
     return newest, found
+
+
+def _is_unclear(view: memoryview, start: int, newest: int) -> bool:
+    if view[start + BATCH_CODEC_AT] & LOG_APPEND_TIME:
+        return False
+    base: int = OFFSET.unpack_from(view, start + BASE_TIMESTAMP_AT)[0]
+    return newest < base
+
+
+def message_times(buffer: BytesLike, position: int, stop: int) -> tuple[int, int, bool]:
+    """The oldest and the newest timestamp of whole plain entries of format 1, and whether one of
+    them claims to have the broker's time or has a time below -1.
+
+    Messages with the timestamp -1 do not count for the oldest, which is the largest int64 without
+    others. The newest is at least -1.
+    """
+    view = memoryview(buffer)
+    check_bounds(view, position, stop)
+    oldest, newest, odd = _LARGEST, NO_TIMESTAMP, False
+    for start in _starts(view, position, stop):
+        if start + TIMESTAMP_AT + 8 > stop:
+            break
+        time = OFFSET.unpack_from(view, start + TIMESTAMP_AT)[0]
+        odd = odd or time < NO_TIMESTAMP or bool(view[start + ATTRIBUTES_AT] & LOG_APPEND_TIME)
+        newest = max(newest, time)
+        if time != NO_TIMESTAMP:
+            oldest = min(oldest, time)
+    return oldest, newest, odd
 
 
 def _starts(view: memoryview, position: int, stop: int) -> Iterator[int]:
@@ -335,12 +374,14 @@ def family_end(buffer: BytesLike, position: int, stop: int) -> int:
 
 
 plain_walk, plain_newest_time = walk, newest_time
-plain_producer_batches, plain_family_end = producer_batches, family_end
+plain_producer_batches, plain_message_times = producer_batches, message_times
+plain_family_end = family_end
 plain_fields, plain_columns, plain_messages = fields, columns, messages
 native: Any = load("scan")
 if native is not None:
     walk, newest_time = native.walk, native.newest_time
-    producer_batches, family_end = native.producer_batches, native.family_end
+    producer_batches, message_times = native.producer_batches, native.message_times
+    family_end = native.family_end
     fields, columns, messages = native.fields, native.columns, native.messages
 
 

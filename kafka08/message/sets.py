@@ -79,6 +79,7 @@ def assign_offsets(
     max_inflated: int = MAX_INFLATED,
     opened: Opened | None = None,
     rebuilt: list[Rebuilt] | None = None,
+    renewed: list[Rebuilt] | None = None,
     rules: Rules = ANY_TIME,
 ) -> Appended:
     """Check a produced set and number its messages from ``base_offset``, in place.
@@ -90,7 +91,8 @@ def assign_offsets(
     After an error the offsets in the buffer are undefined. Each wrapper may inflate to
     ``max_inflated`` bytes; ``opened`` bounds all of them together. ``rebuilt`` collects the
     wrappers that consumers must get, by their positions among the valid bytes. A set of format 1
-    or 2 is numbered by ``timed_sets.number_timed_set``, by ``rules``.
+    or 2 is numbered by ``timed_sets.number_timed_set``, by ``rules``; ``renewed`` collects its
+    wrappers that cannot stay as they are, ``with_renewed`` puts them in.
 
     Raises InvalidMessageError (wrong crc, impossible size, nested too deep), its subclass
     InvalidRecordError (several formats in a set),
@@ -101,7 +103,7 @@ def assign_offsets(
     end = len(view)
     max_size = max_message_bytes - LOG_OVERHEAD
     if end > MAGIC_AT and is_timed(view, 0):
-        return _number_timed(view, base_offset, max_size, rules, max_inflated, opened)
+        return _number_timed(view, base_offset, max_size, rules, max_inflated, opened, renewed)
     walked = walk(view, 0, end, number=base_offset, check_crc=True, max_size=max_size)
     stop, count, first, last, _, ended, _ = walked
     if ended != WRAPPER:
@@ -127,9 +129,12 @@ def _number_timed(
     rules: Rules,
     max_inflated: int,
     opened: Opened | None,
+    renewed: list[Rebuilt] | None,
 ) -> Appended:
     room = max_inflated if opened is None else opened.room
-    found, inflated = number_timed_set(view, base_offset, max_size, rules, max_inflated, room)
+    found, inflated = number_timed_set(
+        view, base_offset, max_size, rules, max_inflated, room, renewed
+    )
     if opened is not None:
         opened.room -= inflated
     return found
@@ -208,6 +213,16 @@ class _Numbering:
 
 def _for_consumers(entry: memoryview, found: Leaves, last: int) -> bytes:
     return bytes(entry) if is_right(found, last) else rebuilt_entry(entry, found, last)
+
+
+def with_renewed(buffer: memoryview, renewed: Sequence[Rebuilt]) -> memoryview:
+    """The numbered set with these wrappers, which may have other sizes, in their places."""
+    parts: list[BytesLike] = []
+    kept = 0
+    for wrapper in renewed:
+        parts += (buffer[kept : wrapper.position], wrapper.data)
+        kept = wrapper.position + wrapper.stored_bytes
+    return memoryview(bytearray().join((*parts, buffer[kept:])))
 
 
 def move_offsets(buffer: memoryview, distance: int, last_stored: Sequence[int]) -> int:

@@ -1,44 +1,59 @@
 """Produced sets of formats 1 and 2: checked and numbered in place, their times checked or set.
 
-Only these bytes change: the offset of a message or wrapper of format 1, base offset and leader
-epoch of a batch, and with log append time also timestamp, timestamp type and crc. A wrapper of
-format 1 gets the newest time of its messages if it has another. A set has one format. Mirrors
-kafka.log.LogValidator, without its conversions.
+What a producer says about its messages is checked with the messages. These bytes change in place:
+the offset of a message or wrapper of format 1, base offset and leader epoch of a batch, and with
+log append time also timestamp, timestamp type and crc. A wrapper or batch gets the newest time of
+its messages if it has another one, and a new crc then. A wrapper of format 1 whose messages are not
+numbered from 0 is packed again. A set has one format. Mirrors kafka.log.LogValidator, without its
+conversions.
 """
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from kafka08.errors import InvalidRecordError, InvalidTimestampError, UnknownError
+from kafka08.errors import (
+    InvalidRecordError,
+    InvalidTimestampError,
+    MessageSizeTooLargeError,
+    UnknownError,
+)
 from kafka08.message import records
 from kafka08.message.batch import (
+    CLAIMED,
     CODEC,
     CONTROL,
+    LOG_APPEND_TIME,
+    NO_TIMESTAMP,
     RECORDS_AT,
     TRANSACTIONAL,
     header_of,
     set_leader_epoch,
+    set_newest,
     stamp,
 )
-from kafka08.message.compression import NAMES, NONE
+from kafka08.message.compression import FASTEST, NAMES, NONE, compress
 from kafka08.message.entry import (
     BATCH,
     CUT,
     END,
     KEYLESS,
+    LOG_OVERHEAD,
     OFFSET,
     TIMED,
     WRAPPER,
     Appended,
     codec_of,
+    encode_entry,
+    is_stamped,
     magic_of,
     offset_and_stop,
     set_time,
     time_of,
 )
-from kafka08.message.leaves import inflated_records, timed_leaves
-from kafka08.message.scan import iter_entries, newest_time, refuse, walk
+from kafka08.message.leaves import TimedLeaves, inflated_records, timed_leaves
+from kafka08.message.scan import iter_entries, message_times, refuse, walk
+from kafka08.message.wrappers import Rebuilt
 
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 
@@ -62,11 +77,16 @@ NOTHING: Final = Appended(0, 0, -1, -1, 0, NONE)
 
 
 class _Room:
-    """The bytes that may still be inflated: of each entry, and of all together."""
+    """The bytes that may still be inflated: of each entry, and of all together. ``max_size`` is
+    the largest size of a stored entry, ``renewed`` collects those to store instead."""
 
-    def __init__(self, each: int, all_together: int) -> None:
+    def __init__(
+        self, each: int, all_together: int, max_size: int, renewed: list[Rebuilt] | None
+    ) -> None:
         self.each = each
         self.left = all_together
+        self.max_size = max_size
+        self.renewed = renewed
 
     @property
     def most(self) -> int:
@@ -74,17 +94,24 @@ class _Room:
 
 
 def number_timed_set(
-    view: memoryview, base: int, max_size: int, rules: Rules, max_inflated: int, room: int
+    view: memoryview,
+    base: int,
+    max_size: int,
+    rules: Rules,
+    max_inflated: int,
+    room: int,
+    renewed: list[Rebuilt] | None,
 ) -> tuple[Appended, int]:
     """Check the set, which begins with an entry of format 1 or 2, and number it from ``base``.
 
-    ``max_size`` limits the size of an entry as stored in it. Returns what was found, NOTHING
-    without a whole entry, and the bytes inflated: at most ``max_inflated`` for each entry, and
-    ``room`` for all. Raises as ``sets.assign_offsets`` does, InvalidRecordError and
+    ``max_size`` limits the size of an entry as stored in it. ``renewed`` collects the wrappers that
+    were packed again, to store instead of those in the buffer; without it these are refused.
+    Returns what was found, NOTHING without a whole entry, and the bytes inflated: at most
+    ``max_inflated`` for each entry, and ``room`` for all. Raises as ``sets.assign_offsets`` does, InvalidRecordError and
     InvalidTimestampError.
     """
     magic = magic_of(view)
-    left = _Room(max_inflated, room)
+    left = _Room(max_inflated, room, max_size, renewed)
     position, end = 0, len(view)
     offset, entries, codec = base, 0, NONE
     while position < end:
@@ -100,7 +127,7 @@ def number_timed_set(
         )
         if walked.count:
             _require(magic == TIMED)
-            _set_times(view, position, walked.stop, rules)
+            _set_message_times(view, position, walked.stop, rules)
         offset += walked.count
         entries += walked.count
         position = walked.stop
@@ -145,18 +172,22 @@ def _number_batch(
     if codec:
         data = inflated_records(view, position, stop, left.most)
         left.left -= len(data)
-        has_keyless = records.check(data, 0, len(data), count)
+        found = records.check(data, 0, len(data), count, base_time)
     else:
-        has_keyless = records.check(view, position + RECORDS_AT, stop, count)
+        found = records.check(view, position + RECORDS_AT, stop, count, base_time)
+    has_keyless, oldest, newest = found
     if has_keyless and rules.keyed:
         raise keyless()
     OFFSET.pack_into(view, position, offset)
     set_leader_epoch(view, position, rules.leader_epoch)
+    if attributes & LOG_APPEND_TIME:
+        _refuse_stamp(max_time, rules)
     if rules.append_time is not None:
         stamp(view, position, stop, rules.append_time)
-    else:
-        _check_time(base_time, rules)
-        _check_time(max_time, rules)
+        return count
+    _check_times(oldest, newest, rules)
+    if newest != max_time or attributes & CLAIMED:
+        set_newest(view, position, stop, newest)
     return count
 
 
@@ -166,33 +197,74 @@ def _number_wrapper(
     """The number of messages in the wrapper of format 1, which get offsets from ``offset`` on."""
     found = timed_leaves(view, position, stop, max_inflated=left.most, check_crc=True)
     left.left -= len(found.data)
-    if not found.ordered or not found.count or found.last - found.first != found.count - 1:
-        raise InvalidRecordError("The offsets in a compressed message of format 1 leave gaps")
+    count = found.count
+    if not count:
+        raise InvalidRecordError("A compressed message of format 1 holds no messages")
     if rules.keyed and walk(found.data, 0, len(found.data), magic=TIMED, keyed=True).ended:
         raise keyless()
-    OFFSET.pack_into(view, position, offset + found.count - 1)
-    _set_times(view, position, stop, rules)
-    newest, _ = newest_time(found.data, 0, len(found.data))
-    if rules.append_time is None and newest != time_of(view, position):
-        set_time(view, position, stop, newest)  # not all clients write it
-        _set_times(view, position, stop, rules)
-    return found.count
+    was_stamped, time = is_stamped(view, position), time_of(view, position)
+    if was_stamped:
+        _refuse_stamp(time, rules)
+    oldest, newest, _ = message_times(found.data, 0, len(found.data))
+    stamped = rules.append_time is not None
+    if rules.append_time is None:
+        _check_times(oldest, newest, rules)
+    else:
+        newest = rules.append_time
+    last = offset + count - 1
+    if found.first or found.last != count - 1 or not found.ordered:
+        entry = _renumbered(found, codec_of(view, position), last, newest, stamped)
+        if len(entry) > left.max_size + LOG_OVERHEAD:
+            raise MessageSizeTooLargeError(
+                f"A compressed message has {len(entry)} bytes after it was numbered, which exceeds "
+                f"the maximum configured message size of {left.max_size + LOG_OVERHEAD}"
+            )
+        if left.renewed is None:
+            raise InvalidRecordError("The messages in a compressed one are not numbered from 0")
+        left.renewed.append(Rebuilt(position, stop - position, entry))
+        return count
+    OFFSET.pack_into(view, position, last)
+    if newest != time or stamped != was_stamped:  # not all clients write it
+        set_time(view, position, stop, newest, stamped=stamped)
+    return count
 
 
-def _set_times(view: memoryview, position: int, stop: int, rules: Rules) -> None:
-    """Check or set the times of whole entries of format 1."""
-    if rules.append_time is None and rules.oldest == _SMALLEST and rules.newest == _LARGEST:
-        return
+def _renumbered(found: TimedLeaves, codec: int, last: int, time: int, stamped: bool) -> bytes:
+    """A wrapper with these messages, numbered from 0. Their crcs do not cover the offsets."""
+    table = bytearray(found.data)
+    walk(table, 0, len(table), number=0, magic=TIMED)
+    packed = compress(codec, table, level=FASTEST, magic=TIMED)
+    return encode_entry(None, packed, last, codec, timestamp=time, stamped=stamped)
+
+
+def _set_message_times(view: memoryview, position: int, stop: int, rules: Rules) -> None:
+    """Check or set the times of whole plain entries of format 1."""
+    oldest, newest, odd = message_times(view, position, stop)
+    if rules.append_time is None:
+        _check_times(oldest, newest, rules)
+        if not odd:
+            return
     for entry in iter_entries(view[position:stop]):
         start, end = position + entry.position, position + entry.stop
+        time, was_stamped = time_of(view, start), is_stamped(view, start)
+        if was_stamped:
+            _refuse_stamp(time, rules)
         if rules.append_time is not None:
             set_time(view, start, end, rules.append_time, stamped=True)
-        else:
-            _check_time(time_of(view, start), rules)
+        elif was_stamped or time < NO_TIMESTAMP:
+            set_time(view, start, end, max(time, NO_TIMESTAMP))
 
 
-def _check_time(timestamp: int, rules: Rules) -> None:
-    if timestamp != -1 and not rules.oldest <= timestamp <= rules.newest:
+def _refuse_stamp(time: int, rules: Rules) -> None:
+    """Refuse an entry that claims to have the broker's time where its producer's does not stand in
+    its place."""
+    if rules.append_time is not None or time == NO_TIMESTAMP:
+        raise InvalidTimestampError("A producer must not set the timestamp type LogAppendTime")
+
+
+def _check_times(oldest: int, newest: int, rules: Rules) -> None:
+    if oldest < rules.oldest or newest > rules.newest:
+        timestamp = oldest if oldest < rules.oldest else newest
         raise InvalidTimestampError(
             f"The timestamp {timestamp} is not from {rules.oldest} to {rules.newest}"
         )

@@ -85,19 +85,46 @@ def test_the_first_record_since_a_time(first_since):
 def test_what_is_checked(twin):
     check = twin[0]
     data = encode_records(THREE)
-    assert check(data, 0, len(data), 3)
+    assert check(data, 0, len(data), 3, 100) == (True, 97, 105)
     keyed = encode_records(simple(b"a", b"b"))
-    assert not check(keyed, 0, len(keyed), 2)
+    assert check(keyed, 0, len(keyed), 2, 1000) == (False, 1000, 1001)
     for count in (-1, 0, 2, 4):
         with pytest.raises(InvalidRecordError, match="holds 3"):
-            check(data, 0, len(data), count)
+            check(data, 0, len(data), count, 0)
     for deltas in ([1, 2, 3], [0, 2, 1], [0, 1, 3], [0, 0, 1], [-1, 0, 1]):
         wrong = encode_records(THREE, deltas)
         with pytest.raises(InvalidRecordError, match="offset delta"):
-            check(wrong, 0, len(wrong), 3)
+            check(wrong, 0, len(wrong), 3, 0)
     for stop in range(1, len(data)):
         with pytest.raises(InvalidRecordError):
-            check(data, 0, stop, 3)
+            check(data, 0, stop, 3, 0)
+
+
+LARGEST = (1 << 63) - 1
+TIMES = {
+    # (base timestamp, timestamp deltas): (oldest, newest)
+    "in order": (1000, [0, 1, 2], (1000, 1002)),
+    "below the base": (1000, [0, -7, 3], (993, 1003)),
+    "the base is the time of none": (1000, [5, 7], (1005, 1007)),
+    "one has none": (-1, [0, 1001], (1000, 1000)),
+    "none has one": (-1, [0, 0], (LARGEST, -1)),
+    "below -1": (-5, [0, 1], (-5, -1)),
+    "overflow": (LARGEST, [0, 1, 2], (-LARGEST - 1, LARGEST)),
+    "underflow": (-LARGEST - 1, [0, -1], (-LARGEST - 1, LARGEST)),
+}
+
+
+@every_twin
+@pytest.mark.parametrize("what", TIMES)
+def test_the_oldest_and_the_newest_time(twin, what):
+    base, deltas, expected = TIMES[what]
+    data = encode_records([(b"k", b"v", delta, []) for delta in deltas])
+    assert twin[0](data, 0, len(data), len(deltas), base) == (False, *expected)
+    plain = twin[0] is records.plain_check
+    newest_time_of = records.plain_newest_time_of if plain else records.newest_time_of
+    assert newest_time_of(b"x" + data, 1, 1 + len(data), base) == expected[1]
+    with pytest.raises(InvalidRecordError):
+        newest_time_of(data, 0, len(data) - 1, base)
 
 
 ZERO, NULL = varint(0), varint(-1)
@@ -128,7 +155,7 @@ def test_malformed_records(twin, what):
     data = MALFORMED[what]
     check, rows, entries = twin
     for call in (
-        lambda: check(data, 0, len(data), 1),
+        lambda: check(data, 0, len(data), 1, 0),
         lambda: rows(data, 0, len(data)),
         lambda: entries(data, 0, len(data), 0, 0, 0, False),
     ):
@@ -141,7 +168,7 @@ def test_a_million_headers_that_are_there(twin):
     count = 10**4 if twin[0] is records.plain_check else 10**6
     headers = varint(count) + (varint(0) + varint(-1)) * count
     data = broken(b"\0", varint(0), varint(0), varint(1), b"k", varint(1), b"v", headers)
-    assert not twin[0](data, 0, len(data), 1)
+    assert not twin[0](data, 0, len(data), 1, 0)[0]
     assert twin[2](data, 0, len(data), 0, 3, 0, False)[0] == encode_entry(b"k", b"v", 3)
 
 
@@ -178,9 +205,13 @@ def outcome(call, *args):
 def test_machine_code_does_the_same(data, count, base, magic, stamped):
     stop = len(data)
     native = records.native
-    assert outcome(native.check, data, 0, stop, count) == outcome(
-        records.plain_check, data, 0, stop, count
-    )
+    for time in (0, 2**62, -(2**63)):
+        assert outcome(native.check, data, 0, stop, count, time) == outcome(
+            records.plain_check, data, 0, stop, count, time
+        )
+        assert outcome(native.newest_time_of, data, 0, stop, time) == outcome(
+            records.plain_newest_time_of, data, 0, stop, time
+        )
     assert outcome(native.rows, data, 0, stop) == outcome(records.plain_rows, data, 0, stop)
     args = (data, 0, stop, magic, base, 2**62, stamped)
     assert outcome(native.entries, *args) == outcome(records.plain_entries, *args)
