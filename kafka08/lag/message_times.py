@@ -86,5 +86,5 @@ def _time(data: Any) -> int | None:
     if data and len(data) >= MIN_ENTRY and magic_of(data) == TIMED:
         time = time_of(data, 0)
     elif data and len(data) >= RECORDS_AT and magic_of(data) == BATCH:
-        time = header_of(data).base_timestamp
+        time = header_of(data).time
     return time if time >= 0 else None

@@ -45,7 +45,8 @@ from kafka08.message import sets
 from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.compression import LZ4
 from kafka08.message.entry import BATCH, MAGIC_AT
-from kafka08.message.scan import ProducerRow, newest_time, producer_batches
+from kafka08.message.scan import ProducerRow, producer_batches
+from kafka08.message.times import newest as newest_time
 from kafka08.message.sets import Opened
 from kafka08.message.timed_sets import ANY_TIME
 from kafka08.message.wrappers import Rebuilt
@@ -271,7 +272,7 @@ class Log:
                 f"segment size of {config.segment_bytes}."
             )
         now = self._clock.millis()
-        newest = MessageTime(*newest_time(data, 0, len(data))) if info.magic else NO_TIME
+        newest = MessageTime(*newest_time(data)) if info.magic else NO_TIME
         rolled = self._maybe_roll(len(data), info.last_offset, now, newest.timestamp)
         active = self.files.active
         position = active.size

@@ -141,6 +141,8 @@ class LogSegment:
     (kafka08.log.rebuilt). ``newest``: the largest timestamp of all messages (``load_newest``).
     ``has_untimed``: there are messages without one, as far as it is known. ``magic_found``: the
     highest format among the entries that the start checked; -1 if it did not check them all.
+    ``has_unclear``: ``newest`` and the time index may be wrong, because batches were written
+    unchecked (``time_search.holds_unclear``); None if that is not known yet.
     """
 
     __slots__ = (
@@ -151,6 +153,7 @@ class LogSegment:
         "base_offset",
         "bytes_since_index_entry",
         "created",
+        "has_unclear",
         "has_untimed",
         "index",
         "jitter_ms",
@@ -177,6 +180,7 @@ class LogSegment:
         self.time_index = TimeIndex(stem + suffixes[2], base_offset)
         self.newest = self.time_index.last
         self.has_untimed = False
+        self.has_unclear: bool | None = None
         self._first_timestamp: int | None = None
         self.rebuilt: LogSegment | None = None
         self.created = created
@@ -448,6 +452,7 @@ class LogSegment:
                 if cuts_times:
                     self.time_index.append(self.newest)
             self.bytes_since_index_entry = 0
+            self.has_unclear = None
             if not self.size:
                 self.created = now
         self.index.preallocate(max_index_bytes)

@@ -1,6 +1,8 @@
 """Finds the first message of a segment with a timestamp at or after a time.
 
-The time index tells from where on to look, and entries are read from there. ``snapshot`` takes what
+The time index tells from where on to look, and entries are read from there. In a segment that has
+batches whose headers do not tell their newest time, its index may not either: these are found near
+its start and its end, and such a segment is read from its start. ``snapshot`` takes what
 is needed from a segment in use; everything else may run on any thread, and does not see later
 changes of the segment: the caller compares ``SegmentFiles.changes`` and ``Log.truncations`` before
 and after. Does not know which segments to search.
@@ -16,11 +18,12 @@ from kafka08.log.segment import LogSegment, SegmentFile
 from kafka08.log.time_index import offset_below
 from kafka08.message.entry import LAST_OFFSET_BYTES, offset_and_stop
 from kafka08.message.scan import walk
-from kafka08.message.times import Found, first_since
+from kafka08.message.times import Found, first_since, has_unclear
 
 # So many bytes are searched in one go.
 PIECE_BYTES = 8 << 20
 _CHUNK = 64 << 10
+_LAST = (1 << 63) - 1
 
 
 class Snapshot(NamedTuple):
@@ -33,6 +36,7 @@ class Snapshot(NamedTuple):
     index_entries: int
     time_index_path: str
     time_index_entries: int
+    has_unclear: bool
 
 
 class Searched(NamedTuple):
@@ -52,7 +56,18 @@ def snapshot(segment: LogSegment) -> Snapshot:
         index.entries,
         time_index.path,
         time_index.entries,
+        bool(segment.has_unclear),
     )
+
+
+def holds_unclear(of: Snapshot) -> bool:
+    """Whether a batch near the start or the end of the segment does not tell its newest time.
+    Raises OSError."""
+    last = position_below(of.index_path, of.index_entries, of.base_offset, _LAST)
+    for position in {0, last}:
+        if has_unclear(os.pread(of.file.fd, min(_CHUNK, of.size - position), position)):
+            return True
+    return False
 
 
 def search(
@@ -64,7 +79,9 @@ def search(
     Raises OSError, and as ``first_since`` does.
     """
     if position is None:
-        position = max(_start_of(of, time), _position_of(of, start))
+        position = _position_of(of, start)
+        if not of.has_unclear:
+            position = max(_start_of(of, time), position)
     until, want = min(position + PIECE_BYTES, of.size), _CHUNK
     while position < until:
         data = os.pread(of.file.fd, min(want, of.size - position), position)

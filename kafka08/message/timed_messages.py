@@ -65,7 +65,7 @@ def _of_batch(buffer: BytesLike, position: int, stop: int, room: int) -> Iterato
             header.crc,
             BATCH,
             attributes,
-            header.max_timestamp if stamped else header.base_timestamp + time_delta,
+            header.max_timestamp if stamped else records.wrapped(header.base_timestamp + time_delta),
             time_type,
             records.headers(data, row),
         )
@@ -99,10 +99,7 @@ def _of_wrapper(
         message = _plain(found.data, entry.position, entry.stop)._replace(
             offset=last - found.last + entry.offset if found.ordered else number,
             codec=codec,
+            timestamp_type=APPEND_TIME if stamped else CREATE_TIME,
         )
-        if stamped:
-            # The broker stamps the wrapper alone; its time is that of all messages in it.
-            message = message._replace(
-                timestamp=time_of(buffer, position), timestamp_type=APPEND_TIME
-            )
-        yield message
+        # The broker stamps the wrapper alone; its time is that of all messages in it.
+        yield message._replace(timestamp=time_of(buffer, position)) if stamped else message

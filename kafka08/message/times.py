@@ -1,15 +1,19 @@
-"""The first message with a timestamp at or after a time, in a stretch of entries of any format.
+"""The first message with a timestamp at or after a time, and the newest time, in a stretch of
+entries of any format.
 
 Messages of format 0 do not have a timestamp. Inside a compressed entry the message counts, not the
-entry. Does not know files.
+entry. The header of a batch that was appended unchecked, by an earlier release or another broker,
+may have no largest timestamp although its records have times. If it is below the base timestamp,
+the records are read instead. Does not know files.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from kafka08.errors import KafkaError
 from kafka08.message import records
-from kafka08.message.batch import LOG_APPEND_TIME, RECORDS_AT, header_of
+from kafka08.message.batch import LOG_APPEND_TIME, NO_TIMESTAMP, RECORDS_AT, header_of
 from kafka08.message.compression import MAX_INFLATED, NONE
 from kafka08.message.entry import (
     ATTRIBUTES_AT,
@@ -21,9 +25,10 @@ from kafka08.message.entry import (
     time_of,
 )
 from kafka08.message.leaves import inflated_records, timed_leaves
-from kafka08.message.scan import newest_time, walk
+from kafka08.message.scan import iter_entries, newest_time, walk
 
 _ANY = -(1 << 63)
+_UNCLEAR = (1 << 63) - 1
 
 
 class Found(NamedTuple):
@@ -51,13 +56,46 @@ def first_since(
     position, end = 0, len(buffer) if stop is None else stop
     if start > 0:
         position = walk(buffer, 0, end, up_to=start - 1, reach=end, wrappers=True).stop
-    while newest_time(buffer, position, end)[0] >= time:
+    while newest_time(buffer, position, end, _UNCLEAR)[0] >= time:
         position, after = _first_entry(buffer, position, end, time)
         found = _first_in(buffer, position, after, time, max_inflated)
         if found is not None:
             return found._replace(offset=max(found.offset, start))
-        position = after  # the header names a later timestamp than any record has
+        position = after  # the header names a later timestamp than any record has, or none
     return None
+
+
+def has_unclear(buffer: BytesLike) -> bool:
+    """Whether a batch in a stretch of entries, of which the last may be cut, has a largest
+    timestamp that cannot be right."""
+    return newest_time(buffer, 0, len(buffer), _UNCLEAR)[0] == _UNCLEAR
+
+
+def newest(buffer: BytesLike, max_inflated: int = MAX_INFLATED) -> tuple[int, int]:
+    """As ``scan.newest_time`` of whole entries, with the times of the records where the header of
+    a batch cannot be right. A batch that cannot be read counts with its header."""
+    found = newest_time(buffer, 0, len(buffer), _UNCLEAR)
+    if found[0] < _UNCLEAR:
+        return found
+    view = memoryview(buffer)
+    best = (NO_TIMESTAMP, NO_TIMESTAMP)
+    for entry in iter_entries(view):
+        one = view[entry.position : entry.stop]
+        time, offset = newest_time(one, 0, len(one))
+        if has_unclear(one):
+            time, offset = max(time, _newest_in_batch(one, max_inflated)), entry.offset
+        if time > best[0]:
+            best = time, offset
+    return best
+
+
+def _newest_in_batch(batch: memoryview, max_inflated: int) -> int:
+    try:
+        data = inflated_records(batch, 0, len(batch), max_inflated)
+        base = header_of(batch).base_timestamp
+        return records.newest_time_of(data, 0, len(data), base)
+    except KafkaError:
+        return NO_TIMESTAMP
 
 
 def _first_entry(buffer: BytesLike, position: int, stop: int, time: int) -> tuple[int, int]:
@@ -68,7 +106,7 @@ def _first_entry(buffer: BytesLike, position: int, stop: int, time: int) -> tupl
         half = walk(buffer, position, stop, until=position + span, wrappers=True).stop
         if half >= stop:
             continue
-        if newest_time(buffer, position, half)[0] >= time:
+        if newest_time(buffer, position, half, _UNCLEAR)[0] >= time:
             stop = half
         else:
             position = half

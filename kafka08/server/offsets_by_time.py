@@ -91,7 +91,7 @@ class OffsetsByTime:
 
     def _search_once(self, log: Log, time: int, start: int) -> Found | None:
         for segment in log.segments[max(log.files.index_of(start), 0) :]:
-            if segment.newest.timestamp < time:
+            if not self._may_hold(segment, time):
                 continue
             of = time_search.snapshot(segment)
             position: int | None = None
@@ -101,6 +101,13 @@ class OffsetsByTime:
                 if found is not None:
                     return found
         return None
+
+    def _may_hold(self, segment: LogSegment, time: int) -> bool:
+        """Whether a message of the segment may have at least this timestamp."""
+        if segment.has_unclear is None and segment.size:
+            of = time_search.snapshot(segment)
+            segment.has_unclear = self._long_work.run(lambda _: time_search.holds_unclear(of), 0)
+        return segment.newest.timestamp >= time or bool(segment.has_unclear)
 
 
 def start_of(log: Log, replica_id: int) -> int:
@@ -122,4 +129,4 @@ def _end(partition: Partition, log: Log, replica_id: int) -> int:
 
 
 def _has_times(segment: LogSegment) -> bool:
-    return segment.newest.timestamp >= 0
+    return segment.newest.timestamp >= 0 or bool(segment.has_unclear)
