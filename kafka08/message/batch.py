@@ -122,12 +122,14 @@ def set_leader_epoch(buffer: bytearray | memoryview, position: int, epoch: int) 
 
 
 def stamp(buffer: bytearray | memoryview, position: int, stop: int, now: int) -> None:
-    """Make ``now`` (ms) the time of all records, as log append time does; writes the crc."""
+    """Make ``now`` (ms) the time of all records, as log append time does; writes the crc. Of the
+    other attributes only the codec stays."""
     _set_newest(buffer, position, stop, now, LOG_APPEND_TIME)
 
 
 def set_newest(buffer: bytearray | memoryview, position: int, stop: int, newest: int) -> None:
-    """Write the largest timestamp of records that have their producer's time; writes the crc."""
+    """Write the largest timestamp of records that have their producer's time; writes the crc. Of
+    the attributes only the codec stays."""
     _set_newest(buffer, position, stop, newest, 0)
 
 
@@ -135,7 +137,7 @@ def _set_newest(
     buffer: bytearray | memoryview, position: int, stop: int, newest: int, time_type: int
 ) -> None:
     attributes = _ATTRIBUTES.unpack_from(buffer, position + BATCH_ATTRIBUTES_AT)[0]
-    attributes = attributes & ~CLAIMED | time_type
+    attributes = attributes & CODEC | time_type
     _ATTRIBUTES.pack_into(buffer, position + BATCH_ATTRIBUTES_AT, attributes)
     _MAX_TIMESTAMP.pack_into(buffer, position + MAX_TIMESTAMP_AT, newest)
     seal(buffer, position, stop)

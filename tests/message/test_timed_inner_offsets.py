@@ -20,6 +20,7 @@ from kafka08.message.leaves import timed_leaves
 from kafka08.message.scan import iter_entries, newest_time
 from kafka08.message.sets import Opened, assign_offsets, check_follower_set, iter_messages
 from kafka08.message.timed_sets import Rules
+from tests.message import captured
 from tests.message.batches import timed, timed_wrapper
 from tests.message.sets import LIMIT
 
@@ -195,3 +196,14 @@ def test_the_key_of_a_wrapper_is_dropped() -> None:
     assert key is None
     assert value is not None
     assert decompress(1, found.data[slice(*value)], MAX_INFLATED) == inner([0, 1, 2])
+
+
+@pytest.mark.parametrize("client", captured.UNSET)
+def test_what_real_clients_send(client: str) -> None:
+    data = captured.UNSET[client]
+    assert stored_offsets(data) == [0, 0, 0]
+    found = numbered(data, base=7)
+    assert stored_offsets(found.data) == [0, 1, 2]
+    expected = [(7 + i, *pair, captured.TIME + i) for i, pair in enumerate(captured.PAIRS)]
+    assert read(found.data) == expected
+    assert newest_time(found.data, 0, len(found.data)) == (captured.TIME + 2, 9)
