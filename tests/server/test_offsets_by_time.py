@@ -12,6 +12,7 @@ from kafka08.common import TopicPartition
 from kafka08.errors import RequestTimedOutError
 from kafka08.log import time_search
 from kafka08.message.entry import encode_entry
+from kafka08.message.sets import iter_messages
 from kafka08.message.times import Found
 from kafka08.protocol.schemas import OffsetsPartition, OffsetsRequest, OffsetsTopic, RequestHeader
 from kafka08.server.apis.offsets import OffsetsApi
@@ -172,3 +173,72 @@ def test_damage_is_an_answer(rig: Rig) -> None:
     path.write_bytes(data)
     assert ask(rig, 5) == (-1, -1, -1)
     assert ask(rig, LATEST) == (0, -1, 1)
+
+
+def untimed(*times: int, base: int = 0, codec: int = 0) -> bytes:
+    """A batch whose header does not tell the times of its records."""
+    records = [(b"k", b"v" * 60, at - times[0], []) for at in times]
+    return batch(records, base, codec, time=times[0], max_timestamp=-1)
+
+
+@pytest.mark.parametrize("codec", [0, 1])
+def test_a_producer_does_not_say_what_its_newest_time_is(rig: Rig, codec: int) -> None:
+    rig.lead()
+    rig.produce((*KEY, untimed(10, 30, 20, codec=codec)))
+    assert ask(rig, 15) == (0, 30, 1)
+    add(rig, 25, 40)
+    assert [ask(rig, time) for time in (5, 11, 30, 31)] == [
+        (0, 10, 0),
+        (0, 30, 1),
+        (0, 30, 1),
+        (0, 40, 4),
+    ]
+    assert ask(rig, 41) == NONE
+
+
+@pytest.mark.parametrize("codec", [0, 1])
+def test_a_follower_of_a_leader_that_did_not_check(rig: Rig, codec: int) -> None:
+    partition = rig.follow()
+    log = partition.any_log()
+    log.append(memoryview(bytearray(untimed(10, 30, 20, codec=codec))), assign_offsets=False)
+    assert log.segments[0].newest == (30, 2)
+    rig.lead()
+    assert ask(rig, 15) == (0, 30, 1)
+    assert ask(rig, 31) == NONE
+
+
+BEFORE = {
+    "alone": [untimed(10, 20, 30)],
+    "packed": [untimed(10, 20, 30, codec=1)],
+    "before one that tells": [untimed(10, 20, 30), encode_entry(b"k", b"v", 3, timestamp=15)],
+    "after one that tells": [encode_entry(b"k", b"v", 0, timestamp=15), untimed(10, 30, base=1)],
+    "in a long file": [
+        untimed(at, at + 9, base=2 * at, codec=1)
+        if at % 2
+        else batch([(b"k", b"v" * 60, 0, []), (b"k", b"v" * 60, 1, [])], 2 * at, time=at)
+        for at in range(200)
+    ],
+}
+
+
+@pytest.mark.parametrize("stored", BEFORE)
+def test_files_that_were_written_unchecked(make_rig: Any, stored: str) -> None:
+    """By an earlier release or another broker."""
+    first = make_rig()
+    first.lead()
+    first.close()
+    path = first.directory / "t-0"
+    (path / f"{0:020}.log").write_bytes(b"".join(BEFORE[stored]))
+    for index in ("index", "timeindex"):
+        (path / f"{0:020}.{index}").unlink(missing_ok=True)
+    rig = make_rig()
+    log = rig.lead().any_log()
+    rig.replicas.partitions[KEY].high_watermark = log.log_end_offset
+    messages = [
+        (message.timestamp, message.offset)
+        for message in iter_messages(b"".join(BEFORE[stored]))
+    ]
+    assert log.log_end_offset == len(messages)
+    for time in range(0, 220, 3 if len(messages) > 9 else 1):
+        found = next((each for each in messages if each[0] >= time), None)
+        assert ask(rig, time) == (NONE if found is None else (0, *found)), time
