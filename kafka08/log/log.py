@@ -46,9 +46,9 @@ from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.compression import LZ4
 from kafka08.message.entry import BATCH, MAGIC_AT
 from kafka08.message.scan import ProducerRow, producer_batches
-from kafka08.message.times import newest as newest_time
 from kafka08.message.sets import Opened
 from kafka08.message.timed_sets import ANY_TIME
+from kafka08.message.times import newest as newest_time
 from kafka08.message.wrappers import Rebuilt
 
 logger = logging.getLogger("kafka.log.Log")

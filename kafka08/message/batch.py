@@ -33,7 +33,7 @@ TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
 # The base timestamp is the time until which compaction keeps tombstones, and not that of a record.
 DELETE_HORIZON: Final = 0x40
-# What only a broker may say of a batch.
+# Only a broker may set these attributes.
 CLAIMED: Final = LOG_APPEND_TIME | DELETE_HORIZON
 NO_TIMESTAMP: Final = -1
 NO_PRODUCER: Final = -1

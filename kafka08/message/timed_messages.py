@@ -53,7 +53,7 @@ def _of_batch(buffer: BytesLike, position: int, stop: int, room: int) -> Iterato
         return
     data = bytes(inflated_records(buffer, position, stop, room))
     codec, attributes, stamped = header.codec, header.attributes & 0xFF, header.is_stamped
-    time_type = APPEND_TIME if stamped else CREATE_TIME
+    time, time_type = header.time, APPEND_TIME if stamped else CREATE_TIME
     numbers = iter(records.rows(data, 0, len(data)))
     for row in zip(*[numbers] * records.ROW, strict=True):
         delta, time_delta, _, _, key, key_end, value, value_end = row
@@ -65,7 +65,7 @@ def _of_batch(buffer: BytesLike, position: int, stop: int, room: int) -> Iterato
             header.crc,
             BATCH,
             attributes,
-            header.max_timestamp if stamped else records.wrapped(header.base_timestamp + time_delta),
+            time if stamped else records.wrapped(time + time_delta),
             time_type,
             records.headers(data, row),
         )

@@ -1,9 +1,9 @@
 """Produced sets of formats 1 and 2: checked and numbered in place, their times checked or set.
 
-What a producer says about its messages is checked with the messages. These bytes change in place:
+A producer's claims about its messages are checked with the messages. These bytes change in place:
 the offset of a message or wrapper of format 1, base offset and leader epoch of a batch, and with
 log append time also timestamp, timestamp type and crc. A wrapper or batch gets the newest time of
-its messages if it has another one, and a new crc then. A wrapper of format 1 whose messages are not
+its messages, and a new crc, if it claims another one. A wrapper of format 1 whose messages are not
 numbered from 0 is packed again. A set has one format. Mirrors kafka.log.LogValidator, without its
 conversions.
 """
@@ -107,8 +107,8 @@ def number_timed_set(
     ``max_size`` limits the size of an entry as stored in it. ``renewed`` collects the wrappers that
     were packed again, to store instead of those in the buffer; without it these are refused.
     Returns what was found, NOTHING without a whole entry, and the bytes inflated: at most
-    ``max_inflated`` for each entry, and ``room`` for all. Raises as ``sets.assign_offsets`` does, InvalidRecordError and
-    InvalidTimestampError.
+    ``max_inflated`` for each entry, and ``room`` for all. Raises as ``sets.assign_offsets`` does,
+    InvalidRecordError and InvalidTimestampError.
     """
     magic = magic_of(view)
     left = _Room(max_inflated, room, max_size, renewed)

@@ -1,7 +1,6 @@
-"""The first message with a timestamp at or after a time, and the newest time, in a stretch of
-entries of any format.
+"""The first message with a timestamp at or after a time, in a stretch of entries of any format.
 
-Messages of format 0 do not have a timestamp. Inside a compressed entry the message counts, not the
+``newest`` finds the newest time instead. Messages of format 0 do not have a timestamp. Inside a compressed entry the message counts, not the
 entry. The header of a batch that was appended unchecked, by an earlier release or another broker,
 may have no largest timestamp although its records have times. If it is below the base timestamp,
 the records are read instead. Does not know files.

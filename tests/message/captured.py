@@ -1,4 +1,4 @@
-"""What real clients sent: k0 to k2, one to three, a millisecond apart from TIME on."""
+"""Sets of real clients: PAIRS, a millisecond apart from TIME on."""
 
 from __future__ import annotations
 

@@ -80,7 +80,8 @@ def test_what_a_batch_says(claim: str, codec: int) -> None:
     assert data[61:] == sent[61:]
     assert has_right_crc(data, 0, len(data))
     assert (data[16:] == sent[16:]) == (
-        largest == header_of(sent).max_timestamp and attributes | codec == header_of(sent).attributes
+        largest == header_of(sent).max_timestamp
+        and attributes | codec == header_of(sent).attributes
     )
     times = [message.timestamp for message in iter_messages(data)]
     assert times == [(base + delta + (1 << 63)) % (1 << 64) - (1 << 63) for delta in deltas]
@@ -128,9 +129,7 @@ def test_attributes_of_a_record_do_not_matter(codec: int) -> None:
 @pytest.mark.parametrize("attributes", [0, 0x40, 0x180])
 def test_the_broker_s_time_takes_the_place_of_claims(codec: int, attributes: int) -> None:
     for largest in (-1, T, LARGEST):
-        sent = batch(
-            records(0, 5), 0, codec, time=T, attributes=attributes, max_timestamp=largest
-        )
+        sent = batch(records(0, 5), 0, codec, time=T, attributes=attributes, max_timestamp=largest)
         data = bytearray(sent)
         assign_offsets(data, 0, LIMIT, rules=Rules(append_time=T + 99))
         assert header_of(data).attributes == codec | 8

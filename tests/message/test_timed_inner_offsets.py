@@ -60,7 +60,9 @@ def inner(offsets: list[int]) -> bytes:
 def numbered(data: bytes, base: int = 50, **settings: object) -> Numbered:
     rules = settings.pop("rules", Rules())
     config = LogConfig(**settings)
-    return number(T0, config, memoryview(bytearray(data)), base, opened=Opened(1 << 20), rules=rules)
+    return number(
+        T0, config, memoryview(bytearray(data)), base, opened=Opened(1 << 20), rules=rules
+    )
 
 
 def read(data: bytes) -> list[tuple]:

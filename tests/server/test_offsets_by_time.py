@@ -235,8 +235,7 @@ def test_files_that_were_written_unchecked(make_rig: Any, stored: str) -> None:
     log = rig.lead().any_log()
     rig.replicas.partitions[KEY].high_watermark = log.log_end_offset
     messages = [
-        (message.timestamp, message.offset)
-        for message in iter_messages(b"".join(BEFORE[stored]))
+        (message.timestamp, message.offset) for message in iter_messages(b"".join(BEFORE[stored]))
     ]
     assert log.log_end_offset == len(messages)
     for time in range(0, 220, 3 if len(messages) > 9 else 1):
