@@ -1,9 +1,10 @@
 """The first message with a timestamp at or after a time, in a stretch of entries of any format.
 
-``newest`` finds the newest time instead. Messages of format 0 do not have a timestamp. Inside a compressed entry the message counts, not the
-entry. The header of a batch that was appended unchecked, by an earlier release or another broker,
-may have no largest timestamp although its records have times. If it is below the base timestamp,
-the records are read instead. Does not know files.
+``newest`` finds the newest time instead. Messages of format 0 do not have a timestamp. Inside a
+compressed entry the message counts, not the entry. The header of a batch that was appended
+unchecked, by an earlier release or another broker, may have no largest timestamp although its
+records have times. If it is below the base timestamp, the records are read instead. Does not know
+files.
 """
 
 from __future__ import annotations

@@ -46,6 +46,9 @@ def test_messages_and_batches_have_times() -> None:
     scene.cluster.logs[TP].append((3, data))
     assert scene.time(0) == 5000
     assert scene.time(2) == 7000  # that of the batch's first record
+    stamped = encode_batch(header._replace(attributes=8, base_offset=4), b"x" * 500)
+    scene.cluster.logs[TP].append((6, stamped))
+    assert scene.time(5) == 9000  # the broker's
 
 
 @pytest.mark.parametrize(

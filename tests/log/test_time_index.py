@@ -513,3 +513,24 @@ def test_a_crash_while_the_indexes_are_rebuilt(tmp_path, ahead):
         files.revive(power_cut=False)
         again = open_log(tmp_path, recovery_point=point)
         assert again.segments[0].newest == (90, 0)
+
+
+@pytest.mark.parametrize("codec", [0, 1])
+@pytest.mark.parametrize("claim", [-1, 0, 10 * YEAR_MS, 100 * YEAR_MS])
+def test_the_newest_time_a_producer_claims_does_not_matter(tmp_path, claim, codec):
+    """Neither to retention nor to rolling, nor to the time index."""
+    clock = FakeClock()
+    now = clock.millis()
+    log = open_log(tmp_path, clock, retention_ms=HOUR_MS, segment_ms=HOUR_MS)
+    records = [(b"k", b"v" * 60, delta, []) for delta in (0, -5, -3)]
+    for at in (now, now + 1):
+        log.append(writable(batch(records, 0, codec, time=at, max_timestamp=claim)))
+    assert len(log.segments) == 1
+    assert log.segments[0].newest == (now + 1, 5)
+    assert log.segments[0].largest_timestamp == now + 1
+    log.roll()
+    assert log.segments[0].time_index.last == (now + 1, 5)
+    clock.now_ms += HOUR_MS
+    assert log.delete_old_segments() == 0
+    clock.now_ms += 2
+    assert log.delete_old_segments() == 1

@@ -10,6 +10,8 @@ import pytest
 from kafka08.common import TopicPartition
 from kafka08.message.compression import compress
 from kafka08.message.entry import encode_entry
+from kafka08.message.leaves import timed_leaves
+from kafka08.message.scan import iter_entries
 from kafka08.message.sets import encode_set, iter_messages
 from kafka08.protocol.schemas import ProducePartition, ProduceRequest, ProduceTopic
 from kafka08.server import appends
@@ -237,3 +239,28 @@ def test_long_batches_are_converted_elsewhere(rig: Rig, codec: int) -> None:
     elsewhere = Meanwhile(rig)
     assert len(values(rig)) == len(records)
     assert elsewhere.calls > 0
+
+
+def unnumbered(size: int, codec: int = 1) -> bytes:
+    """As ``inflating``, of format 1, with the offset 0 for every message."""
+    one = encode_entry(None, MESSAGE, timestamp=7)
+    packed = compress(codec, one * (size // len(one) + 1), magic=1)
+    return encode_entry(None, packed, 0, codec, timestamp=0)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("size", [LOOP_BYTES // 2, 2 * LOOP_BYTES, SMALL_BYTES + 1])
+def test_a_set_that_is_numbered_elsewhere_and_then_moved(rig: Rig, size: int, codec: int) -> None:
+    rig.lead()
+    acts = [lambda: rig.append("between")] if size > LOOP_BYTES else []
+    meanwhile = Meanwhile(rig, *acts)
+    assert rig.produce((*T, unnumbered(size, codec))) == {T: (0, len(acts))}
+    assert bool(meanwhile.calls) == (size > LOOP_BYTES)
+    count = size // len(encode_entry(None, MESSAGE, timestamp=7)) + 1
+    segment = rig.replicas.partitions[TopicPartition(*T)].any_log().segments[0]
+    with open(segment.path, "rb") as file:
+        stored = file.read()
+    assert [m.offset for m in iter_messages(stored)] == list(range(count + len(acts)))
+    (wrapper,) = [entry for entry in iter_entries(stored) if entry.codec]
+    inside = timed_leaves(stored, wrapper.position, wrapper.stop).data
+    assert [entry.offset for entry in iter_entries(inside)] == list(range(count))
