@@ -68,6 +68,7 @@ cdef enum:
     LAST_OFFSET_BYTES = 27
     BASE_TIMESTAMP_AT = 27
     STAMPED = 8
+    CLAIMED = 0x48
     MAX_TIMESTAMP_AT = 35
     PRODUCER_AT = 43
     PRODUCER_EPOCH_AT = 51
@@ -268,7 +269,7 @@ def newest_time(buffer, int64_t position, int64_t stop, int64_t unclear=-1):
             ):
                 break
             time = int64_at(at + (MAX_TIMESTAMP_AT if at[MAGIC_AT] == BATCH else TIMESTAMP_AT))
-            if time < unclear and at[MAGIC_AT] == BATCH and not at[BATCH_CODEC_AT] & STAMPED:
+            if time < unclear and at[MAGIC_AT] == BATCH and not at[BATCH_CODEC_AT] & CLAIMED:
                 if time < int64_at(at + BASE_TIMESTAMP_AT):
                     time = unclear
             if time > newest:

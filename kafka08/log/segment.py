@@ -20,6 +20,7 @@ from kafka08.log.time_index import NO_TIME, MessageTime, TimeIndex
 from kafka08.message.batch import RECORDS_AT
 from kafka08.message.entry import ABOVE, LOG_OVERHEAD, MIN_MESSAGE_SIZE, OFFSET_AND_SIZE, SHORT
 from kafka08.message.scan import FileWalk, iter_entries, newest_time, walk
+from kafka08.message.times import has_unclear
 
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
@@ -387,12 +388,12 @@ class LogSegment:
         return timestamp
 
     def is_untimed_from(self, position: int) -> bool:
-        """Whether an entry that is near and not before this position has no timestamp. Raises
-        OSError."""
+        """Whether an entry that is near and not before this position has no timestamp, or a batch
+        a wrong one. Raises OSError."""
         data = os.pread(self.file.fd, min(_LONG_READ, self.size - position), position)
         data = data[: walk(data, 0, len(data), wrappers=True).stop]
         times = [newest_time(data, each.position, each.stop)[0] for each in iter_entries(data)]
-        return min(times, default=self.timestamp_at(position)) < 0
+        return min(times, default=self.timestamp_at(position)) < 0 or has_unclear(data)
 
     @property
     def first_timestamp(self) -> int:

@@ -26,6 +26,7 @@ from kafka08.message.batch import (
     BASE_TIMESTAMP_AT,
     BATCH_ATTRIBUTES_AT,
     BATCH_CODEC_AT,
+    CLAIMED,
     LAST_DELTA_AT,
     LOG_APPEND_TIME,
     MAX_TIMESTAMP_AT,
@@ -207,8 +208,8 @@ def newest_time(
     largest one.
 
     A batch counts with the time ``unclear`` if that is larger and its header cannot be right: its
-    largest timestamp, unless it is the broker's, is below its base timestamp. The last entry may be
-    cut. It counts if its timestamp is there.
+    largest timestamp is below its base timestamp, and no broker set one of these. The last entry
+    may be cut. It counts if its timestamp is there.
     """
     view = memoryview(buffer)
     check_bounds(view, position, stop)
@@ -228,7 +229,7 @@ def newest_time(
 
 
 def _is_unclear(view: memoryview, start: int, newest: int) -> bool:
-    if view[start + BATCH_CODEC_AT] & LOG_APPEND_TIME:
+    if view[start + BATCH_CODEC_AT] & CLAIMED:
         return False
     base: int = OFFSET.unpack_from(view, start + BASE_TIMESTAMP_AT)[0]
     return newest < base

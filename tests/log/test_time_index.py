@@ -534,3 +534,24 @@ def test_the_newest_time_a_producer_claims_does_not_matter(tmp_path, claim, code
     assert log.delete_old_segments() == 0
     clock.now_ms += 2
     assert log.delete_old_segments() == 1
+
+
+@pytest.mark.parametrize("claim", [-1, 0, 1])
+@pytest.mark.parametrize("first", [True, False])
+def test_batches_that_were_stored_with_a_wrong_time_are_as_old_as_their_file(
+    tmp_path, claim, first
+):
+    clock = FakeClock()
+    now = clock.millis()
+    log = open_log(tmp_path, clock, retention_ms=HOUR_MS, segment_ms=2 * YEAR_MS)
+    add(log, now - YEAR_MS)
+    wrong = batch([(b"k", b"v", 0, [])], 1, time=now, max_timestamp=claim)
+    right = encode_entry(b"k", b"v", 2, timestamp=now - YEAR_MS)
+    for data in (wrong, right)[: 2 if first else 1]:
+        log.append(writable(data), assign_offsets=False)
+    log.flush()
+    log.close()
+    log = open_log(tmp_path, clock, config=log.config, clean_shutdown=True)
+    os.utime(log.segments[0].path, (now / 1000, now / 1000))
+    log.roll()
+    assert log.segments[0].largest_timestamp == now

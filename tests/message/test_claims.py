@@ -274,6 +274,8 @@ def test_a_stored_batch_that_can_be_right(codec: int) -> None:
         (batch(records(0, 5), 50, codec, time=T), T + 5),
         (batch(records(0, 0), 50, codec, time=-1, max_timestamp=-1), -1),
         (batch(records(0, 5), 50, codec, time=T, attributes=8, max_timestamp=9), 9),
+        # the base timestamp is where tombstones end
+        (batch(records(-70, -65), 50, codec, time=T, attributes=0x40), T - 65),
     ):
         assert not has_unclear(data)
         assert newest(data)[0] == newest_time(data, 0, len(data))[0] == time
