@@ -206,7 +206,12 @@ def test_machine_code_finds_the_same_messages(data, number):
 @given(data=damaged_sets())
 def test_machine_code_finds_the_same_times(data):
     stop = scan.walk(data, 0, len(data), wrappers=True).stop
-    assert scan.native.newest_time(data, 0, stop) == scan.plain_newest_time(data, 0, stop)
+    for unclear in (-1, 1001, (1 << 63) - 1):
+        found = scan.native.newest_time(data, 0, stop, unclear)
+        assert found == scan.plain_newest_time(data, 0, stop, unclear)
+    assert scan.native.message_times(data, 0, stop) == scan.plain_message_times(data, 0, stop)
+    for cut in range(len(data)):  # no byte outside is read, whatever the sizes say
+        scan.native.message_times(data[:cut], 0, cut)
 
 
 @needs_native
@@ -322,6 +327,46 @@ def test_an_impossible_size_leads_nowhere_else(size):
             assert newest_time(data, 0, len(data))[0] >= 1000
         for find in (scan.plain_producer_batches, scan.producer_batches):
             assert len(find(data, 0, len(data))) == (entry[16] == 2)
+
+
+@pytest.mark.parametrize("newest_time", [scan.plain_newest_time, scan.newest_time])
+def test_batches_whose_newest_time_is_unclear(newest_time):
+    wrong = batch(simple(b"a", b"b"), 20, max_timestamp=-1)
+    below = batch(simple(b"a", b"b"), 20, max_timestamp=999)
+    for data in (wrong, below):
+        assert newest_time(data, 0, len(data), 5000) == (5000, 21)
+        assert newest_time(data + timed([(None, None)], 22, time=7), 0, len(data), 5000)[0] == 5000
+        for position, stop in ((-1, 10), (0, len(data) + 1)):
+            with pytest.raises(IndexError):
+                newest_time(data, position, stop, 5000)
+    assert newest_time(below, 0, len(below), 998) == (999, 21)
+    for right in (
+        batch(simple(b"a", b"b"), 20),
+        batch(simple(b"a"), 20, max_timestamp=-1, base_timestamp=-1),
+        batch(simple(b"a"), 20, max_timestamp=-1, attributes=8),
+        batch(simple(b"a"), 20, max_timestamp=-1, attributes=0x40),
+        timed([(None, None)], time=-1),
+    ):
+        assert newest_time(right, 0, len(right), 5000) == newest_time(right, 0, len(right))
+
+
+@pytest.mark.parametrize("message_times", [scan.plain_message_times, scan.message_times])
+def test_the_times_of_messages_of_format_1(message_times):
+    largest = (1 << 63) - 1
+
+    def of(*times: int, stamped: bool = False) -> tuple[int, int, bool]:
+        entries = [encode_entry(b"k", b"v", timestamp=time, stamped=stamped) for time in times]
+        data = b"x" + b"".join(entries)
+        return message_times(data, 1, len(data))
+
+    assert of() == of(-1, -1) == (largest, -1, False)
+    assert of(5, 3, -1, 4) == (3, 5, False)
+    assert of(5, -2) == (-2, 5, True)
+    assert of(-largest - 1) == (-largest - 1, -1, True)
+    assert of(largest) == (largest, largest, False)
+    assert of(5, stamped=True) == (5, 5, True)
+    with pytest.raises(IndexError):
+        message_times(b"", 0, 1)
 
 
 def produced(producer: int, base: int, *values: bytes) -> bytes:
