@@ -23,7 +23,6 @@ from kafka08.message.batch import (
     CLAIMED,
     CODEC,
     CONTROL,
-    LOG_APPEND_TIME,
     NO_TIMESTAMP,
     RECORDS_AT,
     TRANSACTIONAL,
@@ -180,8 +179,6 @@ def _number_batch(
         raise keyless()
     OFFSET.pack_into(view, position, offset)
     set_leader_epoch(view, position, rules.leader_epoch)
-    if attributes & LOG_APPEND_TIME:
-        _refuse_stamp(max_time, rules)
     if rules.append_time is not None:
         stamp(view, position, stop, rules.append_time)
         return count
@@ -202,9 +199,6 @@ def _number_wrapper(
         raise InvalidRecordError("A compressed message of format 1 holds no messages")
     if rules.keyed and walk(found.data, 0, len(found.data), magic=TIMED, keyed=True).ended:
         raise keyless()
-    was_stamped, time = is_stamped(view, position), time_of(view, position)
-    if was_stamped:
-        _refuse_stamp(time, rules)
     oldest, newest, _ = message_times(found.data, 0, len(found.data))
     stamped = rules.append_time is not None
     if rules.append_time is None:
@@ -224,7 +218,7 @@ def _number_wrapper(
         left.renewed.append(Rebuilt(position, stop - position, entry))
         return count
     OFFSET.pack_into(view, position, last)
-    if newest != time or stamped != was_stamped:  # not all clients write it
+    if newest != time_of(view, position) or stamped != is_stamped(view, position):
         set_time(view, position, stop, newest, stamped=stamped)
     return count
 
@@ -246,20 +240,11 @@ def _set_message_times(view: memoryview, position: int, stop: int, rules: Rules)
             return
     for entry in iter_entries(view[position:stop]):
         start, end = position + entry.position, position + entry.stop
-        time, was_stamped = time_of(view, start), is_stamped(view, start)
-        if was_stamped:
-            _refuse_stamp(time, rules)
+        time = time_of(view, start)
         if rules.append_time is not None:
             set_time(view, start, end, rules.append_time, stamped=True)
-        elif was_stamped or time < NO_TIMESTAMP:
+        elif is_stamped(view, start) or time < NO_TIMESTAMP:
             set_time(view, start, end, max(time, NO_TIMESTAMP))
-
-
-def _refuse_stamp(time: int, rules: Rules) -> None:
-    """Refuse an entry that claims to have the broker's time where its producer's does not stand in
-    its place."""
-    if rules.append_time is not None or time == NO_TIMESTAMP:
-        raise InvalidTimestampError("A producer must not set the timestamp type LogAppendTime")
 
 
 def _check_times(oldest: int, newest: int, rules: Rules) -> None:
