@@ -28,6 +28,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from kafka08.common import TopicPartition
 from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError
+from kafka08.log import cleanings
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.cleaner_job import Group, Job, Source, Stats, remove_cleaned
 from kafka08.log.cleaner_process import CleanerProcess
@@ -313,9 +314,17 @@ class LogCleaner:
         is_valid = partial(self._is_valid, found, truncations)
         try:
             yield partial(log.flush, found.end_offset)
+            retention_ms, began = log.config.delete_retention_ms, self._clock.millis()
+            known = cleanings.read(log.directory, self.checkpoint(log), began)
+            below = cleanings.tombstones_below(known, retention_ms, began)
             first = found.first_dirty_offset
             while is_valid() and first < found.end_offset:
-                first = yield from self._pass(found, first, thread, is_valid)
+                first = yield from self._pass(found, first, below, thread, is_valid)
+            if is_valid():
+                ended = cleanings.Cleaning(self._clock.millis(), first)
+                times = cleanings.with_one_more(known, ended, retention_ms)
+                # before the checkpoint: without it they count for nothing
+                yield partial(cleanings.write, log.directory, times)
             if is_valid():
                 self._record(log, first)  # at once: no truncation may come in between
                 self._set_aside.pop(key, None)
@@ -345,14 +354,20 @@ class LogCleaner:
         )
 
     def _pass(
-        self, found: LogToClean, first: int, thread: int, is_valid: Callable[[], bool]
+        self,
+        found: LogToClean,
+        first: int,
+        below: int,
+        thread: int,
+        is_valid: Callable[[], bool],
     ) -> Generator[Wish, None, int]:
-        """Build one map and copy the segments once; returns the first offset not cleaned.
+        """Build one map and copy the segments once, without the tombstones below ``below``;
+        returns the first offset not cleaned.
 
         Raises KafkaError if the process fails, and OSError.
         """
         key, log = found.topic_partition, found.log
-        job = self._job(found, first)
+        job = self._job(found, first, below)
         try:
             process = self._start(job)
         except OSError as error:  # not an error of the log's disk
@@ -388,7 +403,7 @@ class LogCleaner:
             process.kill()
             self._remove_cleaned(job)
 
-    def _job(self, found: LogToClean, first: int) -> Job:
+    def _job(self, found: LogToClean, first: int, below: int) -> Job:
         log, config = found.log, self._config
         threads = config.log_cleaner_threads
         segments = [s for s in log.segments if s.base_offset < found.end_offset]
@@ -397,7 +412,7 @@ class LogCleaner:
             directory=log.directory,
             sources=list(map(_source, segments, nexts)),
             first_dirty_offset=first,
-            horizon_offset=found.first_dirty_offset,
+            tombstones_below=below,
             max_entries=max_entries(
                 config.log_cleaner_dedupe_buffer_size // threads,
                 config.log_cleaner_io_buffer_load_factor,
@@ -407,7 +422,6 @@ class LogCleaner:
             segment_index_bytes=log.config.segment_index_bytes,
             index_interval_bytes=log.config.index_interval_bytes,
             max_message_bytes=log.config.max_message_bytes,
-            delete_retention_ms=log.config.delete_retention_ms,
             producer_ends=log.producers.states.last_offsets,
             rate=config.log_cleaner_io_max_bytes_per_second,
             throttle_fd=self._throttle.fd,
@@ -442,8 +456,7 @@ class LogCleaner:
 
 
 def _source(segment: LogSegment, following: int) -> Source:
-    time = segment.largest_timestamp if segment.newest.timestamp >= 0 else -1
-    return Source(segment.base_offset, following, segment.size, segment.index.entries * 8, time)
+    return Source(segment.base_offset, following, segment.size, segment.index.entries * 8)
 
 
 def _record_stats(thread: int, name: str, first: int, end: int, stats: Stats) -> None:

@@ -12,40 +12,33 @@ from kafka08.log.directory import CLEANED_SUFFIX
 
 
 class Source(NamedTuple):
-    """A sealed segment: its base offset, the base of the next one, sizes of its files.
-
-    ``newest_ms``: the time of its newest message; -1 without timestamps, and then its file's time
-    stands for it.
-    """
+    """A sealed segment: its base offset, the base of the next one, sizes of its files."""
 
     base_offset: int
     next_base_offset: int
     size: int
     index_size: int
-    newest_ms: int = -1
 
 
 class Job(NamedTuple):
     """One pass over one log.
 
     ``sources``: its sealed segments that may be cleaned, from the log's start. All messages below
-    ``first_dirty_offset`` have been in a map before. The age of tombstones is that of the last
-    segment that begins below ``horizon_offset``, which is the same in the first pass.
-    ``producer_ends``: the last offset of the last batch of each idempotent producer.
+    ``first_dirty_offset`` have been in a map before. Tombstones below ``tombstones_below`` are
+    removed (``log.cleanings``). ``producer_ends``: the last offset of the last batch of each idempotent producer.
     ``max_entries`` bounds the map. ``throttle_fd`` is shared by Throttlers (-1: no limit).
     """
 
     directory: str
     sources: Sequence[Source]
     first_dirty_offset: int
-    horizon_offset: int
+    tombstones_below: int
     max_entries: int
     io_buffer_bytes: int
     segment_bytes: int
     segment_index_bytes: int
     index_interval_bytes: int
     max_message_bytes: int
-    delete_retention_ms: int
     producer_ends: Sequence[int] = ()
     rate: float = float("inf")
     throttle_fd: int = -1

@@ -70,10 +70,10 @@ def clean(job: Job, say: Say, done: Done, throttler: Throttler) -> tuple[int, St
     key_map = KeyMap(job.max_entries)
     end_offset = build_offset_map(job, key_map, reader, say)
     map_bytes, map_seconds = reader.bytes_read, time.monotonic() - started
-    horizon = delete_horizon_ms(job)
-    say(f"Cleaning log {job.name} (discarding tombstones prior to {_date(horizon)})...")
+    below = job.tombstones_below
+    say(f"Cleaning log {job.name} (discarding tombstones prior to offset {below})...")
     writers = [
-        _clean_group(job, group, key_map, horizon, reader, say, done)
+        _clean_group(job, group, key_map, reader, say, done)
         for group in group_segments(job, end_offset)
     ]
     return end_offset, Stats(
@@ -146,14 +146,6 @@ def build_offset_map(job: Job, key_map: KeyMap, reader: Reader, say: Say) -> int
     return end
 
 
-def delete_horizon_ms(job: Job) -> int:
-    """Tombstones in segments that are not newer than this are removed (ms; 0 in a first pass)."""
-    clean = [s for s in job.sources if s.base_offset < job.horizon_offset]
-    if not clean:
-        return 0
-    return _modified_ms(job, clean[-1]) - job.delete_retention_ms
-
-
 def group_segments(job: Job, end_offset: int) -> list[list[Source]]:
     """The segments below ``end_offset``, in runs that fit one segment (groupSegmentsBySize).
 
@@ -183,7 +175,6 @@ def _clean_group(
     job: Job,
     group: list[Source],
     key_map: KeyMap,
-    horizon_ms: int,
     reader: Reader,
     say: Say,
     done: Done,
@@ -193,15 +184,12 @@ def _clean_group(
     try:
         for source in group:
             path = job.path(source.base_offset)
-            modified = _modified_ms(job, source)
-            retain = modified > horizon_ms
+            retain = source.base_offset >= job.tombstones_below
             say(
                 f"Cleaning segment {source.base_offset} in log {job.name} (last modified "
-                f"{_date(modified)}) into {base}, "
+                f"{_date(os.stat(path).st_mtime)}) into {base}, "
                 f"{'retaining' if retain else 'discarding'} deletes."
             )
-            # The last mapped message stays: its offset shows followers how far the log reaches.
-            writer.tombstones_below = -1 if retain else key_map.last_offset
             reader.walk(path, source.size, writer.take)
         changed = writer.dropped or len(group) > 1
         if changed:
@@ -239,7 +227,8 @@ class Writer:
         self._times = bytearray()
         self._newest = self._last_time = MessageTime(NO_TIMESTAMP, base_offset)
         self._last = base_offset - 1  # offset of the last entry read
-        self.tombstones_below = -1
+        # The last mapped message stays: its offset shows followers how far the log reaches.
+        self.tombstones_below = min(job.tombstones_below, key_map.last_offset)
         self.size = 0
         self.messages_read = 0
         self.messages_written = 0
@@ -408,15 +397,9 @@ def _time_index_path(path: str) -> str:
     return path[: -len(".log")] + ".timeindex"
 
 
-def _modified_ms(job: Job, source: Source) -> int:
-    if source.newest_ms >= 0:
-        return source.newest_ms
-    return os.stat(job.path(source.base_offset)).st_mtime_ns // 1_000_000
-
-
-def _date(millis: int) -> str:
+def _date(seconds: float) -> str:
     """A time in the format of Java's Date."""
-    return time.strftime("%a %b %d %H:%M:%S %Z %Y", time.localtime(millis / 1000))
+    return time.strftime("%a %b %d %H:%M:%S %Z %Y", time.localtime(seconds))
 
 
 # The child process

@@ -14,7 +14,7 @@ from kafka08.log.cleaner_job import (
     remove_cleaned,
 )
 
-JOB = Job("/d/t-0", [Source(0, 5, 10, 8)], 3, 2, 100, 512, 1000, 1000, 64, 100, 1000, [3], 1.5, 7)
+JOB = Job("/d/t-0", [Source(0, 5, 10, 8)], 3, 2, 100, 512, 1000, 1000, 64, 100, [3], 1.5, 7)
 
 
 def test_a_job_survives_the_way_to_the_child() -> None:

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka08.errors import KafkaError
+from kafka08.log.cleaner import LogCleaner
 from kafka08.log.cleaner_job import Job, Source
 from kafka08.log.compaction import clean, group_segments
 from kafka08.log.log import Log
@@ -33,6 +34,7 @@ from tests.log.cleaning import (
     survivors,
 )
 from tests.log.support import open_log, writable
+from tests.message.batches import batch, timed
 from tests.message.sets import has_absolute_offsets
 
 NO_LIMIT = Throttler(float("inf"), -1)
@@ -104,8 +106,13 @@ def check_files(log: Log) -> None:
             low, high = positions[position]
             assert low < offset <= high and offset > segment.base_offset
             assert offset == next(iter_messages(data[position:])).offset
-    names = {path.name.split(".", 1)[1] for path in Path(log.directory).iterdir()}
-    assert names <= {"log", "index", "log.deleted", "index.deleted"}
+    names = {path.name for path in Path(log.directory).iterdir()} - {"cleaning-times"}
+    assert {name.split(".", 1)[1] for name in names} <= {
+        "log",
+        "index",
+        "log.deleted",
+        "index.deleted",
+    }
 
 
 @pytest.mark.parametrize("codec", [0, 1])
@@ -191,65 +198,179 @@ def test_a_wrapper_that_would_get_too_large_stays_as_it_is(tmp_path):
     assert [m[0] for m in contents(log)] == [99, 100]
 
 
+HOUR = 3_600_000
+
+
+def hourly(tmp_path: Path, clock: FakeClock, magic: int) -> Log:
+    """A log that keeps tombstones for an hour; ``put_dated`` fills it."""
+    return compacted_log(
+        tmp_path,
+        clock,
+        delete_retention_ms=HOUR,
+        segment_bytes=10**6,
+        message_format_version=["0.9.0", "0.10.0", "3.0"][magic],
+    )
+
+
+def put_dated(log: Log, magic: int, text: str, time: int) -> None:
+    """``put_keys`` in a message format with these dates, in a segment of its own."""
+    for letter in text:
+        key, value = letter.lower().encode(), None if letter.isupper() else b"v" * 40
+        data = {
+            0: lambda: encode_set([(key, value)]),
+            1: lambda: timed([(key, value)], time=time),
+            2: lambda: batch([(key, value, 0, [])], time=time),
+        }[magic]()
+        log.append(writable(data))
+    log.roll()
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
 class TestTombstones:
-    DAY = 86_400_000
+    """Those written a moment ago stay for an hour, whatever the dates of messages and files."""
 
-    def log(self, tmp_path: Path, clock: FakeClock) -> Log:
-        return compacted_log(tmp_path, clock, delete_retention_ms=self.DAY, segment_bytes=200)
+    def clean(self, log: Log, cleaner: LogCleaner, magic: int, date: int) -> str:
+        put_dated(log, magic, "zz", date)  # makes the log dirty
+        assert clean_once(cleaner)
+        return keys(log)
 
-    def age(self, log: Log, now: int) -> None:
-        for segment in log.segments:
-            os.utime(segment.path, ns=(now * 10**6, now * 10**6))
-
-    def test_they_outlive_the_cleaning_that_meets_them_first(self, tmp_path):
+    @pytest.mark.parametrize("offset", [0, -10 * HOUR, 2 * HOUR, None])
+    def test_they_outlive_any_date(self, tmp_path, magic, offset):
+        """``offset``: how far the dates of other messages lie from the clock; None: in 1970."""
         clock = FakeClock()
-        log = self.log(tmp_path, clock)
+        date = 1 if offset is None else clock.now_ms + offset
+        log = hourly(tmp_path, clock, magic)
         cleaner = cleaner_of(log, clock)
-        put_keys(log, "abAcd")
-        log.roll()
-        put_keys(log, "x")
-        self.age(log, clock.now_ms)
-        assert clean_once(cleaner)
-        assert keys(log) == "bacdx" and contents(log)[1] == (2, b"a", None)
-        # the next cleaning: what was clean then is not a day older than itself
-        put_keys(log, "cc")
-        log.roll()
-        put_keys(log, "y")
-        assert clean_once(cleaner)
-        assert b"a" in [key for _, key, value in contents(log) if value is None]
+        put_dated(log, magic, "abA", date)
+        assert "a" in self.clean(log, cleaner, magic, date)
+        for _ in range(3):
+            clock.now_ms += 1000
+            assert "a" in self.clean(log, cleaner, magic, date)
+        clock.now_ms += HOUR
+        assert self.clean(log, cleaner, magic, date) == "bz"
 
-    def test_they_go_once_the_clean_part_has_grown_older_than_the_retention(self, tmp_path):
+    def test_one_date_far_ahead_ages_nothing(self, tmp_path, magic):
         clock = FakeClock()
-        log = self.log(tmp_path, clock)
+        log = hourly(tmp_path, clock, magic)
         cleaner = cleaner_of(log, clock)
-        put_keys(log, "abA")
-        log.roll()
-        self.age(log, clock.now_ms - 2 * self.DAY)
-        put_keys(log, "cdef")
-        log.roll()
-        put_keys(log, "x")
-        clock.now_ms += 1
-        os.utime(log.segments[-2].path, ns=(clock.now_ms * 10**6,) * 2)
-        assert clean_once(cleaner)
-        assert "a" in keys(log)
-        put_keys(log, "cd")
-        log.roll()
-        put_keys(log, "y")
-        assert clean_once(cleaner)
-        assert "a" not in keys(log)
+        put_dated(log, magic, "ab", clock.now_ms)
+        put_dated(log, magic, "cA", clock.now_ms)
+        put_dated(log, magic, "d", clock.now_ms + 2 * HOUR)
+        assert "a" in self.clean(log, cleaner, magic, clock.now_ms)
+        clock.now_ms += 1000
+        assert "a" in self.clean(log, cleaner, magic, clock.now_ms)
 
-    def test_the_last_message_stays_even_so(self, tmp_path):
+    def test_dates_that_stand_still_do_not_keep_them(self, tmp_path, magic):
+        clock = FakeClock()
+        date = clock.now_ms
+        log = hourly(tmp_path, clock, magic)
+        cleaner = cleaner_of(log, clock)
+        put_dated(log, magic, "aA", date)
+        assert "a" in self.clean(log, cleaner, magic, date)
+        clock.now_ms += HOUR
+        assert self.clean(log, cleaner, magic, date) == "z"
+
+    @pytest.mark.parametrize("file_date", [1, 2**33])
+    def test_the_times_of_files_do_not_count(self, tmp_path, magic, file_date):
+        """A directory that was copied has any."""
+        clock = FakeClock()
+        log = hourly(tmp_path, clock, magic)
+        cleaner = cleaner_of(log, clock)
+        put_dated(log, magic, "aA", clock.now_ms)
+        for seconds in (0, 1, HOUR // 1000 - 1):
+            for segment in log.segments:
+                os.utime(segment.path, (file_date, file_date))
+            clock.now_ms += seconds * 1000 - (seconds > 1) * 1000
+            assert "a" in self.clean(log, cleaner, magic, clock.now_ms)
+        clock.now_ms += 1000
+        assert "a" not in self.clean(log, cleaner, magic, clock.now_ms)
+
+    def test_each_waits_from_its_own_first_cleaning(self, tmp_path, magic):
+        clock = FakeClock()
+        log = hourly(tmp_path, clock, magic)
+        cleaner = cleaner_of(log, clock)
+        put_dated(log, magic, "aA", clock.now_ms)
+        assert keys(log) and self.clean(log, cleaner, magic, clock.now_ms)
+        clock.now_ms += HOUR // 2
+        put_dated(log, magic, "bB", clock.now_ms)
+        assert self.clean(log, cleaner, magic, clock.now_ms) == "abz"
+        clock.now_ms += HOUR // 2
+        assert self.clean(log, cleaner, magic, clock.now_ms) == "bz"
+        clock.now_ms += HOUR // 2
+        assert self.clean(log, cleaner, magic, clock.now_ms) == "z"
+
+    def test_a_restart_does_not_begin_the_wait_again(self, tmp_path, magic):
+        clock = FakeClock()
+        log = hourly(tmp_path, clock, magic)
+        put_dated(log, magic, "aA", clock.now_ms)
+        assert "a" in self.clean(log, cleaner_of(log, clock), magic, clock.now_ms)
+        clock.now_ms += HOUR
+        log.flush()
+        log.close()
+        again = Log(log.directory, log.config, recovery_point=log.log_end_offset, clock=clock)
+        assert self.clean(again, cleaner_of(again, clock), magic, clock.now_ms) == "z"
+
+    def test_a_truncation_does(self, tmp_path, magic):
+        clock = FakeClock()
+        log = hourly(tmp_path, clock, magic)
+        cleaner = cleaner_of(log, clock)
+        put_dated(log, magic, "aAbc", clock.now_ms)
+        assert "a" in self.clean(log, cleaner, magic, clock.now_ms)
+        clock.now_ms += HOUR
+        log.truncate_to(4)
+        cleaner.truncated()
+        put_dated(log, magic, "B", clock.now_ms)
+        found = self.clean(log, cleaner, magic, clock.now_ms)
+        assert "a" in found and "b" in found
+        clock.now_ms += HOUR
+        assert self.clean(log, cleaner, magic, clock.now_ms) == "cz"
+
+    def test_a_replica_that_was_fetched_again_waits_itself(self, tmp_path, magic):
+        clock = FakeClock()
+        log = hourly(tmp_path, clock, magic)
+        cleaner = cleaner_of(log, clock)
+        put_dated(log, magic, "aA", clock.now_ms)
+        assert "a" in self.clean(log, cleaner, magic, clock.now_ms)
+        clock.now_ms += HOUR
+        log.truncate_fully_and_start_at(0)
+        cleaner.truncated()
+        put_dated(log, magic, "aA", clock.now_ms)
+        assert "a" in self.clean(log, cleaner, magic, clock.now_ms)
+
+    def test_a_clock_that_was_set_back_counts_from_then_on(self, tmp_path, magic):
+        clock = FakeClock()
+        log = hourly(tmp_path, clock, magic)
+        cleaner = cleaner_of(log, clock)
+        put_dated(log, magic, "aA", clock.now_ms)
+        assert "a" in self.clean(log, cleaner, magic, clock.now_ms)
+        clock.now_ms -= 1000 * HOUR
+        assert "a" in self.clean(log, cleaner, magic, clock.now_ms)
+        clock.now_ms += HOUR
+        assert "a" not in self.clean(log, cleaner, magic, clock.now_ms)
+
+    def test_without_retention_the_next_cleaning_takes_them(self, tmp_path, magic):
+        clock = FakeClock()
+        log = hourly(tmp_path, clock, magic)
+        log.config = log.config.override({"delete.retention.ms": "0"})
+        cleaner = cleaner_of(log, clock)
+        put_dated(log, magic, "aA", clock.now_ms)
+        assert "a" in self.clean(log, cleaner, magic, clock.now_ms)
+        assert self.clean(log, cleaner, magic, clock.now_ms) == "z"
+
+
+class TestFiles:
+    def test_the_last_message_stays(self, tmp_path):
         # a follower could never reach the log's end otherwise
         log = compacted_log(tmp_path, delete_retention_ms=-(10**15), segment_bytes=200)
         put_keys(log, "ab")
         log.roll()
         put_keys(log, "cAB")
         log.roll()
-        cleaner = cleaner_of(log)
-        cleaner._record(log, 2)
-        log.config = log.config.override({})
-        assert clean_once(cleaner)
-        assert keys(log) == "cb"
+        sources = [Source(0, 2, log.segments[0].size, 8), Source(2, 5, log.segments[1].size, 8)]
+        found = job(Path(log.directory), sources, tombstones_below=5, segment_bytes=10**6)
+        clean(found, lambda line: None, lambda group: None, NO_LIMIT)
+        left = iter_messages(Path(found.path(0) + ".cleaned").read_bytes())
+        assert [m.offset for m in left] == [2, 4]
 
     def test_mtime_is_kept(self, tmp_path):
         log = compacted_log(tmp_path, segment_bytes=10**5)
@@ -271,14 +392,13 @@ def job(directory: Path, sources: list[Source], **changes: object) -> Job:
         "directory": str(directory),
         "sources": sources,
         "first_dirty_offset": 0,
-        "horizon_offset": 0,
+        "tombstones_below": 0,
         "max_entries": 1000,
         "io_buffer_bytes": 4096,
         "segment_bytes": 1000,
         "segment_index_bytes": 80,
         "index_interval_bytes": 100,
         "max_message_bytes": 10**6,
-        "delete_retention_ms": 0,
     }
     return Job(**{**given, **changes})  # type: ignore[arg-type]
 

@@ -162,14 +162,13 @@ def cleaned(tmp_path: Path, log: Log, **changes) -> bytes:
         directory=log.directory,
         sources=[Source(0, second.base_offset, first.size, 0)],
         first_dirty_offset=0,
-        horizon_offset=0,
+        tombstones_below=0,
         max_entries=1000,
         io_buffer_bytes=4096,
         segment_bytes=1 << 20,
         segment_index_bytes=1024,
         index_interval_bytes=50,
         max_message_bytes=1 << 20,
-        delete_retention_ms=0,
         **changes,
     )
     clean(job, lambda line: None, lambda group: None, Throttler(float("inf"), -1))

@@ -150,7 +150,7 @@ def test_compaction_keeps_true_offsets_in_wrappers(tmp_path: Path) -> None:
         Source(s.base_offset, following.base_offset, s.size, 0)
         for s, following in zip(log.segments, log.segments[1:], strict=False)
     ]
-    job = Job(log.directory, sources, 0, 0, 1000, 1 << 16, 400, 1024, 100, 1 << 20, 1 << 40)
+    job = Job(log.directory, sources, 0, 0, 1000, 1 << 16, 400, 1024, 100, 1 << 20)
     groups: list[Group] = []
     compaction.clean(job, lambda line: None, groups.append, Throttler(float("inf"), -1))
     for group in groups:
