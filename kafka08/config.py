@@ -51,7 +51,7 @@ _MINUTE_MS = 60 * 1000
 _HOUR_MS = 60 * _MINUTE_MS
 _COMPRESSED_SETS = ("verbatim", "normalised")
 _CREATE_TIME, _LOG_APPEND_TIME = _TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
-_DELETE, _COMPACT = "delete", "compact"
+_DELETE, _COMPACT, _BOTH = "delete", "compact", "compact,delete"
 AUTHORIZERS = (
     "kafka.security.auth.SimpleAclAuthorizer",
     "kafka.security.authorizer.AclAuthorizer",
@@ -417,7 +417,8 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
     log_cleanup_policy: str = setting(
         "log.cleanup.policy",
         _DELETE,
-        doc="`compact` keeps the last message of each key; any other word deletes old segments.",
+        doc="`compact` keeps the last message of each key, `compact,delete` does so and deletes old "
+        "segments; any other word deletes old segments.",
     )
     log_cleaner_threads: int = setting(
         "log.cleaner.threads",
@@ -1040,12 +1041,12 @@ def _check_range(key: str, value: int, low: int | None, high: int, why: str) -> 
         )
 
 
-def _topic_cleanup_policy(value: str) -> str:
-    return _DELETE if value.strip().lower() == _DELETE else _COMPACT
-
-
-def _broker_cleanup_policy(value: str) -> str:
-    return _COMPACT if value.strip().lower() == _COMPACT else _DELETE
+def _cleanup_policy(value: str, otherwise: str) -> str:
+    """The policies in a list, in any order; ``otherwise`` for words that are none."""
+    words = {each.strip() for each in value.lower().split(",")}
+    if words == {_DELETE, _COMPACT}:
+        return _BOTH
+    return words.pop() if words in ({_DELETE}, {_COMPACT}) else otherwise
 
 
 def _topic_boolean(text: str) -> bool:
@@ -1057,7 +1058,7 @@ def _topic_boolean(text: str) -> bool:
 class LogConfig(Settings):
     """The settings of one topic's logs: the broker's, unless the topic overrides them.
 
-    ``cleanup_policy`` is always ``delete`` or ``compact``. Values of a topic are only parsed, not
+    ``cleanup_policy`` is always ``delete``, ``compact`` or ``compact,delete``. Values of a topic are only parsed, not
     checked for a range, as in the original: an original tool may have written any value.
     """
 
@@ -1121,7 +1122,8 @@ class LogConfig(Settings):
     cleanup_policy: str = setting(
         "cleanup.policy",
         _DELETE,
-        doc="`delete` deletes old segments; any other word keeps the last message of each key.",
+        doc="`delete` deletes old segments, `compact,delete` also keeps only the last message of "
+        "each key; any other word only does that.",
     )
     unclean_leader_election_enable: bool = setting(
         "unclean.leader.election.enable",
@@ -1200,7 +1202,13 @@ class LogConfig(Settings):
 
     @cached_property
     def compact(self) -> bool:
-        return self.cleanup_policy == _COMPACT
+        """Whether only the last message of each key is kept."""
+        return self.cleanup_policy != _DELETE
+
+    @cached_property
+    def deletes(self) -> bool:
+        """Whether old segments are deleted by age and by size."""
+        return self.cleanup_policy != _COMPACT
 
     @classmethod
     def from_broker(cls, broker: BrokerConfig) -> LogConfig:
@@ -1212,7 +1220,7 @@ class LogConfig(Settings):
             topic_key.replace(".", "_"): getattr(broker, broker_key.replace(".", "_"))
             for topic_key, broker_key in BROKER_KEYS.items()
         }
-        values["cleanup_policy"] = _broker_cleanup_policy(broker.log_cleanup_policy)
+        values["cleanup_policy"] = _cleanup_policy(broker.log_cleanup_policy, _DELETE)
         return cls(**values)
 
     def override(self, properties: Mapping[str, str]) -> LogConfig:
@@ -1226,7 +1234,7 @@ class LogConfig(Settings):
             if described.key in properties
         }
         if "cleanup_policy" in changes:
-            changes["cleanup_policy"] = _topic_cleanup_policy(changes["cleanup_policy"])
+            changes["cleanup_policy"] = _cleanup_policy(changes["cleanup_policy"], _COMPACT)
         return self.replace(**changes)
 
     @classmethod

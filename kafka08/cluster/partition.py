@@ -203,11 +203,11 @@ class Partition:
     def delete_records(self, offset: int) -> int:
         """As leader: delete the records below ``offset``, or UP_TO_HIGH_WATERMARK; that offset.
 
-        Raises NotLeaderForPartitionError, PolicyViolationError (a compacted topic), and
+        Raises NotLeaderForPartitionError, PolicyViolationError (a topic that is only compacted), and
         OffsetOutOfRangeError above the high watermark.
         """
         log = self.leader_log()
-        if log.config.compact:
+        if not log.config.deletes:
             raise PolicyViolationError(
                 f"Records of partition {self.topic_partition} can not be deleted due to the "
                 "configured policy"

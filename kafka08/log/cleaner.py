@@ -235,6 +235,10 @@ class LogCleaner:
     def state(self, key: TopicPartition) -> State:
         return self._states.get(key, State.IDLE)
 
+    def is_cleaning(self, key: TopicPartition) -> bool:
+        """Whether segments of a partition are being cleaned, and must not be deleted."""
+        return key in self._states
+
     def _enter(self, key: TopicPartition, state: State) -> None:
         now = self.state(key)
         if state not in LEGAL_NEXT[now]:
@@ -328,6 +332,7 @@ class LogCleaner:
             if is_valid():
                 self._record(log, first)  # at once: no truncation may come in between
                 self._set_aside.pop(key, None)
+                log.delete_old_segments()  # it was left out while its segments were in use
         except (KafkaError, OSError) as error:
             if is_valid():
                 self._failed(key, error)

@@ -25,7 +25,8 @@ class Job(NamedTuple):
 
     ``sources``: its sealed segments that may be cleaned, from the log's start. All messages below
     ``first_dirty_offset`` have been in a map before. Tombstones below ``tombstones_below`` are
-    removed (``log.cleanings``). ``producer_ends``: the last offset of the last batch of each idempotent producer.
+    removed (``log.cleanings``). ``producer_ends``: the last offset of the last batch of each
+    idempotent producer.
     ``max_entries`` bounds the map. ``throttle_fd`` is shared by Throttlers (-1: no limit).
     """
 

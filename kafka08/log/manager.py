@@ -434,8 +434,14 @@ class LogManager:
         self.flush_times.record(time.monotonic() - began)
 
     def cleanup(self) -> list[DiskFailure]:
-        """Apply retention to the logs that are not compacted."""
-        subject = [log for log in list(self.logs.values()) if not log.config.compact]
+        """Apply retention to all logs but those that are being cleaned, whose turn comes at the end
+        of the cleaning."""
+        cleaner = self.cleaner
+        subject = [
+            log
+            for key, log in list(self.logs.items())
+            if cleaner is None or not cleaner.is_cleaning(key)
+        ]
         return _each(subject, lambda log: log.delete_old_segments())
 
     def expire_producers(self) -> None:

@@ -18,11 +18,14 @@ def deletable(
 ) -> int:
     """How many segments go, the oldest first. The last one may go too, if it is not empty.
 
-    ``deleted_until``: the records below were deleted. ``end``: the end of the log. Raises OSError.
+    By age and size only if the policy is to delete. ``deleted_until``: the records below were
+    deleted. ``end``: the end of the log. Raises OSError.
     """
     subject = segments if segments[-1].size else segments[:-1]
     ends = [segment.base_offset for segment in segments[1:]] + [end]
     count = bisect_right(ends[: len(subject)], deleted_until)
+    if not config.deletes:
+        return count
     count += _expired(subject[count:], config.retention_ms, now)
     return count + _surplus(subject[count:], config.retention_bytes)
 

@@ -282,7 +282,7 @@ class ReplicaFetcher:
         # has.
         size = max(len(data), self._config.replica_fetch_max_bytes)
         local = log.read(position.offset, size).read()
-        compacted = log.config.cleanup_policy != "delete"
+        compacted = log.config.compact
         agreement = compare(local, data, position.offset, compacted=compacted)
         if agreement.conflict:
             logger.info(

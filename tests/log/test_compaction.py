@@ -216,12 +216,12 @@ def put_dated(log: Log, magic: int, text: str, time: int) -> None:
     """``put_keys`` in a message format with these dates, in a segment of its own."""
     for letter in text:
         key, value = letter.lower().encode(), None if letter.isupper() else b"v" * 40
-        data = {
-            0: lambda: encode_set([(key, value)]),
-            1: lambda: timed([(key, value)], time=time),
-            2: lambda: batch([(key, value, 0, [])], time=time),
-        }[magic]()
-        log.append(writable(data))
+        sets = (
+            encode_set([(key, value)]),
+            timed([(key, value)], time=time),
+            batch([(key, value, 0, [])], time=time),
+        )
+        log.append(writable(sets[magic]))
     log.roll()
 
 
