@@ -72,6 +72,8 @@ BROKER_KEYS = {
     "file.delete.delay.ms": "log.segment.delete.delay.ms",
     "delete.retention.ms": "log.cleaner.delete.retention.ms",
     "min.cleanable.dirty.ratio": "log.cleaner.min.cleanable.ratio",
+    "min.compaction.lag.ms": "log.cleaner.min.compaction.lag.ms",
+    "max.compaction.lag.ms": "log.cleaner.max.compaction.lag.ms",
     "cleanup.policy": "log.cleanup.policy",
     "unclean.leader.election.enable": "unclean.leader.election.enable",
     "min.insync.replicas": "min.insync.replicas",
@@ -417,7 +419,7 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
     log_cleanup_policy: str = setting(
         "log.cleanup.policy",
         _DELETE,
-        doc="`compact` keeps the last message of each key, `compact,delete` does so and deletes old "
+        doc="`compact` keeps the last message of each key, `compact,delete` also deletes old "
         "segments; any other word deletes old segments.",
     )
     log_cleaner_threads: int = setting(
@@ -457,6 +459,20 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
         "log.cleaner.min.cleanable.ratio",
         0.5,
         doc="A log is compacted once its uncleaned share is above this.",
+    )
+    log_cleaner_min_compaction_lag_ms: int = setting(
+        "log.cleaner.min.compaction.lag.ms",
+        0,
+        LONG,
+        low=0,
+        doc="Not in 0.8.2.2. How long a message stays as it is before it may be compacted.",
+    )
+    log_cleaner_max_compaction_lag_ms: int = setting(
+        "log.cleaner.max.compaction.lag.ms",
+        LONG_MAX,
+        LONG,
+        low=1,
+        doc="Not in 0.8.2.2. After how long a message is compacted whatever the uncleaned share.",
     )
     log_cleaner_enable: bool = setting(
         "log.cleaner.enable",
@@ -1058,8 +1074,9 @@ def _topic_boolean(text: str) -> bool:
 class LogConfig(Settings):
     """The settings of one topic's logs: the broker's, unless the topic overrides them.
 
-    ``cleanup_policy`` is always ``delete``, ``compact`` or ``compact,delete``. Values of a topic are only parsed, not
-    checked for a range, as in the original: an original tool may have written any value.
+    ``cleanup_policy`` is always ``delete``, ``compact`` or ``compact,delete``. Values of a topic
+    are only parsed, not checked for a range, as in the original: an original tool may have written
+    any value.
     """
 
     segment_bytes: int = setting(
@@ -1118,6 +1135,21 @@ class LogConfig(Settings):
         "min.cleanable.dirty.ratio",
         0.5,
         doc="A log is compacted once its uncleaned share is above this.",
+    )
+    min_compaction_lag_ms: int = setting(
+        "min.compaction.lag.ms",
+        0,
+        LONG,
+        low=0,
+        doc="Not in 0.8.2.2; see `log.cleaner.min.compaction.lag.ms`.",
+    )
+    max_compaction_lag_ms: int = setting(
+        "max.compaction.lag.ms",
+        LONG_MAX,
+        LONG,
+        low=1,
+        doc="Not in 0.8.2.2; see `log.cleaner.max.compaction.lag.ms`. The active segment is closed "
+        "at that age too.",
     )
     cleanup_policy: str = setting(
         "cleanup.policy",
@@ -1250,4 +1282,18 @@ class LogConfig(Settings):
                 f"Wrong value {min_isr} of min.insync.replicas in topic configuration;  "
                 "Valid values are at least 1"
             )
-        cls().override(properties)
+        checked = cls().override(properties)
+        words = [each.strip() for each in properties.get("cleanup.policy", "").lower().split(",")]
+        if len(words) > 1 and not set(words) <= {_DELETE, _COMPACT}:
+            raise ConfigError(
+                f"Invalid value {properties['cleanup.policy']} for configuration cleanup.policy: "
+                f"Strings of a list must be one of: {_COMPACT}, {_DELETE}"
+            )
+        for attribute in ("min_compaction_lag_ms", "max_compaction_lag_ms"):
+            cls.settings()[attribute].check(getattr(checked, attribute))
+        least, most = checked.min_compaction_lag_ms, checked.max_compaction_lag_ms
+        if least > most:
+            raise ConfigError(
+                f"conflict topic config setting min.compaction.lag.ms ({least}) > "
+                f"max.compaction.lag.ms ({most})"
+            )

@@ -212,6 +212,67 @@ def test_an_unknown_cleanup_policy_deletes_on_a_broker_and_compacts_in_a_topic()
 
 
 @pytest.mark.parametrize(
+    ("text", "in_topic", "on_broker"),
+    [
+        ("delete", "delete", "delete"),
+        ("compact", "compact", "compact"),
+        ("compact,delete", "compact,delete", "compact,delete"),
+        (" Delete , COMPACT ", "compact,delete", "compact,delete"),
+        ("delete,compact,delete", "compact,delete", "compact,delete"),
+        ("delete,delete", "delete", "delete"),
+        ("compact,compact", "compact", "compact"),
+        # as 0.8.2.2 takes all that is not the one word it looks for
+        ("", "compact", "delete"),
+        (",", "compact", "delete"),
+        ("compact,", "compact", "delete"),
+        ("delete,other", "compact", "delete"),
+        ("compact,delete,other", "compact", "delete"),
+        ("compact delete", "compact", "delete"),
+    ],
+)
+def test_cleanup_policies(text: str, in_topic: str, on_broker: str) -> None:
+    topic = LogConfig().override({"cleanup.policy": text})
+    assert topic.cleanup_policy == in_topic
+    assert (topic.compact, topic.deletes) == ("compact" in in_topic, "delete" in in_topic)
+    assert LogConfig.from_broker(broker(log_cleanup_policy=text)).cleanup_policy == on_broker
+
+
+@pytest.mark.parametrize("text", ["delete,other", "compact,", ",", "compact,delete,dedupe"])
+def test_a_list_of_policies_with_another_word_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"cleanup\.policy"):
+        LogConfig.validate({"cleanup.policy": text})
+
+
+@pytest.mark.parametrize("text", ["", "dedupe", "delete , Compact", "compact", "delete,delete"])
+def test_policies_that_a_tool_may_write(text: str) -> None:
+    LogConfig.validate({"cleanup.policy": text})
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "why"),
+    [
+        ("-1", None, "min.compaction.lag.ms has value -1"),
+        (None, "0", "max.compaction.lag.ms has value 0"),
+        ("6", "5", r"min.compaction.lag.ms \(6\) > max.compaction.lag.ms \(5\)"),
+        ("x", None, "x"),
+    ],
+)
+def test_lags_of_compaction_that_are_refused(least: str | None, most: str | None, why: str) -> None:
+    given = {"min.compaction.lag.ms": least, "max.compaction.lag.ms": most}
+    with pytest.raises(ConfigError, match=why):
+        LogConfig.validate({key: value for key, value in given.items() if value is not None})
+
+
+def test_lags_of_compaction() -> None:
+    LogConfig.validate({"min.compaction.lag.ms": "5", "max.compaction.lag.ms": "5"})
+    lags = LogConfig.from_broker(
+        broker(log_cleaner_min_compaction_lag_ms="3", log_cleaner_max_compaction_lag_ms="9")
+    )
+    assert (lags.min_compaction_lag_ms, lags.max_compaction_lag_ms) == (3, 9)
+    assert lags.override({"min.compaction.lag.ms": "4"}).min_compaction_lag_ms == 4
+
+
+@pytest.mark.parametrize(
     ("version", "number"),
     [
         *[(version, 0) for version in ("0.8.0", "0.8.1", "0.8.2", "0.8.2.2", "0.9.0", "0.9.0.1")],

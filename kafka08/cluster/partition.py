@@ -203,8 +203,8 @@ class Partition:
     def delete_records(self, offset: int) -> int:
         """As leader: delete the records below ``offset``, or UP_TO_HIGH_WATERMARK; that offset.
 
-        Raises NotLeaderForPartitionError, PolicyViolationError (a topic that is only compacted), and
-        OffsetOutOfRangeError above the high watermark.
+        Raises NotLeaderForPartitionError, PolicyViolationError (nothing is deleted from the topic),
+        and OffsetOutOfRangeError above the high watermark.
         """
         log = self.leader_log()
         if not log.config.deletes:

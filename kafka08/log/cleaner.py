@@ -23,10 +23,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Generator, Mapping
 from enum import Enum
 from functools import partial
+from itertools import takewhile
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from kafka08.common import TopicPartition
-from kafka08.config import BrokerConfig
+from kafka08.config import BrokerConfig, LogConfig
 from kafka08.errors import KafkaError
 from kafka08.log import cleanings
 from kafka08.log.checkpoint import OffsetCheckpoint
@@ -86,7 +87,10 @@ CleanUntil = Callable[[TopicPartition], int]
 
 
 class LogToClean(NamedTuple):
-    """A log that may be cleaned from ``first_dirty_offset`` to ``end_offset`` (segment bases)."""
+    """A log that may be cleaned from ``first_dirty_offset`` to ``end_offset`` (segment bases).
+
+    ``is_overdue``: messages may wait for longer than max.compaction.lag.ms.
+    """
 
     topic_partition: TopicPartition
     log: Log
@@ -94,6 +98,7 @@ class LogToClean(NamedTuple):
     end_offset: int
     clean_bytes: int
     dirty_bytes: int
+    is_overdue: bool = False
 
     @property
     def cleanable_ratio(self) -> float:
@@ -278,11 +283,12 @@ class LogCleaner:
         cleanable = [
             found
             for found in cleanable
-            if found.cleanable_ratio > found.log.config.min_cleanable_dirty_ratio
+            if found.is_overdue
+            or found.cleanable_ratio > found.log.config.min_cleanable_dirty_ratio
         ]
         if not cleanable:
             return None
-        filthiest = max(cleanable, key=lambda found: found.cleanable_ratio)
+        filthiest = max(cleanable, key=lambda found: (found.is_overdue, found.cleanable_ratio))
         self._enter(filthiest.topic_partition, State.IN_PROGRESS)
         return filthiest
 
@@ -293,10 +299,15 @@ class LogCleaner:
         first = self._first_dirty(log, bases)
         # A segment may be cleaned if all of it, up to the next one's base, is below the bound.
         known = bisect_right(bases, min(clean_until, log.log_end_offset)) - 1
-        end = bases[max(known, 0)]
+        dirty = [s for s in segments[: max(known, 0)] if s.base_offset >= first]
+        try:
+            dirty, is_overdue = _by_age(dirty, log.config, self._clock.millis())
+        except OSError as error:  # retention, which reads the same times, reports the disk
+            logger.warning("The age of segments of %s could not be read: %s", log.name, error)
+            dirty, is_overdue = [], False
+        end = bases[bisect_right(bases, dirty[-1].base_offset)] if dirty else first
         clean = sum([s.size for s in segments if s.base_offset < first])
-        dirty = sum([s.size for s in segments if first <= s.base_offset < end])
-        return LogToClean(key, log, first, end, clean, dirty)
+        return LogToClean(key, log, first, end, clean, sum([s.size for s in dirty]), is_overdue)
 
     def _first_dirty(self, log: Log, bases: list[int]) -> int:
         """The checkpoint, if it is valid for the log, moved down to a segment base."""
@@ -458,6 +469,17 @@ class LogCleaner:
         """Remove files that a process left behind."""
         for source in job.sources:
             remove_cleaned(job.directory, source.base_offset)
+
+
+def _by_age(dirty: list[LogSegment], config: LogConfig, now: int) -> tuple[list[LogSegment], bool]:
+    """Those of the dirty segments that are old enough to be cleaned, and whether one of them must
+    be cleaned now. Raises OSError."""
+    least, most = config.min_compaction_lag_ms, config.max_compaction_lag_ms
+    if least > 0:
+        # The time of the file, not of the messages: it says how long readers had.
+        dirty = list(takewhile(lambda segment: segment.last_modified_ms <= now - least, dirty))
+    is_overdue = most < now and any(s.size and s.oldest_ms < now - most for s in dirty)
+    return dirty, is_overdue
 
 
 def _source(segment: LogSegment, following: int) -> Source:

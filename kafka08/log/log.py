@@ -332,6 +332,7 @@ class Log:
         must = (
             active.size > config.segment_bytes - set_bytes
             or age > config.segment_ms - active.jitter_ms
+            or (config.compact and max(age, now - active.created) > config.max_compaction_lag_ms)
             or active.index.is_full
             or not active.fits(last_offset)
         )

@@ -413,6 +413,14 @@ class LogSegment:
         return self.newest.timestamp
 
     @property
+    def oldest_ms(self) -> int:
+        """A time before which no message was written, as far as it is known: that of the first
+        message, which may be any claim, or of the file's last change if that is earlier (ms).
+        Raises OSError."""
+        first, modified = self.first_timestamp, self.last_modified_ms
+        return min(first, modified) if first > 0 else modified
+
+    @property
     def last_modified_ms(self) -> int:
         """Time of the file's last change, ms since the epoch."""
         return os.stat(self.path).st_mtime_ns // 1_000_000

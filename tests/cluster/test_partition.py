@@ -260,6 +260,8 @@ def test_who_may_not_delete_records(partition: Partition) -> None:
     log.config = log.config.override({"cleanup.policy": "compact"})
     with pytest.raises(PolicyViolationError):
         partition.delete_records(0)
+    log.config = log.config.override({"cleanup.policy": "compact,delete"})
+    assert partition.delete_records(0) == 0
 
 
 def test_the_low_watermark_is_the_lowest_start(partition: Partition) -> None:

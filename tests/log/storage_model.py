@@ -349,7 +349,9 @@ class Driver:
         """After a power cut: all below the recovery point, nothing that never was."""
         durable = expected.durable
         if expected.compacted:
-            check_compacted(expected.units, units, durable)
+            start = log.log_start_offset if log.config.deletes else expected.start_then
+            left = [unit for unit in expected.units if unit.last >= start]
+            check_compacted(left, units, durable)
             known = {message for unit in expected.history for message in unit.messages}
             strange = {message for unit in units for message in unit.messages} - known
             assert not strange, f"{log.name}: never appended {sorted(strange)}"
@@ -366,7 +368,11 @@ class Driver:
 
     def _check_cleaned(self, expected: Expected, units: list[Unit], log: Log) -> None:
         """After a kill while it was cleaned: nothing new, and each key's last message."""
-        check_compacted(expected.units[: expected.back[0]], units, 1 << 62)
+        start = log.log_start_offset
+        if not log.config.deletes and start > expected.deleted:
+            start = expected.start_then
+        known = [unit for unit in expected.units[: expected.back[0]] if unit.last >= start]
+        check_compacted(known, units, 1 << 62)
         known = expected.units + expected.pending
         before = {message for unit in known for message in unit.messages}
         strange = {message for unit in units for message in unit.messages} - before
@@ -572,7 +578,7 @@ class Driver:
     def delete_records(self) -> None:
         """As a client asks for it; now and then the broker gets no further than its memory."""
         _, log, expected = self._pick()
-        if log.config.compact:
+        if not log.config.deletes:
             return
         until = self.rng.randint(0, expected.leo)
         expected.starts.add(max(expected.deleted, until))
@@ -592,9 +598,13 @@ class Driver:
         if self.rng.random() < 0.3:
             self.clock.now_ms += self.rng.randint(100_000, 1_200_000)
         starts = {}
+        cleaner = self.manager.cleaner
         for partition, log in self.manager.logs.items():
             expected = self.expected[partition]
-            starts[partition] = start = self._start_after_retention(log, expected.deleted)
+            start = log.log_start_offset
+            if cleaner is None or not cleaner.is_cleaning(partition):
+                start = self._start_after_retention(log, expected.deleted)
+            starts[partition] = start
             gone = sum([u.last < start for u in expected.units])
             expected.front, expected.start_then = (0, gone), start
             expected.back = (len(expected.units), len(expected.units))
@@ -610,8 +620,6 @@ class Driver:
     def _start_after_retention(self, log: Log, deleted: int) -> int:
         """By the rules of Kafka: what clients have deleted, time from the oldest on, then size
         while a whole one is over."""
-        if log.config.compact:
-            return log.log_start_offset
         known = [(s.base_offset, s.size, s.largest_timestamp) for s in log.segments]
         bases = [base for base, _, _ in known] + [log.log_end_offset]
         sizes = [size for _, size, _ in known]
@@ -620,6 +628,8 @@ class Driver:
             if gone == len(known) - 1 and not sizes[gone]:
                 break
             gone += 1
+        if not log.config.deletes:
+            return bases[gone]
         while gone < len(known) and self.clock.now_ms - known[gone][2] > log.config.retention_ms:
             if gone == len(known) - 1 and not sizes[gone]:
                 break
@@ -703,7 +713,7 @@ class Driver:
     def reconfigure(self) -> None:
         topic = self.rng.choice(list(self.configs))
         self.configs[topic] = {
-            **({"cleanup.policy": "compact"} if topic == "keyed" else {}),
+            **({"cleanup.policy": self._policy()} if topic == "keyed" else {}),
             "delete.retention.ms": str(self.rng.choice((0, 1000, 1 << 40))),
             "segment.bytes": str(self.rng.choice((SEGMENT_BYTES, SEGMENT_BYTES, 300))),
             "index.interval.bytes": str(self.rng.choice((0, 60, 200))),
@@ -716,6 +726,9 @@ class Driver:
         for partition, log in self.manager.logs.items():
             if partition.topic == topic:
                 log.config = self.manager.config_for(topic)
+
+    def _policy(self) -> str:
+        return self.rng.choice(("compact", "compact,delete"))
 
     def reopen(self) -> None:
         self._reopen()
@@ -751,12 +764,16 @@ class Driver:
             if self.rng.random() < 0.1:
                 self._note("  while it is cleaned")
                 self._adopt(log, expected)
-                self.rng.choice((self.produce, self.truncate, self.roll, self.checkpoint))()
+                steps = (self.produce, self.truncate, self.roll, self.checkpoint, self.retain)
+                self.rng.choice(steps)()
                 expected = self.expected[key]
                 expected.cleaning = True
         self.cleaning = None
         self._adopt(log, expected)
         expected.cleaning = False
+        if not cleaner.is_cleaning(key) and log.truncations == truncations:
+            start = self._start_after_retention(log, expected.deleted)
+            assert log.log_start_offset == start, f"{key}: retention was left out"
         if log.truncations == truncations:
             assert cleaner.checkpoint(log) == found.end_offset
             keys = [m[1] for unit in expected.units for m in unit.messages if m[0] < until]
@@ -767,7 +784,7 @@ class Driver:
         """Take over what a cleaning has made of a log, if it is right."""
         units = list(stored_units(self.inspect(log, whole=False)))
         self._check_cleaned(expected, units, log)
-        expected.units = units
+        expected.units, expected.start = units, log.log_start_offset
         expected.history.update(units)
         expected.claim(log.recovery_point)
         expected.settle()

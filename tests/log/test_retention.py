@@ -37,6 +37,17 @@ def test_an_empty_last_segment_stays(log: Log) -> None:
     assert deletable(log.segments, old, now=1 << 60, deleted_until=0, end=7) == 4
 
 
+@pytest.mark.parametrize(
+    ("policy", "count"), [("delete", 4), ("compact,delete", 4), ("compact", 0)]
+)
+def test_age_and_size_count_if_the_policy_is_to_delete(log: Log, policy: str, count: int) -> None:
+    for limits in ({"retention_ms": 0}, {"retention_ms": -1, "retention_bytes": 0}):
+        given = config(cleanup_policy=policy, **limits)
+        assert deletable(log.segments, given, now=1 << 60, deleted_until=0, end=7) == count
+        hidden = deletable(log.segments, given, now=1 << 60, deleted_until=4, end=7)
+        assert hidden == max(count, 2)  # deleted records go with any policy
+
+
 def test_deleted_records_do_not_count_for_the_size(log: Log) -> None:
     size = log.segments[0].size
     two = config(retention_ms=-1, retention_bytes=2 * size)

@@ -87,6 +87,7 @@ _SIDE_SUFFIXES = (
     REBUILT_INDEX_SUFFIX,
     *conversion.LATER_SUFFIXES,
     "leader-epoch-checkpoint",
+    "cleaning-times",
 )
 
 PARSER = OptionParser(
