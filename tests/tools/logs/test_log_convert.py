@@ -231,7 +231,7 @@ def test_later_formats_and_groups(data: Path, tmp_path: Path, capsys: Any) -> No
     manager.logs[PLAIN].append(memoryview(bytearray(batch(simple(b"a", b"b"), codec=4))))
     end = manager.logs[PLAIN].log_end_offset
     manager.close()
-    for name in ("leader-epoch-checkpoint", f"{0:020d}.timeindex"):
+    for name in ("leader-epoch-checkpoint", "cleaning-times", f"{0:020d}.timeindex"):
         (data / "plain-1" / name).touch()
     report = tmp_path / "report.json"
     assert main(["--log-dirs", str(data), "--report", str(report)]) == 0
