@@ -255,6 +255,7 @@ class TestTombstones:
         cleaner = cleaner_of(log, clock)
         put_dated(log, magic, "ab", clock.now_ms)
         put_dated(log, magic, "cA", clock.now_ms)
+        log.config = log.config.override({"segment.bytes": "200"})  # its segment stays alone
         assert "a" in self.clean(log, cleaner, magic, clock.now_ms + 2 * HOUR)
         clock.now_ms += 1000
         assert "a" in self.clean(log, cleaner, magic, clock.now_ms)
