@@ -1284,10 +1284,11 @@ class LogConfig(Settings):
             )
         checked = cls().override(properties)
         words = [each.strip() for each in properties.get("cleanup.policy", "").lower().split(",")]
-        if len(words) > 1 and not set(words) <= {_DELETE, _COMPACT}:
+        unknown = [word for word in words if word not in (_DELETE, _COMPACT)]
+        if len(words) > 1 and unknown:  # 0.8.2.2 takes any single word
             raise ConfigError(
-                f"Invalid value {properties['cleanup.policy']} for configuration cleanup.policy: "
-                f"Strings of a list must be one of: {_COMPACT}, {_DELETE}"
+                f"Invalid value {unknown[0]} for configuration cleanup.policy: String must be one "
+                f"of: {_COMPACT}, {_DELETE}"
             )
         for attribute in ("min_compaction_lag_ms", "max_compaction_lag_ms"):
             cls.settings()[attribute].check(getattr(checked, attribute))
