@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from kafka08.errors import ConfigError
+from kafka08.later_topic_settings import LaterTopicSettings
 from kafka08.listeners import (
     OWN_PREFIX,
     Listeners,
@@ -33,6 +34,7 @@ from kafka08.settings import (
     PASSWORD,
     RELEASE,
     SHORT,
+    THROTTLED,
     NumberFormatError,
     Settings,
     UnknownConfigError,
@@ -304,6 +306,18 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
     )
     quota_window_size_seconds: int = setting(
         "quota.window.size.seconds", 1, low=1, doc="Not in 0.8.2.2. The length of such a window."
+    )
+    replication_quota_window_num: int = setting(
+        "replication.quota.window.num",
+        11,
+        low=1,
+        doc="Not in 0.8.2.2. As `quota.window.num`, for the throttled rates of replication.",
+    )
+    replication_quota_window_size_seconds: int = setting(
+        "replication.quota.window.size.seconds",
+        1,
+        low=1,
+        doc="Not in 0.8.2.2. The length of such a window.",
     )
     connection_failed_authentication_delay_ms: int = setting(
         "connection.failed.authentication.delay.ms",
@@ -964,6 +978,12 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
         """For so long an unused quota is saved."""
         return float(max(self.quota_window_num - 1, 1) * self.quota_window_size_seconds)
 
+    @property
+    def replication_quota_seconds(self) -> float:
+        """For so long an unused rate of replication is saved."""
+        windows = max(self.replication_quota_window_num - 1, 1)
+        return float(windows * self.replication_quota_window_size_seconds)
+
     def of_listener(self, name: str) -> BrokerConfig:
         """The settings as they are for one listener. Raises ConfigError."""
         own = self.listener_name.get(name.lower(), {})
@@ -1063,6 +1083,10 @@ def _cleanup_policy(value: str, otherwise: str) -> str:
     if words == {_DELETE, _COMPACT}:
         return _BOTH
     return words.pop() if words in ({_DELETE}, {_COMPACT}) else otherwise
+
+
+def _names(replicas: tuple[str, ...], partition: int, broker_id: int) -> bool:
+    return replicas == ("*",) or f"{partition}:{broker_id}" in replicas
 
 
 def _topic_boolean(text: str) -> bool:
@@ -1214,6 +1238,21 @@ class LogConfig(Settings):
         doc="Not in 0.8.2.2; see `log.message.downconversion.enable`.",
     )
 
+    leader_replication_throttled_replicas: tuple[str, ...] = setting(
+        "leader.replication.throttled.replicas",
+        (),
+        THROTTLED,
+        doc="Not in 0.8.2.2. Replicas, as `partition:broker`, or `*` for all, that send no faster "
+        "than `leader.replication.throttled.rate` of their broker to followers outside the isr.",
+    )
+    follower_replication_throttled_replicas: tuple[str, ...] = setting(
+        "follower.replication.throttled.replicas",
+        (),
+        THROTTLED,
+        doc="Not in 0.8.2.2. Replicas, as `partition:broker`, or `*` for all, that fetch no faster "
+        "than `follower.replication.throttled.rate` of their broker while they are behind.",
+    )
+
     @cached_property
     def message_format(self) -> int:
         """The newest message format to store: 0, 1 or 2."""
@@ -1231,6 +1270,14 @@ class LogConfig(Settings):
         before = min(self.message_timestamp_before_max_ms, most)
         after = min(self.message_timestamp_after_max_ms, most)
         return None if before == after == LONG_MAX else (before, after)
+
+    def throttles_leader(self, partition: int, broker_id: int) -> bool:
+        """Whether this replica's rate as leader is limited while followers are behind."""
+        return _names(self.leader_replication_throttled_replicas, partition, broker_id)
+
+    def throttles_follower(self, partition: int, broker_id: int) -> bool:
+        """Whether this replica's rate as follower is limited while it is behind."""
+        return _names(self.follower_replication_throttled_replicas, partition, broker_id)
 
     @cached_property
     def compact(self) -> bool:
@@ -1272,10 +1319,11 @@ class LogConfig(Settings):
     @classmethod
     def validate(cls, properties: Mapping[str, str]) -> None:
         """Check a topic's settings before a tool writes them; errors are LogConfig.validate's."""
-        known = cls.keys()
+        known = cls.keys() | LaterTopicSettings.keys()
         for name in properties:
             if name not in known:
                 raise UnknownConfigError(name)
+        LaterTopicSettings.refuse_others(properties)
         min_isr = properties.get("min.insync.replicas")
         if min_isr is not None and INT.parse(min_isr) < 1:
             raise ConfigError(

@@ -47,6 +47,7 @@ _log = logging.getLogger("kafka.utils.VerifiableProperties")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")  # Python reads no more than some thousand digits
 _DOUBLE = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]?")
 _RELEASE = re.compile(r"(0\.(8\.[0-2]|9\.0|10\.[0-2]|11\.0)|[1-3]\.[0-9])(\.[0-9])*(-IV[0-9])?")
+_REPLICA = re.compile(r"[0-9]+:[0-9]+")
 _COMMA = re.compile(r"\s*,\s*")
 
 
@@ -117,6 +118,14 @@ def parse_map(text: str) -> dict[str, int]:
     return pairs
 
 
+def parse_throttled(text: str) -> tuple[str, ...]:
+    """``partition:broker`` pairs, or ``*`` alone (ThrottledReplicaListValidator)."""
+    words = parse_list(text)
+    if words != ("*",) and not all(map(_REPLICA.fullmatch, words)):
+        raise NumberFormatError(text)
+    return words
+
+
 def parse_codec(text: str) -> int:
     """A codec's number from its name in any case, or number (kafka.message.CompressionCodec)."""
     if text.lower() in COMPRESSION_CODECS:
@@ -159,6 +168,7 @@ BOOLEAN = Kind("boolean", _parse_boolean)
 STRING = Kind("string", str)
 LIST = Kind("list", parse_list)
 MAP = Kind("map", parse_map)
+THROTTLED = Kind("list", parse_throttled)
 CODEC = Kind("codec", parse_codec)
 RELEASE = Kind("release", _parse_release)
 PASSWORD = Kind("password", str, secret=True)

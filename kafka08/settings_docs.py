@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 from kafka08.config import BROKER_KEYS, BrokerConfig, LogConfig
+from kafka08.dynamic_settings import DynamicBrokerSettings
+from kafka08.later_topic_settings import LaterTopicSettings
 from kafka08.settings import COMPRESSION_CODECS, Setting, Settings
 from kafka08.ssl_settings import SslSettings
 from kafka08.zookeeper_settings import ZooKeeperSecurity
@@ -25,12 +27,27 @@ Set them by `kafka-topics.sh --config key=value`. A topic without its own value 
 key in the last column.
 """
 
+_DYNAMIC_INTRO = """\
+Set them by `kafka-configs.sh --entity-type brokers`, for one broker or with `--entity-default` for
+all. A file of the broker cannot have them.
+"""
+
+_LATER_INTRO = """\
+The following change nothing. Other values are refused, with the reason.
+"""
+
 
 def render() -> str:
     """The whole page."""
     broker = _table(BrokerConfig, ["Key", "Type", "Default", "Range", "Meaning"])
     topic = _table(LogConfig, ["Key", "Type", "Default", "Range", "Meaning", "Broker's key"])
-    return f"{_INTRO}\n## Broker\n\n{broker}\n## Topic\n\n{_TOPIC_INTRO}\n{topic}"
+    plain = ["Key", "Type", "Default", "Range", "Meaning"]
+    dynamic, later = _table(DynamicBrokerSettings, plain), _table(LaterTopicSettings, plain)
+    return (
+        f"{_INTRO}\n## Broker\n\n{broker}"
+        f"\n## Broker, while it runs\n\n{_DYNAMIC_INTRO}\n{dynamic}"
+        f"\n## Topic\n\n{_TOPIC_INTRO}\n{topic}\n{_LATER_INTRO}\n{later}"
+    )
 
 
 def _table(cls: type[Settings], headers: list[str]) -> str:
@@ -47,7 +64,8 @@ def _table(cls: type[Settings], headers: list[str]) -> str:
             described.doc.replace("|", "\\|"),
         ]
         if "Broker's key" in headers:
-            cells.append(f"`{BROKER_KEYS[described.key]}`")
+            key = BROKER_KEYS.get(described.key)
+            cells.append("none" if key is None else f"`{key}`")
         lines.append(_line(cells))
     return "\n".join(lines) + "\n"
 

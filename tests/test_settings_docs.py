@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafka08.config import BROKER_KEYS, BrokerConfig, LogConfig
+from kafka08.dynamic_settings import DynamicBrokerSettings
+from kafka08.later_topic_settings import LaterTopicSettings
 from kafka08.settings_docs import render
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
@@ -16,11 +18,15 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_every_setting_has_a_row_of_its_own() -> None:
     broker, topic = render().split("## Topic")
+    later = LaterTopicSettings.settings()
     for described in BrokerConfig.settings().values():
         assert broker.count(f"\n| `{described.key}` | {described.kind.name} |") == 1
     for described in LogConfig.settings().values():
         (row,) = [line for line in topic.split("\n") if line.startswith(f"| `{described.key}` |")]
-        assert row.endswith(f"| `{BROKER_KEYS[described.key]}` |")
+        key = BROKER_KEYS.get(described.key)
+        assert row.endswith("| none |" if key is None else f"| `{key}` |")
+    for described in (*DynamicBrokerSettings.settings().values(), *later.values()):
+        assert render().count(f"\n| `{described.key}` | {described.kind.name} |") == 1
 
 
 def test_defaults_and_ranges() -> None:

@@ -30,12 +30,13 @@ from kafka08.protocol.types import (
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
 BROKER_DEFAULT = -1
-SET_CONFIG, DELETE_CONFIG = 0, 1
-TOPIC_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 1, 4, 5
+SET_CONFIG, DELETE_CONFIG, APPEND_CONFIG, SUBTRACT_CONFIG = range(4)
+TOPIC_CONFIG, DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG = 1, 2, 3
+STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 4, 5
 SOURCES = {
     TOPIC_CONFIG: "DYNAMIC_TOPIC_CONFIG",
-    2: "DYNAMIC_BROKER_CONFIG",
-    3: "DYNAMIC_DEFAULT_BROKER_CONFIG",
+    DYNAMIC_BROKER_CONFIG: "DYNAMIC_BROKER_CONFIG",
+    DYNAMIC_DEFAULT_BROKER_CONFIG: "DYNAMIC_DEFAULT_BROKER_CONFIG",
     STATIC_BROKER_CONFIG: "STATIC_BROKER_CONFIG",
     DEFAULT_CONFIG: "DEFAULT_CONFIG",
     6: "DYNAMIC_BROKER_LOGGER_CONFIG",
@@ -224,7 +225,9 @@ class ConfigEntry(NamedTuple):
     ] = False
     is_sensitive: boolean = False
     source: Annotated[
-        int8, Since(1, before="is_sensitive"), Doc("1 topic, 4 broker's file, 5 default")
+        int8,
+        Since(1, before="is_sensitive"),
+        Doc("1 topic, 2 broker, 3 all brokers, 4 its file, 5 default"),
     ] = DEFAULT_CONFIG
     synonyms: Annotated[list[ConfigSynonym], Since(1), Doc("where the value comes from")] = []
     config_type: Annotated[int8, Since(3), Doc("0 unknown, 1 boolean, 2 string, 3 int, ...")] = 0
@@ -248,13 +251,13 @@ class DescribeConfigsResponse(NamedTuple):
 
 
 class AlteredResource(NamedTuple):
-    resource_type: Annotated[int8, Doc("2 = topic, the only one served")]
+    resource_type: Annotated[int8, Doc("2 = topic, 4 = broker")]
     resource_name: string
     configs: list[TopicConfigEntry]
 
 
 class AlterConfigsRequest(NamedTuple):
-    """Replace all of a topic's own settings."""
+    """Replace all own settings of a topic or a broker."""
 
     resources: list[AlteredResource]
     validate_only: Annotated[boolean, Doc("check, change nothing")]
@@ -349,13 +352,13 @@ class ConfigChange(NamedTuple):
 
 
 class ChangedResource(NamedTuple):
-    resource_type: Annotated[int8, Doc("2 = topic, the only one served")]
+    resource_type: Annotated[int8, Doc("2 = topic, 4 = broker")]
     resource_name: strict_string
     configs: Annotated[list[ConfigChange], Strict()]
 
 
 class IncrementalAlterConfigsRequest(NamedTuple):
-    """Change some of a topic's own settings."""
+    """Change some own settings of a topic or a broker."""
 
     resources: Annotated[list[ChangedResource], Strict()]
     validate_only: Annotated[boolean, Doc("check, change nothing")]

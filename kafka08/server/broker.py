@@ -190,6 +190,7 @@ class KafkaServer:
             replicas.disk_failed,
             originals.serves_later,
             connectors,
+            quotas.replication.follower,
         )
         groups = GroupCoordinator(config, runtime.clock)
         offsets = OffsetManager(config, runtime, replicas, groups)
@@ -386,7 +387,7 @@ class KafkaServer:
         epochs = EpochCheck(zk, self._runtime, replicas, roles)
         handlers: list[Handler] = [
             ProduceApi(self._runtime, replicas, view),
-            FetchApi(self._runtime, replicas, view),
+            FetchApi(self._runtime, replicas, view, quotas.replication.leader),
             OffsetsApi(self._runtime, replicas, view.long_work),
             MetadataApi(self._runtime, cache, creator, originals, reachable),
             LeaderAndIsrApi(roles, retries, epochs),
@@ -399,7 +400,7 @@ class KafkaServer:
             CreateTopicsApi(zk, config, cache, self._runtime, quotas.mutations),
             DeleteTopicsApi(zk, config, cache, self._runtime, quotas.mutations),
             DescribeConfigsApi(zk, config),
-            AlterConfigsApi(zk),
+            AlterConfigsApi(zk, config.broker_id),
             CreatePartitionsApi(zk, config, cache, self._runtime, quotas.mutations),
         ]
         if not config.api_versions_enable:
@@ -410,7 +411,7 @@ class KafkaServer:
             return Dispatcher(self._runtime, handlers, throttle=quotas.throttle, is_timed=is_timed)
         handlers += coordinated_groups.handlers(members, zk, cache)
         handlers.append(DescribeGroupsApi(self._runtime, zk, members))
-        handlers.append(IncrementalAlterConfigsApi(zk))
+        handlers.append(IncrementalAlterConfigsApi(zk, config.broker_id))
         handlers.append(DeleteRecordsApi(self._runtime, replicas, cache))
         handlers.append(ElectLeadersApi(zk, cache, self._runtime))
         handlers.append(OffsetForLeaderEpochApi(self._runtime, replicas))

@@ -45,6 +45,7 @@ from kafka08.runtime import Loop, Runtime
 from kafka08.server import cold_reads
 from kafka08.server.effects import Effects
 from kafka08.server.long_work import in_turns
+from kafka08.server.quotas.replication import ReplicationQuota
 
 logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
@@ -108,8 +109,11 @@ class ReplicaFetcher:
         log_manager: LogManager,
         disk_failed: DiskFailed,
         serves_later: ServesLater,
+        quota: ReplicationQuota | None = None,
     ) -> None:
+        """``quota``: the rate of copying to replicas that are throttled."""
         self.leader = leader
+        self._quota = quota
         self._config = config
         self._clock = runtime.clock
         self._runtime = runtime
@@ -161,6 +165,9 @@ class ReplicaFetcher:
             for key, each in self._positions.items()
             if each.retry_at <= now and not each.is_on(full)
         }
+        quota = self._quota if self._quota is not None and self._quota.is_on else None
+        if quota is not None and quota.is_used_up():
+            asked = {key: each for key, each in asked.items() if not self._holds(key, each)}
         if not asked:
             self._changed.clear()
             self._changed.wait(_BACKOFF_SECONDS if self._positions else None)
@@ -180,6 +187,8 @@ class ReplicaFetcher:
         answers = [(topic.topic, each) for topic in response.topics for each in topic.partitions]
         size = sum([len(each.message_set) for _, each in answers])
         self.stats.fetched(self._clock.monotonic() - began, size)
+        if quota is not None:
+            quota.count(self._throttled_bytes(asked, answers))
         shortened: list[Log] = []
         for name, answer in in_turns(self._runtime, answers):
             key = TopicPartition(name, answer.partition)
@@ -191,6 +200,27 @@ class ReplicaFetcher:
         if shortened:  # before the leader hears of it
             store = self._log_manager.store_deletions
             self._disk_failed(self._runtime.blocking(store, shortened))
+
+    def _holds(self, key: TopicPartition, position: _Position) -> bool:
+        """Whether a partition waits for the rate of copying: it is behind, or its end is not
+        known to be the leader's."""
+        return (position.lag > 0 or position.verifying) and self._is_throttled(key, position)
+
+    def _is_throttled(self, key: TopicPartition, position: _Position) -> bool:
+        log, broker_id = position.partition.log, self._config.broker_id
+        return log is not None and log.config.throttles_follower(key.partition, broker_id)
+
+    def _throttled_bytes(
+        self,
+        asked: dict[TopicPartition, _Position],
+        answers: list[tuple[str, FetchPartitionResponse]],
+    ) -> int:
+        size = 0
+        for name, answer in answers:
+            key = TopicPartition(name, answer.partition)
+            if key in asked and self._is_throttled(key, asked[key]):
+                size += len(answer.message_set)
+        return size
 
     def _is_current(self, key: TopicPartition, position: _Position) -> bool:
         """False if the partition was removed, or removed and added again, or its data directory
@@ -367,8 +397,11 @@ class FetcherManager:
         disk_failed: DiskFailed,
         serves_later: ServesLater,
         connectors: Connectors | None = None,
+        quota: ReplicationQuota | None = None,
     ) -> None:
-        """``connectors`` connect to leaders, by default to host and port of LeaderAndIsr."""
+        """``connectors`` connect to leaders, by default to host and port of LeaderAndIsr.
+        ``quota``: the rate of copying to replicas that are throttled."""
+        self._quota = quota
         self._config = config
         self._connectors = connectors or (lambda broker_id: runtime)
         self._runtime = runtime
@@ -416,6 +449,7 @@ class FetcherManager:
             self._log_manager,
             self._disk_failed,
             self._serves_later,
+            self._quota,
         )
 
     def remove_fetcher_for_partitions(self, keys: Iterable[TopicPartition]) -> None:

@@ -91,12 +91,12 @@ class AdminRig:
             CreateTopicsApi(self.zk, config, self.cache, self.runtime, self.mutations),
             DeleteTopicsApi(self.zk, config, self.cache, self.runtime, self.mutations),
             DescribeConfigsApi(self.zk, config),
-            AlterConfigsApi(self.zk),
+            AlterConfigsApi(self.zk, config.broker_id),
             CreatePartitionsApi(self.zk, config, self.cache, self.runtime, self.mutations),
         ]
         self.served = ORIGINAL_APIS
         if modern:
-            handlers.append(IncrementalAlterConfigsApi(self.zk))
+            handlers.append(IncrementalAlterConfigsApi(self.zk, config.broker_id))
             handlers.append(ElectLeadersApi(self.zk, self.cache, self.runtime))
             store = AclStore(self.zk, self.runtime.sleep)
             handlers += acls.handlers(store) if has_authorizer else no_acls.handlers()

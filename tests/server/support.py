@@ -74,6 +74,7 @@ from kafka08.server.offset_manager import OffsetManager
 from kafka08.server.partition_retries import PartitionRetries
 from kafka08.server.producer_ids import ProducerIds
 from kafka08.server.quotas.mutations import MutationQuota
+from kafka08.server.quotas.replication import ReplicationQuota
 from kafka08.server.rebuild import ConsumerView
 from kafka08.server.replica_manager import ReplicaManager
 from kafka08.server.roles import Roles
@@ -152,6 +153,7 @@ class Rig:
         self.runtime = FakeRuntime()
         self.mutations = MutationQuota(self.runtime.clock)
         self.clock = self.runtime.clock
+        self.leader_quota = ReplicationQuota(self.clock, seconds=1)
         self.zookeeper = FakeZooKeeper()
         self.zk = Session(self.zookeeper)
         zk: Any = self.zk
@@ -201,7 +203,7 @@ class Rig:
         epochs = EpochCheck(zk, self.runtime, self.replicas, self.roles)
         self.handlers: list[Any] = [
             ProduceApi(self.runtime, self.replicas, self.view),
-            FetchApi(self.runtime, self.replicas, self.view),
+            FetchApi(self.runtime, self.replicas, self.view, self.leader_quota),
             OffsetsApi(self.runtime, self.replicas, self.view.long_work),
             MetadataApi(self.runtime, cache, self.creator),
             LeaderAndIsrApi(self.roles, self.retries, epochs),
@@ -215,7 +217,7 @@ class Rig:
             CreateTopicsApi(zk, self.config, cache, self.runtime, self.mutations),
             DeleteTopicsApi(zk, self.config, cache, self.runtime, self.mutations),
             DescribeConfigsApi(zk, self.config),
-            AlterConfigsApi(zk),
+            AlterConfigsApi(zk, ME),
             CreatePartitionsApi(zk, self.config, cache, self.runtime, self.mutations),
         ]
         if later:

@@ -15,6 +15,7 @@ from kafka08.common import Broker, TopicPartition
 from kafka08.log.disk import DiskFailure
 from kafka08.protocol.schemas import FetchPartition, FetchRequest, FetchTopic, OffsetsRequest
 from kafka08.server.fetchers import FetcherManager, ReplicaFetcher
+from kafka08.server.quotas.replication import ReplicationQuota
 from tests.log.support import everything
 from tests.message.sets import wrapper
 from tests.server.support import ME, PEER, Rig, message_set
@@ -55,6 +56,7 @@ class Pair:
         self.settings = {"broker_id": PEER, **settings}
         self.leader = Rig(directory / "leader", later=later)
         self.follower = Rig(directory / "follower", **self.settings)
+        self.quota = ReplicationQuota(self.follower.clock, seconds=1)
         self.channel = ChannelTo(self.leader)
         self.errors: list[DiskFailure] = []
         self.truncated = 0
@@ -70,6 +72,7 @@ class Pair:
             self.follower.logs,
             self.errors.extend,
             lambda broker_id: later,
+            self.quota,
         )
         self.leader.lead(replicas=[ME, PEER])
 
@@ -138,6 +141,62 @@ def pair(make_pair: Make) -> Pair:
 
 
 # Copying
+
+
+def throttled(make_pair: Make, replicas: str = "0:2") -> Pair:
+    """A follower whose replica is behind and has used up its rate."""
+    pair = make_pair(replica_fetch_max_bytes=1000100, message_max_bytes=1000)
+    pair.follower.topic_settings["t"] = {"follower.replication.throttled.replicas": replicas}
+    pair.quota.set_rate(1000)
+    pair.follow()
+    pair.leader.append("x" * 900)
+    pair.leader.append("y" * 900)
+
+    def behind(answer: Any) -> Any:
+        topic = answer.topics[0]
+        parts = [part._replace(high_watermark=9) for part in topic.partitions]
+        return answer._replace(topics=[topic._replace(partitions=parts)])
+
+    pair.channel.change = behind
+    pair.steps(1)
+    assert pair.log.log_end_offset == 2
+    return pair
+
+
+def asks_after(pair: Pair, seconds: float) -> bool:
+    """Whether the follower asks for data some time later."""
+    pair.follower.clock.advance(seconds)
+    asked = len(pair.channel.requests)
+    pair.steps(1)
+    return len(pair.channel.requests) > asked
+
+
+@pytest.mark.parametrize("replicas", ["0:2", "*", "5:2,0:2"])
+def test_a_throttled_replica_that_is_behind_waits_for_its_rate(
+    make_pair: Make, replicas: str
+) -> None:
+    pair = throttled(make_pair, replicas)
+    assert not asks_after(pair, 0.1)
+    assert asks_after(pair, 1)  # some 1,850 bytes at 1,000 a second, one second of which was saved
+
+
+@pytest.mark.parametrize("replicas", ["", "0:1", "1:2"])
+def test_other_replicas_do_not_wait(make_pair: Make, replicas: str) -> None:
+    assert asks_after(throttled(make_pair, replicas), 0)
+
+
+def test_without_a_rate_nothing_waits(make_pair: Make) -> None:
+    pair = throttled(make_pair)
+    pair.quota.set_rate(None)
+    assert asks_after(pair, 0)
+
+
+def test_a_replica_that_has_caught_up_does_not_wait(make_pair: Make) -> None:
+    pair = throttled(make_pair)
+    pair.channel.change = lambda answer: answer
+    assert asks_after(pair, 2)  # it hears that it is not behind
+    pair.quota.count(10_000)
+    assert asks_after(pair, 0)
 
 
 def test_what_the_leader_has_is_copied(pair: Pair) -> None:

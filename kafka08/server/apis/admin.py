@@ -3,9 +3,9 @@
 Not of 0.8.2.2, whose brokers close the connection over these keys. Any broker answers, by doing
 in ZooKeeper what kafka-topics --zookeeper would do there; the controller acts on that as ever.
 A request that created or removed something is answered once this broker's metadata shows it, or
-with code 7 when the time given has passed: the change then still happens. Left out: changes to
-settings of brokers. Without an authorizer these APIs allow nothing that any peer on
-this port cannot do with APIs 4 to 6.
+with code 7 when the time given has passed: the change then still happens. Of brokers only
+the settings in ``dynamic_settings`` can be changed. Without an authorizer these APIs allow nothing
+that any peer on this port cannot do with APIs 4 to 6.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from kafka08 import admin
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import OFFSETS_TOPIC, TopicPartition, validate_topic
 from kafka08.config import BrokerConfig, LogConfig
+from kafka08.dynamic_settings import DynamicBrokerSettings
 from kafka08.errors import (
     NO_ERROR,
     RequestTimedOutError,
@@ -26,7 +27,12 @@ from kafka08.errors import (
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime
-from kafka08.server.apis.described_configs import Wanted, broker_entries, topic_entries
+from kafka08.server.apis.described_configs import (
+    Wanted,
+    broker_entries,
+    dynamic_entries,
+    topic_entries,
+)
 from kafka08.server.apis.outcomes import (
     InvalidRequestError,
     Outcome,
@@ -35,6 +41,8 @@ from kafka08.server.apis.outcomes import (
 )
 from kafka08.server.long_work import in_turns
 from kafka08.server.quotas.mutations import MutationQuota
+from kafka08.settings import Setting, parse_list
+from zk import entities, entity_configs
 from zk.client import ZkClient
 from zk.errors import NodeExistsError
 
@@ -217,14 +225,12 @@ class DescribeConfigsApi:
         return a.ResourceConfig(*outcome, kind, name, entries)
 
     def _of_broker(self, name: str, wanted: Wanted) -> list[a.ConfigEntry]:
+        _refuse_other_brokers(name, self._config.broker_id)
+        common = entity_configs.fetch(self._zk, f"{entities.BROKERS}/{entities.DEFAULT}")
         if not name:
-            return []  # the settings that all brokers have in ZooKeeper: there are none
-        own = str(self._config.broker_id)
-        if name != own:
-            raise InvalidRequestError(
-                f"Unexpected broker id, expected {own} or empty string, but received {name}"
-            )
-        return broker_entries(self._config, wanted)
+            return dynamic_entries({}, common, wanted, only_set=True)
+        own = entity_configs.fetch(self._zk, f"{entities.BROKERS}/{name}")
+        return [*broker_entries(self._config, wanted), *dynamic_entries(own, common, wanted)]
 
     def _of_topic(self, kind: int, topic: str, wanted: Wanted) -> list[a.ConfigEntry]:
         _refuse_other_resources(kind)
@@ -247,15 +253,36 @@ class AlterConfigsApi:
     last_version = 1
     _response: type[Any] = a.AlterConfigsResponse
 
-    def __init__(self, zk: ZkClient) -> None:
+    def __init__(self, zk: ZkClient, broker_id: int) -> None:
         self._zk = zk
+        self._broker_id = broker_id
 
     def handle(self, header: RequestHeader, request: Any) -> Any:
-        outcomes = [
-            _outcome(asked.resource_name, self._alter, asked, request.validate_only)
-            for asked in request.resources
-        ]
+        outcomes = [self._outcome(asked, request.validate_only) for asked in request.resources]
         return self._answer(request, outcomes)
+
+    def _outcome(self, asked: Any, validate_only: bool) -> Outcome:
+        name = asked.resource_name
+        if asked.resource_type == a.BROKER_RESOURCE:
+            return tried(name, lambda: self._alter_broker(asked, validate_only))
+        return _outcome(name, self._alter, asked, validate_only)
+
+    def _alter_broker(self, asked: Any, validate_only: bool) -> None:
+        """Change the settings of this broker, or, without a name, those of all brokers."""
+        name = asked.resource_name
+        _refuse_other_brokers(name, self._broker_id)
+        entity = f"{entities.BROKERS}/{name or entities.DEFAULT}"
+        changed = [entry.name for entry in asked.configs]
+
+        def change(present: dict[str, str]) -> dict[str, str]:
+            config = self._altered(asked, present, DynamicBrokerSettings.settings())
+            DynamicBrokerSettings.validate(changed, config)
+            return config
+
+        if validate_only:
+            change(entity_configs.fetch(self._zk, entity))
+        else:
+            entity_configs.alter(self._zk, entity, change)
 
     def failure(self, header: RequestHeader, request: Any, code: int) -> Any:
         return self._answer(request, [Outcome(code)] * len(request.resources))
@@ -268,14 +295,18 @@ class AlterConfigsApi:
 
     def _alter(self, asked: Any, validate_only: bool) -> None:
         _refuse_other_resources(asked.resource_type)
-        config = self._altered(asked)
+        present = admin.fetch_topic_config(self._zk, asked.resource_name)
+        config = self._altered(asked, present, LogConfig.settings())
         LogConfig.validate(config)
         if not validate_only:
             admin.change_topic_config(self._zk, asked.resource_name, config)
         elif not admin.topic_exists(self._zk, asked.resource_name):
             raise admin.UnknownTopicError(f'Topic "{asked.resource_name}" does not exist.')
 
-    def _altered(self, asked: Any) -> dict[str, str]:
+    def _altered(
+        self, asked: Any, present: Mapping[str, str], settings: Mapping[str, Setting]
+    ) -> dict[str, str]:
+        """The settings as they are to be, of ``present`` ones; ``settings``: those there are."""
         return {entry.name: entry.value for entry in asked.configs if entry.value is not None}
 
 
@@ -286,13 +317,23 @@ class IncrementalAlterConfigsApi(AlterConfigsApi):
     last_version = 0
     _response = a.IncrementalAlterConfigsResponse
 
-    def _altered(self, asked: Any) -> dict[str, str]:
-        config = dict(admin.fetch_topic_config(self._zk, asked.resource_name))
+    def _altered(
+        self, asked: Any, present: Mapping[str, str], settings: Mapping[str, Setting]
+    ) -> dict[str, str]:
+        config = dict(present)
+        lists = {each.key for each in settings.values() if each.kind.name == "list"}
         for change in asked.configs:
-            if change.operation == a.SET_CONFIG and change.value is not None:
-                config[change.name] = change.value
-            elif change.operation == a.DELETE_CONFIG:
+            if change.operation == a.DELETE_CONFIG:
                 config.pop(change.name, None)
+            elif change.value is None:
+                raise InvalidRequestError(f"{change.name} is to be changed, and has no value")
+            elif change.operation == a.SET_CONFIG:
+                config[change.name] = change.value
+            elif change.name in lists and change.operation in (a.APPEND_CONFIG, a.SUBTRACT_CONFIG):
+                here, words = parse_list(config.get(change.name, "")), parse_list(change.value)
+                kept = [word for word in here if word not in words]
+                added = words if change.operation == a.APPEND_CONFIG else ()
+                config[change.name] = ",".join([*kept, *added])
             else:
                 raise InvalidRequestError(f"{change.name} can only be set or deleted")
         return config
@@ -391,9 +432,14 @@ def _refuse_too_many(partitions: int, by_hand: Sequence[Sequence[int]] = ()) -> 
         )
 
 
+def _refuse_other_brokers(name: str, broker_id: int) -> None:
+    if name not in ("", str(broker_id)):
+        raise InvalidRequestError(
+            f"Unexpected broker id, expected {broker_id} or empty string, but received {name}"
+        )
+
+
 def _refuse_other_resources(resource_type: int) -> None:
-    if resource_type == a.BROKER_RESOURCE:
-        raise InvalidRequestError("Settings of brokers are changed in server.properties")
     if resource_type != a.TOPIC_RESOURCE:
         raise InvalidRequestError("Only topics and brokers have settings")
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kafka08.config import BROKER_KEYS, BrokerConfig, LogConfig
+from kafka08.dynamic_settings import DynamicBrokerSettings
+from kafka08.later_topic_settings import LaterTopicSettings
 from kafka08.protocol import admin_schemas as a
 from kafka08.settings import Setting
 
@@ -27,7 +29,7 @@ class Wanted(NamedTuple):
 
 
 def broker_entries(config: BrokerConfig, wanted: Wanted) -> list[a.ConfigEntry]:
-    """The settings of the broker. None of them can be changed while it runs."""
+    """The settings of the broker that its file has. None can be changed while it runs."""
     found = []
     for attribute, described in BrokerConfig.settings().items():
         if not wanted.names or described.key in wanted.names:
@@ -38,12 +40,36 @@ def broker_entries(config: BrokerConfig, wanted: Wanted) -> list[a.ConfigEntry]:
     return found
 
 
+def dynamic_entries(
+    own: Mapping[str, str], common: Mapping[str, str], wanted: Wanted, *, only_set: bool = False
+) -> list[a.ConfigEntry]:
+    """The settings of a broker that can be changed while it runs: its ``own``, those that all
+    brokers have in ``common``, and unless ``only_set`` the defaults of others."""
+    defaults = DynamicBrokerSettings()
+    found = []
+    for attribute, described in DynamicBrokerSettings.settings().items():
+        key = described.key
+        sources = ((own, a.DYNAMIC_BROKER_CONFIG), (common, a.DYNAMIC_DEFAULT_BROKER_CONFIG))
+        chain = [a.ConfigSynonym(key, of[key], source) for of, source in sources if key in of]
+        if not only_set:
+            value = text(getattr(defaults, attribute))
+            chain.append(a.ConfigSynonym(key, value, a.DEFAULT_CONFIG))
+        if chain and (not wanted.names or key in wanted.names):
+            found.append(_entry(key, described, chain, wanted, read_only=False))
+    return found
+
+
 def topic_entries(
     config: BrokerConfig, own: Mapping[str, str], wanted: Wanted
 ) -> list[a.ConfigEntry]:
     """The settings of a topic, which has ``own`` values for some, including unknown ones."""
-    by_key = {described.key: described for described in LogConfig.settings().values()}
+    later = LaterTopicSettings.settings()
+    known = [*LogConfig.settings().values(), *later.values()]
+    by_key = {described.key: described for described in known}
     defaults = dict(_defaults(config))
+    for each in later.values():
+        value = text(each.default)
+        defaults[each.key] = a.ConfigSynonym(each.key, value, a.DEFAULT_CONFIG)
     found = []
     for key in dict.fromkeys([*by_key, *own]):
         if not wanted.names or key in wanted.names:
@@ -96,7 +122,7 @@ def _entry(
         key,
         value,
         read_only,
-        is_default=source != a.TOPIC_CONFIG,
+        is_default=source not in (a.TOPIC_CONFIG, a.DYNAMIC_BROKER_CONFIG),
         is_sensitive=described is not None and described.kind.secret,
         source=source,
         synonyms=chain if wanted.synonyms else [],

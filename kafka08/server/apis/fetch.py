@@ -40,7 +40,9 @@ from kafka08.protocol.schemas import (
 )
 from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import Failures
+from kafka08.server.leader_throttle import LeaderThrottle
 from kafka08.server.long_work import are_many, in_turns, in_turns_if_many, partitions_of
+from kafka08.server.quotas.replication import ReplicationQuota
 from kafka08.server.rebuild import ConsumerView, with_first_whole
 from kafka08.server.replica_manager import ReadResult, ReplicaManager
 
@@ -64,13 +66,25 @@ class FetchApi:
     key = 1
     last_version = 11
 
-    def __init__(self, runtime: Runtime, replicas: ReplicaManager, view: ConsumerView) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        replicas: ReplicaManager,
+        view: ConsumerView,
+        quota: ReplicationQuota | None = None,
+    ) -> None:
+        """``quota``: the rate of what followers get of replicas that are throttled."""
         self._runtime = runtime
         self._replicas = replicas
         self._view = view
+        self._quota = quota
 
     def handle(self, header: RequestHeader, request: FetchRequest) -> FetchResponse:
-        fetch = _Fetch(self._runtime, self._replicas, self._view, request, header.api_version)
+        throttle = None
+        if request.replica_id >= 0 and self._quota is not None and self._quota.is_on:
+            throttle = LeaderThrottle(self._quota, self._replicas, request.replica_id)
+        version = header.api_version
+        fetch = _Fetch(self._runtime, self._replicas, self._view, request, version, throttle)
         fetch.read(fetch.wanted)
         if request.max_wait_ms > 0 and not fetch.is_complete():
             fetch.wait()
@@ -95,6 +109,8 @@ class FetchApi:
                     )
                     if data is not answer.message_set:
                         fetch.answers[key] = answer._replace(message_set=data)
+        if throttle is not None:
+            throttle.count(fetch.answers)
         self._count(fetch.answers, request.replica_id >= 0)
         return self._response(fetch.answers)
 
@@ -133,8 +149,8 @@ class _Fetch:
     """One request under way: what it wants and what has been read for it so far."""
 
     __slots__ = (
-        "_no_more", "_replicas", "_request", "_runtime", "_version", "_view", "answers", "failures",
-        "target", "wanted",
+        "_no_more", "_replicas", "_request", "_runtime", "_throttle", "_version", "_view",
+        "answers", "failures", "target", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -144,7 +160,9 @@ class _Fetch:
         view: ConsumerView,
         request: FetchRequest,
         version: int,
+        throttle: LeaderThrottle | None,
     ) -> None:
+        self._throttle = throttle
         self.target = 0 if version < _FORMAT_1_SINCE else 1 if version < _FORMAT_2_SINCE else BATCH
         self._version = version
         self.wanted = _wanted(runtime, request)
@@ -229,6 +247,8 @@ class _Fetch:
 
     def _size(self, key: TopicPartition, asked: FetchPartition) -> int:
         """The bytes to read, within the limit for all partitions that later versions have."""
+        if self._throttle is not None and self._throttle.holds(key):
+            return 0
         if self._version < _LIMITED_SINCE or self._request.replica_id >= 0:
             return asked.max_bytes
         return min(asked.max_bytes, max(self._request.max_bytes - self._bytes_besides(key), 0))

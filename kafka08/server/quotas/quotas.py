@@ -1,5 +1,5 @@
-"""The quotas of a broker: rates of clients and of new connections, as settings and ZooKeeper have
-them."""
+"""The quotas of a broker: rates of clients, of new connections and of replication, as settings and
+ZooKeeper have them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from kafka08.runtime import Clock
 from kafka08.server.quotas.ip_nodes import IpNodes
 from kafka08.server.quotas.mutations import MutationQuota
 from kafka08.server.quotas.quota_nodes import QuotaNodes
+from kafka08.server.quotas.replication import ReplicationQuotas
 from kafka08.server.quotas.throttle import Throttle
 from kafka08.settings import LONG_MAX
 from zk import entities
@@ -31,6 +32,9 @@ class Quotas:
             float(config.quota_window_size_seconds),
         )
         self.mutations = MutationQuota(clock, config.quota_seconds)
+        self.replication = ReplicationQuotas(
+            zk, clock, config.broker_id, config.replication_quota_seconds
+        )
         self._clients = QuotaNodes(zk, self.throttle, self.mutations.limits)
         self._ips = IpNodes(zk, limits)
 
@@ -40,12 +44,14 @@ class Quotas:
             (entities.USERS, self._clients.changed),
             (entities.CLIENTS, self._clients.changed),
             (entities.IPS, self._ips.changed),
+            (entities.BROKERS, self.replication.changed),
         ]
 
     def load(self) -> None:
         """Read all quotas. Raises ZkError."""
         self._clients.load()
         self._ips.load()
+        self.replication.load()
 
 
 def _rate(setting: int) -> float | None:

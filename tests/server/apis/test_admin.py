@@ -217,7 +217,8 @@ def test_settings_of_the_broker(make_rig: Callable[..., AdminRig]) -> None:
     asked = str(rig.broker_id)
     entries = {e.name: e for e in describe(rig, asked, kind=a.BROKER_RESOURCE).entries}
     assert entries["min.insync.replicas"].value == "2"
-    assert all(entry.read_only for entry in entries.values())
+    changeable = {name for name, entry in entries.items() if not entry.read_only}
+    assert changeable == {f"{side}.replication.throttled.rate" for side in ("leader", "follower")}
     found = describe(rig, asked, "broker.id", "x", kind=a.BROKER_RESOURCE).entries
     assert [(entry.name, entry.value) for entry in found] == [("broker.id", asked)]
     assert describe(rig, "", kind=a.BROKER_RESOURCE)[:2] == (0, None)
@@ -245,9 +246,13 @@ def test_what_cannot_be_altered(rig: AdminRig) -> None:
     for check in (False, True):
         assert alter(rig, "no", check, flush_ms="1") == (3, 'Topic "no" does not exist.')
     assert alter(rig, "no", flush_ms="x") == (LaterCode.INVALID_CONFIG, 'For input string: "x"')
-    assert alter(rig, "1", kind=4) == (
+    assert alter(rig, "7", kind=4) == (
         LaterCode.INVALID_REQUEST,
-        "Settings of brokers are changed in server.properties",
+        f"Unexpected broker id, expected {rig.broker_id} or empty string, but received 7",
+    )
+    assert alter(rig, "t", kind=3) == (
+        LaterCode.INVALID_REQUEST,
+        "Only topics and brokers have settings",
     )
 
 

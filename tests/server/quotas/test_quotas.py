@@ -41,7 +41,7 @@ def test_settings_and_windows(tmp_path: Path) -> None:
 def test_changes_of_each_type_have_a_reader(tmp_path: Path) -> None:
     zk, quotas = made(tmp_path)
     readers = dict(quotas.watched())
-    assert list(readers) == ["users", "clients", "ips"]
+    assert list(readers) == ["users", "clients", "ips", "brokers"]
     entity_configs.alter(zk, "users/u", lambda _: {"producer_byte_rate": "1"})  # type: ignore[arg-type]
     readers["users"]("users/u")
     assert quotas.throttle.is_on

@@ -1,0 +1,104 @@
+"""Topic settings of later releases that change nothing here.
+
+Values that mean what this broker does anyway are accepted, as tools write them as a matter of
+course; any other value is refused with the reason. A value that is in ZooKeeper already, written by
+a tool without a broker, has no effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafka08.errors import ConfigError
+from kafka08.settings import BOOLEAN, INT, LONG, Kind, Settings, setting
+
+_NO_TIERS = "There is no remote storage: all segments are in the data directories."
+_REASONS = {
+    "compression.type": "Messages are stored with the codec of their producer.",
+    "preallocate": "Segments grow as messages are appended.",
+    "remote.storage.enable": _NO_TIERS,
+    "remote.log.copy.disable": _NO_TIERS,
+    "remote.log.delete.on.disable": _NO_TIERS,
+}
+
+
+def _lower(text: str) -> str:
+    return text.strip().lower()
+
+
+_SWITCH, _OFF = BOOLEAN._replace(parse=_lower), ("false",)
+
+
+class LaterTopicSettings(Settings):
+    """The settings, with the values that are accepted."""
+
+    compression_type: str = setting(
+        "compression.type",
+        "producer",
+        choices=("producer",),
+        doc="Messages are stored with the codec of their producer.",
+    )
+    compression_gzip_level: str = setting(
+        "compression.gzip.level",
+        "-1",
+        Kind(INT.name, str.strip),
+        choices=("-1", *"123456789"),
+        doc="No effect, as in Kafka while `compression.type` is producer.",
+    )
+    compression_lz4_level: int = setting(
+        "compression.lz4.level",
+        9,
+        low=1,
+        high=17,
+        doc="No effect, as in Kafka while `compression.type` is producer.",
+    )
+    compression_zstd_level: int = setting(
+        "compression.zstd.level",
+        3,
+        low=-131072,
+        high=22,
+        doc="No effect, as in Kafka while `compression.type` is producer.",
+    )
+    preallocate: str = setting(
+        "preallocate",
+        "false",
+        _SWITCH,
+        choices=_OFF,
+        doc="Segments grow as messages are appended.",
+    )
+    remote_storage_enable: str = setting(
+        "remote.storage.enable", "false", _SWITCH, choices=_OFF, doc=_NO_TIERS
+    )
+    remote_log_copy_disable: str = setting(
+        "remote.log.copy.disable", "false", _SWITCH, choices=_OFF, doc=_NO_TIERS
+    )
+    remote_log_delete_on_disable: str = setting(
+        "remote.log.delete.on.disable", "false", _SWITCH, choices=_OFF, doc=_NO_TIERS
+    )
+    local_retention_ms: int = setting(
+        "local.retention.ms",
+        -2,
+        LONG,
+        low=-2,
+        doc="No effect, as in Kafka while `remote.storage.enable` is false.",
+    )
+    local_retention_bytes: int = setting(
+        "local.retention.bytes",
+        -2,
+        LONG,
+        low=-2,
+        doc="No effect, as in Kafka while `remote.storage.enable` is false.",
+    )
+
+    @classmethod
+    def refuse_others(cls, properties: Mapping[str, str]) -> None:
+        """Raises ConfigError, with the reason, for a value that is not accepted."""
+        for described in cls.settings().values():
+            value = properties.get(described.key)
+            if value is None:
+                continue
+            try:
+                described.parse(value)
+            except ConfigError as error:
+                reason = _REASONS.get(described.key)
+                raise ConfigError(f"{error} {reason}" if reason else str(error)) from None

@@ -1,0 +1,91 @@
+"""Holds the copying of replicas to the rates of brokers (kafka.server.ReplicationQuotaManager).
+
+A topic names the replicas that are held (``leader.replication.throttled.replicas``,
+``follower.replication.throttled.replicas``), a broker its rates. Both sides hold only what is
+behind: a leader sends nothing to a follower outside the isr while its rate is used up, a follower
+leaves out partitions that are behind. The bytes of all partitions that are named count.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from kafka08.dynamic_settings import DynamicBrokerSettings
+from kafka08.runtime import Clock
+from kafka08.security.rates import Bucket
+from kafka08.server.quotas.quota_nodes import rate_of
+from zk import entities, entity_configs
+from zk.client import ZkClient
+from zk.znodes import MalformedNodeError
+
+DEFAULT_BROKER = f"{entities.BROKERS}/{entities.DEFAULT}"
+
+logger = logging.getLogger("kafka.server.ReplicationQuotaManager")
+
+
+class ReplicationQuota:
+    """The rate of one side in bytes a second; ``is_on`` is false while there is none, and nothing
+    else needs to be called then. ``seconds``: for so long an unused rate is saved."""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self.rate: float | None = None
+        self._bucket: Bucket | None = None
+
+    @property
+    def is_on(self) -> bool:
+        return self._bucket is not None
+
+    def set_rate(self, rate: float | None) -> None:
+        self.rate = rate
+        if rate is None:
+            self._bucket = None
+        elif self._bucket is None:
+            self._bucket = Bucket(rate, self._seconds, self._clock.monotonic())
+
+    def count(self, size: int) -> float:
+        """Count bytes of a replica that is held; the seconds until nothing is owed."""
+        if self._bucket is None or self.rate is None:
+            return 0.0
+        return self._bucket.use(size, self.rate, self._seconds, self._clock.monotonic())
+
+    def is_used_up(self) -> bool:
+        return self.count(0) > 0
+
+
+class ReplicationQuotas:
+    """The rates of both sides, as ZooKeeper has them for the broker or for all brokers."""
+
+    def __init__(self, zk: ZkClient, clock: Clock, broker_id: int, seconds: float) -> None:
+        self.leader = ReplicationQuota(clock, seconds)
+        self.follower = ReplicationQuota(clock, seconds)
+        self._zk = zk
+        self._own = f"{entities.BROKERS}/{broker_id}"
+
+    def load(self) -> None:
+        """Read the rates. Raises ZkError."""
+        own, common = self._fetched(self._own), self._fetched(DEFAULT_BROKER)
+        for attribute, quota in (
+            ("leader_replication_throttled_rate", self.leader),
+            ("follower_replication_throttled_rate", self.follower),
+        ):
+            name = DynamicBrokerSettings.settings()[attribute].key
+            rate = rate_of(self._own, own, name)
+            quota.set_rate(rate_of(DEFAULT_BROKER, common, name) if rate is None else rate)
+
+    def changed(self, path: str) -> None:
+        """The settings of ``brokers/B`` have changed. Raises ZkError."""
+        if path in (self._own, DEFAULT_BROKER):
+            self.load()
+            logger.info(
+                "Rates of replication: %s bytes/s as leader, %s bytes/s as follower",
+                self.leader.rate or "no", self.follower.rate or "no",
+            )  # fmt: skip
+
+    def _fetched(self, path: str) -> dict[str, str]:
+        try:
+            return entity_configs.fetch(self._zk, path)
+        except MalformedNodeError as error:
+            logger.error("Ignoring the settings of %s: %s", path, error)
+            return {}
