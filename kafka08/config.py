@@ -47,7 +47,7 @@ from kafka08.settings import (
 from kafka08.ssl_settings import SslSettings
 from kafka08.zookeeper_settings import ZooKeeperSecurity
 
-__all__ = ["BROKER_KEYS", "BrokerConfig", "LogConfig", "log_overrides"]
+__all__ = ["BROKER_KEYS", "TOPIC_KEYS", "BrokerConfig", "LogConfig", "log_overrides"]
 
 _MINUTE_MS = 60 * 1000
 _HOUR_MS = 60 * _MINUTE_MS
@@ -1319,9 +1319,8 @@ class LogConfig(Settings):
     @classmethod
     def validate(cls, properties: Mapping[str, str]) -> None:
         """Check a topic's settings before a tool writes them; errors are LogConfig.validate's."""
-        known = cls.keys() | LaterTopicSettings.keys()
         for name in properties:
-            if name not in known:
+            if name not in TOPIC_KEYS:
                 raise UnknownConfigError(name)
         LaterTopicSettings.refuse_others(properties)
         min_isr = properties.get("min.insync.replicas")
@@ -1346,3 +1345,7 @@ class LogConfig(Settings):
                 f"conflict topic config setting min.compaction.lag.ms ({least}) > "
                 f"max.compaction.lag.ms ({most})"
             )
+
+
+TOPIC_KEYS = LogConfig.keys() | LaterTopicSettings.keys()
+"""The settings that a topic may have, those without an effect too."""

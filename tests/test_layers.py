@@ -17,6 +17,8 @@ CLIENT = (
 CONTROLLER = f"cluster protocol network.channel metrics zk runtime config admin {BASE}"
 # The modules that count as config.
 CONFIG = [
+    "dynamic_settings",
+    "later_topic_settings",
     "settings",
     "properties",
     "listeners",

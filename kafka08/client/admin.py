@@ -208,9 +208,10 @@ class AdminClient:
         return entries
 
     def change_settings(self, kind: int, name: str, changes: Mapping[str, str | None]) -> None:
-        """Set some settings of a topic or broker, and remove those that are None here.
+        """Set some settings of a topic, or of a broker, which is asked itself, and remove those
+        that are None here.
 
-        Raises RemoteError, AdminNotServedError."""
+        Raises RemoteError, AdminNotServedError; NoBrokerError if there is no such broker."""
         listed = [
             admin_schemas.ConfigChange(
                 key,
@@ -220,7 +221,9 @@ class AdminClient:
             for key, value in changes.items()
         ]
         changed = [admin_schemas.ChangedResource(kind, name, listed)]
-        found = self.call(admin_schemas.IncrementalAlterConfigsRequest(changed, False)).resources
+        request = admin_schemas.IncrementalAlterConfigsRequest(changed, False)
+        broker = name if kind == admin_schemas.BROKER_RESOURCE and name else None
+        found = self.call(request, broker).resources
         _raise_any((entry.error, entry.message, entry.resource_name) for entry in found)
 
     def call(self, request: Any, broker_id: str | None = None) -> Any:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from kafka08 import admin
 from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
-from kafka08.config import LogConfig
+from kafka08.config import TOPIC_KEYS
 from kafka08.errors import (
     AdminOperationError,
     ConfigError,
@@ -259,7 +259,7 @@ class AdminV3:
 
     def _configs(self, call: Call) -> Answer:
         links, overrides = self.links(call), self._overrides(call)
-        names = sorted(LogConfig.keys() | overrides.keys())
+        names = sorted(TOPIC_KEYS | overrides.keys())
         shown = [_shown_config(links, call.args["topic"], name, overrides) for name in names]
         return links.collection("KafkaTopicConfigList", shown)
 
@@ -270,7 +270,7 @@ class AdminV3:
 
     def _known(self, call: Call, overrides: Mapping[str, str]) -> str:
         name: str = call.args["name"]
-        if name not in LogConfig.keys() | overrides.keys():
+        if name not in TOPIC_KEYS | overrides.keys():
             raise plain(404, f"Config {name} cannot be found for TOPIC {call.args['topic']}.")
         return name
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from kafka08 import properties
 from kafka08.admin import InvalidArgumentError
 from kafka08.client.scram_users import Password
-from kafka08.config import BrokerConfig, LogConfig
+from kafka08.config import TOPIC_KEYS, BrokerConfig, LogConfig
 from kafka08.listeners import OWN_PREFIX
 from kafka08.security.scram import (
     HASHES,
@@ -40,7 +40,7 @@ _THROTTLES = (
 )
 _BROKERS = BrokerConfig.keys()
 KNOWN = {
-    entities.TOPICS: tuple(sorted(LogConfig.keys())),
+    entities.TOPICS: tuple(sorted(TOPIC_KEYS)),
     entities.BROKERS: _THROTTLES,
     entities.USERS: (*HASHES, *_RATES),
     entities.CLIENTS: _RATES,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kafka08 import admin
-from kafka08.config import LogConfig
+from kafka08.config import TOPIC_KEYS, LogConfig
 from kafka08.consumer.filters import Whitelist
 from kafka08.errors import AdminOperationError
 from tools.options import Arguments
@@ -66,9 +66,8 @@ def configs_to_add(args: Arguments) -> dict[str, str]:
 def configs_to_delete(args: Arguments) -> list[str]:
     """The --delete-config options; their names must be known."""
     names = [name.strip() for name in args.values("delete-config")]
-    known = LogConfig.keys()
     for name in names:
-        if name not in known:
+        if name not in TOPIC_KEYS:
             raise admin.InvalidArgumentError(f'requirement failed: Unknown configuration "{name}".')
     return names
 

@@ -11,7 +11,7 @@ import logging
 import sys
 from contextlib import closing
 
-from kafka08.config import LogConfig
+from kafka08.config import TOPIC_KEYS
 from tools import admin_command
 from tools.broker_list import broker_list
 from tools.options import Arguments, OptionParser, run_tool
@@ -22,7 +22,7 @@ logger = logging.getLogger("kafka.admin.TopicCommand$")
 
 _FILTERS = (*PARTITION_FILTERS, "topics-with-overrides")
 
-_CONFIGS = "\n".join(f"    |\t{key}" for key in sorted(LogConfig.keys()))
+_CONFIGS = "\n".join(f"    |\t{key}" for key in sorted(TOPIC_KEYS))
 PARSER = OptionParser(
     "Create, delete, describe, or change a topic.",
     f"""

@@ -82,6 +82,21 @@ def test_brokers_are_described_without_secrets(tool: Tool) -> None:
     assert tool.run("--describe", *default) == ["Default configs for brokers in the cluster are:"]
 
 
+def test_the_rates_of_brokers_are_altered_and_described(tool: Tool) -> None:
+    key, own = "leader.replication.throttled.rate", str(tool.rig.broker_id)
+    name = ("--entity-type", "brokers", "--entity-name", own)
+    default = ("--entity-type", "brokers", "--entity-default")
+    for entity, rate in ((default, "500"), (name, "70")):
+        tool.run("--alter", *entity, "--add-config", f"{key}={rate}")
+    assert tool.run("--describe", *name)[1:] == [
+        f"  {key}=70 sensitive=false synonyms={{DYNAMIC_BROKER_CONFIG:{key}=70, "
+        f"DYNAMIC_DEFAULT_BROKER_CONFIG:{key}=500, DEFAULT_CONFIG:{key}=9223372036854775807}}",
+    ]
+    tool.run("--alter", *name, "--delete-config", key)
+    [line] = tool.run("--describe", *default)[1:]
+    assert line.startswith(f"  {key}=500 ")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -90,7 +105,7 @@ def test_brokers_are_described_without_secrets(tool: Tool) -> None:
         (("--describe", *TOPIC[:3], "none"), "Topic none does not exist"),
         (
             ("--alter", "--entity-type", "brokers", "--entity-name", "1", "--add-config", "a=b"),
-            "Settings of brokers are changed in server.properties",
+            "a is not a setting of this broker that can be changed while it runs.",
         ),
         (
             ("--describe", "--entity-type", "brokers", "--entity-name", "9"),
