@@ -1,8 +1,8 @@
 """docs/compatibility.md names every setting of Kafka 3.9 and every node that 0.8.2.2 lacks.
 
-tests/golden/configs-3.9.csv has the documented settings of that release: scope, name, type, and
-default, and whether a broker changes it while it runs. integration/test_later_settings.py compares it with
-the jars.
+tests/golden/configs-3.9.csv has the documented settings of that release: scope, name, type,
+default, and whether a broker changes it while it runs. integration/test_later_settings.py
+compares it with the jars.
 """
 
 from __future__ import annotations
