@@ -90,9 +90,12 @@ def test_what_tools_write_they_read_again(tool: Tool, modern_broker: Broker, wri
 
 
 def test_a_topic_is_created_with_them(tool: Tool) -> None:
-    topic, config = unique("created"), OF_TOOLS["MirrorMaker 2"]
+    topic, config = unique("created"), dict(OF_TOOLS["MirrorMaker 2"])
+    for key in ("message.format.version", "message.downconversion.enable"):
+        del config[key]  # the tool of 4 refuses these before it asks a broker
     words = [word for item in config.items() for word in ("--config", "=".join(item))]
-    tool(TOPICS, "--create", "--topic", topic, "--partitions", "1", *words)
+    said = tool(TOPICS, "--create", "--topic", topic, "--partitions", "1", *words)
+    assert f"Created topic {topic}." in said, said
     described = tool(TOPICS, "--describe", "--topic", topic)
     for key, value in config.items():
         assert f"{key}={value}" in described
