@@ -34,7 +34,7 @@ Tool = Callable[..., str]
 
 
 def java(class_path: str, name: str, *args: str) -> str:
-    """What a program printed, also if it failed: several tools end with 0 all the same."""
+    """The output of a program, also if it failed: several tools end with 0 all the same."""
     command = ["java", *programs.HEAP, "-cp", class_path, name, *args]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     return done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""What a follower gets of replicas that are throttled, in one fetch (KIP-73)."""
+"""The part of a follower's fetch that throttled replicas may have (KIP-73)."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ RATE = "leader.replication.throttled.rate"
 THROTTLED = "leader.replication.throttled.replicas"
 TOPIC, BROKER = a.TOPIC_RESOURCE, a.BROKER_RESOURCE
 
-# What tools of later releases write for every topic.
+# Settings that tools of later releases write for every topic.
 OF_TOOLS = {
     "kafka-topics": {"compression.type": "producer", "preallocate": "false"},
     "Streams, changelog": {"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"},

@@ -1,4 +1,4 @@
-"""What a leader gives to followers of replicas that are throttled."""
+"""Followers of throttled replicas get no more than the rate of their leader."""
 
 from __future__ import annotations
 
