@@ -119,10 +119,11 @@ def parse_map(text: str) -> dict[str, int]:
 
 
 def parse_throttled(text: str) -> tuple[str, ...]:
-    """``partition:broker`` pairs, or ``*`` alone (ThrottledReplicaListValidator)."""
+    """``partition:broker`` pairs, or ``*`` alone (ThrottledReplicaListValidator). Raises
+    ConfigError."""
     words = parse_list(text)
     if words != ("*",) and not all(map(_REPLICA.fullmatch, words)):
-        raise NumberFormatError(text)
+        raise ConfigError(f"throttled.replicas are * or a list of partition:broker, not {text}.")
     return words
 
 

@@ -83,3 +83,9 @@ def test_settings_that_cannot_be_read_are_not_taken_for_none(followed: Followed)
     followed.rig.zk.down = True
     with pytest.raises(ZkConnectionError):
         followed.configs.log_config("t")
+
+
+@pytest.mark.parametrize("stored", ["gzip", "nonsense"])
+def test_a_setting_without_effect_costs_the_others_nothing(followed: Followed, stored: str) -> None:
+    followed.change("t", retention_ms="5", compression_type=stored, preallocate="true")
+    assert followed.retention() == 5
