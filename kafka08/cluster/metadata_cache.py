@@ -24,6 +24,7 @@ class Signal(Protocol):
     """An event of a runtime."""
 
     def set(self) -> None: ...
+    def is_set(self) -> bool: ...
     def wait(self, timeout: float | None = None) -> bool: ...
 
 
@@ -38,12 +39,17 @@ class MetadataCache:
         self.plain_brokers: Mapping[int, Broker] = {}
         self._topics: dict[str, dict[int, PartitionState]] = {}
 
-    def update(self, partitions: Iterable[PartitionState], brokers: Iterable[Broker]) -> None:
-        """Replace the brokers, merge the partitions; leader -2 removes a partition."""
+    def update(
+        self, partitions: Iterable[PartitionState], brokers: Iterable[Broker]
+    ) -> set[TopicPartition]:
+        """Replace the brokers, merge the partitions; leader -2 removes a partition. Returns the
+        partitions that are being deleted."""
         self.brokers = {broker.id: broker for broker in brokers}
         self.plain_brokers = {each.id: each for each in self.brokers.values() if each.port >= 0}
+        deleted = set()
         for state in partitions:
             if state.leader == LEADER_DURING_DELETE:
+                deleted.add(TopicPartition(state.topic, state.partition))
                 known = self._topics.get(state.topic)
                 if known is not None:
                     known.pop(state.partition, None)
@@ -52,6 +58,7 @@ class MetadataCache:
             else:
                 self._topics.setdefault(state.topic, {})[state.partition] = state
         self.announced.set()
+        return deleted
 
     def topics(self) -> list[str]:
         return list(self._topics)

@@ -25,6 +25,7 @@ from zk.client import CreateOp, DeleteOp, Op, SetOp, ZkClient
 from zk.errors import (
     BadVersionError,
     MalformedNodeError,
+    NoAuthError,
     NodeExistsError,
     NoNodeError,
     NotEmptyError,
@@ -347,19 +348,38 @@ class ControllerStore:
         }
 
     def delete_topic(self, topic: str) -> None:
-        """Delete a topic's nodes, its configuration, and last the request to delete it."""
-        self._delete_tree(znodes.topic_path(topic))
-        self._delete_tree(znodes.topic_config_path(topic))
+        """Delete the offsets that groups have in ZooKeeper for a topic, the topic's nodes and its
+        configuration, and last the request to delete it."""
+        # Before the topic: a controller that takes over half-way finds the topic and begins again,
+        # and nobody can have created the name again.
+        self._delete_offsets(topic)
+        self._delete_tree(znodes.topic_path(topic), znodes.topic_config_path(topic))
         self._delete_tree(znodes.delete_topic_path(topic))
+
+    def _delete_offsets(self, topic: str) -> None:
+        """Delete what groups have committed to ZooKeeper for a topic."""
+        groups = self._children(znodes.CONSUMERS) or ()
+        paths = [znodes.consumer_topic_offsets_path(group, topic) for group in groups]
+        for path, found in zip(paths, self._each(self._zk.exists, paths), strict=True):
+            if found is None:
+                continue
+            try:
+                self._delete_tree(path)
+                logger.info("Deleted %s", path)
+            except NoAuthError as error:
+                logger.warning("Could not delete %s: %s", path, error)
 
     def delete_topic_request(self, topic: str) -> None:
         """Delete the request to delete a topic that does not exist."""
         self._delete_tree(znodes.delete_topic_path(topic))
 
-    def _delete_tree(self, path: str) -> None:
-        """Delete a node and its descendants, children first; repeats while nodes are added."""
+    def _delete_tree(self, path: str, leaf: str | None = None) -> None:
+        """Delete a node and its descendants, children first; repeats while nodes are added. A node
+        ``leaf`` goes in the same transaction as the node itself."""
         while True:
             paths = self._tree([path])
+            if leaf is not None:
+                paths[-1:-1] = self._tree([leaf])
             try:
                 for chunk in _chunks(paths, WRITES):
                     self._fenced([DeleteOp(node) for node in chunk])

@@ -8,7 +8,7 @@ The groups themselves are those of ``coordinator``; here they are loaded and sto
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from kafka08.cluster.partition import Partition
@@ -55,6 +55,7 @@ _LOAD_BYTES = 64 * 1024
 _LOAD_RETRY_SECONDS = 1.0
 _MAX_INFLATED = 64 << 20
 _NEWEST = 1 << 63  # above every offset of a log
+_TOMBSTONES = 1000  # in one append, so that it stays below the largest message set
 # A group that is too large for a record is not stored: its members join again if the coordinator
 # changes.
 _TOO_LARGE = (MessageSizeTooLargeError.code, MessageSetSizeTooLargeError.code)
@@ -90,6 +91,8 @@ class OffsetManager:
         # Partitions being loaded, each with the leader epoch the load belongs to.
         self._loading: dict[int, int] = {}
         self._loads: dict[tuple[int, int], Task] = {}  # by partition and leader epoch
+        # What was deleted while a partition was being loaded, by number of that partition.
+        self._deleted: dict[int, set[TopicPartition]] = {}
         self._stopping = runtime.event()
 
     def partition_for(self, group: str) -> TopicPartition:
@@ -255,6 +258,7 @@ class OffsetManager:
             )
         else:
             self._loading.pop(number, None)
+            self._deleted.pop(number, None)
 
     def _load(self, partition: Partition, epoch: int) -> None:
         number = partition.topic_partition.partition
@@ -267,6 +271,7 @@ class OffsetManager:
             self._loads.pop((number, epoch), None)
             if self._loading.get(number) == epoch:
                 del self._loading[number]
+                self._drop_deleted(number, self._deleted.pop(number, set()))
 
     def _has_read_log(self, partition: Partition, number: int, epoch: int) -> bool:
         """Load a partition; False if that must be repeated. Partly loaded offsets are not used: a
@@ -331,6 +336,42 @@ class OffsetManager:
                 "Skipping record at offset %d of the offsets topic: %s", log_offset, error
             )
 
+    # Deleted topics
+
+    def partitions_deleted(self, deleted: Set[TopicPartition]) -> None:
+        """Drop all offsets of these partitions and leave a tombstone for each: they are no
+        positions in a later topic of the same name."""
+        if not deleted:
+            return
+        for number in self._loading:
+            self._deleted.setdefault(number, set()).update(deleted)
+        for number in list(self._cache):
+            if number not in self._loading:
+                self._drop_deleted(number, deleted)
+
+    def _drop_deleted(self, number: int, deleted: Set[TopicPartition]) -> None:
+        partition = TopicPartition(OFFSETS_TOPIC, number)
+        led = self._replicas.partitions.get(partition)
+        if led is None or not led.is_leader:
+            return
+        keys = [
+            key
+            for cache in self._cache.get(number, {}).values()
+            for key in cache
+            if TopicPartition(*key[1:]) in deleted
+        ]
+        if keys:
+            self._bury(partition, keys)
+            logger.info("Removed %d offsets of deleted partitions.", len(keys))
+
+    def _bury(self, partition: TopicPartition, keys: Sequence[GroupPartition]) -> None:
+        """Drop offsets and append their tombstones; ``partition`` is that of the groups."""
+        for key in keys:
+            self._drop(key, _NEWEST)
+        for start in range(0, len(keys), _TOMBSTONES):
+            chunk = keys[start : start + _TOMBSTONES]
+            self._append_late(partition, [(encode_key(key), None) for key in chunk])
+
     # Expiry
 
     def expire(self) -> None:
@@ -357,9 +398,7 @@ class OffsetManager:
             ]
             if keys:
                 expired += len(keys)
-                for key in keys:
-                    self._drop(key, _NEWEST)
-                self._append_late(partition, [(encode_key(key), None) for key in keys])
+                self._bury(partition, keys)
         if expired:
             logger.info("Removed %d expired offsets.", expired)
         for group in list(self._groups.groups):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Protocol
 
 from kafka08.cluster.metadata_cache import MetadataCache
@@ -55,9 +55,11 @@ class FetcherControl(Protocol):
 
 
 class LeadershipControl(Protocol):
-    """A part that keeps state for the partitions led here (server.offset_manager)."""
+    """A part that keeps state for the partitions led here, and for partitions until they are
+    deleted (server.offset_manager)."""
 
     def leadership_changed(self, partition: Partition, leads: bool) -> None: ...
+    def partitions_deleted(self, deleted: Set[TopicPartition]) -> None: ...
 
 
 class Roles:
@@ -101,9 +103,10 @@ class Roles:
     def update_metadata(self, request: UpdateMetadataRequest) -> None:
         """Take over the controller's view. Raises StaleControllerEpochError."""
         self.check_controller(request.controller_epoch)
-        self._metadata_cache.update(
+        deleted = self._metadata_cache.update(
             request.partitions, (Broker(*broker[:3]) for broker in request.live_brokers)
         )
+        self._offsets.partitions_deleted(deleted)
 
     def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         """Carry out a LeaderAndIsr. The answer leaves out partitions without a replica here."""

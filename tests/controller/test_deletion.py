@@ -53,7 +53,30 @@ def test_delete_topic_writes_the_request_last() -> None:
     cluster.server.writes.clear()
     cluster.delete_topic("t")
     deleted = [op.path for op in cluster.server.writes if isinstance(op, DeleteOp)]
-    assert deleted[-3:] == ["/brokers/topics/t", "/config/topics/t", "/admin/delete_topics/t"]
+    assert deleted[-3:] == ["/config/topics/t", "/brokers/topics/t", "/admin/delete_topics/t"]
+
+
+def test_delete_topic_removes_offsets_in_zookeeper() -> None:
+    cluster = deletable()
+    paths = {
+        (group, topic): znodes.consumer_topic_offsets_path(group, topic)
+        for group in ("g1", "g2")
+        for topic in ("t", "other")
+    }
+    cluster.admin.ensure_path(znodes.group_path("empty"))
+    for path in paths.values():
+        for number in (0, 1, 7):
+            cluster.admin.create_or_set(f"{path}/{number}", b"500")
+    cluster.server.writes.clear()
+    cluster.delete_topic("t")
+    assert [key for key, path in paths.items() if cluster.admin.exists(path)] == [
+        ("g1", "other"),
+        ("g2", "other"),
+    ]
+    assert cluster.admin.exists(znodes.group_path("empty"))
+    deleted = [op.path for op in cluster.server.writes if isinstance(op, DeleteOp)]
+    assert deleted.index(paths["g2", "t"]) < deleted.index("/brokers/topics/t")
+    assert deleted[-1] == "/admin/delete_topics/t"
 
 
 def test_delete_and_recreate() -> None:

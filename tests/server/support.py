@@ -6,7 +6,7 @@ request through its bytes, as a connection would.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -246,6 +246,9 @@ class Rig:
     def leadership_changed(self, partition: Partition, leads: bool) -> None:
         self.leader_changes.append((partition.topic_partition, leads))
         self.offsets.leadership_changed(partition, leads)
+
+    def partitions_deleted(self, deleted: Set[TopicPartition]) -> None:
+        self.offsets.partitions_deleted(deleted)
 
     def checkpoint_high_watermarks(self) -> None:
         self.replicas.disk_failed(

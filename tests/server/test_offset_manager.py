@@ -201,6 +201,47 @@ def test_a_broken_log_ends_the_load_and_the_refusals(
     assert led.offsets.fetch(KEY) is None
 
 
+# Deleted topics
+
+
+def test_offsets_of_deleted_partitions_leave_a_tombstone(led: Rig) -> None:
+    other = KEY._replace(topic="other")
+    led.offsets.commit("g", {KEY: committed(1, rig=led), other: committed(2, rig=led)})
+    led.offsets.partitions_deleted({TopicPartition("t", 3), TopicPartition("unknown", 0)})
+    assert led.offsets.fetch(KEY) is None and led.offsets.fetch(other) is not None
+    assert records(led)[2:] == [(encode_key(KEY), None)]
+    led.offsets.partitions_deleted({TopicPartition("t", 3)})
+    assert len(records(led)) == 3
+    reload(led)
+    assert led.offsets.fetch(KEY) is None and led.offsets.fetch(other) is not None
+
+
+def test_partitions_that_are_deleted_during_the_load(led: Rig) -> None:
+    other = KEY._replace(topic="other")
+    led.offsets.commit("g", {KEY: committed(1, rig=led), other: committed(2, rig=led)})
+    led.follow(*OFFSETS)
+    led.lead(*OFFSETS)
+    led.offsets.partitions_deleted({TopicPartition("t", 3)})
+    led.runtime.run_spawned()
+    assert led.offsets.fetch(KEY) is None and led.offsets.fetch(other) is not None
+    assert records(led)[2:] == [(encode_key(KEY), None)]
+
+
+def test_a_follower_writes_no_tombstones(led: Rig) -> None:
+    led.offsets.commit("g", {KEY: committed(1, rig=led)})
+    led.follow(*OFFSETS)
+    led.offsets.partitions_deleted({TopicPartition("t", 3)})
+    assert len(records(led)) == 1
+
+
+def test_tombstones_are_written_in_pieces(led: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka08.server.offset_manager._TOMBSTONES", 2)
+    keys = [KEY._replace(partition=number) for number in range(5)]
+    led.offsets.commit("g", {key: committed(1, rig=led) for key in keys})
+    led.offsets.partitions_deleted({TopicPartition("t", number) for number in range(5)})
+    assert records(led)[5:] == [(encode_key(key), None) for key in keys]
+
+
 # Expiry
 
 

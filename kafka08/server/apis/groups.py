@@ -24,6 +24,7 @@ from kafka08.errors import (
     NotEnoughReplicasError,
     NotLeaderForPartitionError,
     OffsetMetadataTooLargeError,
+    OffsetsLoadInProgressError,
     UnknownError,
     UnknownTopicOrPartitionError,
 )
@@ -37,6 +38,7 @@ from kafka08.protocol.schemas import (
     NO_TIMESTAMP,
     ConsumerMetadataRequest,
     ConsumerMetadataResponse,
+    OffsetCommitPartition,
     OffsetCommitPartitionResponse,
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -139,21 +141,26 @@ class OffsetCommitApi:
     def _commit_to_kafka(
         self, header: RequestHeader, request: OffsetCommitRequest
     ) -> OffsetCommitResponse:
+        is_original = header.api_version == 1
+        if not is_original and not self._cache.announced.is_set():
+            # Which topics exist is not known yet. The sender tries again.
+            return self.failure(header, request, OffsetsLoadInProgressError.code)
         refused = self._check_group(header, request)
-        if refused:
-            return self.failure(header, request, refused)
         codes: dict[TopicPartition, int] = {}
         entries: dict[GroupPartition, Committed] = {}
+        existing: set[TopicPartition] = set()
         now = self._runtime.clock.millis()
         if request.retention_time_ms >= 0:
             # Records have the time of the commit, not that of its expiry.
             now += request.retention_time_ms - self._retention_ms
         for topic, commit in partitions_of(self._runtime, request):
             key = TopicPartition(topic, commit.partition)
-            if self._too_long(commit.metadata):
-                codes[key] = OffsetMetadataTooLargeError.code
+            exists = self._cache.has_partition(*key)
+            codes[key] = self._check_commit(refused, commit, exists or is_original)
+            if codes[key]:
                 continue
-            codes[key] = NO_ERROR
+            if exists:
+                existing.add(key)
             entries[GroupPartition(request.group, *key)] = Committed(
                 commit.offset,
                 commit.metadata or "",
@@ -161,11 +168,22 @@ class OffsetCommitApi:
             )
         if entries:
             code = self._offsets.commit(request.group, entries)
-            told = _AS_COORDINATOR if header.api_version == 1 else _AS_LATER_COORDINATOR
+            told = _AS_COORDINATOR if is_original else _AS_LATER_COORDINATOR
             code = told.get(code, code)
             for entry in entries:
                 codes[TopicPartition(entry.topic, entry.partition)] = code
+            # Partitions that were deleted while their commit waited for its acks keep no offset.
+            deleted = {key for key in existing if not self._cache.has_partition(*key)}
+            self._offsets.partitions_deleted(deleted)
         return self._response(codes)
+
+    def _check_commit(self, refused: int, commit: OffsetCommitPartition, exists: bool) -> int:
+        """The wire code for one partition; ``refused`` is that of the group."""
+        if not exists:
+            return UnknownTopicOrPartitionError.code
+        if not refused and self._too_long(commit.metadata):
+            return OffsetMetadataTooLargeError.code
+        return _AS_COORDINATOR.get(refused, refused)
 
     def _response(self, codes: dict[TopicPartition, int]) -> OffsetCommitResponse:
         topics: dict[str, list[OffsetCommitPartitionResponse]] = {}

@@ -296,3 +296,71 @@ def test_offsets_of_subscribed_topics_are_kept(rig: Rig) -> None:
     assert delete("u", 0) == [86]  # it may be what the member reads
     rig.groups.groups["g"].protocol_type = "connect"
     assert delete("t", 0) == 68
+
+
+# Topics that do not exist
+
+
+def commit_each(rig: Rig, version: int, *keys: tuple[str, int], **named: Any) -> list[int]:
+    """The wire codes, in the order of ``keys``."""
+    topics = [s.OffsetCommitTopic(t, [s.OffsetCommitPartition(n, 5, "m")]) for t, n in keys]
+    answer = ask(rig, s.OffsetCommitRequest("g", topics)._replace(**named), version)
+    by_name = {(t.topic, p.partition): p.error for t in answer.topics for p in t.partitions}
+    return [by_name[key] for key in keys]
+
+
+UNKNOWN = [("none", 0), ("t", 2), ("t", -1), ("no/name", 0), ("", 0)]
+
+
+@pytest.mark.parametrize("version", range(1, 8))
+def test_a_commit_for_what_does_not_exist(rig: Rig, version: int) -> None:
+    refused = 0 if version == 1 else 3
+    expected = [0, *[refused] * len(UNKNOWN)]
+    assert commit_each(rig, version, ("t", 1), *UNKNOWN) == expected
+    assert len(rig.offsets.offsets_of("g")) == expected.count(0)
+
+
+def test_other_refusals_concern_what_exists(rig: Rig) -> None:
+    assert commit_each(rig, 2, T, ("none", 0), generation=3) == [22, 3]
+    rig.follow(*OFFSETS)
+    assert commit_each(rig, 2, T, ("none", 0)) == [16, 3]
+
+
+def test_commits_before_any_metadata_are_tried_again(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, later=True)
+    rig.lead(*OFFSETS)
+    rig.runtime.run_spawned()
+    assert commit_each(rig, 2, T, ("none", 0)) == [14, 14]
+    assert commit(rig, 1) == 0
+    rig.know(partition_state("t"))
+    assert commit_each(rig, 2, T, ("none", 0)) == [0, 3]
+    rig.close()
+
+
+@pytest.mark.parametrize("version", [1, 2, 7])
+def test_a_deleted_topic_leaves_no_offsets(rig: Rig, version: int) -> None:
+    commit_each(rig, version, T, ("t", 1), ("u", 0))
+    rig.know(*(partition_state("t", number, leader=-2) for number in (0, 1)))
+    rig.know(partition_state("t"))
+    assert [key[1:] for key in rig.offsets.offsets_of("g")] == [("u", 0)]
+    assert [topic.topic for topic in fetch(rig, 2).topics] == ["u"]
+    assert commit_each(rig, version, T) == [0]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_topic_that_is_deleted_while_its_commit_waits(tmp_path: Path, version: int) -> None:
+    rig = Rig(tmp_path, later=True)
+    rig.lead(*OFFSETS, replicas=[1, 2])
+    rig.know(partition_state("t"), partition_state("u"))
+    rig.runtime.run_spawned()
+
+    def replicate() -> None:
+        rig.know(partition_state("t", leader=-2))
+        rig.fetch((*OFFSETS, 2, 0), replica_id=2)
+
+    topics = [s.OffsetCommitTopic(t, [s.OffsetCommitPartition(0, 5, "")]) for t in "tu"]
+    rig.runtime.while_waiting = [replicate]
+    frame = b"".join(encode_request(s.OffsetCommitRequest("g", topics), 7, "me", version))[4:]
+    assert rig.send(frame) is not None
+    assert [key[1:] for key in rig.offsets.offsets_of("g")] == [("u", 0)]
+    rig.close()
