@@ -875,8 +875,8 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
         "group.members.max.bytes",
         268435456,
         low=1,
-        doc="Memory for the members of all groups that a broker coordinates: their metadata and "
-        "assignments. More members get error 15. Not in 0.8.2.2.",
+        doc="Memory for all groups that a broker coordinates, with their members' metadata and "
+        "assignments. More members get error 15. Committed offsets do not count. Not in 0.8.2.2.",
     )
     delete_topic_enable: bool = setting(
         "delete.topic.enable",

@@ -32,6 +32,7 @@ from kafka08.server.coordinator.group import (
     SyncAnswer,
     restored,
 )
+from kafka08.server.coordinator.memory import MEMBER_BYTES, GroupMemory
 from kafka08.server.coordinator.records import GroupRecord
 from kafka08.server.coordinator.sizes import Sizes
 from kafka08.server.coordinator.states import COMPLETING, DEAD, EMPTY, PREPARING, STABLE
@@ -41,7 +42,6 @@ _NOT_AVAILABLE = ConsumerCoordinatorNotAvailableError.code
 _MOVED = NotCoordinatorForConsumerError.code
 # Ids that nobody has joined with yet take so much memory; then the oldest are forgotten.
 _PROMISED_BYTES = 32 << 20
-_OVERHEAD = 2048  # of a member, or of a group that has nothing but such an id
 
 
 class JoinRequest(NamedTuple):
@@ -100,7 +100,7 @@ class GroupCoordinator:
         self._new_id = new_id
         self._unsaved: dict[str, tuple[int, GroupRecord | None]] = {}
         self._promises: Sizes[TimerKey] = Sizes()
-        self._memory: Sizes[TimerKey] = Sizes()  # of members
+        self.memory = GroupMemory(config.group_members_max_bytes)
 
     # Joining
 
@@ -158,16 +158,10 @@ class GroupCoordinator:
             return LaterCode.GROUP_MAX_SIZE_REACHED
         if not group.supports(request.protocol_type, request.strategies):
             return LaterCode.INCONSISTENT_GROUP_PROTOCOL
-        size = _OVERHEAD + sum(len(each.metadata) + len(each.name) for each in request.strategies)
-        if not self._has_room(size - self._memory[TimerKey(group.id, request.member_id)]):
+        known = request.member_id or group.static.get(request.instance_id or "", "")
+        if not self.memory.has_room_to_join(group, known, request):
             return _NOT_AVAILABLE
         return NO_ERROR
-
-    def _has_room(self, size: int) -> bool:
-        return self._memory.total + size <= self._config.group_members_max_bytes
-
-    def _weigh(self, group: Group, member: Member) -> None:
-        self._memory.put(TimerKey(group.id, member.id), _OVERHEAD + member.memory)
 
     def _is_full(self, group: Group, request: JoinRequest) -> bool:
         others = len(group.promised) + len(group.members) - (request.member_id in group.promised)
@@ -196,7 +190,7 @@ class GroupCoordinator:
         group.promised.add(member_id)
         self._set_timer(group, member_id, session_timeout_ms)
         key = TimerKey(group.id, member_id)
-        self._promises.put(key, _OVERHEAD + len(group.id) + len(member_id))
+        self._promises.put(key, MEMBER_BYTES + len(group.id) + len(member_id))
         while self._promises.total > _PROMISED_BYTES and self._promises.oldest != key:
             oldest = self._promises.oldest
             self._break_promise(self.groups[oldest.group], oldest.member_id or "")
@@ -216,7 +210,7 @@ class GroupCoordinator:
         )
         group.add(member, request.protocol_type)
         self._promises.drop(TimerKey(group.id, member_id))
-        self._weigh(group, member)
+        self.memory.weigh(group, [member])
         group.has_newcomer = True
         self._park_join(group, member, reply)
         self._prepare_rebalance(group)
@@ -240,7 +234,7 @@ class GroupCoordinator:
         member.rebalance_timeout_ms = request.rebalance_timeout_ms
         member.client_id = request.client_id
         member.client_host = request.client_host
-        self._weigh(group, member)
+        self.memory.weigh(group, [member])
 
     def _come_back(
         self, group: Group, request: JoinRequest, reply: Reply[JoinAnswer]
@@ -251,7 +245,7 @@ class GroupCoordinator:
         member.answer_sync(SyncAnswer(LaterCode.FENCED_INSTANCE_ID))
         self.timers.cancel(TimerKey(group.id, member.id))
         leader, before = group.leader, member.metadata_for(group.protocol)
-        self._memory.drop(TimerKey(group.id, member.id))
+        self.memory.forget_member(group, member.id)
         group.rename(member, f"{member.instance_id}-{self._new_id()}")
         self._update(group, member, request)
         member.knows_id = False
@@ -369,7 +363,7 @@ class GroupCoordinator:
             self._reset_session(group, member)
             reply.send(SyncAnswer(NO_ERROR, member.assignment))
             return None
-        if not self._has_room(sum(map(len, assignments.values()))):
+        if not self.memory.has_room_to_assign(group, assignments):
             reply.send(SyncAnswer(_NOT_AVAILABLE))
             return None
         member.answer_sync(SyncAnswer(LaterCode.REBALANCE_IN_PROGRESS))
@@ -406,7 +400,7 @@ class GroupCoordinator:
                 return
             for member in group.members.values():
                 member.assignment = storing.assignments.get(member.id, b"")
-                self._weigh(group, member)
+            self.memory.weigh(group, group.members.values())
             group.transition(STABLE, self._clock.millis())
             self._answer_syncs(group, NO_ERROR)
 
@@ -492,7 +486,7 @@ class GroupCoordinator:
         member.answer_join(JoinAnswer(LaterCode.UNKNOWN_MEMBER_ID, member.id))
         member.answer_sync(SyncAnswer(LaterCode.UNKNOWN_MEMBER_ID))
         self.timers.cancel(TimerKey(group.id, member.id))
-        self._memory.drop(TimerKey(group.id, member.id))
+        self.memory.forget_member(group, member.id)
         group.remove(member)
 
     def _break_promise(self, group: Group, member_id: str) -> None:
@@ -560,8 +554,8 @@ class GroupCoordinator:
             if group.since_ms < 0:
                 group.since_ms = self._clock.millis()
             self.groups[group_id] = group
+            self.memory.weigh(group, group.members.values())
             for member in group.members.values():
-                self._weigh(group, member)
                 self._reset_session(group, member)
 
     def unload(self, partition: int) -> None:
@@ -582,7 +576,7 @@ class GroupCoordinator:
         for key in [TimerKey(group.id, each) for each in (*group.promised, *group.members, None)]:
             self.timers.cancel(key)
             self._promises.drop(key)
-            self._memory.drop(key)
+        self.memory.forget(group)
         for member in group.members.values():
             member.answer_join(JoinAnswer(code, member.id))
             member.answer_sync(SyncAnswer(code))

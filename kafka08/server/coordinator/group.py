@@ -106,13 +106,6 @@ class Member:
         """Of the strategies."""
         return {each.name for each in self.strategies}
 
-    @property
-    def memory(self) -> int:
-        """The bytes that the member's requests have brought."""
-        texts = (self.id, self.instance_id or "", self.client_id, self.client_host)
-        size = sum(map(len, texts)) + len(self.assignment)
-        return size + sum([len(each.name) + len(each.metadata) for each in self.strategies])
-
     def metadata_for(self, protocol: str | None) -> bytes:
         return next((each.metadata for each in self.strategies if each.name == protocol), b"")
 

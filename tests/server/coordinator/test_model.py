@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from kafka08.server.coordinator.coordinator import MemberId, TimerKey
 from kafka08.server.coordinator.group import JoinAnswer, Member, Reply, SyncAnswer
+from kafka08.server.coordinator.memory import GroupMemory
 from tests.server.coordinator.support import Desk, strategies
 
 CLIENTS = st.integers(0, 4)
@@ -124,6 +125,14 @@ class Groups(RuleBasedStateMachine):
             leader = self.leaders.setdefault(answer.generation, answer.member_id)
             assert leader == answer.member_id
             assert answer.member_id in {each.member_id for each in answer.members}
+
+    @invariant()
+    def the_memory_is_that_of_the_groups(self) -> None:
+        memory = GroupMemory(1)
+        for group in self.desk.coordinator.groups.values():
+            if group.generation or group.state.value != "Empty":
+                memory.weigh(group, group.members.values())
+        assert self.desk.coordinator.memory.total == memory.total
 
     @invariant()
     def every_group_is_whole(self) -> None:
