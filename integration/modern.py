@@ -59,7 +59,7 @@ class ModernBroker(Process):
         self.port, controller = free_port(), free_port()
         self.tls_port = free_port() if tls else 0
         self.log_dir = directory_ / "data"
-        self._has_zookeeper = zookeeper is not None
+        self.zookeeper = zookeeper
         directory_.mkdir(parents=True, exist_ok=True)
         config = directory_ / "server.properties"
         log4j = directory_ / "log4j.properties"
@@ -105,7 +105,7 @@ class ModernBroker(Process):
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> ModernBroker:
-        if not self._has_zookeeper:
+        if self.zookeeper is None:
             cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
             command = [*self._java, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}"]
             subprocess.run([*command, "-c", str(self._config)], check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""What the deletion of a topic leaves to the next one of that name, here and in Kafka 3.9.1."""
+"""A deleted topic leaves nothing to the next one of that name, here and in Kafka 3.9.1."""
 
 from __future__ import annotations
 
@@ -132,14 +132,14 @@ def read(client: Any, topic: str, last: int) -> list[int]:
 
 def delete(server: Server, topic: str) -> None:
     server.delete_topic(topic)
-    if isinstance(server, Broker):
-        root = server.zookeeper
-        wait_until("the deletion", TIMEOUT_S, lambda: _no_request(root, topic))
+    assert server.zookeeper is not None
+    client = KazooClient(server.zookeeper, timeout=10)
+    client.start(30)
+    path = f"/admin/delete_topics/{topic}"
+    wait_until("the deletion", TIMEOUT_S, lambda: client.exists(path) is None)
+    client.stop()
+    client.close()
     wait_until("no metadata", TIMEOUT_S, lambda: _is_unknown(server, topic))
-
-
-def _no_request(zookeeper: str, topic: str) -> bool:
-    return zookeeper_text(zookeeper, f"/admin/delete_topics/{topic}") is None
 
 
 def _is_unknown(server: Server, topic: str) -> bool:

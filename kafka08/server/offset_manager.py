@@ -91,7 +91,7 @@ class OffsetManager:
         # Partitions being loaded, each with the leader epoch the load belongs to.
         self._loading: dict[int, int] = {}
         self._loads: dict[tuple[int, int], Task] = {}  # by partition and leader epoch
-        # What was deleted while a partition was being loaded, by number of that partition.
+        # Partitions deleted while one of the offsets topic is being loaded, by the latter's number.
         self._deleted: dict[int, set[TopicPartition]] = {}
         self._stopping = runtime.event()
 
@@ -339,8 +339,8 @@ class OffsetManager:
     # Deleted topics
 
     def partitions_deleted(self, deleted: Set[TopicPartition]) -> None:
-        """Drop all offsets of these partitions and leave a tombstone for each: they are no
-        positions in a later topic of the same name."""
+        """Drop all offsets of these partitions and leave a tombstone for each: as positions in a
+        later topic of the same name they would be wrong."""
         if not deleted:
             return
         for number in self._loading:

@@ -1,7 +1,7 @@
 """How much memory coordinated groups take together, and whether there is room for more.
 
 A group counts from its first member until it is forgotten, also while it has no members. Sizes are
-estimates in bytes: what requests have brought, and a fixed share for each object that keeps it.
+estimates in bytes: those that requests have brought, and a fixed share for each object that keeps it.
 Pure.
 """
 
@@ -20,7 +20,7 @@ STRATEGY_BYTES = 128
 
 
 class Joining(Protocol):
-    """What a member's memory depends on: its request to join, or the member itself."""
+    """The part of a member on which its memory depends: its request to join, or itself."""
 
     @property
     def instance_id(self) -> str | None: ...

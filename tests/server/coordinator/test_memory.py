@@ -1,4 +1,4 @@
-"""The memory of groups: what counts, what is given back, and what is refused."""
+"""The memory of groups: how it is counted and given back, and when more is refused."""
 
 from __future__ import annotations
 
