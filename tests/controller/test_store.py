@@ -13,7 +13,7 @@ from kafka08.errors import StaleControllerEpochError
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
 from zk import znodes
-from zk.errors import NoNodeError, ZkConnectionError
+from zk.errors import NoAuthError, NoNodeError, ZkConnectionError
 from zk.registry import ensure_common_paths
 from zk.watches import WatchSet
 
@@ -135,3 +135,69 @@ def test_trouble_with_zookeeper_is_not_hidden(case: Case) -> None:
     for read in (lambda: case.store.brokers("x"), lambda: case.store.states([T0])):
         with pytest.raises(ZkConnectionError):
             read()
+
+
+def offsets_of(case: Case, group: str, topic: str = "t") -> str:
+    path = znodes.consumer_topic_offsets_path(group, topic)
+    for number in (0, 1):
+        case.session.create_or_set(f"{path}/{number}", b"500")
+    return path
+
+
+def multis(case: Case, monkeypatch: pytest.MonkeyPatch, refused: str = "-") -> list[list[str]]:
+    """The paths of each transaction from now on. Those below ``refused`` fail."""
+    found: list[list[str]] = []
+    multi = case.session.multi
+
+    def recorded(ops: Any) -> Any:
+        paths = [op.path for op in ops]
+        if any(path.startswith(refused) for path in paths):
+            raise NoAuthError(refused, path=refused)
+        found.append(paths)
+        return multi(ops)
+
+    monkeypatch.setattr(case.session, "multi", recorded)
+    return found
+
+
+def test_settings_go_in_one_transaction_with_the_topic(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case.store.create_states({T0: FIRST, T1: FIRST})
+    case.server.put(znodes.topic_config_path("t"), b"{}")
+    case.server.put(znodes.delete_topic_path("t"))
+    path = offsets_of(case, "g")
+    found = multis(case, monkeypatch)
+    case.store.delete_topic("t")
+    first, second, third = found
+    assert first[-1] == path
+    assert second[-2:] == [znodes.topic_config_path("t"), znodes.topic_path("t")]
+    assert third[-1] == znodes.delete_topic_path("t")
+
+
+def test_a_topic_without_settings_is_deleted(case: Case) -> None:
+    case.server.put(znodes.delete_topic_path("t"))
+    case.store.delete_topic("t")
+    assert not case.session.exists(znodes.topic_path("t"))
+    case.server.put(znodes.topic_config_path("t"), b"{}")
+    case.store.delete_topic("t")  # once more, as after a failover
+    assert not case.session.exists(znodes.delete_topic_path("t"))
+
+
+def test_offsets_that_may_not_be_deleted_do_not_stop_the_deletion(
+    case: Case, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept, deleted = offsets_of(case, "a"), offsets_of(case, "b")
+    multis(case, monkeypatch, refused=kept)
+    case.store.delete_topic("t")
+    assert case.session.exists(kept) and not case.session.exists(deleted)
+    assert not case.session.exists(znodes.topic_path("t"))
+    assert f"Could not delete {kept}" in caplog.text
+
+
+def test_a_replaced_controller_deletes_no_offsets(case: Case) -> None:
+    path = offsets_of(case, "g")
+    case.another_controller()
+    with pytest.raises(StaleControllerEpochError):
+        case.store.delete_topic("t")
+    assert case.session.exists(f"{path}/0")

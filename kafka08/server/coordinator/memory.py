@@ -1,8 +1,8 @@
 """How much memory coordinated groups take together, and whether there is room for more.
 
 A group counts from its first member until it is forgotten, also while it has no members. Sizes are
-estimates in bytes: those that requests have brought, and a fixed share for each object that keeps it.
-Pure.
+estimates in bytes: those that requests have brought, and a fixed share for each object that keeps
+them. Pure.
 """
 
 from __future__ import annotations
