@@ -39,6 +39,8 @@ cdef class _Node:
     cdef Py_ssize_t minimum  # the fewest bytes it takes; of an integer its width
     cdef Py_ssize_t width  # of the length in front of it; 0 if that is compact
     cdef bint nullable, strict
+    cdef bint trailing  # of a field: a frame may end before it
+    cdef object default  # of a field
     cdef Py_ssize_t place  # of a field in its tuple
     cdef type schema
     cdef tuple nodes  # the fields of a structure
@@ -74,7 +76,7 @@ cdef class _Node:
     def _of_structure(self, kind):
         self.schema = kind.schema
         fields = fields_of(kind.schema, kind.version)
-        self.nodes = tuple([_Node(field.kind, field.place) for field in fields])
+        self.nodes = tuple([_field(field, kind.schema) for field in fields])
         there = {field.name for field in fields}
         self.absent = tuple([
             (place, kind.schema._field_defaults[name])
@@ -82,6 +84,13 @@ cdef class _Node:
             if name not in there
         ])
         self.size = len(kind.schema._fields)
+
+
+cdef _Node _field(field, schema):
+    cdef _Node node = _Node(field.kind, field.place)
+    node.trailing = field.trailing
+    node.default = schema._field_defaults.get(field.name)
+    return node
 
 
 cdef tuple _nodes(layouts):
@@ -198,7 +207,10 @@ cdef object _read_struct(_Node node, Cursor *c, frame):
     cdef _Node field
     for index in range(len(node.nodes)):
         field = <_Node>node.nodes[index]
-        value = _read(field, c, frame)
+        if field.trailing and c.at == c.end:
+            value = field.default
+        else:
+            value = _read(field, c, frame)
         Py_INCREF(value)
         PyTuple_SET_ITEM(made, field.place, value)
     for index, value in node.absent:

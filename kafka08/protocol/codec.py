@@ -200,6 +200,8 @@ def _read_struct(kind: Struct, buffer: memoryview, position: int, room: _Room) -
     names = kind.schema._fields
     values = [kind.schema._field_defaults.get(name) for name in names]
     for field in fields:
+        if field.trailing and position == len(buffer):
+            break  # the value is the default
         values[field.place], position = _read(field.kind, buffer, position, room)
     return kind.schema._make(values), position
 

@@ -15,6 +15,7 @@ from kafka08.protocol.types import (
     Records,
     Since,
     Strict,
+    Trailing,
     Until,
     boolean,
     int8,
@@ -436,7 +437,7 @@ class OffsetCommitRequest(NamedTuple):
     member_id: Annotated[string, Since(1, before="topics"), Doc("not checked in version 1")] = ""
     group_instance_id: Annotated[nullable_string, Since(7, before="topics")] = None
     retention_time_ms: Annotated[
-        int64, Since(2, before="topics"), Until(4), Doc("-1 = the broker's default")
+        int64, Since(2, before="topics"), Until(4), Doc("0 and -1 = the broker's default")
     ] = -1
 
 
@@ -502,7 +503,9 @@ class ConsumerMetadataRequest(NamedTuple):
     """Find the broker that coordinates a group (FindCoordinator)."""
 
     group: string
-    key_type: Annotated[int8, Since(1), Doc("0 group, 1 transaction")] = 0
+    key_type: Annotated[
+        int8, Since(1), Trailing(), Doc("0 group, 1 transaction; 0 if left out")
+    ] = 0
 
 
 class ConsumerMetadataResponse(NamedTuple):

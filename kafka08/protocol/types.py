@@ -124,6 +124,11 @@ class Strict(NamedTuple):
     """
 
 
+class Trailing(NamedTuple):
+    """The last field of a request that some clients leave out: a frame that ends before it is read
+    with the default of the field."""
+
+
 class Doc(NamedTuple):
     """A field's description in docs/protocol.md."""
 
@@ -134,6 +139,7 @@ class Field(NamedTuple):
     """One field of a schema class: its name, its wire type, its description or ''.
 
     ``place`` is its index in the tuple. It is on the wire in the versions ``since`` to ``until``.
+    A frame may end before it if it is ``trailing``.
     """
 
     name: str
@@ -142,6 +148,7 @@ class Field(NamedTuple):
     place: int
     since: int
     until: int | None
+    trailing: bool = False
 
     def exists_in(self, version: int) -> bool:
         return self.since <= version and (self.until is None or version <= self.until)
@@ -157,8 +164,8 @@ def fields_of(schema: Any, version: int = 0) -> tuple[Field, ...]:
 def all_fields(schema: Any, version: int) -> tuple[Field, ...]:
     """The fields of every version in wire order, with the wire types that they have in ``version``.
 
-    TypeError for annotations of no wire type, and for fields without a default that some version
-    does not have.
+    TypeError for annotations of no wire type, and for a trailing field that is not the last.
+    KeyError for fields without a default that some version or frame does not have.
     """
     hints = get_type_hints(schema, include_extras=True)
     placed: list[Field] = []
@@ -167,11 +174,15 @@ def all_fields(schema: Any, version: int) -> tuple[Field, ...]:
         since = next((mark for mark in marks if isinstance(mark, Since)), Since(0))
         until = next((mark.version for mark in marks if isinstance(mark, Until)), None)
         doc = next((mark.text for mark in marks if isinstance(mark, Doc)), "")
-        field = Field(name, _kind(hints[name], version), doc, index, since.version, until)
-        if not field.exists_in(0) or until is not None:
+        trailing = any(isinstance(mark, Trailing) for mark in marks)
+        kind = _kind(hints[name], version)
+        field = Field(name, kind, doc, index, since.version, until, trailing)
+        if not field.exists_in(0) or until is not None or trailing:
             schema._field_defaults[name]
         names = [other.name for other in placed]
         placed.insert(names.index(since.before) if since.before else len(placed), field)
+    if any(field.trailing for field in placed[:-1]):
+        raise TypeError(f"a field of {schema.__name__} after one that may be left out")
     return tuple(placed)
 
 
@@ -211,7 +222,7 @@ def minimum_size(kind: Kind) -> int:
     if isinstance(kind, Fixed):
         return calcsize(">" + kind.code)
     if isinstance(kind, Struct):
-        return sum(minimum_size(field.kind) for field in fields_of(*kind))
+        return sum(minimum_size(field.kind) for field in fields_of(*kind) if not field.trailing)
     if isinstance(kind, Tags) or kind.compact:
         return 1
     return 2 if isinstance(kind, Text) else 4

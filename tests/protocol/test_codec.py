@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka08.errors import ProtocolError
+from kafka08.protocol import codec
 from kafka08.protocol import group_schemas as g
 from kafka08.protocol import schemas as s
 from kafka08.protocol.codec import COPY_BELOW, decode, encode, encode_parts
@@ -187,3 +188,16 @@ def test_nested_structures_are_laid_out_in_place() -> None:
     Outer.__annotations__.update(first=s.int32, inner=s.StopReplicaPartition, last=s.int16)
     data = b"\0\0\0\1" + b"\0\1t\0\0\0\2" + b"\0\3"
     assert check_every_cut(Outer, data) == (1, ("t", 2), 3)
+
+
+@pytest.mark.parametrize("make", [codec.plain_decoder, codec.native and codec.native.decoder])
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_key_type_that_is_left_out_is_a_group(make: Any, version: int) -> None:
+    if make is None:
+        pytest.skip("kafka08._native is not built: there is no C compiler")
+    decode = make((Struct(s.ConsumerMetadataRequest, version),))
+    for rest, key_type in ((b"", 0), (b"\0", 0), (b"\1", 1), (b"\1more", 1)):
+        found = decode(memoryview(b"\0\2g1" + rest), 0)
+        assert found == (s.ConsumerMetadataRequest("g1", key_type), 4 + len(rest[:1]))
+    with pytest.raises(ProtocolError, match="1 bytes are missing"):
+        decode(memoryview(b"\0\2g"), 0)

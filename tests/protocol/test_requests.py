@@ -216,3 +216,14 @@ def test_response_size_counts_slices() -> None:
 def test_a_correlation_id_that_does_not_fit(correlation_id: int) -> None:
     with pytest.raises(ProtocolError, match="cannot encode"):
         encode_request(s.MetadataRequest([]), correlation_id)
+
+
+def test_the_coordinator_asked_for_without_the_type_of_its_key() -> None:
+    """As optiopay/kafka 2.1.1 sends it to brokers that serve version 1."""
+    frame = bytes.fromhex("000a000100000007") + b"\0\x08optiopay" + b"\0\x02g1"
+    header, request = modern.decode(frame)
+    assert header == (10, 1, 7, "optiopay")
+    assert request == s.ConsumerMetadataRequest("g1", 0)
+    for version in (0, 1, 2):  # answered in the version that was asked for
+        again, found = modern.decode(frame[:3] + bytes([version]) + frame[4:])
+        assert (again.api_version, found) == (version, request)

@@ -17,6 +17,7 @@ from kafka08.protocol.types import (
     Struct,
     Tags,
     Text,
+    Trailing,
     Until,
     fields_of,
     int8,
@@ -91,3 +92,27 @@ def test_a_field_that_some_version_does_not_have_needs_a_default() -> None:
 
     with pytest.raises(KeyError, match="late"):
         fields_of(Wrong, 1)
+
+
+class Short(NamedTuple):
+    name: string
+    kind: Annotated[int8, Since(1), Trailing()] = 0
+
+
+def test_a_trailing_field_takes_no_byte_of_the_smallest_value() -> None:
+    assert [minimum_size(Struct(Short, version)) for version in (0, 1)] == [2, 2]
+    assert [field.trailing for field in fields_of(Short, 1)] == [False, True]
+
+
+def test_a_trailing_field_is_the_last_and_has_a_default() -> None:
+    class Amid(NamedTuple):
+        kind: Annotated[int8, Trailing()] = 0
+        late: Annotated[int8, Since(1)] = 0
+
+    class Bare(NamedTuple):
+        kind: Annotated[int8, Trailing()]
+
+    with pytest.raises(TypeError, match="a field of Amid after one that may be left out"):
+        fields_of(Amid)
+    with pytest.raises(KeyError, match="kind"):
+        fields_of(Bare)

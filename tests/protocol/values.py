@@ -22,6 +22,7 @@ from kafka08.protocol.types import (
     Tags,
     Text,
     fields_of,
+    minimum_size,
 )
 
 REQUESTS = [Struct(api.request, version) for api in APIS.values() for version in api.versions]
@@ -89,12 +90,21 @@ def _narrow_class(schema: Any, version: int) -> Any:
 
 
 def check_every_cut(schema: Any, data: bytes, version: int = 0) -> Any:
-    """Decode ``data`` whole, cut at each byte, and with bytes behind it; returns the value."""
+    """Decode ``data`` whole, cut at each byte, and with bytes behind it; returns the value.
+
+    A cut in front of a trailing field leaves its default; each other one is an error.
+    """
     value, end = decode(schema, data, version=version)
     assert type(value) is schema
     assert end == len(data)
     assert encode(value, version) == data
+    trailing = [field for field in fields_of(schema, version) if field.trailing]
     for cut in range(len(data)):
+        if cut + sum(minimum_size(field.kind) for field in trailing) == len(data) and trailing:
+            defaults = {each.name: schema._field_defaults[each.name] for each in trailing}
+            cut_value = value._replace(**defaults)
+            assert decode(schema, data[:cut], version=version) == (cut_value, cut)
+            continue
         with pytest.raises(ProtocolError):
             decode(schema, data[:cut], version=version)
     assert decode(schema, data + b"\xff\0\xff", version=version) == (value, end)

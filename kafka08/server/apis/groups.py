@@ -150,7 +150,7 @@ class OffsetCommitApi:
         entries: dict[GroupPartition, Committed] = {}
         existing: set[TopicPartition] = set()
         now = self._runtime.clock.millis()
-        if request.retention_time_ms >= 0:
+        if request.retention_time_ms > 0:
             # Records have the time of the commit, not that of its expiry.
             now += request.retention_time_ms - self._retention_ms
         for topic, commit in partitions_of(self._runtime, request):

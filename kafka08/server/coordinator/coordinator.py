@@ -437,8 +437,10 @@ class GroupCoordinator:
     def check_commit(self, group_id: str, generation: int, named: MemberId) -> int:
         """Whether offsets may be committed: by a member, or by anybody while there is none."""
         group = self.groups.get(group_id)
-        if group is None or (group.state is EMPTY and generation < 0):
-            return NO_ERROR if generation < 0 else LaterCode.ILLEGAL_GENERATION
+        # Generations begin with 1: 0 and no name come from clients that leave both fields unset.
+        is_outside = generation < 0 or (not generation and named == MemberId(""))
+        if group is None or (group.state is EMPTY and is_outside):
+            return NO_ERROR if is_outside else LaterCode.ILLEGAL_GENERATION
         found = self._member(group_id, generation, named)
         if isinstance(found, int):
             return found
@@ -498,13 +500,9 @@ class GroupCoordinator:
 
     def _forget_unused(self, group: Group | None) -> None:
         """Remove a group that has never had a member: there is nothing to store or delete."""
-        if (
-            group is not None
-            and group.state is EMPTY
-            and not group.generation
-            and not group.promised
-        ):
-            self.groups.pop(group.id, None)
+        if group is None or group.generation or group.promised or group.state is not EMPTY:
+            return
+        self.groups.pop(group.id, None)
 
     # Time
 

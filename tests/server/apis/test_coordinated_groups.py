@@ -201,6 +201,15 @@ def test_a_retention_of_its_own(rig: Rig) -> None:
     assert not fetch(rig, 2).topics
 
 
+@pytest.mark.parametrize("version", [2, 3, 4])
+def test_a_retention_that_is_not_set_is_the_brokers(rig: Rig, version: int) -> None:
+    """0 in clients that leave the field unset: nobody commits to forget at once."""
+    commit(rig, version, 7, generation=0, retention_time_ms=0)
+    rig.clock.now += 3600
+    rig.offsets.expire()
+    assert fetch(rig, 3).topics[0].partitions[0].offset == 7
+
+
 # Coordinators, lists, descriptions
 
 

@@ -271,6 +271,21 @@ def test_a_commit_needs_a_member_if_there_is_one(desk: Desk) -> None:
     assert desk.state() == "Empty" and commit() == 0 and commit(2, "c-1") == 25
 
 
+def test_a_commit_that_names_neither_generation_nor_member_is_of_none(desk: Desk) -> None:
+    """Clients that leave both fields unset send 0 and an empty name; generations begin with 1."""
+
+    def commit(generation: int, member_id: str = "", instance: str | None = None) -> int:
+        return desk.coordinator.check_commit("g", generation, MemberId(member_id, instance))
+
+    assert commit(0) == commit(-1) == 0
+    assert commit(0, "c-1") == commit(1) == commit(0, "", "i") == 22
+    (lead,) = desk.stable()
+    assert commit(0) == commit(-1) == 25  # it has members
+    desk.leave(lead.member_id)
+    assert desk.state() == "Empty" and commit(0) == commit(-1) == 0
+    assert commit(0, "c-1") == commit(1) == 25
+
+
 def test_a_group_is_empty_once_all_have_left(desk: Desk) -> None:
     lead, other = desk.stable(2)
     assert desk.leave(lead.member_id, other.member_id, other.member_id) == [0, 0, 25]
