@@ -33,7 +33,7 @@ from integration.later.programs import MissingError
 
 HERE = Path(__file__).parent
 BUILD_TIMEOUT_S = 900
-RUN_TIMEOUT_S = 60
+RUN_TIMEOUT_S = 180
 FIRST_TIME = 1_600_000_000_000  # of sarama's messages, each 1 ms later
 SNAPPY_AND_LZ4 = ("python-snappy==0.6.0", "lz4==3.1.10")
 ALONE = ("write", "read", "ends", "offsets")
