@@ -326,6 +326,16 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
         doc="Not in 0.8.2.2. Time by which the answer to a failed login is held back. It must be "
         "below `connections.max.idle.ms`.",
     )
+    connections_max_reauth_ms: int = setting(
+        "connections.max.reauth.ms",
+        0,
+        LONG,
+        low=0,
+        doc="Not in 0.8.2.2. The lifetime of a session after a SASL login; 0: it has no end. "
+        "Clients since Kafka 2.2 log in again on the same connection before. The next request after "
+        "it closes the connection. `listener.name.NAME.MECHANISM.` before it, all in lower case, "
+        "is the lifetime for a listener and mechanism.",
+    )
     sasl_enabled_mechanisms: tuple[str, ...] = setting(
         "sasl.enabled.mechanisms",
         (),

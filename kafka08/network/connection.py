@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
 from socket import MSG_MORE
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import gevent
 from gevent import socket
@@ -49,13 +49,20 @@ _PLAIN = (bytes, bytearray, memoryview)
 _READ: Final = 1
 
 
+class Session(NamedTuple):
+    """The login of a peer."""
+
+    mechanism: str
+    user: str
+
+
 class Peer:
     """The sender of the current request, at ``address`` (host:port). ``has_ended`` is set when it
     has closed its connection, or its half of it. Code that waits on its behalf sets ``wake``,
     which is called then.
 
     ``listener`` is the name of the listener that it came in on. ``principal`` is who it is: a TLS
-    handshake or a login sets it. ``is_admitted`` is false until both are over; ``admitted`` is
+    handshake or a login sets it. ``session`` is its login, if it has logged in. ``is_admitted`` is false until both are over; ``admitted`` is
     called then. Code that serves a request sets ``mute_seconds`` to have no further request read
     for so long. ``read_at``: when the request arrived; ``begun_at``: when the work on it began;
     ``waited``: so many seconds it has waited for others since then; ``unsent`` is for those that
@@ -64,7 +71,7 @@ class Peer:
 
     __slots__ = (
         "address", "admitted", "begun_at", "has_ended", "is_admitted", "listener", "mute_seconds",
-        "principal", "read_at", "unsent", "waited", "wake",
+        "principal", "read_at", "session", "unsent", "waited", "wake",
     )  # fmt: skip
 
     def __init__(
@@ -73,6 +80,7 @@ class Peer:
         self.address = address
         self.principal = principal
         self.listener = listener
+        self.session: Session | None = None
         self.is_admitted = True
         self.admitted: Callable[[], object] | None = None
         self.has_ended = False

@@ -2,7 +2,8 @@
 
 A client may ask for ApiVersions, names a mechanism with SaslHandshake, and sends the mechanism's
 tokens: after SaslHandshake 0 as frames of their own, after version 1 in SaslAuthenticate. No other
-request is served before that. The mechanisms themselves are in ``security``. Does not know
+request is served before that. Where sessions have a lifetime (KIP-368), the client logs in again on
+the same connection before the session is over, or the next request closes the connection. The mechanisms themselves are in ``security``. Does not know
 settings, files or ZooKeeper.
 """
 
@@ -10,11 +11,12 @@ from __future__ import annotations
 
 import enum
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kafka08.errors import NO_ERROR, LaterCode, ProtocolError
-from kafka08.network.connection import Handle, Peer
+from kafka08.network.connection import Handle, Peer, Session
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.later_schemas import (
     ApiVersionsRequest,
@@ -32,7 +34,6 @@ from kafka08.protocol.schemas import RequestHeader
 from kafka08.security.mechanisms import LoginRefusedError, Side
 
 LOGIN_APIS: Apis = {key: APIS[key] for key in (SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE)}
-# SaslAuthenticate 0 tells nothing less than version 1 to a client that never logs in again.
 OWN_VERSIONS = [
     ServedVersions(SASL_HANDSHAKE, 0, 1),
     ServedVersions(API_VERSIONS, 0, 3),
@@ -41,6 +42,9 @@ OWN_VERSIONS = [
 
 _DECODER = RequestDecoder(LOGIN_APIS)
 _KEYS = {key.to_bytes(2, "big") for key in LOGIN_APIS}
+_HANDSHAKE_KEY = SASL_HANDSHAKE.to_bytes(2, "big")
+# A client may begin a further login so often.
+_AGAIN_SECONDS = 1.0
 _CREDENTIALS = (
     "Authentication failed during authentication due to invalid credentials with SASL mechanism {}"
 )
@@ -60,6 +64,12 @@ class LoginFailed(ConnectionClosed):
         self.reply = reply
 
 
+class SessionOver(ConnectionClosed):
+    """The peer has not logged in again in time."""
+
+    level = logging.DEBUG
+
+
 class _State(enum.Enum):
     """The expectation of the next frame."""
 
@@ -75,7 +85,7 @@ class ServerLogin:
 
     ``handle`` takes each frame of the connection, and passes the requests of the user on to
     ``serve``. A failed login raises LoginFailed. ``versions`` are those of the other APIs at the
-    moment.
+    moment. ``lifetimes_ms``: of a session, by mechanism; 0 or absent: it has no end.
     """
 
     def __init__(
@@ -84,6 +94,7 @@ class ServerLogin:
         serve: Handle,
         mechanisms: Mechanisms,
         versions: Callable[[], Sequence[ServedVersions]],
+        lifetimes_ms: Mapping[str, int] | None = None,
     ) -> None:
         self._peer = peer
         self._serve = serve
@@ -92,11 +103,21 @@ class ServerLogin:
         self._state = _State.START
         self._mechanism = ""
         self._side: Side | None = None
+        self._lifetimes_ms = lifetimes_ms or {}
+        self._lifetime_ms = 0  # of the present session
+        self._over_at = math.inf  # of the clock of ``Peer.begun_at``
+        self._again_at = -math.inf  # the last time that a further login began
 
     def handle(self, frame: memoryview, address: str) -> list[Any] | None:
-        """The parts of the answer to a frame. Raises LoginFailed."""
-        if self._state is _State.DONE and bytes(frame[:2]) not in _KEYS:
-            return self._serve(frame, address)
+        """The parts of the answer to a frame. Raises LoginFailed and SessionOver."""
+        if self._state is _State.DONE:
+            key = bytes(frame[:2])
+            if self._peer.begun_at > self._over_at and not (
+                key == _HANDSHAKE_KEY and self._may_log_in_again
+            ):
+                raise SessionOver(f"the session of {self._peer.principal} is over")
+            if key not in _KEYS:
+                return self._serve(frame, address)
         if self._state is _State.TOKEN:
             return self._raw_token(frame)
         header, request = self._decode(frame)
@@ -132,9 +153,28 @@ class ServerLogin:
                 f"Unsupported SASL mechanism {request.mechanism}",
                 encode_response(header.correlation_id, response, header.api_version),
             )
+        response = SaslHandshakeResponse(NO_ERROR, names)
+        if self._peer.session and request.mechanism != self._mechanism:
+            raise LoginFailed(
+                f"SASL mechanism '{request.mechanism}' requested by client is not supported for "
+                f"re-authentication of mechanism '{self._mechanism}'",
+                encode_response(header.correlation_id, response, header.api_version),
+            )
         self._mechanism, self._side = request.mechanism, make()
         self._state = _State.AUTHENTICATE if header.api_version else _State.TOKEN
-        return SaslHandshakeResponse(NO_ERROR, names)
+        return response
+
+    @property
+    def _may_log_in_again(self) -> bool:
+        return self._over_at != math.inf and self._peer.begun_at - self._again_at >= _AGAIN_SECONDS
+
+    def _begin_again(
+        self, header: RequestHeader, request: SaslHandshakeRequest
+    ) -> SaslHandshakeResponse:
+        if not self._may_log_in_again:
+            return SaslHandshakeResponse(LaterCode.ILLEGAL_SASL_STATE, [])
+        self._again_at = self._peer.begun_at
+        return self._begin(header, request)
 
     def _raw_token(self, frame: memoryview) -> list[Any]:
         try:
@@ -147,7 +187,9 @@ class ServerLogin:
         self, header: RequestHeader, request: SaslAuthenticateRequest
     ) -> SaslAuthenticateResponse:
         try:
-            return SaslAuthenticateResponse(NO_ERROR, "", self._next(bytes(request.auth_bytes)))
+            token = self._next(bytes(request.auth_bytes))
+            lifetime_ms = self._lifetime_ms if self._state is _State.DONE else 0
+            return SaslAuthenticateResponse(NO_ERROR, "", token, lifetime_ms)
         except LoginRefusedError as error:
             text = str(error) if error.reveal else _CREDENTIALS.format(self._mechanism)
             response = SaslAuthenticateResponse(LaterCode.SASL_AUTHENTICATION_FAILED, text, b"")
@@ -162,12 +204,24 @@ class ServerLogin:
         answer = side.answer(token) or b""
         if side.is_done:
             self._side = None
-            self._state = _State.DONE
-            self._peer.admit(f"User:{side.user}")
+            self._begin_session(side.user)
         return answer
 
-    def _refuse_handshake(self, header: RequestHeader, _: Any) -> SaslHandshakeResponse:
-        return SaslHandshakeResponse(LaterCode.ILLEGAL_SASL_STATE, [])
+    def _begin_session(self, user: str) -> None:
+        peer, session = self._peer, Session(self._mechanism, user)
+        if peer.session is None:
+            peer.admit(f"User:{user}")
+        elif peer.session != session:
+            raise LoginRefusedError(
+                "Cannot change principals during re-authentication from "
+                f"User.{peer.session.user}: User.{user}",
+                reveal=True,
+            )
+        peer.session = session
+        self._state = _State.DONE
+        self._lifetime_ms = self._lifetimes_ms.get(self._mechanism, 0)
+        if self._lifetime_ms:
+            self._over_at = peer.begun_at + self._lifetime_ms / 1000
 
     def _refuse_token(self, header: RequestHeader, _: Any) -> SaslAuthenticateResponse:
         return SaslAuthenticateResponse(LaterCode.ILLEGAL_SASL_STATE, _AGAIN, b"")
@@ -186,6 +240,6 @@ _ANSWERS: dict[tuple[_State, type[Any]], _Answer] = {
     (_State.AUTHENTICATE, SaslAuthenticateRequest): ServerLogin._authenticate,
     (_State.DONE, ApiVersionsRequest): ServerLogin._answer_versions,
     (_State.DONE, UnsupportedApiVersionsRequest): ServerLogin._answer_unknown_version,
-    (_State.DONE, SaslHandshakeRequest): ServerLogin._refuse_handshake,
+    (_State.DONE, SaslHandshakeRequest): ServerLogin._begin_again,
     (_State.DONE, SaslAuthenticateRequest): ServerLogin._refuse_token,
 }

@@ -12,7 +12,7 @@ import logging
 import select
 import socket as stdlib_socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -23,7 +23,7 @@ from gevent.server import StreamServer
 
 from kafka08.common import PLAINTEXT, bare
 from kafka08.errors import KafkaError, ProtocolError
-from kafka08.network.connection import Connection, Handle, Peer
+from kafka08.network.connection import Connection, Handle, Peer, Session
 from kafka08.network.connection_limits import ConnectionLimits
 from kafka08.network.failures import Failures
 from kafka08.network.half_open import HalfOpen
@@ -267,6 +267,17 @@ class Server:
         if not peer.is_admitted:
             self._half_open.add(connection)
         workers.watch(connection)
+
+    def end_sessions(self, over: Collection[Session]) -> None:
+        """Close the connections whose peers have one of these logins."""
+        for connection in list(self._connections):
+            session = connection.peer.session
+            if session in over:
+                processor_logger.info(
+                    "Closing the connection to %s: the credential of its login is changed or deleted",
+                    connection.address,
+                )
+                connection.shutdown()
 
     def _make_room(self) -> None:
         """Close the connection of a client that has been idle for the longest."""

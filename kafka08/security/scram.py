@@ -10,8 +10,9 @@ import base64
 import binascii
 import hashlib
 import hmac
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from kafka08.security.mechanisms import LoginRefusedError, Side, Step
@@ -42,6 +43,7 @@ _CREDENTIAL = re.compile(
     rf"salt=(?P<salt>{_BASE64}),stored_key=(?P<stored>{_BASE64}),server_key=(?P<server>{_BASE64}),"
     r"iterations=(?P<iterations>[0-9]{1,9})"
 )
+_OF_KAFKA = re.compile(rb"[0-9a-z]{22,26}")
 _BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 _NONCE_BITS = 130
 _WRONG_PROOF = "Invalid client credentials"
@@ -102,17 +104,51 @@ def decode_credential(mechanism: str, text: str) -> Credential:
     return Credential(salt, stored_key, server_key, int(found["iterations"]))
 
 
-def made_up_credential(mechanism: str, user: str, secret: bytes) -> Credential:
+class Shape(NamedTuple):
+    """What a stranger sees of a credential: the iterations, and the form of the salt.
+
+    ``salt_bytes``: 0 for a salt as Kafka makes them, which is 130 random bits in base 36.
+    """
+
+    iterations: int = MIN_ITERATIONS
+    salt_bytes: int = 0
+
+
+def shape_of(credential: Credential) -> Shape:
+    salt = credential.salt
+    return Shape(credential.iterations, 0 if _OF_KAFKA.fullmatch(salt) else len(salt))
+
+
+def made_up_credential(
+    mechanism: str, user: str, secret: bytes, shapes: Mapping[Shape, int] | None = None
+) -> Credential:
     """For a name that does not exist: always the same salt, and keys that no password fits.
 
     ``secret``: the same on every broker of the cluster, so that all of them show the same salt.
+    ``shapes``: how many users of the mechanism have each shape. A made-up credential has one of
+    them, as often as users have it.
     """
     name = HASHES[mechanism]
     key = hmac.digest(secret, f"{mechanism} {user}".encode(), "sha512")
-    salt = nonce_of(hmac.digest(key, b"salt", "sha256")).encode()
-    return Credential(
-        salt, hmac.digest(key, b"stored", name), hmac.digest(key, b"server", name), MIN_ITERATIONS
-    )
+    shape = _drawn(key, shapes or {Shape(): 1})
+    if shape.salt_bytes:
+        salt = hashlib.shake_256(key + b"salt").digest(shape.salt_bytes)
+    else:
+        salt = nonce_of(hmac.digest(key, b"salt", "sha256")).encode()
+    stored_key, server_key = (hmac.digest(key, text, name) for text in (b"stored", b"server"))
+    return Credential(salt, stored_key, server_key, shape.iterations)
+
+
+def _drawn(key: bytes, shapes: Mapping[Shape, int]) -> Shape:
+    """Weighted rendezvous hashing: when users come and go, few names get another shape. The count
+    of a real user does not change with other users either."""
+
+    def rank(shape: Shape) -> tuple[float, Shape]:
+        text = f"{shape.iterations} {shape.salt_bytes}".encode()
+        number = int.from_bytes(hmac.digest(key, text, "sha256")[:6], "big")
+        return -shapes[shape] / math.log((number + 1) / (2**48 + 1)), shape
+
+    return max(shapes, key=rank)
 
 
 def nonce_of(random: bytes) -> str:
@@ -127,7 +163,8 @@ def nonce_of(random: bytes) -> str:
 
 class ScramServer(Side):
     """``find`` has the credential of a user, and a made-up one for a name that does not exist.
-    ``nonce`` must be new for each login."""
+    A login that began with another credential than the user has at its end is refused. ``nonce``
+    must be new for each login."""
 
     def __init__(self, mechanism: str, find: Callable[[str], Credential], nonce: str) -> None:
         super().__init__(self._first)
@@ -165,6 +202,8 @@ class ScramServer(Side):
         stored_key = hashlib.new(self._hash, _xor(proof, signature)).digest()
         if not hmac.compare_digest(stored_key, credential.stored_key):
             raise LoginRefusedError(_WRONG_PROOF)
+        if self._find(name) != credential:
+            raise LoginRefusedError("the credential was changed or deleted during the login")
         self.user = name
         server_signature = hmac.digest(credential.server_key, message, self._hash)
         return Step(f"v={_base64(server_signature)}".encode())

@@ -157,14 +157,9 @@ class KafkaServer:
 
         scheduler = Scheduler(runtime)
         topic_configs = TopicConfigs(config, zk, log_manager.logs)
-        credentials = logins.credentials(zk)
         limits = connection_limits(config, listeners, runtime.clock)
         quotas = Quotas(config, runtime.clock, zk, limits)
         watched = [(entities.TOPICS, topic_configs.changed), *quotas.watched()]
-        if credentials is not None:
-            watched.append((entities.USERS, credentials.changed))
-        config_changes = ConfigChanges(runtime, zk, watched)
-        read_settings = [config_changes.session_expired, quotas.load]
         creator = TopicCreator(zk, config)
         metadata_cache = MetadataCache(self._runtime.event())
         effects = Effects(runtime)
@@ -219,6 +214,11 @@ class KafkaServer:
             authorization = import_module(_AUTHORIZATION).Authorization(config, runtime, zk)
         failures_of_peers = Failures(runtime.clock)
         server = bind(config, listeners, certificates, failures_of_peers, limits)
+        credentials = logins.credentials(zk, server.end_sessions)
+        if credentials is not None:
+            watched.append((entities.USERS, credentials.changed))
+        config_changes = ConfigChanges(runtime, zk, watched)
+        read_settings = [config_changes.session_expired, quotas.load]
         endpoints = listeners.announced(server.ports)
         me = Broker(config.broker_id, *plain_address(endpoints))
         controller = Controller(config, zk, runtime, broker=me, connectors=connectors)

@@ -8,7 +8,7 @@ however many there are.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from kafka08.common import SASL, Endpoint
 from kafka08.config import BrokerConfig
 from kafka08.errors import ConfigError
 from kafka08.network.client_login import SaslConnector
-from kafka08.network.connection import Handle, Peer
+from kafka08.network.connection import Handle, Peer, Session
 from kafka08.network.failures import Failures
 from kafka08.network.login import LoginFailed, Mechanisms, ServerLogin
 from kafka08.network.server import Login
@@ -35,6 +35,7 @@ MECHANISMS = (PLAIN, *HASHES)
 _ENABLED = "sasl.enabled.mechanisms"
 _INTER_BROKER = "sasl.mechanism.inter.broker.protocol"
 _JAAS = "sasl.jaas.config"
+_MAX_REAUTH = "connections.max.reauth.ms"
 
 
 class LoginSettings:
@@ -49,6 +50,8 @@ class LoginSettings:
         # The PLAIN users of each listener with logins; none if it does not take PLAIN.
         self._users: dict[str, dict[str, str]] = {}
         self.mechanisms: dict[str, tuple[str, ...]] = {}
+        # The lifetime of sessions of each listener, by mechanism; 0: they have no end.
+        self.lifetimes_ms: dict[str, dict[str, int]] = {}
         for each in listeners.bound:
             if each.protocol in SASL:
                 self._read(each.listener)
@@ -58,10 +61,12 @@ class LoginSettings:
         """The passwords of the users that may log in with PLAIN."""
         return self._users[listener]
 
-    def credentials(self, zk: ZkClient) -> ScramCredentials | None:
-        """Those in ZooKeeper. None if no listener takes them."""
+    def credentials(
+        self, zk: ZkClient, end: Callable[[Collection[Session]], object]
+    ) -> ScramCredentials | None:
+        """Those in ZooKeeper; ``end`` ends sessions. None if no listener takes them."""
         taken = {name for names in self.mechanisms.values() for name in names}
-        return None if taken.isdisjoint(HASHES) else ScramCredentials(zk)
+        return None if taken.isdisjoint(HASHES) else ScramCredentials(zk, end)
 
     def _read(self, listener: str) -> None:
         config = self._config.of_listener(listener)
@@ -74,7 +79,19 @@ class LoginSettings:
                     f"{_ENABLED} has {name}, which is not one of {', '.join(MECHANISMS)}."
                 )
         self.mechanisms[listener] = names
+        self.lifetimes_ms[listener] = {name: self._lifetime_ms(listener, name) for name in names}
         self._users[listener] = self._module(listener, PLAIN).users if PLAIN in names else {}
+
+    def _lifetime_ms(self, listener: str, mechanism: str) -> int:
+        """``listener.name.LISTENER.MECHANISM.connections.max.reauth.ms`` comes first."""
+        config = self._config.of_listener(listener)
+        key = f"{mechanism.lower()}.{_MAX_REAUTH}"
+        text = self._config.listener_name.get(listener.lower(), {}).get(key)
+        if text is None:
+            return config.connections_max_reauth_ms
+        described = config.settings()["connections_max_reauth_ms"]
+        found: int = described._replace(key=f"listener.name.{listener.lower()}.{key}").parse(text)
+        return found
 
     def _module(self, listener: str, mechanism: str) -> jaas.LoginModule:
         """The login module of a listener and mechanism."""
@@ -124,7 +141,9 @@ class LoginSettings:
         ``versions``: of the APIs that are served after a login."""
         logins = Logins(self._config, runtime, versions, failures)
         return {
-            listener: partial(logins.begin, self._sides(listener, credentials))
+            listener: partial(
+                logins.begin, self._sides(listener, credentials), self.lifetimes_ms[listener]
+            )
             for listener in self.mechanisms
         }
 
@@ -158,8 +177,10 @@ class Logins:
         self._versions = versions
         self._failures = failures
 
-    def begin(self, mechanisms: Mechanisms, peer: Peer, serve: Handle) -> Handle:
-        login = ServerLogin(peer, serve, mechanisms, self._versions)
+    def begin(
+        self, mechanisms: Mechanisms, lifetimes_ms: Mapping[str, int], peer: Peer, serve: Handle
+    ) -> Handle:
+        login = ServerLogin(peer, serve, mechanisms, self._versions, lifetimes_ms)
         return partial(self._handle, login)
 
     def _handle(self, login: ServerLogin, frame: memoryview, address: str) -> list[Any] | None:

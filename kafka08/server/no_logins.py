@@ -24,7 +24,7 @@ class NoLogins:
     def connector(self, connector: Connector) -> Connector:
         return connector
 
-    def credentials(self, zk: Any) -> None:
+    def credentials(self, *parts: Any) -> None:
         return None
 
     def by_listener(self, *parts: Any) -> dict[str, Any]:

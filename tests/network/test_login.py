@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from kafka08.network.connection import Peer
-from kafka08.network.login import LoginFailed, ServerLogin
+from kafka08.network.connection import Peer, Session
+from kafka08.network.login import LoginFailed, ServerLogin, SessionOver
 from kafka08.protocol.later_schemas import ServedVersions
 from kafka08.security.mechanisms import Side
 from kafka08.security.plain import PlainServer
@@ -323,3 +323,129 @@ def test_scram_tells_nothing_of_names() -> None:
     assert firsts == {f"r=cs{number:04},s=,i=4096" for number in range(1000)}
     assert len(lasts) == 1
     assert not told_apart(cost)
+
+
+# Sessions with a lifetime (KIP-368)
+
+
+ALICE_LIFE_MS = 10_000
+AGAIN = raw("00000002 0000") + raw(OFFERED)
+ILLEGAL = raw("00000002 0022 00000000")
+
+
+class Living(Connection):
+    """A connection that has logged in with PLAIN, whose session lasts for 10 seconds."""
+
+    def __init__(self, version: int = 1, handshake: str = HANDSHAKE_1) -> None:
+        super().__init__()
+        self.login = ServerLogin(
+            self.peer,
+            self._serve,
+            {"PLAIN": lambda: PlainServer(USERS), SHA_256: lambda: PlainServer(USERS)},
+            lambda: VERSIONS,
+            {"PLAIN": ALICE_LIFE_MS},
+        )
+        self.at(100.0)
+        self.send(handshake)
+        token = authenticate(RIGHT, version) if handshake == HANDSHAKE_1 else RIGHT
+        self.answer = self.send(token)
+
+    def at(self, seconds: float) -> None:
+        self.peer.begun_at = seconds
+
+    def is_over(self, frame: str | bytes) -> bool:
+        data = raw(frame) if isinstance(frame, str) else frame
+        try:
+            self.login.handle(memoryview(bytearray(data)), self.peer.address)
+        except SessionOver:
+            return True
+        return False
+
+
+def test_the_answer_has_the_life_of_the_session() -> None:
+    assert Living().answer[4:] == raw("00000003 0000 0000 00000000 0000000000002710")
+    assert Living(version=0).answer[4:] == raw("00000003 0000 0000 00000000")
+
+
+@pytest.mark.parametrize("handshake", [HANDSHAKE_1, HANDSHAKE_0])
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("frame", [METADATA, PRODUCE_ACKS_0, VERSIONS_0, authenticate(RIGHT, 1)])
+def test_a_request_after_the_session_closes_the_connection(
+    handshake: str, version: int, frame: str | bytes
+) -> None:
+    connection = Living(version, handshake)
+    connection.at(110.0)
+    assert connection.send(METADATA) == b"served"
+    connection.at(110.1)
+    assert connection.is_over(frame)
+    assert len(connection.served) == 1
+
+
+@pytest.mark.parametrize("now", [109.0, 130.0])
+def test_a_further_login_begins_a_session(now: float) -> None:
+    connection = Living()
+    connection.at(now)
+    assert connection.body(HANDSHAKE_1) == AGAIN
+    answer = connection.body(authenticate(RIGHT, 1))
+    assert answer == raw("00000003 0000 0000 00000000 0000000000002710")
+    connection.at(now + 9)
+    assert connection.send(METADATA) == b"served"
+    connection.at(now + 11)
+    assert connection.is_over(METADATA)
+
+
+def test_no_other_request_is_served_during_a_further_login() -> None:
+    connection = Living()
+    connection.send(HANDSHAKE_1)
+    with pytest.raises(LoginFailed, match="Unexpected Kafka request of type Metadata"):
+        connection.send(METADATA)
+    assert connection.served == []
+
+
+def test_a_further_login_with_a_wrong_password_fails() -> None:
+    connection = Living()
+    connection.send(HANDSHAKE_1)
+    with pytest.raises(LoginFailed) as raised:
+        connection.send(authenticate(WRONG, 1))
+    assert b"".join(raised.value.reply)[8:10] == raw("003a")
+
+
+def test_the_principal_stays() -> None:
+    connection = Living()
+    connection.send(HANDSHAKE_1)
+    with pytest.raises(LoginFailed) as raised:
+        connection.send(authenticate("00 626f62 00 62", 1))
+    text = b"Cannot change principals during re-authentication from User.alice: User.bob"
+    assert text in b"".join(raised.value.reply)
+    assert connection.peer.principal == "User:alice"
+
+
+def test_the_mechanism_stays() -> None:
+    """Kafka answers the handshake, and closes."""
+    connection = Living()
+    with pytest.raises(LoginFailed, match="not supported for re-authentication of") as raised:
+        connection.send(HANDSHAKE_1_SCRAM)
+    assert b"".join(raised.value.reply)[4:] == AGAIN
+
+
+def test_a_login_a_second() -> None:
+    connection = Living()
+    for now, answer in ((101.0, AGAIN), (101.9, ILLEGAL), (102.0, AGAIN)):
+        connection.at(now)
+        assert connection.body(HANDSHAKE_1) == answer
+        if answer == AGAIN:
+            connection.send(authenticate(RIGHT, 1))
+
+
+def test_a_session_that_ends_within_a_second_does_not_go_on_by_handshakes() -> None:
+    connection = Living()
+    connection.login._lifetimes_ms = {"PLAIN": 500}
+    connection.send(HANDSHAKE_1)
+    connection.send(authenticate(RIGHT, 1))
+    connection.at(100.6)
+    assert connection.is_over(HANDSHAKE_1)
+
+
+def test_the_session_is_known_by_mechanism_and_user() -> None:
+    assert Connection().peer.session is None
+    assert Living().peer.session == Session("PLAIN", "alice")

@@ -22,7 +22,7 @@ from kafka08.errors import KafkaError
 from kafka08.log.segment import FileSlice, SegmentFile
 from kafka08.metrics.requests import RequestMeter
 from kafka08.network import server as server_module
-from kafka08.network.connection import Handle, Peer, current_peer
+from kafka08.network.connection import Handle, Peer, Session, current_peer
 from kafka08.network.connection_limits import ConnectionLimits, Most
 from kafka08.network.server import ConnectionClosed, Listener, Server
 from kafka08.runtime import SystemClock
@@ -164,6 +164,30 @@ def until(condition: Callable[[], bool]) -> None:
     with gevent.Timeout(PATIENCE):
         while not condition():
             gevent.sleep(0)
+
+
+def test_the_sessions_of_a_login_are_ended(service: Service) -> None:
+    """Those of the user's other mechanisms, and of others, go on."""
+    logins = iter((Session("A", "carol"), Session("B", "carol"), None))
+
+    def login(peer: Peer, serve: Handle) -> Handle:
+        peer.session = next(logins)
+        return serve
+
+    server = Server([Listener("127.0.0.1", 0, "SASL")], max_request_bytes=1000, idle_ms=600_000)
+    server.start(service.handle, {"SASL": login})
+    clients = [Client(server.ports[0]) for _ in range(3)]
+    try:
+        for client in clients:
+            assert client.call(b"x")
+        server.end_sessions({Session("A", "carol"), Session("A", "dave")})
+        assert clients[0].is_closed()
+        for client in clients[1:]:
+            assert client.call(b"x")
+    finally:
+        for client in clients:
+            client.sock.close()
+        server.stop()
 
 
 # Frames and replies

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -13,11 +14,13 @@ from kafka08.security.scram import (
     Credential,
     ScramClient,
     ScramServer,
+    Shape,
     credential_of,
     decode_credential,
     encode_credential,
     made_up_credential,
     nonce_of,
+    shape_of,
 )
 
 CLIENT_NONCE = "fyko+d2lbbFgONRv9qkxdawL"
@@ -286,3 +289,49 @@ def test_a_bad_credential_is_refused_and_not_shown(text: str) -> None:
 @pytest.mark.parametrize(("random", "text"), [(b"\0" * 17, "0"), (b"\0" * 16 + b"\x24", "10")])
 def test_nonces_are_numbers_to_base_36(random: bytes, text: str) -> None:
     assert nonce_of(random) == text
+
+
+# A stranger cannot tell a made-up credential by its iterations and salt
+
+
+KAFKA_SALT = b"10ta3d7u3cv1ed9qfpbcgkw5xk"
+
+
+def test_the_shape_of_a_credential() -> None:
+    made = credential_of("SCRAM-SHA-256", "pencil", KAFKA_SALT, 8192)
+    assert shape_of(made) == Shape(8192, 0)
+    assert shape_of(made._replace(salt=b"\0" * 16)) == Shape(8192, 16)
+    assert shape_of(made_up_credential("SCRAM-SHA-256", "eve", SECRET)) == Shape()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_made_up_credentials_have_the_shapes_of_the_users(mechanism: str) -> None:
+    users = {Shape(): 70, Shape(8192, 0): 20, Shape(15_000, 32): 10}
+    found = [made_up_credential(mechanism, f"u{n}", SECRET, users) for n in range(3000)]
+    shares = {shape: count / 30 for shape, count in Counter(map(shape_of, found)).items()}
+    assert shares.keys() == users.keys()
+    for shape, share in shares.items():
+        assert abs(share - users[shape]) < 4
+    assert found == [made_up_credential(mechanism, f"u{n}", SECRET, users) for n in range(3000)]
+
+
+def test_few_made_up_credentials_change_with_the_users() -> None:
+    def found(users: dict[Shape, int]) -> list[Credential]:
+        return [made_up_credential("SCRAM-SHA-256", f"u{n}", SECRET, users) for n in range(1000)]
+
+    before = found({Shape(): 50, Shape(8192, 0): 50})
+    after = found({Shape(8192, 0): 51, Shape(): 50})
+    assert sum(a != b for a, b in zip(before, after, strict=True)) < 20
+
+
+def test_a_credential_that_changes_during_a_login_is_of_no_use() -> None:
+    mechanism = "SCRAM-SHA-256"
+    old = credential_of(mechanism, "pencil", b"salt", 4096)
+    kept = [old]
+    server = ScramServer(mechanism, lambda user: kept[0], "s")
+    client = ScramClient(mechanism, "carol", "pencil", "c")
+    proof = client.answer(server.answer(client.answer(b"") or b"") or b"") or b""
+    kept[0] = credential_of(mechanism, "other", b"salt", 4096)
+    with pytest.raises(LoginRefusedError, match="during the login"):
+        server.answer(proof)
+    assert server.user == ""

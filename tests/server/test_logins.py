@@ -49,12 +49,32 @@ def test_each_listener_has_mechanisms_and_users() -> None:
     assert found.mechanisms == {"A": ("SCRAM-SHA-512",), "B": ("PLAIN",)}
     assert found.users("A") == {}
     assert found.users("B") == {"alice": "alice-secret"}
-    assert found.credentials(Session(FakeZooKeeper())) is not None
+    assert found.credentials(Session(FakeZooKeeper()), list) is not None
+
+
+def test_lifetimes_of_listeners_and_mechanisms() -> None:
+    given = {
+        **LISTENERS,
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,A:SASL_PLAINTEXT,B:SASL_PLAINTEXT",
+        "listeners": "PLAINTEXT://:9092,A://:9093,B://:9094",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512",
+        "connections.max.reauth.ms": "1000",
+        "listener.name.b.connections.max.reauth.ms": "2000",
+        "listener.name.b.scram-sha-512.connections.max.reauth.ms": "3000",
+    }
+    found = LoginSettings(BrokerConfig.from_properties(given))
+    assert found.lifetimes_ms == {
+        "A": {"SCRAM-SHA-256": 1000, "SCRAM-SHA-512": 1000},
+        "B": {"SCRAM-SHA-256": 2000, "SCRAM-SHA-512": 3000},
+    }
+    given["listener.name.b.scram-sha-512.connections.max.reauth.ms"] = "-1"
+    with pytest.raises(ConfigError, match=r"listener\.name\.b\.scram-sha-512\.connections\.max"):
+        LoginSettings(BrokerConfig.from_properties(given))
 
 
 def test_a_listener_for_plain_alone_needs_no_credentials_of_zookeeper() -> None:
     found = settings(sasl_enabled_mechanisms="PLAIN", sasl_jaas_config=USERS)
-    assert found.credentials(Session(FakeZooKeeper())) is None
+    assert found.credentials(Session(FakeZooKeeper()), list) is None
 
 
 @pytest.mark.parametrize(
@@ -121,7 +141,7 @@ class Rig:
         self.failures = Failures(self.runtime.clock)
         found = LoginSettings(given)
         self.logins = found.by_listener(
-            self.runtime, found.credentials(self.zk), list, self.failures
+            self.runtime, found.credentials(self.zk, list), list, self.failures
         )
         self.served: list[bytes] = []
 
