@@ -150,7 +150,7 @@ def test_brokers_replicate_over_their_lifetime(
             for number in range(SECONDS):
                 time.sleep(1)
                 assert wire.produce("replicated", 0, entry(None, b"v"), acks=-1) == number
-        brokers[0].create_topic("later", replicas=[1, 0])  # the controller's connections
+        brokers[1].create_topic("later", replicas=[1, 0])  # the controller's connections
         with brokers[1].wire() as wire:
             assert wire.produce("later", 0, entry(None, b"v"), acks=-1) == 0
         for each in brokers:
@@ -174,6 +174,7 @@ def _logged_in(broker: SaslBroker, name: str, mechanism: str = SHA_256) -> Raw:
     while token is not None:
         answer = raw.ask(authenticate(token)) or b""
         if answer[4:6] != bytes(2):
+            raw.close()
             raise LoginRefusedError("the broker refuses")
         token = side.answer(answer[12:])
     return raw

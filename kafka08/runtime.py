@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
+from kafka08.errors import KafkaError
+
 T = TypeVar("T")
 Empty = stdlib_queue.Empty
 Full = stdlib_queue.Full
@@ -271,6 +273,9 @@ class Loop:
         while not self.stopping.is_set():
             try:
                 self._work()
+            except KafkaError as error:  # such as the loss of ZooKeeper or of a peer
+                logger.error("Uncaught error in %s: %s", self.name, error)
+                self.stopping.wait(self._backoff)
             except Exception:
                 logger.exception("Uncaught error in %s", self.name)
                 self.stopping.wait(self._backoff)

@@ -6,7 +6,9 @@ import threading
 
 import pytest
 
-from kafka08.runtime import GeventRuntime
+from kafka08.errors import KafkaError
+from kafka08.runtime import GeventRuntime, Loop
+from tests.fakes.runtime import FakeRuntime
 
 
 def test_what_another_thread_raises_is_raised_here_and_not_printed(
@@ -30,3 +32,23 @@ def test_what_another_thread_raises_is_raised_here_and_not_printed(
     finally:
         runtime.close()
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("error", [KafkaError("no answer from ZooKeeper"), ValueError("a bug")])
+def test_a_loop_goes_on_after_an_error(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+    """One of ours is a line; any other has a traceback."""
+    runtime = FakeRuntime()
+    errors = [error]
+
+    def work() -> None:
+        if errors:
+            raise errors.pop()
+        loop.stopping.set()
+
+    loop = Loop(runtime, "isr-expiration", work)
+    loop.start()
+    runtime.run("isr-expiration")
+    assert not errors
+    (record,) = caplog.records
+    assert record.getMessage().startswith("Uncaught error in isr-expiration")
+    assert bool(record.exc_info) is isinstance(error, ValueError)

@@ -240,8 +240,12 @@ class Controller:
             logger.warning("%s%s", self._prefix, error)
             self._resign()
             self._retry = True
-        except Exception:
-            logger.exception("%sError while handling %s", self._prefix, type(event).__name__)
+        except Exception as error:
+            logger.error(
+                "%sError while handling %s: %s",
+                *(self._prefix, type(event).__name__, error),
+                exc_info=not isinstance(error, KafkaError),
+            )
             self._retry = self._active is None
         finally:
             # A reply that was given already is not replaced.
@@ -311,11 +315,13 @@ class Controller:
                 self.stats,
             )
             self._active.start()
-        except (SessionExpiredError, ZkConnectionError):
+        except (SessionExpiredError, ZkConnectionError, StaleControllerEpochError):
             raise
-        except Exception:
-            elector_logger.exception(
-                "Error while electing or becoming leader on broker %d", self.broker.id
+        except Exception as error:
+            elector_logger.error(
+                "Error while electing or becoming leader on broker %d: %s",
+                *(self.broker.id, error),
+                exc_info=not isinstance(error, KafkaError),
             )
             self._resign()
             election.resign(self._zk)

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 _ROOT = str(Path(__file__).resolve().parents[2])
 # A killed process ends within milliseconds, unless it waits for a disk in the kernel.
@@ -33,6 +32,7 @@ class ChildProcess:
             stdout=subprocess.PIPE,
             pass_fds=descriptors,
             cwd=_ROOT,
+            start_new_session=True,  # the broker handles Ctrl-C in the terminal
         )
         assert self._process.stdin is not None and self._process.stdout is not None
         self._input, self._output = self._process.stdin, self._process.stdout
@@ -86,19 +86,29 @@ def received_job(niceness: int) -> bytes:
     may soon write the same files.
     """
     job = sys.stdin.buffer.readline()
+    if not job.endswith(b"\n"):
+        _end()
     threading.Thread(target=_die_with_parent, daemon=True).start()
     os.nice(niceness)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the broker handles Ctrl-C in the terminal
     return job
 
 
 def print_event(event: dict[str, Any]) -> None:
-    """In the child: an event for the broker, as a line of JSON."""
-    print(json.dumps(event), flush=True)
+    """In the child: an event for the broker, as a line of JSON. The process ends if the broker has
+    died: the thread that waits for that may be late."""
+    try:
+        print(json.dumps(event), flush=True)
+    except BrokenPipeError:
+        _end()
 
 
 def _die_with_parent() -> None:
     # not through the buffer, whose lock the end of the process needs
     while os.read(sys.stdin.fileno(), 4096):
         pass
+    _end()
+
+
+def _end() -> NoReturn:
+    """At once: what is left in buffers is for a broker that has died."""
     os._exit(1)

@@ -3,8 +3,8 @@
 A client may ask for ApiVersions, names a mechanism with SaslHandshake, and sends the mechanism's
 tokens: after SaslHandshake 0 as frames of their own, after version 1 in SaslAuthenticate. No other
 request is served before that. Where sessions have a lifetime (KIP-368), the client logs in again on
-the same connection before the session is over, or the next request closes the connection. The mechanisms themselves are in ``security``. Does not know
-settings, files or ZooKeeper.
+the same connection before the session is over, or the next request closes the connection. The
+mechanisms themselves are in ``security``. Does not know settings, files or ZooKeeper.
 """
 
 from __future__ import annotations

@@ -274,7 +274,7 @@ class Server:
             session = connection.peer.session
             if session in over:
                 processor_logger.info(
-                    "Closing the connection to %s: the credential of its login is changed or deleted",
+                    "Closing socket connection to %s: the credential of its login has changed",
                     connection.address,
                 )
                 connection.shutdown()

@@ -19,7 +19,7 @@ from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import Broker, Endpoint, TopicPartition
 from kafka08.config import BrokerConfig, log_overrides
 from kafka08.controller.controller import Controller
-from kafka08.errors import ConfigError
+from kafka08.errors import ConfigError, KafkaError
 from kafka08.log.manager import LogManager
 from kafka08.message.compression import CodecMissingError, check_codecs
 from kafka08.network.channel import Connectors
@@ -518,6 +518,8 @@ class KafkaServer:
             name, stop = self._stops.pop()
             try:
                 stop()
+            except KafkaError as error:
+                logger.error("Stopping %s failed: %s", name, error)
             except Exception:
                 logger.exception("Stopping %s failed", name)
 

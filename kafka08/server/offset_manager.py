@@ -265,6 +265,8 @@ class OffsetManager:
         try:
             while not self._has_read_log(partition, number, epoch):
                 self._stopping.wait(_LOAD_RETRY_SECONDS)
+        except KafkaError as error:
+            logger.error("Error in loading offsets from %s: %s", partition.topic_partition, error)
         except Exception:
             logger.exception("Error in loading offsets from %s", partition.topic_partition)
         finally:

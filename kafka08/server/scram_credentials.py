@@ -52,7 +52,7 @@ class ScramCredentials:
         there = {_user_of(entity) for entity in found}
         read = {user: self._read(user, entity) for user, entity in _with_credentials(found)}
         known = {user for each in self._known.values() for user in each}
-        self._take({**dict.fromkeys(known - there, {}), **read})
+        self._take({**{user: {} for user in known - there}, **read})
 
     def changed(self, entity: str) -> None:
         """Read ``users/USER`` again. A credential that makes no sense counts as none. Raises

@@ -12,6 +12,7 @@ from kafka08.common import Broker, TopicPartition
 from kafka08.config import BrokerConfig
 from kafka08.controller import events
 from kafka08.controller.controller import Controller
+from kafka08.controller.store import ControllerStore
 from kafka08.errors import KafkaError
 from kafka08.protocol import schemas
 from kafka08.runtime import ThreadRuntime
@@ -134,6 +135,36 @@ def test_an_office_lost_while_it_is_looked_at(monkeypatch: pytest.MonkeyPatch) -
     cluster.controllers[1].step(events.ControllerChanged())
     cluster.settle()
     assert cluster.controller.epoch == 2
+
+
+@pytest.mark.parametrize("in_a_term", [True, False])
+def test_an_office_lost_while_an_assignment_is_written_is_a_line(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, in_a_term: bool
+) -> None:
+    """In the middle of a term, and while a term begins."""
+    cluster = three()
+    cluster.create_topic("t", [2, 3])
+    lost: list[int] = []
+    real = ControllerStore.write_assignment
+
+    def write(self: ControllerStore, *parts: Any) -> None:
+        monkeypatch.undo()
+        lost.append(self._context.epoch)
+        path = "/controller_epoch"
+        cluster.admin.set(path, znodes.encode_controller_epoch(self._context.epoch + 1))
+        cluster.admin.delete("/controller")
+        real(self, *parts)
+
+    if not in_a_term:
+        cluster.admin.delete("/controller")  # its term has not ended when the node is written
+    monkeypatch.setattr(ControllerStore, "write_assignment", write)
+    cluster.reassign((T0, [1, 2]))
+    assert len(lost) == 1
+    assert cluster.controller.epoch > lost[0] + 1
+    assert {1, 2} <= set(cluster.assignment("t")[0])
+    assert [record.exc_info for record in caplog.records if record.exc_info] == []
+    moved = "Controller moved to another broker"
+    assert len([text for text in caplog.messages if moved in text]) == 1
 
 
 def test_a_zombie_changes_nothing() -> None:

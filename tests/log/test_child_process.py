@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from kafka08.log.child_process import ChildProcess
@@ -42,3 +46,48 @@ def test_a_child_that_waits_is_killed(children) -> None:
     child.kill()
     assert child.exit_status == -9
     child.kill()
+
+
+# A broker that was killed leaves no traceback of its children
+
+CHILDREN = ["kafka08.log.compaction", "kafka08.log.rebuilding"]
+
+
+@pytest.mark.parametrize("module", CHILDREN)
+@pytest.mark.parametrize("job", [b"", b'{"half": '])
+def test_a_child_without_a_whole_job_ends_in_silence(module: str, job: bytes) -> None:
+    done = subprocess.run([sys.executable, "-m", module], input=job, capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"")
+
+
+# Its output breaks while its input is still open: the end of the broker in the other order.
+BEREFT = """
+import os
+from kafka08.log.child_process import print_event, received_job
+received_job(0)
+reader, writer = os.pipe()
+os.dup2(writer, 1)
+os.close(writer)
+os.close(reader)
+try:
+    print_event({"say": "cleaned"})
+except Exception as error:
+    print_event({"error": str(error)})
+"""
+
+
+def test_a_child_whose_broker_has_died_ends_in_silence() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", BEREFT], stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
+        assert child.stdin is not None and child.stderr is not None
+        child.stdin.write(b"{}\n")
+        child.stdin.flush()
+        assert child.stderr.read() == b""
+        assert child.wait() == 1
+
+
+def test_ctrl_c_in_the_terminal_is_the_brokers(children) -> None:
+    """A child would print a traceback while it still imports."""
+    child = children("json.tool")
+    assert os.getsid(child._process.pid) != os.getsid(0)

@@ -155,3 +155,22 @@ def test_a_file_with_passwords_that_others_can_read_is_warned_of(
     assert broker.main([str(path)]) == 1
     assert told not in caplog.messages
     assert "hidden-one" not in caplog.text
+
+
+@pytest.mark.parametrize("error", [ZkConnectionError(), ValueError("a bug")])
+def test_a_part_that_does_not_stop_does_not_keep_the_others(
+    rig: Rig, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    server = KafkaServer(rig.config, rig.runtime)  # type: ignore[arg-type]
+    stopped: list[str] = []
+
+    def fail() -> None:
+        raise error
+
+    server._started("the logs", lambda: stopped.append("the logs"))
+    server._started("isr maintenance", fail)
+    server._stop_all()
+    assert stopped == ["the logs"]
+    (record,) = caplog.records
+    assert record.getMessage().startswith("Stopping isr maintenance failed")
+    assert bool(record.exc_info) is isinstance(error, ValueError)
