@@ -175,34 +175,43 @@ def test_brokers_that_close_the_connection(
         assert seen(consumer.stream("old", 0), 1) == [(None, b"v", -1, ())]
 
 
+@pytest.mark.parametrize("is_told", [True, False])
 def test_mirrors_keep_them(
+    is_told: bool,
     start: Start,
     broker: Broker,
     our_tools: Tools,
     tmp_path: Path,
     launch: Callable[[Process], None],
 ) -> None:
-    broker.create_topic("mirrored")
-    send(broker.address, "mirrored")
-    later, old = start(props=LATER), start()
+    """Whether the files say it, or the mirror finds it out."""
+    topic = f"mirrored-{is_told}"
+    broker.create_topic(topic)
+    send(broker.address, topic)
+    later, old = start(props=LATER), start(props={"api.versions.enable": "false"})
+    mirrors = []
     for name, target, asked in (("later", later, "true"), ("old", old, "false")):
         source = {
             "zookeeper.connect": broker.zookeeper,
-            "group.id": f"mirror-{name}",
+            "group.id": f"mirror-{name}-{is_told}",
             "auto.offset.reset": "smallest",
-            "api.versions.request": "true",
+            **({"api.versions.request": "true"} if is_told else {}),
         }
         (tmp_path / f"{name}-source").write_text(properties(source))
-        to = {"bootstrap.servers": target.address, "api.versions.request": asked}
+        to = {
+            "bootstrap.servers": target.address,
+            **({"api.versions.request": asked} if is_told else {}),
+        }
         (tmp_path / f"{name}-target").write_text(properties(to))
-        target.create_topic("mirrored")
+        target.create_topic(topic)
         mirror = our_tools.background(
             "kafka.tools.MirrorMaker",
             *("--consumer.config", str(tmp_path / f"{name}-source")),
             *("--producer.config", str(tmp_path / f"{name}-target"), "--new.producer"),
-            *("--whitelist", "mirrored"),
+            *("--whitelist", topic),
         )
         launch(mirror)
+        mirrors.append(mirror)
     for target, expected in (
         (later, SENT),
         (old, [(key, value, -1, ()) for key, value, _, _ in SENT]),
@@ -211,4 +220,6 @@ def test_mirrors_keep_them(
         with StandaloneConsumer(
             endpoints, config(api_versions_request=target is later)
         ) as consumer:
-            assert seen(consumer.stream("mirrored", 0)) == expected
+            assert seen(consumer.stream(topic, 0)) == expected
+    lost = [mirror.log.count("without timestamps") + mirror.log.count("lose") for mirror in mirrors]
+    assert lost == [0, 1]

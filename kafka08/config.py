@@ -333,8 +333,8 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
         low=0,
         doc="Not in 0.8.2.2. The lifetime of a session after a SASL login; 0: it has no end. "
         "Clients since Kafka 2.2 log in again on the same connection before. The next request "
-        "after it closes the connection. `listener.name.NAME.MECHANISM.` before it, all in lower case, "
-        "is the lifetime for a listener and mechanism.",
+        "after it closes the connection. `listener.name.NAME.MECHANISM.` before it, all in lower "
+        "case, is the lifetime for a listener and mechanism.",
     )
     sasl_enabled_mechanisms: tuple[str, ...] = setting(
         "sasl.enabled.mechanisms",

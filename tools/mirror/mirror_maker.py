@@ -31,8 +31,9 @@ from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.producer.partitioners import StickyRandom
 from kafka08.producer.serializers import partitioner_named
 from kafka08.settings import COMPRESSION_CODECS, INT_MAX
+from tools.mirror import ends
 from tools.mirror.channel import Channel
-from tools.mirror.modern import SETTLE_S, ModernReader, ModernTarget
+from tools.mirror.modern import SETTLE_S, ModernReader, ModernTarget, check_library
 from tools.mirror.page import serve
 from tools.mirror.pipeline import Copier, Message, Reader, Target, Window
 from tools.options import Arguments, OptionParser, run_tool
@@ -66,14 +67,33 @@ RENAMED = {
 }
 
 
+class Lost:
+    """Says once that messages lose what the target does not take."""
+
+    def __init__(self) -> None:
+        self._is_told = False
+
+    def tell(self, message: Message) -> None:
+        if not self._is_told:
+            self._is_told = True
+            logger.warning(
+                "Messages lose their timestamps and headers, as the first of %s does: %s is false "
+                "in the producer's file, or the target does not serve the requests of later "
+                "releases",
+                *(message.topic, ends.SETTING),
+            )
+
+
 class OurTarget:
     """A KafkaProducer, from the settings of either producer.
 
-    It keeps timestamps and headers if its settings have api.versions.request.
+    It keeps timestamps and headers if its settings have api.versions.request. The first message
+    that has some and loses them is logged.
     """
 
-    def __init__(self, producer: KafkaProducer) -> None:
+    def __init__(self, producer: KafkaProducer, lost: Lost | None = None) -> None:
         self._producer = producer
+        self._lost = lost or Lost()
         self._timed = producer.config.api_versions_request
 
     def send(self, message: Message, key: bytes | None, done: Callable[..., None]) -> None:
@@ -81,6 +101,8 @@ class OurTarget:
         if self._timed:
             time = message.timestamp
             extra = {"timestamp": time if time >= 0 else None, "headers": message.headers}
+        elif message.timestamp >= 0 or message.headers:
+            self._lost.tell(message)
         self._producer.send(
             message.topic,
             message.value,
@@ -212,28 +234,50 @@ def main(argv: list[str]) -> int:
     )
     channel = Channel() if args.has(_METRICS) else None
     clients = ClientCollector() if channel is None else ClientCollector(channel)
-    mirror = Mirror(_targets(args, clients), channel)
+    into, sources = _ends(args)
+    ends.settle(into, sources, time.sleep)
+    mirror = Mirror(_targets(args, into.settings, clients), channel)
     with at_end(mirror.close):
         if args.has(_METRICS):
             serve(args.value(_METRICS), clients, _METRICS)
-        for path in args.values("consumer.config"):
-            given = java_properties.load(path)
+        for source in sources:
             if args.has("new.consumer"):
-                _add_modern_source(mirror, args, given, topics)
+                _add_modern_source(mirror, args, source.settings, topics)
             else:
-                clients.add(_add_source(mirror, args, given, topics))
+                clients.add(_add_source(mirror, args, source.settings, topics))
         return mirror.run()
+
+
+def _ends(args: Arguments) -> tuple[ends.End, list[ends.End]]:
+    """The target, and the sources. Raises KafkaError before any is asked, if it cannot be used."""
+    if args.value("num.producers") < 1:
+        raise ConfigError(
+            f"num.producers has value {args.value('num.producers')} which is not at least 1."
+        )
+    is_modern, is_new = args.has("modern.producer"), args.has("new.consumer")
+    if is_modern or is_new:
+        check_library()
+    path = args.value("producer.config")
+    into = ends.target(path, java_properties.load(path), is_later=is_modern)
+    if not is_modern:
+        read = new_settings if args.has("new.producer") else old_settings
+        KafkaProducerConfig.of(read(into.settings))
+    sources = [
+        ends.source(path, java_properties.load(path), is_later=is_new)
+        for path in args.values("consumer.config")
+    ]
+    for source in () if is_new else sources:
+        ConsumerConfig.from_properties(source.settings)
+    return into, sources
 
 
 # --- the target
 
 
-def _targets(args: Arguments, clients: ClientCollector) -> Targets:
-    given = java_properties.load(args.value("producer.config"))
+def _targets(args: Arguments, given: Mapping[str, str], clients: ClientCollector) -> Targets:
     count = args.value("num.producers")
-    if count < 1:
-        raise ConfigError(f"num.producers has value {count} which is not at least 1.")
     made: list[Target] = []
+    lost = Lost()
     for number in range(count):
         settings = {**given, "client.id": f"{given.get('client.id', '')}-{number}"}
         if args.has("modern.producer"):
@@ -244,7 +288,7 @@ def _targets(args: Arguments, clients: ClientCollector) -> Targets:
         else:
             producer = _as_old_producer(settings)
         clients.add(producer)
-        made.append(OurTarget(producer))
+        made.append(OurTarget(producer, lost))
     return Targets(made)
 
 
@@ -257,7 +301,8 @@ def old_settings(given: Mapping[str, str]) -> dict[str, str]:
     """The same for the old producer's settings. Raises ConfigError as it does."""
     config = ProducerConfig.from_properties(given)
     renamed = {new: given[old] for old, new in RENAMED.items() if old in given}
-    renamed |= {key: given[key] for key in ClientSecurity.keys() & given.keys()}
+    kept = {*ClientSecurity.keys(), ends.SETTING}
+    renamed |= {key: given[key] for key in kept & given.keys()}
     codecs = {number: name for name, number in COMPRESSION_CODECS.items()}
     renamed["compression.type"] = codecs[config.compression_codec]
     if config.topic_metadata_refresh_interval_ms <= 0:

@@ -58,6 +58,11 @@ class ModernError(KafkaError):
     """An error that librdkafka reports."""
 
 
+def check_library() -> None:
+    """Raises MissingLibraryError."""
+    _library()
+
+
 def _library() -> Any:
     try:
         return importlib.import_module("confluent_kafka")

@@ -10,7 +10,7 @@ from kafka08.errors import ConfigError
 from kafka08.producer.errors import ProducerClosedError
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from tests.producer.fake_producer import Driver
-from tools.mirror import modern
+from tools.mirror import ends, modern
 from tools.mirror.mirror_maker import OurTarget, Targets, main, new_settings, old_settings
 from tools.mirror.modern import MissingLibraryError
 from tools.mirror.pipeline import Message as AnyMessage
@@ -63,7 +63,9 @@ def test_equal_keys_go_the_same_way() -> None:
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> list[str]:
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Files for clusters that are not there, and are not asked what they serve."""
+    monkeypatch.setattr(ends, "settle", lambda *parts: None)
     (tmp_path / "c").write_text("group.id=g\nzookeeper.connect=z\nbootstrap.servers=127.0.0.1:1\n")
     (tmp_path / "p").write_text("metadata.broker.list=h:1\nbootstrap.servers=127.0.0.1:1\n")
     return [f"--consumer.config={tmp_path / 'c'}", f"--producer.config={tmp_path / 'p'}"]
@@ -139,3 +141,19 @@ def test_timestamps_and_headers_are_kept_if_the_target_may_have_them() -> None:
 def test_messages_without_a_timestamp_get_the_time_of_the_copy() -> None:
     found = sent(True, Taken("one", 0, b"k", b"v", -1, ()))
     assert found.timestamp >= Driver().now_ms
+
+
+def test_the_loss_of_headers_and_times_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    driver = Driver()
+    target = OurTarget(driver.producer)
+    plain = Taken("one", 0, b"k", b"v", -1, ())
+    for message in (plain, plain._replace(headers=(("a", b"1"),)), plain._replace(timestamp=5)):
+        target.send(message, b"k", lambda error: None)
+        driver.run()
+    (text,) = [text for text in caplog.messages if "lose" in text]
+    assert text.startswith("Messages lose their timestamps and headers, as the first of one does")
+
+
+def test_the_old_producers_file_may_ask_for_versions() -> None:
+    given = {"metadata.broker.list": "h:1", "api.versions.request": "true"}
+    assert KafkaProducerConfig.of(old_settings(given)).api_versions_request
