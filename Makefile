@@ -10,10 +10,13 @@ SETUP_BUILD := $(VENV)/.setup-build
 SETUP_DOCS := $(VENV)/.setup-docs
 SETUP_COMPILE := $(VENV)/.setup-compile
 SETUP_INTEGRATION := $(VENV)/.setup-integration
+SETUP_CONSTRAINTS := $(VENV)/.setup-constraints
 BYTECODE := $(VENV)/.bytecode
 COMPILED := $(VENV)/.compiled
 # PEP 517, because pyspark comes as source and older ways to build it are deprecated.
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517
+# The versions that the tests ran with; a Python without a file gets the newest ones.
+CONSTRAINTS := $$(file=constraints/$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt; test -f $$file && echo "-c $$file")
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 $(CONSTRAINTS)
 
 # These variables are meant for another Python of the caller.
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
@@ -21,13 +24,13 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 # ZooKeeper and Spark run on a JVM; without one on the machine, a wheel brings it.
 JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /dev/null || echo ,java)
 
-.PHONY: setup quickstart quickstart-cluster test test-compiled lint types check house integration bench bench-failover bench-clients bench-storage bench-spark bench-later bench-steady bench-metrics docs format clean spark-zip wheel
+.PHONY: setup quickstart quickstart-cluster test test-compiled lint types check house integration bench bench-failover bench-clients bench-storage bench-spark bench-later bench-steady bench-metrics docs format clean spark-zip wheel constraints
 
 setup: $(SETUP) $(BYTECODE) $(COMPILED)
 
 # The packages of servers and scripts: enough for the quick start.
 # A C compiler is used where there is one, for the modules of kafka08/_native.
-$(SETUP): setup.cfg pyproject.toml $(wildcard kafka08/_native/*.pyx kafka08/_native/*.h)
+$(SETUP): setup.cfg pyproject.toml $(wildcard constraints/*.txt kafka08/_native/*.pyx kafka08/_native/*.h)
 	@echo "Installing into $(VENV); this takes some minutes"
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@$(INSTALL) -e '.[web,zookeeper$(JAVA)]'
@@ -47,6 +50,10 @@ $(SETUP_BUILD): $(SETUP)
 
 $(SETUP_DOCS): $(SETUP)
 	@$(INSTALL) -e '.[docs]'
+	@touch $@
+
+$(SETUP_CONSTRAINTS): $(SETUP)
+	@$(INSTALL) -e '.[constraints]'
 	@touch $@
 
 $(SETUP_INTEGRATION): $(SETUP_TEST)
@@ -141,6 +148,15 @@ bench-failover: $(SETUP_INTEGRATION) $(COMPILED)
 wheel: $(SETUP_BUILD)
 	$(BIN)/python -m build
 	@$(BIN)/python -m tools.wheel.manylinux dist
+
+# The newest versions of all dependencies that setup.cfg allows, for each Python that is served. Install
+# and test with them before they are committed.
+constraints: $(SETUP_CONSTRAINTS)
+	@for version in 3.10 3.11 3.12 3.13; do \
+	  $(BIN)/python -m uv pip compile --quiet --upgrade --no-annotate --no-header --all-extras \
+	    --python-version $$version --python-platform x86_64-manylinux2014 \
+	    pyproject.toml --output-file constraints/$$version.txt || exit 1; \
+	done
 
 # The modules that executors import, for spark-submit --py-files.
 spark-zip: $(SETUP)

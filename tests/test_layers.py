@@ -33,7 +33,7 @@ ALLOWED = {
     "builds": "",
     "compiled": "builds",
     "container": f"commands config {BASE}",
-    "runtime": "",
+    "runtime": "errors",
     "metrics": f"runtime {BASE}",
     "progress": "",
     "zk.endpoints": BASE,

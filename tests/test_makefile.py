@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import os
 import re
 import shutil
@@ -84,3 +85,65 @@ def test_pip_says_nothing_about_how_packages_are_built(tmp_path: Path) -> None:
 def test_bytecode_is_stored_before_a_broker_starts(target: str, tmp_path: Path) -> None:
     """Where PYTHONDONTWRITEBYTECODE is set, each start would otherwise compile all modules."""
     assert ".venv/bin/python -m compileall -q kafka08 zk tools\n" in dry_run(target, tmp_path)
+
+
+# Tested versions
+
+
+def served() -> list[str]:
+    """The releases of Python, as the setup says."""
+    return sorted(path.stem for path in (ROOT / "constraints").glob("*.txt"))
+
+
+def direct() -> dict[str, str]:
+    """The dependencies of all extras: name to requirement."""
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    texts = [config["options"]["install_requires"], *config["options.extras_require"].values()]
+    lines = (line.strip() for text in texts for line in text.splitlines())
+    return {
+        re.split("[><=~]", line)[0].lower(): line
+        for line in lines
+        if line and not line.startswith("#")
+    }
+
+
+def test_every_python_served_has_a_file() -> None:
+    assert served() == ["3.10", "3.11", "3.12", "3.13"]
+
+
+@pytest.mark.parametrize("python", served())
+def test_every_dependency_has_a_tested_version(python: str) -> None:
+    text = (ROOT / "constraints" / f"{python}.txt").read_text()
+    pinned = dict(line.split("==") for line in text.splitlines())
+    for name, requirement in direct().items():
+        assert name in pinned, f"make constraints: {requirement}"
+        least = re.search(">=([0-9.]+)", requirement)
+        if least is not None:
+            assert numbers(pinned[name]) >= numbers(least[1]), requirement
+
+
+def numbers(version: str) -> list[int]:
+    return [int(each) for each in re.findall(r"\d+", version)]
+
+
+def test_targets_install_tested_versions(tmp_path: Path) -> None:
+    (installed,) = re.findall("^.* -m pip install .*$", dry_run("quickstart", tmp_path), re.M)
+    assert "constraints/" in installed
+
+
+@pytest.mark.parametrize("has_file", [True, False])
+def test_a_python_without_a_file_gets_the_newest_versions(has_file: bool, tmp_path: Path) -> None:
+    """The shell's part of the command, with an echo in place of pip."""
+    command = re.findall("^.* -m pip install .*$", dry_run("quickstart", tmp_path), re.M)[0]
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.write_text('#!/bin/sh\ntest "$1" = -c && echo 3.99 || echo "$@"\n')
+    python.chmod(0o755)
+    if has_file:
+        (tmp_path / "constraints").mkdir()
+        (tmp_path / "constraints" / "3.99.txt").touch()
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert ("-c constraints/3.99.txt" in done.stdout) is has_file

@@ -105,7 +105,7 @@ def decode_credential(mechanism: str, text: str) -> Credential:
 
 
 class Shape(NamedTuple):
-    """What a stranger sees of a credential: the iterations, and the form of the salt.
+    """The visible part of a credential: the iterations, and the form of the salt.
 
     ``salt_bytes``: 0 for a salt as Kafka makes them, which is 130 random bits in base 36.
     """
