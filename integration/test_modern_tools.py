@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from integration import builds
 from integration.harness import Broker, Tools
 from integration.later import programs
 from integration.later.member import Member, await_members
@@ -32,11 +33,11 @@ def tool(modern_broker: Broker) -> Tool:
     """Runs a tool; what it printed, also if it failed: several tools end with 0 all the same."""
     try:
         class_path = programs.tools_class_path()
-    except programs.MissingError as error:
+    except builds.MissingError as error:
         pytest.skip(str(error))
 
     def run(name: str, *args: str) -> str:
-        command = ["java", *programs.HEAP, "-cp", class_path, name, *args]
+        command = ["java", *builds.HEAP, "-cp", class_path, name, *args]
         command += ["--bootstrap-server", modern_broker.address]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False

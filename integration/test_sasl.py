@@ -24,6 +24,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from integration import builds
 from integration.harness import Tools, ZooKeeper, properties
 from integration.later import programs
 from integration.sasl import (
@@ -356,7 +357,7 @@ def test_our_producers_and_tools(
 def test_java(broker: SaslBroker, tmp_path: Path) -> None:
     try:
         class_path = programs.tools_class_path()
-    except programs.MissingError as error:
+    except builds.MissingError as error:
         pytest.skip(str(error))
     topic = "java"
     broker.create_topic(topic)
@@ -375,7 +376,7 @@ def test_java(broker: SaslBroker, tmp_path: Path) -> None:
             )
         )
         return subprocess.run(
-            ["java", *programs.HEAP, "-cp", class_path, tool, *address, *args, str(file)],
+            ["java", *builds.HEAP, "-cp", class_path, tool, *address, *args, str(file)],
             input="value\n", capture_output=True, text=True, timeout=180, check=False,
         )  # fmt: skip
 

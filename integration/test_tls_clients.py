@@ -12,6 +12,7 @@ from pathlib import Path
 import kafka
 import pytest
 
+from integration import builds
 from integration.certificates import PASSWORD, Authority, as_pkcs12
 from integration.harness import Broker, Process, Tools, ZooKeeper, free_port, properties
 from integration.later import programs
@@ -124,7 +125,7 @@ def test_9_java(secure: Secure, version: str, our_tools: Tools, tmp_path: Path) 
     """The console tools, with a certificate, and with a login over TLS."""
     try:
         class_path = programs.tools_class_path(version)
-    except programs.MissingError as error:
+    except builds.MissingError as error:
         pytest.skip(str(error))
     user = ("--alter", "--entity-type", "users", "--entity-name", "carol")
     done = our_tools.run(
@@ -176,7 +177,7 @@ def test_9_java(secure: Secure, version: str, our_tools: Tools, tmp_path: Path) 
 
         def run(tool: str, *words: str, stdin: str = "") -> str:
             done = subprocess.run(
-                ["java", *programs.HEAP, "-cp", class_path, tool, *words],
+                ["java", *builds.HEAP, "-cp", class_path, tool, *words],
                 input=stdin, capture_output=True, text=True, timeout=WAIT_S, check=False,
             )  # fmt: skip
             assert done.returncode == 0, done.stderr

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import threading
+from collections.abc import Sequence
 from typing import IO
-
-from integration.later import programs
 
 PATIENCE_S = 60.0
 
@@ -14,11 +13,11 @@ PATIENCE_S = 60.0
 class Child:
     """Started when made. ``lines`` are what it has printed."""
 
-    def __init__(self, client: str, *args: object) -> None:
-        self.client = client
+    def __init__(self, name: str, command: Sequence[str]) -> None:
+        self.name = name
         self.lines: list[str] = []
         self._child = subprocess.Popen(
-            programs.command(client, *args),
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -39,7 +38,7 @@ class Child:
 
     @property
     def told(self) -> str:
-        return "\n".join([self.client, *self.lines[-20:], *self._errors[-20:]])
+        return "\n".join([self.name, *self.lines[-20:], *self._errors[-20:]])
 
     def tell(self, line: str) -> None:
         assert self._child.stdin is not None

@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from integration.later import programs
 from integration.later.child import Child
 
 
-class Member(Child):
-    """Started when made; ``close`` or ``kill`` it."""
-
-    def __init__(self, client: str, address: str, group: str, topic: str, *config: str) -> None:
-        super().__init__(client, "member", address, group, topic, *config)
+class MemberProcess(Child):
+    """``close`` or ``kill`` it."""
 
     def words(self, first: str) -> list[list[str]]:
         """The lines that begin with a word, without it."""
@@ -33,6 +31,14 @@ class Member(Child):
         """End its input, and wait until it has left the group."""
         super().close()
         assert self.lines[-1:] == ["closed"], self.told
+
+
+class Member(MemberProcess):
+    """Of one of ``programs.CLIENTS``."""
+
+    def __init__(self, client: str, address: str, group: str, topic: str, *config: str) -> None:
+        command = programs.command(client, "member", address, group, topic, *config)
+        super().__init__(client, command)
 
 
 def await_members(

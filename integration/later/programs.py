@@ -26,18 +26,16 @@ A program is called with ACTION ADDRESS and these arguments, and prints lines:
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
-import venv
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from integration import maven
+from integration import builds
+from integration.builds import MissingError
 from integration.clients import Record
 
 HERE = Path(__file__).parent
@@ -45,14 +43,8 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 JAVA = ("3.9.1", "4.3.0")
 PYTHON_CLIENTS = ("confluent-kafka", "kafka-python", "aiokafka")
 PYTHON_PACKAGES = (*PYTHON_CLIENTS, "python-snappy", "lz4", "zstandard", "cramjam")
-HEAP = ("-Xmx256M", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
-BUILD_TIMEOUT_S = 900
 RUN_TIMEOUT_S = 180
 FIRST_TIME = 1_600_000_000_000
-
-
-class MissingError(Exception):
-    """Why a program cannot be made here."""
 
 
 class Message(NamedTuple):
@@ -87,74 +79,25 @@ class Client(NamedTuple):
     codecs: tuple[str, ...] = CODECS
 
 
-def _cache() -> Path:
-    default = Path.home() / ".cache" / "kafka08"
-    return Path(os.environ.get("KAFKA08_CACHE_DIR") or default)
-
-
-def _run(command: list[str], directory: Path) -> None:
-    done = subprocess.run(
-        command, cwd=directory, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False
-    )
-    if done.returncode:
-        raise MissingError(f"{' '.join(command[:3])}: {(done.stdout + done.stderr)[-500:]}")
-
-
-def _need(program: str) -> None:
-    if shutil.which(program) is None:
-        raise MissingError(f"no {program} on PATH")
-
-
-def _made(name: str, sources: list[Path], make: Callable[[Path], None], key: str = "") -> Path:
-    """The directory of a program: the sources, and what ``make`` adds to them."""
-    digest = hashlib.sha256(key.encode())
-    for source in sources:
-        digest.update(source.name.encode() + b"\0" + source.read_bytes())
-    target = _cache() / f"later-{name}-{digest.hexdigest()[:12]}"
-    if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-            made = Path(scratch) / name
-            made.mkdir()
-            for source in sources:
-                shutil.copy(source, made)
-            make(made)
-            made.rename(target)
-    return target
-
-
-def _jars(artifact: str) -> Path:
-    _need("java")
-    target = _cache() / artifact.partition(":")[2].replace(":", "-")
-    if not target.exists() and (reason := maven.fetch(artifact, target)):
-        raise MissingError(reason)
-    return target
-
-
 def _java(version: str) -> list[str]:
-    jars = _jars(f"org.apache.kafka:kafka-clients:{version}")
-    _need("javac")
-
-    def compile_(directory: Path) -> None:
-        _run(["javac", "-cp", f"{jars}/*", "LaterClient.java"], directory)
-
-    made = _made("java", [HERE / "LaterClient.java"], compile_, version)
-    return ["java", *HEAP, "-cp", f"{made}:{jars}/*", "LaterClient"]
+    artifact = f"org.apache.kafka:kafka-clients:{version}"
+    return [*builds.java("later-java", [HERE / "LaterClient.java"], artifact), "LaterClient"]
 
 
 def _go(name: str) -> list[str]:
-    _need("go")
+    builds.need("go")
     sources = [HERE / name / file for file in ("main.go", "go.mod", "go.sum")]
-    made = _made(name, sources, lambda directory: _run(["go", "build", "-o", "program"], directory))
+    build = ["go", "build", "-o", "program"]
+    made = builds.made(f"later-{name}", sources, lambda directory: builds.run(build, directory))
     return [str(made / "program")]
 
 
 def _kafkajs() -> list[str]:
-    _need("node")
-    _need("npm")
+    builds.need("node")
+    builds.need("npm")
     sources = [HERE / "kafkajs" / file for file in ("client.js", "package.json")]
     install = ["npm", "install", "--no-audit", "--no-fund", "--loglevel", "error"]
-    made = _made("kafkajs", sources, lambda directory: _run(install, directory))
+    made = builds.made("later-kafkajs", sources, lambda directory: builds.run(install, directory))
     return ["node", str(made / "client.js")]
 
 
@@ -163,10 +106,7 @@ def _python_environment() -> str:
     """An interpreter of its own, made for each run: its packages are the newest."""
     directory = tempfile.TemporaryDirectory(prefix="kafka08-later-")
     _environments.append(directory)
-    venv.create(directory.name, with_pip=True, symlinks=True)
-    program = str(Path(directory.name) / "bin" / "python")
-    _run([program, "-m", "pip", "install", "-q", *PYTHON_PACKAGES], HERE)
-    return program
+    return builds.python_environment(Path(directory.name), *PYTHON_PACKAGES)
 
 
 _environments: list[tempfile.TemporaryDirectory[str]] = []  # removed when the interpreter ends
@@ -232,7 +172,7 @@ def run(name: str, *args: object, timeout: float = RUN_TIMEOUT_S, **env: str) ->
 def tools_class_path(version: str = JAVA[-1]) -> str:
     """For `java -cp`: the command line tools of a later release. MissingError without them."""
     artifacts = (f"kafka-tools:{version}", f"kafka_2.13:{version}")
-    return os.pathsep.join(f"{_jars(f'org.apache.kafka:{each}')}/*" for each in artifacts)
+    return os.pathsep.join(f"{builds.jars(f'org.apache.kafka:{each}')}/*" for each in artifacts)
 
 
 if __name__ == "__main__":

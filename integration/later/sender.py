@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
+from integration.later import programs
 from integration.later.child import Child
 
 
@@ -28,7 +29,8 @@ class Sender(Child):
         codec: str = "none",
         request_timeout_ms: int = 5000,
     ) -> None:
-        super().__init__(client, "send", address, topic, 0, codec, request_timeout_ms, *config)
+        args = ("send", address, topic, 0, codec, request_timeout_ms, *config)
+        super().__init__(client, programs.command(client, *args))
         self.values: list[bytes] = []
 
     def send(self, value: bytes, header: bytes = b"") -> None:
