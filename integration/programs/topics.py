@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
 WAIT_S = 60
 
@@ -57,3 +59,67 @@ def read(address: str, topic: str) -> list[tuple[str, str]]:
         return messages
     finally:
         consumer.close()
+
+
+def ends(address: str, topic: str) -> list[int]:
+    """The next offset of each partition."""
+    consumer = Consumer({"bootstrap.servers": address, "group.id": "unused", "log_level": 0})
+    try:
+        numbers = sorted(consumer.list_topics(topic, WAIT_S).topics[topic].partitions)
+        places = [TopicPartition(topic, number) for number in numbers]
+        return [consumer.get_watermark_offsets(place, WAIT_S)[1] for place in places]
+    finally:
+        consumer.close()
+
+
+def consume(address: str, topic: str, group: str, count: int) -> list[tuple[str, str]]:
+    """(key, value) of the next messages of a group, which then commits."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": "false",
+            "log_level": 0,
+        }
+    )
+    consumer.subscribe([topic])
+    try:
+        messages: list[tuple[str, str]] = []
+        deadline = time.monotonic() + WAIT_S
+        while len(messages) < count:
+            assert time.monotonic() < deadline, f"{len(messages)} of {count} messages"
+            for message in consumer.consume(count - len(messages), 0.2):
+                assert message.error() is None, message.error()
+                messages.append((message.key().decode(), message.value().decode()))
+        consumer.commit(asynchronous=False)
+        return messages
+    finally:
+        consumer.close()
+
+
+def committed(address: str, topic: str, group: str, partitions: int) -> list[int]:
+    """The offset of each partition; below 0 is none."""
+    consumer = Consumer({"bootstrap.servers": address, "group.id": group, "log_level": 0})
+    try:
+        places = [TopicPartition(topic, number) for number in range(partitions)]
+        return [place.offset for place in consumer.committed(places, WAIT_S)]
+    finally:
+        consumer.close()
+
+
+def set_config(address: str, topic: str, values: Mapping[str, str]) -> None:
+    entries = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in values.items()
+    ]
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
+    admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
+    admin.incremental_alter_configs([resource])[resource].result(WAIT_S)
+
+
+def config(address: str, topic: str, *names: str) -> dict[str, str]:
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+    admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
+    found = admin.describe_configs([resource])[resource].result(WAIT_S)
+    return {name: found[name].value for name in names}
