@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -31,6 +31,10 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModernBroker]:
     broker = ModernBroker(tmp_path_factory.mktemp("there")).start()
     yield broker
     broker.kill()
+
+
+def pairs(messages: Iterable[Sent]) -> set[tuple[str, str]]:
+    return {(each.key, each.value) for each in messages}
 
 
 @pytest.mark.slow
@@ -62,8 +66,7 @@ def test_both_ways_with_offsets_and_settings(
 
     def arrived() -> bool:
         assert mirror.alive, mirror.log[-3000:]
-        expected = {(each.key, each.value) for each in written}
-        return all(set(topics.read(target, copy)) == expected for _, _, target, copy in ways)
+        return all(set(topics.read(*where)) == pairs(written) for _, _, *where in ways)
 
     def configured() -> bool:
         return all(topics.config(*where, *SETTINGS) == SETTINGS for _, _, *where in ways)
@@ -83,7 +86,7 @@ def test_both_ways_with_offsets_and_settings(
 
     offsets = [COUNT // PARTITIONS] * PARTITIONS
     for source, topic, _, _ in ways:
-        topics.consume(source, topic, group, COUNT)
+        topics.consume(source, topic, group, pairs(written))
     wait_until("offsets", WAIT_S, synced)
 
     write()
@@ -91,8 +94,7 @@ def test_both_ways_with_offsets_and_settings(
     write()
     mirror.spawn()
     wait_until("all copies", WAIT_S, arrived)
-    news = {(each.key, each.value) for each in written[COUNT:]}
-    for _, _, target, copy in ways:  # the group moves to the other cluster
-        left = sum(topics.ends(target, copy)) - COUNT
-        assert set(topics.consume(target, copy, group, left)) == news
+    # The group moves to the other cluster: to what it has not read, and what came twice.
+    for _, _, target, copy in ways:
+        topics.consume(target, copy, group, pairs(written[COUNT:]))
     assert mirror.stop() == 143

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 import uuid
 from collections import defaultdict
 from collections.abc import Callable
@@ -20,7 +21,6 @@ from integration.wire import wait_until
 WAIT_S = 120.0
 PARTITIONS = 2
 KEYS, CUSTOMERS, ROUNDS = 10, 4, 30
-FIRST_TIME = 1_600_000_000_000
 ROUND_MS = 1000
 TOO_LATE = 7  # payments of this key come a minute later
 
@@ -31,6 +31,8 @@ class Expected:
     """What comes of the rounds so far: in each, each key has an order and a payment."""
 
     def __init__(self) -> None:
+        # Changelogs of windows lose what is old.
+        self.first_time = round(time.time()) * 1000
         self.orders: list[Sent] = []
         self.payments: list[Sent] = []
 
@@ -38,11 +40,11 @@ class Expected:
         orders, payments = [], []
         for at in rounds:
             for key in range(KEYS):
-                number, time = at * KEYS + key, FIRST_TIME + at * ROUND_MS
-                orders.append(Sent(f"k{key}", f"c{number % CUSTOMERS} {number}", time))
+                number, moment = at * KEYS + key, self.first_time + at * ROUND_MS
+                orders.append(Sent(f"k{key}", f"c{number % CUSTOMERS} {number}", moment))
                 late = 60_000 if key == TOO_LATE else 0
                 if at % 10 == 0:
-                    payments.append(Sent(f"k{key}", f"p{number}", time + late))
+                    payments.append(Sent(f"k{key}", f"p{number}", moment + late))
         self.orders += orders
         self.payments += payments
         return orders, payments

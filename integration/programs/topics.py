@@ -61,19 +61,8 @@ def read(address: str, topic: str) -> list[tuple[str, str]]:
         consumer.close()
 
 
-def ends(address: str, topic: str) -> list[int]:
-    """The next offset of each partition."""
-    consumer = Consumer({"bootstrap.servers": address, "group.id": "unused", "log_level": 0})
-    try:
-        numbers = sorted(consumer.list_topics(topic, WAIT_S).topics[topic].partitions)
-        places = [TopicPartition(topic, number) for number in numbers]
-        return [consumer.get_watermark_offsets(place, WAIT_S)[1] for place in places]
-    finally:
-        consumer.close()
-
-
-def consume(address: str, topic: str, group: str, count: int) -> list[tuple[str, str]]:
-    """(key, value) of the next messages of a group, which then commits."""
+def consume(address: str, topic: str, group: str, wanted: set[tuple[str, str]]) -> None:
+    """A group goes on until it has read each ``wanted`` (key, value), and commits."""
     consumer = Consumer(
         {
             "bootstrap.servers": address,
@@ -85,15 +74,14 @@ def consume(address: str, topic: str, group: str, count: int) -> list[tuple[str,
     )
     consumer.subscribe([topic])
     try:
-        messages: list[tuple[str, str]] = []
+        missing = set(wanted)
         deadline = time.monotonic() + WAIT_S
-        while len(messages) < count:
-            assert time.monotonic() < deadline, f"{len(messages)} of {count} messages"
-            for message in consumer.consume(count - len(messages), 0.2):
+        while missing:
+            assert time.monotonic() < deadline, f"{group} read none of {sorted(missing)}"
+            for message in consumer.consume(100, 0.2):
                 assert message.error() is None, message.error()
-                messages.append((message.key().decode(), message.value().decode()))
+                missing.discard((message.key().decode(), message.value().decode()))
         consumer.commit(asynchronous=False)
-        return messages
     finally:
         consumer.close()
 
