@@ -38,7 +38,7 @@ def command(directory: Path, main: str, values: Mapping[str, object]) -> list[st
 
 
 class RefusedError(OSError):
-    """``status``: of the answer. 409 while the workers share their tasks anew."""
+    """``status``: of the answer. 409 during a rebalance of the workers."""
 
     def __init__(self, status: int, text: bytes) -> None:
         super().__init__(f"{status} {text.decode()}")
@@ -95,7 +95,7 @@ class Worker(Process):
         wait_until("a worker of Connect", WAIT_S, lists)
 
     def make(self, name: str, kind: str, **config: object) -> None:
-        """``kind``: Source or Sink, of files. Again while the workers share their tasks anew."""
+        """``kind``: Source or Sink, of files. Asks again during a rebalance."""
         values = {"connector.class": f"{FILE}{kind}Connector", "tasks.max": "1", **config}
 
         def made() -> bool:

@@ -2,7 +2,7 @@
 
 ``APPLICATION ADDRESS NAME STATE_DIRECTORY`` reads topic ``NAME-orders`` (values ``CUSTOMER
 NUMBER``), groups by customer, and writes to ``NAME-numbers`` for each customer the set of its
-numbers, which it keeps as state. What it writes is the same if it reads a message twice.
+numbers, which it keeps as state. A message that it reads twice changes no result.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ NUMBER``) and ``NAME-payments``, both by the same keys, and writes:
 - ``NAME-paid``: ``ORDER PAYMENT`` of each key with at most 5 s between them.
 
 It prints ``restored STORE PARTITION COUNT`` for each store that it restored from its changelog, and
-``state NAME``. What it writes is the same if it reads a message twice.
+``state NAME``. A message that it reads twice changes no result.
 """
 
 from __future__ import annotations

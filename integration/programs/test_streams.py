@@ -28,7 +28,7 @@ Server = Broker | ModernBroker
 
 
 class Expected:
-    """What comes of the rounds so far: in each, each key has an order and a payment."""
+    """The results of the rounds so far: in each, every key has an order; in some, a payment."""
 
     def __init__(self) -> None:
         # Changelogs of windows lose what is old.

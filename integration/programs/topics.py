@@ -50,7 +50,7 @@ def read(address: str, topic: str) -> list[tuple[str, str]]:
             offset = 0
             while offset < end:
                 for message in consumer.consume(1000, 0.2):
-                    if message.error() is not None:  # the end; markers are no messages
+                    if message.error() is not None:  # the end of the partition
                         offset = end
                         continue
                     pair = (message.key() or b"", message.value() or b"")
