@@ -14,7 +14,9 @@ from integration import builds
 
 SOURCES = Path(__file__).parent / "python"
 PACKAGES = ("quixstreams==3.28.1", "faust-streaming==0.15.3")
-NAMES = ("quix", "faust")
+# What they log once they have restored their state.
+READY = {"quix": "Recovery process complete", "faust": "Worker ready"}
+NAMES = tuple(READY)
 
 
 @functools.cache
