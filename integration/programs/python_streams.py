@@ -14,7 +14,7 @@ from integration import builds
 
 SOURCES = Path(__file__).parent / "python"
 PACKAGES = ("quixstreams==3.28.1", "faust-streaming==0.15.3")
-# What they log once they have restored their state.
+# Each logs this once it has restored its state.
 READY = {"quix": "Recovery process complete", "faust": "Worker ready"}
 NAMES = tuple(READY)
 
