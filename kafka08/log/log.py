@@ -323,19 +323,10 @@ class Log:
 
     def _maybe_roll(self, set_bytes: int, last_offset: int, now: int, newest: int) -> bool:
         """``newest``: the largest timestamp of the set to append, -1 without one."""
-        active, config = self.files.active, self.config
+        active = self.files.active
         if not active.size and active.base_offset == self.log_end_offset:
             return False
-        age = now - active.created
-        if newest >= 0 and active.first_timestamp >= 0:
-            age = newest - active.first_timestamp
-        must = (
-            active.size > config.segment_bytes - set_bytes
-            or age > config.segment_ms - active.jitter_ms
-            or (config.compact and max(age, now - active.created) > config.max_compaction_lag_ms)
-            or active.index.is_full
-            or not active.fits(last_offset)
-        )
+        must = active.should_roll(self.config, set_bytes, last_offset, now, newest)
         return must and self.roll()
 
     def roll(self) -> bool:

@@ -2,7 +2,7 @@
 
 Only the headers of entries are read (int64 offset, int32 size): messages are not decoded, and a
 wrapper counts as one entry at the offset of its last message. Does not know its neighbours or
-the log's end; kafka08.log.log decides on rolling, retention and flushing.
+the log's end; kafka08.log.log decides on retention and flushing.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import itertools
 import os
 from typing import Final
 
+from kafka08.config import LogConfig
 from kafka08.errors import KafkaError
 from kafka08.log import integrity
 from kafka08.log.index import MAX_RELATIVE_OFFSET, OffsetIndex
@@ -268,6 +269,22 @@ class LogSegment:
     def fits(self, last_offset: int) -> bool:
         """Whether ``last_offset`` relative to this segment's base fits an int32."""
         return last_offset - self.base_offset <= MAX_RELATIVE_OFFSET
+
+    def should_roll(
+        self, config: LogConfig, set_bytes: int, last_offset: int, now: int, newest: int
+    ) -> bool:
+        """Whether a set should rather begin the next segment (LogSegment.shouldRoll). ``newest``:
+        the largest timestamp of the set, -1 without one. Raises OSError."""
+        age = in_use = now - self.created
+        if newest >= 0 and self.first_timestamp >= 0:
+            age = newest - self.first_timestamp
+        return (
+            self.size > config.segment_bytes - set_bytes
+            or age > config.segment_ms - self.jitter_ms
+            or (config.compact and max(age, in_use) > config.max_compaction_lag_ms)
+            or self.index.is_full
+            or not self.fits(last_offset)
+        )
 
     # Read
 
