@@ -13,7 +13,6 @@ from kafka08.log.index import ENTRY_SIZE
 from kafka08.log.log import Log
 from kafka08.log.time_index import ENTRY, MessageTime, TimeIndex, offset_below
 from kafka08.message.entry import encode_entry
-from kafka08.message.sets import iter_messages
 from tests.fakes.runtime import FakeClock
 from tests.log.cleaning import clean_once, cleaner_of, compacted_log
 from tests.log.faulty_files import Crash, FaultyFiles
@@ -328,7 +327,7 @@ def test_compaction(tmp_path):
     assert not [name for name in os.listdir(log.directory) if name.endswith((".swap", ".cleaned"))]
 
 
-@pytest.mark.parametrize("steps", range(16))
+@pytest.mark.parametrize("steps", range(17))
 def test_a_crash_at_each_rename_of_a_swap(tmp_path, monkeypatch, steps):
     log = compacted_log(tmp_path, segment_bytes=200)
     for number, key in enumerate([b"a", b"b", b"a", b"c", b"a", b"d", b"x"]):
@@ -338,7 +337,7 @@ def test_a_crash_at_each_rename_of_a_swap(tmp_path, monkeypatch, steps):
     try:
         clean_once(cleaner_of(log))
     except KeyboardInterrupt:
-        assert steps < 15
+        assert steps < 16
     copy = crash_copy(log, tmp_path / "copy")
     monkeypatch.undo()
     for clean in (False, True):
@@ -435,27 +434,6 @@ def test_a_cut_segment_has_another_first_message(tmp_path):
     add(log, HOUR_MS, 1001 + HOUR_MS)
     assert len(log.segments) == 1
     assert log.segments[0].first_timestamp == HOUR_MS
-
-
-@pytest.mark.parametrize(("clean_ms", "left"), [(1999, [b"a", b"b", b"c"]), (2000, [b"b", b"c"])])
-def test_the_age_of_tombstones(tmp_path, clean_ms, left):
-    """It is that of the newest message of their segment, compared with the last clean one."""
-    clock = FakeClock()
-    log = compacted_log(tmp_path, clock, segment_bytes=100, delete_retention_ms=HOUR_MS)
-    cleaner = cleaner_of(log, clock)
-
-    def put(key: bytes, value: bytes | None, time: int) -> None:
-        log.append(writable(encode_entry(key, value, timestamp=time)))
-        log.roll()
-
-    put(b"a", VALUE, 1000)
-    put(b"a", None, 2000)
-    put(b"b", VALUE, clean_ms + HOUR_MS)
-    assert clean_once(cleaner)
-    put(b"c", VALUE, 2001 + HOUR_MS)
-    assert clean_once(cleaner)
-    data = b"".join(Path(segment.path).read_bytes() for segment in log.segments)
-    assert [message.key for message in iter_messages(data)] == left
 
 
 def test_the_entry_of_a_roll_is_synced_by_the_next_flush(tmp_path):
