@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from integration import modern
 from integration.harness import Broker, Process, Tools, ZooKeeper, properties
+from integration.modern import ModernBroker
 from kafka08.common import TopicPartition
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
@@ -223,3 +224,86 @@ def test_mirrors_keep_them(
             assert seen(consumer.stream(topic, 0)) == expected
     lost = [mirror.log.count("without timestamps") + mirror.log.count("lose") for mirror in mirrors]
     assert lost == [0, 1]
+
+
+class Way(NamedTuple):
+    """A mirror from the cluster at ``source`` to that of ``target``: its options, and whether
+    messages keep times and headers."""
+
+    source: str
+    target: str
+    options: tuple[str, ...]
+    keeps: bool
+
+
+ORIGINAL, OURS, TODAY = "original", "ours", "today"
+WAYS = [
+    Way(ORIGINAL, OURS, ("--new.producer",), keeps=False),
+    Way(OURS, ORIGINAL, ("--new.producer",), keeps=False),
+    Way(OURS, TODAY, ("--new.producer",), keeps=True),
+    Way(OURS, TODAY, ("--modern.producer",), keeps=True),
+    Way(TODAY, OURS, ("--new.consumer", "--new.producer"), keeps=True),
+    Way(TODAY, ORIGINAL, ("--new.consumer", "--new.producer"), keeps=False),
+]
+
+
+@pytest.fixture(scope="module")
+def today(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModernBroker]:
+    if modern.missing():
+        pytest.skip(modern.missing())
+    broker = ModernBroker(tmp_path_factory.mktemp("today")).start()
+    yield broker
+    broker.kill()
+
+
+@pytest.fixture(scope="module")
+def original(start: Start) -> Broker:
+    return start(ORIGINAL)
+
+
+@pytest.mark.original
+@pytest.mark.parametrize(
+    "way", WAYS, ids=lambda way: f"{way.source}-{way.target}-{way.options[-1]}"
+)
+def test_mirrors_of_other_releases_find_it_out(
+    way: Way,
+    broker: Broker,
+    original: Broker,
+    today: ModernBroker,
+    our_tools: Tools,
+    tmp_path: Path,
+    launch: Callable[[Process], None],
+) -> None:
+    """No file has ``api.versions.request``. What is lost is said once."""
+    clusters = {OURS: broker, ORIGINAL: original, TODAY: today}
+    source, target = clusters[way.source], clusters[way.target]
+    topic = f"way-{uuid.uuid4().hex[:8]}"
+    for cluster in (source, target):
+        cluster.create_topic(topic)
+    if source is original:
+        with KafkaProducer({"bootstrap.servers": source.address}) as producer:
+            for key, value, _, _ in SENT:
+                producer.send(topic, value, key, 0)
+    else:
+        send(source.address, topic)
+    reading = (
+        {"bootstrap.servers": source.address, "group.id": topic, "auto.offset.reset": "earliest"}
+        if source is today
+        else {"zookeeper.connect": source.zookeeper, "group.id": topic}
+        | {"auto.offset.reset": "smallest"}
+    )
+    (tmp_path / "source").write_text(properties(reading))
+    (tmp_path / "target").write_text(properties({"bootstrap.servers": target.address}))
+    mirror = our_tools.background(
+        "kafka.tools.MirrorMaker",
+        *("--consumer.config", str(tmp_path / "source")),
+        *("--producer.config", str(tmp_path / "target"), *way.options, "--whitelist", topic),
+    )
+    launch(mirror)
+    expected = SENT if way.keeps else [(key, value, -1, ()) for key, value, _, _ in SENT]
+    asking = config(api_versions_request=target is not original)
+    with StandaloneConsumer([("127.0.0.1", target.port)], asking) as consumer:
+        assert seen(consumer.stream(topic, 0)) == expected
+    told = mirror.log.count("without timestamps") + mirror.log.count("lose")
+    # A cluster of 0.8.2.2 has none to lose.
+    assert told == (source is not original and not way.keeps), mirror.log
