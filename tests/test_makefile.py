@@ -35,6 +35,7 @@ def dry_run(target: str, place: Path, **variables: str) -> str:
         ("test", {"web", "zookeeper", "spark", "test"}),
         ("lint", {"web", "zookeeper", "dev"}),
         ("types", {"web", "zookeeper", "dev"}),
+        ("licences", {"web", "zookeeper", "dev"}),
         ("setup", {"web", "zookeeper", "compile"}),
         ("wheel", {"web", "zookeeper", "build"}),
         ("docs", {"web", "zookeeper", "docs"}),
