@@ -18,6 +18,9 @@ COUNT = 10
 QUICK = ("optiopay-2.1.1", "kafka-python-1.4.7")
 # One of each client, and the quirks of a version, for what takes a JVM.
 READ_BY_THE_ORIGINAL = (*QUICK, "sarama-1.15.0@0.10", "sarama-1.45.0@0.11", "kafka-node-5.0.0")
+# It shows the offsets inside compressed messages of format 1 as they are stored, from 0 on, and
+# opens the sets in any order. It does so on later releases of Kafka too.
+SHOW_INNER_OFFSETS = ("kafka-node-2.6.1",)
 BATCHES = [name for name in CLIENTS if name.startswith("sarama") and name.endswith("@0.11")]
 
 Written = Callable[[str], tuple[str, list[Message]]]
@@ -53,7 +56,7 @@ def test_it_reads_what_it_wrote(client: str, modern_broker: Broker, written: Wri
     topic, messages = written(client)
     address = modern_broker.address
     found = programs.run(client, "read", address, topic, len(messages))
-    assert found == [each.line() for each in messages]
+    assert as_shown(client, found) == as_shown(client, [each.line() for each in messages])
     if "ends" in CLIENTS[client].actions:
         assert programs.run(client, "ends", address, topic) == [f"0 {len(messages)}"]
 
@@ -106,7 +109,7 @@ def test_it_is_the_member_of_a_group(client: str, modern_broker: Broker, written
     topic, messages = written(client)
     address = modern_broker.address
     found = programs.run(client, "member", address, topic, f"member-{topic}", len(messages))
-    assert found == [each.line() for each in messages]
+    assert as_shown(client, found) == as_shown(client, [each.line() for each in messages])
 
 
 @with_action("admin")
@@ -134,6 +137,13 @@ def new_topic(broker: Broker) -> str:
     topic = f"years-{uuid.uuid4().hex[:8]}"
     broker.create_topic(topic)
     return topic
+
+
+def as_shown(client: str, lines: list[str]) -> list[str]:
+    """The messages as a client that reads them can be compared: some show no true offsets."""
+    if client not in SHOW_INNER_OFFSETS:
+        return lines
+    return sorted(line.partition("\t")[2] for line in lines)
 
 
 def skip_if_missing(client: str) -> None:

@@ -274,7 +274,7 @@ def test_mirrors_of_other_releases_find_it_out(
     tmp_path: Path,
     launch: Callable[[Process], None],
 ) -> None:
-    """No file has ``api.versions.request``. What is lost is said once."""
+    """No file has ``api.versions.request``. A loss is logged once."""
     clusters = {OURS: broker, ORIGINAL: original, TODAY: today}
     source, target = clusters[way.source], clusters[way.target]
     topic = f"way-{uuid.uuid4().hex[:8]}"
