@@ -244,7 +244,6 @@ def test_more_partitions_than_a_request_may_have(broker: LiveBroker) -> None:
         sock.sendall(frame)
         assert sock.recv(4) == b""
     assert broker.peak_memory() - before < 3 * len(frame)
-    assert "more than 500000 elements in its arrays" in broker.told()
 
 
 def test_reading_what_inflates_far(broker: LiveBroker) -> None:
