@@ -50,15 +50,24 @@ def made(name: str, sources: Iterable[Path], make: Callable[[Path], None], key: 
     digest = hashlib.sha256(key.encode())
     for source in sources:
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
-    target = cache() / f"{name}-{digest.hexdigest()[:12]}"
+
+    def fill(directory: Path) -> None:
+        for source in sources:
+            shutil.copy(source, directory)
+        make(directory)
+
+    return once(f"{name}-{digest.hexdigest()[:12]}", fill)
+
+
+def once(name: str, fill: Callable[[Path], None]) -> Path:
+    """The directory ``name`` of the cache, filled if it is not there yet: whole or not at all."""
+    target = cache() / name
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
             directory = Path(scratch) / name
             directory.mkdir()
-            for source in sources:
-                shutil.copy(source, directory)
-            make(directory)
+            fill(directory)
             directory.rename(target)
     return target
 

@@ -23,16 +23,15 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from integration import builds
+from integration.builds import MissingError
 from integration.clients import Record
-from integration.later.programs import MissingError
 
 HERE = Path(__file__).parent
-BUILD_TIMEOUT_S = 900
 RUN_TIMEOUT_S = 180
 FIRST_TIME = 1_600_000_000_000  # of sarama's messages, each 1 ms later
 SNAPPY_AND_LZ4 = ("python-snappy==0.6.0", "lz4==3.1.10")
@@ -72,44 +71,21 @@ class Client(NamedTuple):
     env: Mapping[str, str] = {}
 
 
-def _cache() -> Path:
-    default = Path.home() / ".cache" / "kafka08"
-    return Path(os.environ.get("KAFKA08_CACHE_DIR") or default)
-
-
 def _made(name: str, files: Mapping[str, str], commands: list[list[str]]) -> Path:
     """A directory with the files in which the commands have run."""
     digest = hashlib.sha256(repr((sorted(files.items()), commands)).encode()).hexdigest()
-    target = _cache() / f"years-{name}-{digest[:12]}"
-    if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-            made = Path(scratch) / name
-            for file, text in files.items():
-                path = made / file
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text)
-            for command in commands:
-                _run(command, made)
-            made.rename(target)
-    return target
 
+    def fill(directory: Path) -> None:
+        for file, text in files.items():
+            (directory / file).write_text(text)
+        for command in commands:
+            builds.run(command, directory)
 
-def _run(command: list[str], directory: Path) -> None:
-    done = subprocess.run(
-        command, cwd=directory, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False
-    )
-    if done.returncode:
-        raise MissingError(f"{' '.join(command)}: {(done.stdout + done.stderr)[-500:]}")
-
-
-def _need(program: str) -> None:
-    if shutil.which(program) is None:
-        raise MissingError(f"no {program} on PATH")
+    return builds.once(f"years-{name}-{digest[:12]}", fill)
 
 
 def _go(source: str, module: str, version: str, *names: str) -> list[str]:
-    _need("go")
+    builds.need("go")
     files = {
         f"{name}.go": (HERE / source / f"{name}.go").read_text().replace("MODULE", module)
         for name in ("main", *names)
@@ -121,8 +97,8 @@ def _go(source: str, module: str, version: str, *names: str) -> list[str]:
 
 
 def _node(source: str, package: str, version: str) -> list[str]:
-    _need("node")
-    _need("npm")
+    builds.need("node")
+    builds.need("npm")
     files = {
         "client.js": (HERE / "node" / f"{source}.js").read_text(),
         "snappy.js": (HERE / "node" / "snappy.js").read_text(),
