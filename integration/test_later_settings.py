@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from integration import modern
+from integration import builds, modern
 from integration.harness import Broker, ZooKeeper, zookeeper_text
 from integration.later import programs
 from integration.wire import entry, wait_until
@@ -35,7 +35,7 @@ Tool = Callable[..., str]
 
 def java(class_path: str, name: str, *args: str) -> str:
     """The output of a program, also if it failed: several tools end with 0 all the same."""
-    command = ["java", *programs.HEAP, "-cp", class_path, name, *args]
+    command = ["java", *builds.HEAP, "-cp", class_path, name, *args]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     return done.stdout + done.stderr
 
@@ -47,7 +47,10 @@ def class_path(version: str) -> str:
         pytest.skip(str(error))
 
 
-@pytest.fixture(scope="module", params=[modern.VERSION, programs.JAVA[-1]])
+@pytest.fixture(
+    scope="module",
+    params=[modern.VERSION, pytest.param(programs.JAVA[-1], marks=pytest.mark.slow)],
+)
 def tool(request: pytest.FixtureRequest, modern_broker: Broker) -> Tool:
     jars = class_path(request.param)
     server = ("--bootstrap-server", modern_broker.address)

@@ -11,6 +11,7 @@ import confluent_kafka
 import kafka
 import pytest
 
+from integration import builds
 from integration.harness import Tools, ZooKeeper, properties
 from integration.later import programs
 from integration.sasl import METADATA, SCRAM_MODULE, Raw, SaslBroker, authenticate, jaas
@@ -64,7 +65,7 @@ def test_java_goes_on_over_its_lifetime(broker: SaslBroker, tmp_path: Path) -> N
     file.write_text(properties({**client(broker), "retries": 0}))
     done = subprocess.run(
         [
-            "java", *programs.HEAP, "-cp", class_path,
+            "java", *builds.HEAP, "-cp", class_path,
             "org.apache.kafka.tools.ProducerPerformance", "--topic", "java", "--num-records", "600",
             "--record-size", "10", "--throughput", "100", "--producer.config", str(file),
         ],
