@@ -108,6 +108,14 @@ class Place:
         for broker in self.brokers:
             broker.kill()
 
+    def length(self, broker: Broker, topic: str, directory: Path) -> int:
+        """The number of records of the topic. Raises OSError without an answer."""
+        found = self.end(broker, topic, directory)
+        name, _, count = found.out.strip().rpartition(":")
+        if name != f"{topic}:0":
+            raise OSError(f"{found.out.strip()} {found.err.strip()}")
+        return int(count)
+
     def has(self, broker: Broker, topic: str, count: int, directory: Path) -> bool:
         """True if the topic has so many records. Raises OSError with any other answer."""
         found = self.end(broker, topic, directory)
