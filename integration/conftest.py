@@ -162,6 +162,7 @@ NOT_QUICK = (
     "test_full_disks::test_a_follower_has_no_room?original?",
     "test_full_disks::test_a_topic_made_*",
     "test_group_tools::test_every_scenario?*bootstrap-server-*",
+    "test_later_settings::test_what_is_refused*",
     "test_mixed_groups::test_members_come_and_go*",
     "test_modern_*::*aiokafka*",
     "test_modern_*::*franz-go*",
@@ -179,6 +180,7 @@ NOT_QUICK = (
     "test_signals::test_a_member_*?consumer-perf*",
     "test_signals::test_a_member_*?mirror*",
     "test_signals::test_a_termination_*",
+    "test_streams::*",
     "test_tls_clients::test_9_java*",
 )
 
