@@ -25,6 +25,16 @@ class MissingError(Exception):
     """Why a program cannot be made here."""
 
 
+def attempted(make: Callable[[], list[str]]) -> list[str] | MissingError:
+    """The command that ``make`` gives, or why it cannot."""
+    try:
+        return make()
+    except MissingError as error:
+        return error
+    except subprocess.TimeoutExpired as error:
+        return MissingError(str(error))
+
+
 def cache() -> Path:
     default = Path.home() / ".cache" / "kafka08"
     return Path(os.environ.get("KAFKA08_CACHE_DIR") or default)

@@ -132,12 +132,7 @@ READERS = {**CLIENTS, "kafka-go": Client("kafka-go", lambda: _go("segmentio"))}
 
 @functools.cache
 def _command(name: str) -> list[str] | MissingError:
-    try:
-        return READERS[name].make()
-    except MissingError as error:
-        return error
-    except subprocess.TimeoutExpired as error:
-        return MissingError(str(error))
+    return builds.attempted(READERS[name].make)
 
 
 def missing(name: str) -> str:

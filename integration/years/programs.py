@@ -201,12 +201,7 @@ CLIENTS: dict[str, Client] = {
 
 @functools.cache
 def _command(name: str) -> list[str] | MissingError:
-    try:
-        return CLIENTS[name].make()
-    except MissingError as error:
-        return error
-    except subprocess.TimeoutExpired as error:
-        return MissingError(str(error))
+    return builds.attempted(CLIENTS[name].make)
 
 
 def missing(name: str) -> str:
