@@ -52,18 +52,19 @@ ALLOWED = {
     "admin": f"zk config {BASE}",
     "zookeeper": f"network.tls security zk log4j config {BASE}",
     "controller": CONTROLLER,
-    "server": f"controller network zookeeper security log message {CONTROLLER}",
+    "groups.records": f"protocol {BASE}",
+    "server": f"controller groups.records network zookeeper security log message {CONTROLLER}",
     "client": CLIENT,
     "producer": f"_native client {CLIENT}",
     "consumer": f"client {CLIENT}",
     "spark": f"producer consumer client progress {CLIENT}",
     "connect": f"spark producer consumer client {CLIENT}",
     "rest": f"admin producer consumer client {CLIENT} network",
-    "lag": f"client server.coordinator.records {CLIENT}",
-    "console": "lag tools network.http server.coordinator.records "
+    "lag": f"client groups.records {CLIENT}",
+    "console": "lag tools network.http groups.records "
     f"connect.config consumer client zookeeper {CLIENT} admin",
-    "tools": "rest connect producer consumer client server spark network zookeeper security log "
-    f"message log4j commands progress {CONTROLLER}",
+    "tools": "rest connect producer consumer client groups server spark network zookeeper security "
+    f"log message log4j commands progress {CONTROLLER}",
     "tools.wheel": "builds compiled",
 }
 PLACES = {

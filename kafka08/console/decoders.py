@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kafka08.errors import ProtocolError
-from kafka08.server.coordinator import records
+from kafka08.groups import records
 
 SHOWN_CHARACTERS = 4000
 _DUMP_BYTES = 1024

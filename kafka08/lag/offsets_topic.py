@@ -15,15 +15,15 @@ from kafka08.client import requests
 from kafka08.client.cluster import ClusterClient
 from kafka08.common import EARLIEST_TIME, Broker, TopicPartition
 from kafka08.errors import KafkaError, OffsetOutOfRangeError, ProtocolError, raise_for_code
-from kafka08.lag.judgement import WINDOW, Commit
-from kafka08.message.entry import AnyMessage
-from kafka08.message.sets import iter_messages
-from kafka08.server.coordinator.records import (
+from kafka08.groups.records import (
     GroupPartition,
     decode_group,
     decode_key,
     decode_value,
 )
+from kafka08.lag.judgement import WINDOW, Commit
+from kafka08.message.entry import AnyMessage
+from kafka08.message.sets import iter_messages
 
 logger = logging.getLogger("kafka.console.OffsetsTopic")
 

@@ -24,15 +24,7 @@ from kafka08.errors import (
     ProtocolError,
     code_of,
 )
-from kafka08.log.disk import is_shortage
-from kafka08.log.log import Log, LogAppendInfo
-from kafka08.message.entry import Message, TimedMessage
-from kafka08.message.sets import encode_set, iter_messages
-from kafka08.runtime import Runtime, Task
-from kafka08.server.acks import await_acks
-from kafka08.server.coordinator.coordinator import GroupCoordinator
-from kafka08.server.coordinator.group import Group
-from kafka08.server.coordinator.records import (
+from kafka08.groups.records import (
     Committed,
     GroupPartition,
     GroupRecord,
@@ -46,6 +38,14 @@ from kafka08.server.coordinator.records import (
     is_offset_key,
     is_original,
 )
+from kafka08.log.disk import is_shortage
+from kafka08.log.log import Log, LogAppendInfo
+from kafka08.message.entry import Message, TimedMessage
+from kafka08.message.sets import encode_set, iter_messages
+from kafka08.runtime import Runtime, Task
+from kafka08.server.acks import await_acks
+from kafka08.server.coordinator.coordinator import GroupCoordinator
+from kafka08.server.coordinator.group import Group
 from kafka08.server.replica_manager import ReplicaManager
 
 logger = logging.getLogger("kafka.server.OffsetManager")

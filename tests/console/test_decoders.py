@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka08.console.decoders import DECODERS, SHOWN_CHARACTERS, shown
-from kafka08.server.coordinator.records import Committed, GroupPartition, encode_key, encode_value
+from kafka08.groups.records import Committed, GroupPartition, encode_key, encode_value
 
 
 def value(name: str, data: bytes) -> str:

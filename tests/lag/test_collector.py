@@ -6,17 +6,17 @@ import pytest
 
 from kafka08.client.cluster import ClusterClient
 from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
-from kafka08.lag.collector import LagCollector, Lags, PartitionLag
-from kafka08.lag.judgement import OK, STOP
-from kafka08.lag.message_times import MessageTimes
-from kafka08.message.entry import encode_entry
-from kafka08.protocol import schemas
-from kafka08.server.coordinator.records import (
+from kafka08.groups.records import (
     Committed,
     GroupPartition,
     encode_key,
     encode_value,
 )
+from kafka08.lag.collector import LagCollector, Lags, PartitionLag
+from kafka08.lag.judgement import OK, STOP
+from kafka08.lag.message_times import MessageTimes
+from kafka08.message.entry import encode_entry
+from kafka08.protocol import schemas
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session

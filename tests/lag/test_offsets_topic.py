@@ -6,9 +6,7 @@ import pytest
 
 from kafka08.client.cluster import ClusterClient
 from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
-from kafka08.lag.offsets_topic import OffsetsTopic
-from kafka08.protocol import schemas
-from kafka08.server.coordinator.records import (
+from kafka08.groups.records import (
     Committed,
     GroupPartition,
     GroupRecord,
@@ -18,6 +16,8 @@ from kafka08.server.coordinator.records import (
     encode_key,
     encode_value,
 )
+from kafka08.lag.offsets_topic import OffsetsTopic
+from kafka08.protocol import schemas
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 

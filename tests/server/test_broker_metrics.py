@@ -16,6 +16,7 @@ from kafka08.controller.context import ControllerContext, LeaderAndIsr, LiveBrok
 from kafka08.controller.states import PartitionState
 from kafka08.controller.stats import ControllerStats
 from kafka08.errors import NO_ERROR
+from kafka08.groups.records import Committed, GroupPartition
 from kafka08.message.compression import GZIP
 from kafka08.metrics.exposition import PLAIN, Exposition
 from kafka08.metrics.meters import Timer
@@ -23,7 +24,6 @@ from kafka08.metrics.registry import AT_ONCE, Registry, Series
 from kafka08.metrics.requests import PARTS, RequestMetrics
 from kafka08.network.connection import Peer, current_peer
 from kafka08.server import broker_metrics
-from kafka08.server.coordinator.records import Committed, GroupPartition
 from kafka08.server.health import Health
 from kafka08.server.isr import IsrMaintenance
 from tests.message.sets import wrapper

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from kafka08.common import TopicPartition
+from kafka08.groups.records import Committed, GroupPartition
 from kafka08.log import residency
 from kafka08.log.disk import DiskFailure
 from kafka08.log.freshness import FRESH_MS
 from kafka08.log.log import Log
 from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import OffsetsPartition, OffsetsRequest, OffsetsTopic
-from kafka08.server.coordinator.records import Committed, GroupPartition
 from tests.page_cache import is_in_memory
 from tests.server.support import ME, PEER, Rig, by_key, message_set
 from tests.server.test_fetchers import Pair

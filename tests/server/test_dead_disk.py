@@ -12,6 +12,7 @@ import pytest
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.errors import NotLeaderForPartitionError
+from kafka08.groups.records import Committed, GroupPartition
 from kafka08.log.log import Log
 from kafka08.protocol.schemas import (
     OffsetsPartition,
@@ -20,7 +21,6 @@ from kafka08.protocol.schemas import (
     StopReplicaPartition,
     StopReplicaRequest,
 )
-from kafka08.server.coordinator.records import Committed, GroupPartition
 from kafka08.server.log_maintenance import LogMaintenance
 from tests.log.dead_disk import Dead
 from tests.server.disks import T0, Disks, one

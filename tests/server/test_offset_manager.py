@@ -9,9 +9,7 @@ import pytest
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition, offsets_partition_for
 from kafka08.errors import ProtocolError
-from kafka08.message.sets import encode_set, iter_messages
-from kafka08.server import offset_manager
-from kafka08.server.coordinator.records import (
+from kafka08.groups.records import (
     Committed,
     GroupPartition,
     decode_key,
@@ -19,6 +17,8 @@ from kafka08.server.coordinator.records import (
     encode_key,
     encode_value,
 )
+from kafka08.message.sets import encode_set, iter_messages
+from kafka08.server import offset_manager
 from tests.server.support import ME, PEER, Rig
 
 KEY = GroupPartition("g", "t", 3)

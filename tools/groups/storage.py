@@ -24,6 +24,7 @@ from kafka08.errors import (
     for_code,
     raise_for_code,
 )
+from kafka08.groups.records import GroupPartition, decode_key, decode_value
 from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.sets import iter_messages
 from kafka08.protocol import schemas
@@ -36,7 +37,6 @@ from kafka08.protocol.group_schemas import (
 )
 from kafka08.protocol.negotiation import NoApiVersionsError
 from kafka08.runtime import Runtime, ThreadRuntime
-from kafka08.server.coordinator.records import GroupPartition, decode_key, decode_value
 from zk.client import ZkClient
 from zk.znodes import MalformedNodeError
 

@@ -10,13 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kafka08.errors import ProtocolError
-from kafka08.message.batch import header_of
-from kafka08.message.compression import GZIP, ZSTD
-from kafka08.message.convert import count_headers
-from kafka08.message.entry import BATCH, TIMED, BytesLike, codec_of, encode_entry, magic_of, time_of
-from kafka08.message.leaves import leaves
-from kafka08.message.sets import iter_messages
-from kafka08.server.coordinator.records import (
+from kafka08.groups.records import (
     GroupPartition,
     decode_key,
     decode_value,
@@ -24,6 +18,12 @@ from kafka08.server.coordinator.records import (
     encode_value,
     is_original,
 )
+from kafka08.message.batch import header_of
+from kafka08.message.compression import GZIP, ZSTD
+from kafka08.message.convert import count_headers
+from kafka08.message.entry import BATCH, TIMED, BytesLike, codec_of, encode_entry, magic_of, time_of
+from kafka08.message.leaves import leaves
+from kafka08.message.sets import iter_messages
 
 
 class Lowered(NamedTuple):

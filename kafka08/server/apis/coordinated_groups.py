@@ -9,12 +9,12 @@ from typing import Any
 
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.errors import NO_ERROR, LaterCode, UnknownTopicOrPartitionError
+from kafka08.groups.records import GroupPartition
 from kafka08.network.connection import current_peer
 from kafka08.protocol import group_schemas as g
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.server.coordinator.coordinator import JoinRequest, MemberId
 from kafka08.server.coordinator.group import Strategy
-from kafka08.server.coordinator.records import GroupPartition
 from kafka08.server.coordinator.requests import GroupRequests
 from kafka08.server.coordinator.subscriptions import CONSUMER, subscribed_topics
 from kafka08.server.zk_offsets import check_path

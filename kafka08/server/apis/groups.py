@@ -28,6 +28,7 @@ from kafka08.errors import (
     UnknownError,
     UnknownTopicOrPartitionError,
 )
+from kafka08.groups.records import Committed, GroupPartition
 from kafka08.protocol.group_schemas import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -52,7 +53,6 @@ from kafka08.protocol.schemas import (
 from kafka08.runtime import Runtime
 from kafka08.server.apis.metadata import TopicCreator
 from kafka08.server.coordinator.coordinator import MemberId
-from kafka08.server.coordinator.records import Committed, GroupPartition
 from kafka08.server.coordinator.requests import GroupRequests
 from kafka08.server.long_work import in_turns, partitions_of
 from kafka08.server.offset_manager import OffsetManager

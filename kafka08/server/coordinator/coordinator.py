@@ -21,6 +21,7 @@ from kafka08.errors import (
     MessageSizeTooLargeError,
     NotCoordinatorForConsumerError,
 )
+from kafka08.groups.records import GroupRecord
 from kafka08.runtime import Clock
 from kafka08.server.coordinator import states
 from kafka08.server.coordinator.group import (
@@ -33,7 +34,6 @@ from kafka08.server.coordinator.group import (
     restored,
 )
 from kafka08.server.coordinator.memory import MEMBER_BYTES, GroupMemory
-from kafka08.server.coordinator.records import GroupRecord
 from kafka08.server.coordinator.sizes import Sizes
 from kafka08.server.coordinator.states import COMPLETING, DEAD, EMPTY, PREPARING, STABLE
 from kafka08.server.coordinator.timers import Timers

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
+from kafka08.groups.records import GroupRecord, MemberRecord
 from kafka08.runtime import Event
-from kafka08.server.coordinator.records import GroupRecord, MemberRecord
 from kafka08.server.coordinator.states import (
     COMPLETING,
     EMPTY,

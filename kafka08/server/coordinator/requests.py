@@ -22,6 +22,7 @@ from kafka08.errors import (
     UnknownError,
     UnknownTopicOrPartitionError,
 )
+from kafka08.groups.records import GroupPartition
 from kafka08.network.connection import current_peer
 from kafka08.runtime import Loop, Runtime
 from kafka08.server.coordinator.coordinator import (
@@ -31,7 +32,6 @@ from kafka08.server.coordinator.coordinator import (
     Storing,
 )
 from kafka08.server.coordinator.group import JoinAnswer, Reply, SyncAnswer
-from kafka08.server.coordinator.records import GroupPartition
 from kafka08.server.offset_manager import OffsetManager
 from kafka08.server.originals import Originals
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from kafka08.common import OFFSETS_TOPIC
-from kafka08.server.coordinator.records import Committed, GroupPartition, encode_key, encode_value
+from kafka08.groups.records import Committed, GroupPartition, encode_key, encode_value
 from tests.console.scene import Scene, text_of
 from zk import znodes
 

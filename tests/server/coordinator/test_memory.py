@@ -6,10 +6,10 @@ import tracemalloc
 
 import pytest
 
+from kafka08.groups.records import GroupRecord, MemberRecord
 from kafka08.server.coordinator.coordinator import MemberId
 from kafka08.server.coordinator.group import Group, Member, Strategy
 from kafka08.server.coordinator.memory import GROUP_BYTES, MEMBER_BYTES, GroupMemory
-from kafka08.server.coordinator.records import GroupRecord, MemberRecord
 from tests.server.coordinator.support import (
     DELAY_MS,
     REBALANCE_MS,

@@ -8,11 +8,7 @@ from typing import Any
 import pytest
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition, offsets_partition_for
-from kafka08.message.sets import encode_set, iter_messages
-from kafka08.network.connection import Peer, current_peer
-from kafka08.server.coordinator.coordinator import JoinRequest, MemberId
-from kafka08.server.coordinator.group import JoinAnswer
-from kafka08.server.coordinator.records import (
+from kafka08.groups.records import (
     Committed,
     GroupPartition,
     decode_group,
@@ -22,6 +18,10 @@ from kafka08.server.coordinator.records import (
     encode_key,
     encode_value,
 )
+from kafka08.message.sets import encode_set, iter_messages
+from kafka08.network.connection import Peer, current_peer
+from kafka08.server.coordinator.coordinator import JoinRequest, MemberId
+from kafka08.server.coordinator.group import JoinAnswer
 from kafka08.server.coordinator.requests import GroupRequests
 from tests.server.coordinator.support import strategies
 from tests.server.support import ME, PEER, Rig

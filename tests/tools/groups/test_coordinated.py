@@ -8,6 +8,15 @@ import pytest
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.errors import LaterCode
+from kafka08.groups.records import (
+    Committed,
+    GroupPartition,
+    GroupRecord,
+    encode_group,
+    encode_group_key,
+    encode_key,
+    encode_value,
+)
 from kafka08.message.sets import encode_set
 from kafka08.protocol.admin_schemas import (
     DescribedGroup,
@@ -30,15 +39,6 @@ from kafka08.protocol.group_schemas import (
     OffsetDeleteTopicResponse,
 )
 from kafka08.protocol.schemas import FetchRequest
-from kafka08.server.coordinator.records import (
-    Committed,
-    GroupPartition,
-    GroupRecord,
-    encode_group,
-    encode_group_key,
-    encode_key,
-    encode_value,
-)
 from tests.tools.groups.world import T0, World
 from tools.groups.coordinated import from_coordinator
 

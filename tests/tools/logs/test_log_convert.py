@@ -12,12 +12,7 @@ import pytest
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError
-from kafka08.log import integrity
-from kafka08.log.checkpoint import OffsetCheckpoint
-from kafka08.log.directory import LogDirectory
-from kafka08.log.manager import LogManager
-from kafka08.message.sets import encode_set, iter_messages
-from kafka08.server.coordinator.records import (
+from kafka08.groups.records import (
     Committed,
     GroupPartition,
     GroupRecord,
@@ -26,6 +21,11 @@ from kafka08.server.coordinator.records import (
     encode_key,
     encode_value,
 )
+from kafka08.log import integrity
+from kafka08.log.checkpoint import OffsetCheckpoint
+from kafka08.log.directory import LogDirectory
+from kafka08.log.manager import LogManager
+from kafka08.message.sets import encode_set, iter_messages
 from tests.fakes.runtime import FakeClock
 from tests.log.support import everything, values
 from tests.message.batches import batch, simple

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka08.message.batch import header_of
-from kafka08.message.entry import codec_of, encode_entry
-from kafka08.message.sets import encode_set, iter_messages
-from kafka08.server.coordinator.records import (
+from kafka08.groups.records import (
     Committed,
     GroupPartition,
     GroupRecord,
@@ -16,6 +13,9 @@ from kafka08.server.coordinator.records import (
     encode_key,
     encode_value,
 )
+from kafka08.message.batch import header_of
+from kafka08.message.entry import codec_of, encode_entry
+from kafka08.message.sets import encode_set, iter_messages
 from tests.message.batches import batch, simple, timed, timed_wrapper
 from tests.message.sets import plain
 from tools.logs.lowering import filler, lowered, lowered_offsets

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka08.errors import ProtocolError
-from kafka08.server.coordinator.records import (
+from kafka08.groups.records import (
     Committed,
     GroupPartition,
     GroupRecord,
@@ -23,7 +23,7 @@ from kafka08.server.coordinator.records import (
 )
 
 GOLDEN = json.loads(
-    (Path(__file__).parents[2] / "golden" / "group-records.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[1] / "golden" / "group-records.json").read_text(encoding="utf-8")
 )["records"]
 MEMBER = MemberRecord("m-1", "m", "/h", 10000, b"sub", b"own", "i1", 60000)
 
