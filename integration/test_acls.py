@@ -97,6 +97,7 @@ def current(output: str) -> dict[str, set[str]]:
 needs_modern = pytest.mark.skipif(bool(modern.missing()), reason=modern.missing())
 
 
+@pytest.mark.scenario("security-38")
 @needs_modern
 def test_38_both_tools_show_and_change_the_same_rules(
     zookeeper: ZooKeeper, our_tools: Tools
@@ -150,6 +151,7 @@ def audit(broker: Broker) -> list[str]:
     return (broker.directory / "kafka-authorizer.log").read_text().splitlines()
 
 
+@pytest.mark.scenario("security-28")
 def test_librdkafka_is_refused_by_name(closed: tuple[Broker, Rules]) -> None:
     broker, _ = closed
     told: dict[str, KafkaError | None] = {}
@@ -182,6 +184,7 @@ def _error_of(consumer: Consumer) -> str:
     raise AssertionError("no error within a minute")
 
 
+@pytest.mark.scenario("security-28")
 def test_kafka_python_is_refused_by_name(closed: tuple[Broker, Rules]) -> None:
     broker, _ = closed
     where = {"bootstrap_servers": broker.address, "api_version": (0, 8, 2)}
@@ -196,6 +199,7 @@ def test_kafka_python_is_refused_by_name(closed: tuple[Broker, Rules]) -> None:
     consumer.close()
 
 
+@pytest.mark.scenario("security-41")
 @pytest.mark.original
 def test_41_the_originals_tools_are_refused_and_stay_quiet(
     closed: tuple[Broker, Rules], tmp_path: Path, launch: Callable[[Process], None]
@@ -229,6 +233,7 @@ def test_41_the_originals_tools_are_refused_and_stay_quiet(
     assert 1 <= len(fetches) <= 4
 
 
+@pytest.mark.scenario("security-33")
 def test_33_a_refusal_without_acks_closes_the_connection(closed: tuple[Broker, Rules]) -> None:
     broker, _ = closed
     with broker.wire() as wire:
@@ -242,6 +247,7 @@ def test_33_a_refusal_without_acks_closes_the_connection(closed: tuple[Broker, R
         assert wire.offset("closed", 0) == 0
 
 
+@pytest.mark.scenario("security-42")
 def test_42_offsets_of_another_group_are_refused(
     closed: tuple[Broker, Rules], our_tools: Tools
 ) -> None:
@@ -260,6 +266,7 @@ def test_42_offsets_of_another_group_are_refused(
         assert wire.commit("mine", "closed", 0, 1) == TOPIC_CODE
 
 
+@pytest.mark.scenario("security-42")
 def test_42_kafka_consumer_groups_is_refused_another_group(
     closed: tuple[Broker, Rules], our_tools: Tools
 ) -> None:
@@ -277,6 +284,7 @@ def test_42_kafka_consumer_groups_is_refused_another_group(
         assert wire.committed("mine", "open", 0) == (0, 0)
 
 
+@pytest.mark.scenario("security-38")
 @needs_modern
 def test_38_a_change_by_kafkas_tool_is_followed(closed: tuple[Broker, Rules]) -> None:
     """How long it takes is counted from the end of the tool."""
@@ -303,6 +311,7 @@ def _code(wire: Wire, topic: str) -> int:
     return 0
 
 
+@pytest.mark.scenario("security-40")
 def test_40_without_zookeeper_the_last_rules_hold(tmp_path: Path, our_tools: Tools) -> None:
     zookeeper = ZooKeeper(tmp_path / "zookeeper").start()
     rules = Rules(f"{zookeeper.connect}/acls", our_tools)
@@ -322,6 +331,7 @@ def test_40_without_zookeeper_the_last_rules_hold(tmp_path: Path, our_tools: Too
         zookeeper.kill()
 
 
+@pytest.mark.scenario("security-37")
 @pytest.mark.original
 def test_37_an_original_broker_replicates_by_its_address(
     zookeeper: ZooKeeper,

@@ -1,8 +1,4 @@
-"""Consumer groups among real brokers of both kinds, scenario by scenario.
-
-The numbers are those of the table in tests/test_client_scenarios.py, which names the tests that
-prove each scenario, these and others. 28 to 39 are in test_producer_scenarios.
-"""
+"""Consumer groups among real brokers of both kinds, scenario by scenario."""
 
 from __future__ import annotations
 
@@ -46,12 +42,14 @@ def scene(broker: Broker, tmp_path: Path) -> Iterator[Scene]:
 # --- who owns what
 
 
+@pytest.mark.scenario("client-1")
 def test_01_one_member_owns_all(scene: Scene) -> None:
     topic = scene.topic(2)
     scene.member().join({topic: 1})
     assert scene.owners(topic) == {0: "c1-0", 1: "c1-0"}
 
 
+@pytest.mark.scenario("client-2")
 def test_02_a_second_member_joins(scene: Scene) -> None:
     topic = scene.topic(2)
     first = scene.member("c1").join({topic: 1}).collect()
@@ -71,6 +69,7 @@ def test_02_a_second_member_joins(scene: Scene) -> None:
     assert len(first.values + second.values) <= 402
 
 
+@pytest.mark.scenario("client-3")
 @pytest.mark.original
 @pytest.mark.parametrize("ours", ["c1", "c2"])
 def test_03_range_beside_an_original_member(scene: Scene, ours: str) -> None:
@@ -86,6 +85,7 @@ def test_03_range_beside_an_original_member(scene: Scene, ours: str) -> None:
     scene.owned(topic, dict(enumerate(threads)))
 
 
+@pytest.mark.scenario("client-4")
 @pytest.mark.original
 def test_04_roundrobin_beside_an_original_member(scene: Scene) -> None:
     """The hash of "[topic,10]" is below that of "[topic,0]", whatever the topic, bar overflow."""
@@ -103,6 +103,7 @@ def test_04_roundrobin_beside_an_original_member(scene: Scene) -> None:
     scene.owned(topic, {p: threads[at % 3] for at, p in enumerate(dealt)})
 
 
+@pytest.mark.scenario("client-5")
 def test_05_twelve_streams(scene: Scene) -> None:
     topic = scene.topic(12)
     scene.member().join({topic: 12})
@@ -111,6 +112,7 @@ def test_05_twelve_streams(scene: Scene) -> None:
     assert len(set(owners.values())) == 12
 
 
+@pytest.mark.scenario("client-6")
 def test_06_more_streams_than_partitions(scene: Scene) -> None:
     topic = scene.topic(2)
     member = scene.member().join({topic: 3})
@@ -121,6 +123,7 @@ def test_06_more_streams_than_partitions(scene: Scene) -> None:
         next(member.streams[2])
 
 
+@pytest.mark.scenario("client-7")
 def test_07_a_member_is_killed(scene: Scene, launch: Callable[[Process], None]) -> None:
     topic = scene.topic(2)
     config = scene.directory / "killed.properties"
@@ -146,6 +149,7 @@ def test_07_a_member_is_killed(scene: Scene, launch: Callable[[Process], None]) 
     assert member.take(1)[0].offset == committed
 
 
+@pytest.mark.scenario("client-7")
 def test_07_a_member_leaves(scene: Scene) -> None:
     topic = scene.topic(2)
     session = {"zookeeper_session_timeout_ms": 20000}
@@ -162,6 +166,7 @@ def test_07_a_member_leaves(scene: Scene) -> None:
     assert [message.offset for message in second.take(3)] == [2, 3, 4]
 
 
+@pytest.mark.scenario("client-8")
 def test_08_a_session_expires(scene: Scene) -> None:
     topic = scene.topic(2)
     member = scene.member().join({topic: 1})
@@ -188,6 +193,7 @@ def test_08_a_session_expires(scene: Scene) -> None:
 # --- what others leave in the group
 
 
+@pytest.mark.scenario("client-9")
 def test_09_a_foreign_owner_is_in_the_way(scene: Scene) -> None:
     topic = scene.topic(2)
     stuck = f"/consumers/{scene.group}/owners/{topic}/1"
@@ -198,6 +204,7 @@ def test_09_a_foreign_owner_is_in_the_way(scene: Scene) -> None:
     assert scene.owners(topic) == {1: "other-0"}
 
 
+@pytest.mark.scenario("client-9")
 def test_09_a_foreign_owner_goes_while_we_run(scene: Scene) -> None:
     topic = scene.topic(1)
     member = scene.member(rebalance_max_retries=2, rebalance_backoff_ms=100).join({topic: 1})
@@ -211,6 +218,7 @@ def test_09_a_foreign_owner_goes_while_we_run(scene: Scene) -> None:
     assert member.take(1)[0].partition == 1
 
 
+@pytest.mark.scenario("client-10")
 @pytest.mark.parametrize(
     "garbage",
     [b"", b"\xff{", b"[]", b"{}", b'{"version":1,"subscription":{"t":1.5},"pattern":"static"}'],
@@ -228,6 +236,7 @@ def test_10_a_malformed_registration_of_another(scene: Scene, garbage: bytes) ->
     assert scene.owners(topic) == {0: "c2-0"}
 
 
+@pytest.mark.scenario("client-10")
 def test_10_a_malformed_topic_of_another(scene: Scene) -> None:
     path = f"/brokers/topics/t-{scene.group}"
     scene.zk.create(path, b'{"partitions":7}')
@@ -243,6 +252,7 @@ def test_10_a_malformed_topic_of_another(scene: Scene) -> None:
 # --- topics that change
 
 
+@pytest.mark.scenario("client-11")
 def test_11_partitions_added_and_a_topic_created_late(scene: Scene) -> None:
     topic = scene.topic(1)
     late = f"late-{scene.group}"
@@ -256,6 +266,7 @@ def test_11_partitions_added_and_a_topic_created_late(scene: Scene) -> None:
     scene.owned(late, dict.fromkeys(range(2), "c1-0"))
 
 
+@pytest.mark.scenario("client-12")
 def test_12_a_whitelist_takes_in_a_topic_that_comes(scene: Scene) -> None:
     member = scene.member().join(Whitelist(f"[ab]-{scene.group}"))
     before = scene.registration("c1")
@@ -268,6 +279,7 @@ def test_12_a_whitelist_takes_in_a_topic_that_comes(scene: Scene) -> None:
     assert scene.owners(f"c-{scene.group}") == {}
 
 
+@pytest.mark.scenario("client-13")
 def test_13_a_blacklist(scene: Scene) -> None:
     kept, left = scene.topic(1, "kept"), scene.topic(1, "left")
     with scene.broker.wire() as wire:
@@ -283,6 +295,7 @@ def test_13_a_blacklist(scene: Scene) -> None:
     second.close()
 
 
+@pytest.mark.scenario("client-14")
 def test_14_a_filter_of_words_in_quotes(scene: Scene) -> None:
     one, two, longer = scene.topic(1, "a"), scene.topic(1, "b"), scene.topic(1, "aa")
     scene.member().join(Whitelist(f'"{one}, {two}"'))
@@ -293,6 +306,7 @@ def test_14_a_filter_of_words_in_quotes(scene: Scene) -> None:
     assert scene.owners(longer) == {}
 
 
+@pytest.mark.scenario("client-15")
 def test_15_no_broker_then_one(kind: str, zookeeper: ZooKeeper, tmp_path: Path) -> None:
     broker = Broker(kind, tmp_path / "broker", f"{zookeeper.connect}/{tmp_path.name}-{kind}")
     broker.start()
@@ -314,6 +328,7 @@ def test_15_no_broker_then_one(kind: str, zookeeper: ZooKeeper, tmp_path: Path) 
 # --- what a stream does
 
 
+@pytest.mark.scenario("client-16")
 def test_16_a_stream_that_waits_in_vain(scene: Scene) -> None:
     topic = scene.topic(1)
     member = scene.member(consumer_timeout_ms=200).join({topic: 1})
@@ -326,6 +341,7 @@ def test_16_a_stream_that_waits_in_vain(scene: Scene) -> None:
     assert [message.value for message in member.take(1)] == [b"0"]
 
 
+@pytest.mark.scenario("client-17")
 def test_17_streams_are_made_once(scene: Scene) -> None:
     topic = scene.topic(1)
     member = scene.member().join({topic: 1})
@@ -334,6 +350,7 @@ def test_17_streams_are_made_once(scene: Scene) -> None:
             member.join(again)
 
 
+@pytest.mark.scenario("client-18")
 def test_18_a_message_above_the_fetch_size(scene: Scene) -> None:
     topic = scene.topic(1)
     scene.write(topic, [b"small", b"x" * 5000])
@@ -349,6 +366,7 @@ def test_18_a_message_above_the_fetch_size(scene: Scene) -> None:
     assert scene.offset(topic) == "1"
 
 
+@pytest.mark.scenario("client-19")
 def test_19_a_position_inside_a_compressed_set(scene: Scene) -> None:
     topic = scene.topic(1)
     scene.write(topic, numbers(10), packed=True)
@@ -357,6 +375,7 @@ def test_19_a_position_inside_a_compressed_set(scene: Scene) -> None:
     assert [message.offset for message in member.take(4)] == [6, 7, 8, 9]
 
 
+@pytest.mark.scenario("client-20")
 def test_20_a_decoder_that_fails(scene: Scene) -> None:
     topic = scene.topic(1)
     scene.write(topic, [b"1", b"bad", b"3"])
@@ -372,6 +391,7 @@ def test_20_a_decoder_that_fails(scene: Scene) -> None:
     assert scene.offset(topic) == "3"
 
 
+@pytest.mark.scenario("client-21")
 @pytest.mark.parametrize(("reset", "expected"), [("smallest", 0), ("largest", 5)])
 @pytest.mark.parametrize("stored", [1000, None])
 def test_21_out_of_range(scene: Scene, reset: str, expected: int, stored: int | None) -> None:
@@ -464,6 +484,7 @@ def proxied(behind_proxy: tuple[Broker, Proxy], tmp_path: Path) -> Iterator[tupl
     proxy.intercept = None
 
 
+@pytest.mark.scenario("client-22")
 @pytest.mark.parametrize("storage", ["zookeeper", "kafka"])
 def test_22_a_commit_before_the_first_fetch(proxied: tuple[Scene, Proxy], storage: str) -> None:
     scene, proxy = proxied
@@ -478,6 +499,7 @@ def test_22_a_commit_before_the_first_fetch(proxied: tuple[Scene, Proxy], storag
         assert wire.committed(scene.group, topic, 0)[0] == -1
 
 
+@pytest.mark.scenario("client-23")
 def test_23_a_coordinator_that_moved_and_one_that_loads(proxied: tuple[Scene, Proxy]) -> None:
     scene, proxy = proxied
     topic = scene.topic(1)
@@ -497,6 +519,7 @@ def test_23_a_coordinator_that_moved_and_one_that_loads(proxied: tuple[Scene, Pr
     assert scene.offset(topic) is None
 
 
+@pytest.mark.scenario("client-24")
 @pytest.mark.parametrize(
     ("in_zookeeper", "in_kafka", "start"), [(4, 2, 4), (2, 4, 4), (None, 3, 3)]
 )
@@ -519,6 +542,7 @@ def test_24_dual_commit_starts_at_the_maximum(
         assert wire.committed(scene.group, topic, 0) == (start + 2, 0)
 
 
+@pytest.mark.scenario("client-25")
 def test_25_commits_to_kafka_that_fail(proxied: tuple[Scene, Proxy]) -> None:
     scene, proxy = proxied
     topic = scene.topic(1)
@@ -533,6 +557,7 @@ def test_25_commits_to_kafka_that_fail(proxied: tuple[Scene, Proxy]) -> None:
     assert scene.offset(topic) is None
 
 
+@pytest.mark.scenario("client-26")
 def test_26_a_rebalance_without_auto_commit(scene: Scene) -> None:
     topic = scene.topic(2)
     scene.write(topic, numbers(10))
@@ -548,6 +573,7 @@ def test_26_a_rebalance_without_auto_commit(scene: Scene) -> None:
 # --- leaders
 
 
+@pytest.mark.scenario("client-27")
 def test_27_the_leader_changes(kind: str, zookeeper: ZooKeeper, tmp_path: Path) -> None:
     chroot = f"{zookeeper.connect}/{tmp_path.name}-{kind}"
     # A broker may come back into the isr while it is leaving; it is thrown out after that time.

@@ -63,6 +63,7 @@ def user(name: str) -> tuple[str, ...]:
     return ("--entity-type", "users", "--entity-name", name)
 
 
+@pytest.mark.scenario("security-19")
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize("name", ["carol", "CN=a b,O=x*~é"])
 def test_users(

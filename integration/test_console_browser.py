@@ -46,6 +46,7 @@ def browser(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
         yield driver
 
 
+@pytest.mark.scenario("ops-48")
 def test_no_script_of_a_message_runs_and_no_page_breaks_its_policy(
     console: Console, browser: Any
 ) -> None:
@@ -59,6 +60,7 @@ def test_no_script_of_a_message_runs_and_no_page_breaks_its_policy(
     assert errors(browser) == []
 
 
+@pytest.mark.scenario("ops-45")
 def test_a_page_changes_without_a_reload(console: Console, browser: Any) -> None:
     browser.get(f"http://127.0.0.1:{console.port}/topics")
     browser.execute_script("window.stayed = true")
@@ -72,6 +74,7 @@ def test_a_page_changes_without_a_reload(console: Console, browser: Any) -> None
     assert errors(browser) == []
 
 
+@pytest.mark.scenario("ops-59")
 def test_a_cluster_that_does_not_delete_topics(console: Console, browser: Any) -> None:
     """The broker tells the console its delete.topic.enable, false by default."""
 

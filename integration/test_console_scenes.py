@@ -73,6 +73,7 @@ def numbered(first: int, last: int, width: int = 0) -> bytes:
     return b"".join(entry(None, value.ljust(width), at) for at, value in enumerate(values))
 
 
+@pytest.mark.scenario("ops-48")
 @NEEDED
 def test_payloads_of_all_kinds(place: Place, browser: Any) -> None:
     text = "größe \N{SNOWMAN}"
@@ -132,6 +133,7 @@ def test_payloads_of_all_kinds(place: Place, browser: Any) -> None:
     assert errors(browser) == []
 
 
+@pytest.mark.scenario("ops-50")
 @NEEDED
 def test_a_live_tail_shows_a_burst(place: Place, browser: Any) -> None:
     place.topic("tail", numbered(0, 10))
@@ -175,6 +177,7 @@ def test_a_live_tail_shows_a_burst(place: Place, browser: Any) -> None:
     wait_until("the end of the fetches", WAIT_S, nothing_is_fetched)
 
 
+@pytest.mark.scenario("ops-53")
 @NEEDED
 def test_without_javascript(
     place: Place,
@@ -252,6 +255,7 @@ def test_without_javascript(
         told("Found 1, read 121 of 121.")
 
 
+@pytest.mark.scenario("ops-49")
 def test_a_hundred_thousand_messages(place: Place) -> None:
     place.topic("many", *(numbered(at, at + 1000, 100) for at in range(0, COUNT, 1000)))
     console = place.console
@@ -299,6 +303,7 @@ def test_a_hundred_thousand_messages(place: Place) -> None:
     assert "many" not in console.text("/groups")
 
 
+@pytest.mark.scenario("ops-45", "ops-46")
 @NEEDED
 @pytest.mark.original
 def test_a_killed_broker_of_three(

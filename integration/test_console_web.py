@@ -43,6 +43,7 @@ def console(ours: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     assert " ERROR " not in process.log
 
 
+@pytest.mark.scenario("ops-48", "ops-53", "ops-59")
 def test_a_topic_from_its_creation_to_its_end(console: Console, ours: Broker) -> None:
     status, _ = console.submit("/create", "/create", name="made", partitions=2, factor=1)
     assert status == 200
@@ -67,6 +68,7 @@ def test_a_topic_from_its_creation_to_its_end(console: Console, ours: Broker) ->
     wait_until("the end of made", 30, lambda: console.ask("/topics/made")[0] == 404)
 
 
+@pytest.mark.scenario("ops-21", "ops-51")
 def test_lag_of_groups_as_the_tools_show_it(
     console: Console, ours: Broker, our_tools: Tools
 ) -> None:
@@ -93,6 +95,7 @@ def test_lag_of_groups_as_the_tools_show_it(
     assert re.search(r"read\s+0\s+0\s+100\s+100", done.out), done.out
 
 
+@pytest.mark.scenario("ops-51")
 def test_offsets_in_both_storages_are_reset_once_the_member_is_gone(
     console: Console, ours: Broker, our_tools: Tools, tmp_path: Path
 ) -> None:
@@ -129,6 +132,7 @@ def test_offsets_in_both_storages_are_reset_once_the_member_is_gone(
     assert re.search(r"both\s+0\s+30\s+100\s+70", done.out), done.out
 
 
+@pytest.mark.scenario("ops-55")
 def test_only_loopback_and_known_names(console: Console) -> None:
     assert console.ask("/", Host="evil.example")[0] == 421
     with socket.socket() as probe:
@@ -136,11 +140,13 @@ def test_only_loopback_and_known_names(console: Console) -> None:
         assert probe.connect_ex(("127.0.0.2", console.port)) != 0
 
 
+@pytest.mark.scenario("ops-57")
 def test_a_form_of_another_site_is_refused(console: Console) -> None:
     path = "/topics/none/send"
     assert console.ask(path, b"token=x", Origin="http://evil.example")[0] == 403
 
 
+@pytest.mark.scenario("ops-45")
 @pytest.mark.original
 def test_an_original_broker_beside_ours_and_its_end(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
@@ -170,6 +176,7 @@ def test_an_original_broker_beside_ours_and_its_end(
     assert "The console has ended." in console.log
 
 
+@pytest.mark.scenario("ops-59")
 @pytest.mark.original
 def test_deletion_under_an_original_controller_has_to_be_confirmed(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
@@ -192,6 +199,7 @@ def test_deletion_under_an_original_controller_has_to_be_confirmed(
     console.wait_until_shown("/topics/kept", "This topic is marked for deletion.")
 
 
+@pytest.mark.scenario("ops-54")
 def test_without_zookeeper_the_last_state_is_shown(
     tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:

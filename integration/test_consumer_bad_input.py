@@ -186,6 +186,7 @@ def test_closing_without_zookeeper(world: World) -> None:
     wait_until("the broker", 60, lambda: world.broker.wait_for_leader(TOPIC, 2) is None)
 
 
+@pytest.mark.scenario("client-10")
 def test_garbage_of_others_in_the_group(world: World) -> None:
     client = world.zookeeper.client()
     try:

@@ -188,6 +188,7 @@ def test_a_polite_end_repeats_nothing(
     assert check_all(target, topic, count) == 0
 
 
+@pytest.mark.scenario("ops-19")
 def test_the_metrics_of_a_mirror(
     clusters: tuple[Broker, Broker], tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:

@@ -70,6 +70,7 @@ def starts(broker: Broker) -> str:
     return path.read_text() if path.exists() else ""
 
 
+@pytest.mark.scenario("modern-50")
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 def test_in_a_cluster(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None], codec: str
@@ -121,6 +122,7 @@ def move(zookeeper: ZooKeeper, chroot: str, replicas: list[int]) -> None:
     client.close()
 
 
+@pytest.mark.scenario("modern-50")
 @pytest.mark.original
 def test_an_original_opens_the_directory(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
@@ -154,6 +156,7 @@ def test_an_original_opens_the_directory(
     assert " ERROR " not in ours.log
 
 
+@pytest.mark.scenario("modern-50")
 def test_kafkajs_deletes_records(modern_broker: Broker) -> None:
     if reason := programs.missing("kafkajs"):
         pytest.skip(reason)

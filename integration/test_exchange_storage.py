@@ -294,6 +294,7 @@ def convert(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.scenario("modern-55")
 @original
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_converted_for_the_original_and_back(

@@ -70,6 +70,7 @@ def watched(
     return Watched(broker, port)
 
 
+@pytest.mark.scenario("ops-20")
 def test_a_broker_that_recovers_is_alive_and_not_ready(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
@@ -94,6 +95,7 @@ def test_a_broker_that_recovers_is_alive_and_not_ready(
     assert ("the broker is recovering its logs",) in {each.reasons for each in seen}
 
 
+@pytest.mark.scenario("ops-20")
 def test_a_broker_that_hands_its_leaderships_over_is_not_ready(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
@@ -124,6 +126,7 @@ def test_a_broker_that_hands_its_leaderships_over_is_not_ready(
     assert by_state[6] == Seen(6, 200, 503, ("the broker is handing its leaderships over",))
 
 
+@pytest.mark.scenario("ops-20")
 def test_a_broker_with_a_failed_disk_is_alive_and_not_ready(
     zookeeper: ZooKeeper, tmp_path: Path, disk: Disk, launch: Callable[[Process], None]
 ) -> None:
@@ -149,6 +152,7 @@ def test_a_broker_with_a_failed_disk_is_alive_and_not_ready(
     assert get(one.port, "/health/live")[0] == 200
 
 
+@pytest.mark.scenario("ops-20")
 def test_a_broker_without_zookeeper_is_alive_and_not_ready(tmp_path: Path) -> None:
     zookeeper = ZooKeeper(tmp_path / "zookeeper").start()
     port = free_port()

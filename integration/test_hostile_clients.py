@@ -111,6 +111,7 @@ class Worst:
         self._thread.join(WAIT_S)
 
 
+@pytest.mark.scenario("security-16")
 def test_16_renegotiation_is_refused(guarded: Guarded) -> None:
     program = shutil.which("openssl")
     if program is None:
@@ -144,6 +145,7 @@ def test_16_renegotiation_is_refused(guarded: Guarded) -> None:
     assert guarded.good(guarded.tls_port) < PATIENCE_S
 
 
+@pytest.mark.scenario("security-14")
 @pytest.mark.slow
 def test_ten_thousand_half_open_handshakes(guarded: Guarded) -> None:
     """200 each from 50 addresses, all at once: they end in time, and others are served."""
@@ -242,6 +244,7 @@ FEW = {
 }
 
 
+@pytest.mark.scenario("security-51")
 @pytest.mark.slow
 def test_51_large_requests_take_the_memory_that_is_set(
     zookeeper: ZooKeeper, tmp_path: Path
@@ -275,6 +278,7 @@ def test_51_large_requests_take_the_memory_that_is_set(
     assert more < 2 * BOUND + (20 << 20)
 
 
+@pytest.mark.scenario("security-51")
 @pytest.mark.slow
 def test_51_twenty_large_requests_at_once_are_all_answered(
     zookeeper: ZooKeeper, tmp_path: Path
@@ -331,6 +335,7 @@ def _until_answered(broker: Broker, frame: bytes) -> int:
         return tries
 
 
+@pytest.mark.scenario("security-53")
 def test_names_of_any_length_make_short_lines(guarded: Guarded) -> None:
     """A client id of 32 kB with line breaks, in a request that fails, and in a refused one."""
     hostile = "x\r\n\x1b[2J\u2028" + "y" * 30_000

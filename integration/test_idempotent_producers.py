@@ -127,6 +127,7 @@ def stored(broker: Broker, topic: str) -> list[int]:
         return [int(entry.value or b"-1") for entry in wire.read_all(topic, 0)]
 
 
+@pytest.mark.scenario("modern-43")
 @pytest.mark.parametrize("write", [by_confluent, by_java])
 def test_every_seventh_answer_is_lost(
     zookeeper: ZooKeeper, tmp_path: Path, write: Callable[[str, str], None]
@@ -145,6 +146,7 @@ def test_every_seventh_answer_is_lost(
     assert " ERROR " not in broker.log
 
 
+@pytest.mark.scenario("modern-44")
 @pytest.mark.slow
 @pytest.mark.parametrize("write", [by_confluent, by_java])
 def test_the_leader_is_killed(
@@ -269,6 +271,7 @@ def answer(broker: Broker, name: str) -> tuple[int, int]:
     return found
 
 
+@pytest.mark.scenario("modern-45")
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_the_last_batch_comes_again_after_a_restart(
     zookeeper: ZooKeeper, tmp_path: Path, end: str

@@ -37,6 +37,7 @@ def shows(console: Console, group: str, offset: float) -> Callable[[], bool]:
     return it_does
 
 
+@pytest.mark.scenario("ops-22")
 @pytest.mark.original
 @pytest.mark.parametrize("dual", ["true", "false"])
 def test_a_scala_consumer_that_stopped_at_40_of_100(
@@ -80,6 +81,7 @@ def test_a_scala_consumer_that_stopped_at_40_of_100(
     assert lags.count("kafka_consumergroup_lag") == 1
 
 
+@pytest.mark.scenario("ops-26")
 def test_500_groups_take_one_request_for_the_ends_of_all_logs(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:

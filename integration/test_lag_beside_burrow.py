@@ -110,6 +110,7 @@ def offset_of(history: str, number: int) -> int | None:
     }[history]
 
 
+@pytest.mark.scenario("ops-25")
 def test_both_judge_alike(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:

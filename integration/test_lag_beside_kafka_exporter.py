@@ -79,6 +79,7 @@ def root(tmp_path: Path) -> Iterator[ZooKeeper]:
     server.kill()
 
 
+@pytest.mark.scenario("ops-21")
 @pytest.mark.parametrize("kind", BOTH)
 def test_a_group_in_zookeeper_that_stopped_at_40_of_100(
     root: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None], kind: str

@@ -97,6 +97,7 @@ def read(address: str, count: int) -> list[tuple[int, bytes, int, list[tuple[str
     return found
 
 
+@pytest.mark.scenario("modern-8", "modern-18", "modern-56")
 @pytest.mark.original
 def test_ours_takes_over_from_3_9(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
@@ -178,6 +179,7 @@ def committed(address: str) -> int:
     return int(found.offset)
 
 
+@pytest.mark.scenario("modern-28")
 @pytest.mark.slow
 @pytest.mark.original
 def test_an_original_keeps_the_files_of_3_9(

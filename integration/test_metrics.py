@@ -107,6 +107,7 @@ def pair(
         watched.broker.kill()
 
 
+@pytest.mark.scenario("ops-1", "ops-10")
 def test_what_was_produced_is_counted(pair: tuple[Watched, Watched]) -> None:
     leader, _ = pair
     leader.broker.create_topic("counted", replicas=[1, 2])
@@ -132,6 +133,7 @@ def test_what_was_produced_is_counted(pair: tuple[Watched, Watched]) -> None:
     assert named[bean]["Count"] == 1000
 
 
+@pytest.mark.scenario("ops-1")
 def test_the_text_passes_promtool(pair: tuple[Watched, Watched]) -> None:
     promtool = shutil.which("promtool")
     if promtool is None:
@@ -143,6 +145,7 @@ def test_the_text_passes_promtool(pair: tuple[Watched, Watched]) -> None:
     assert b"error while linting" not in done.stderr
 
 
+@pytest.mark.scenario("ops-5")
 def test_a_deleted_topic_leaves_no_series(pair: tuple[Watched, Watched]) -> None:
     first, _ = pair
     first.broker.create_topic("gone", replicas=[1, 2])
@@ -154,6 +157,7 @@ def test_a_deleted_topic_leaves_no_series(pair: tuple[Watched, Watched]) -> None
     )
 
 
+@pytest.mark.scenario("ops-6")
 def test_a_broker_that_dies_and_comes_back(pair: tuple[Watched, Watched]) -> None:
     first, second = pair
     first.broker.create_topic("pair", partitions=2, replicas=[1, 2])
@@ -175,6 +179,7 @@ def test_a_broker_that_dies_and_comes_back(pair: tuple[Watched, Watched]) -> Non
     assert second.ready()[0] == 200
 
 
+@pytest.mark.scenario("ops-7")
 def test_a_silent_follower_and_a_produce_that_waits_for_it(pair: tuple[Watched, Watched]) -> None:
     first, second = pair
     first.broker.create_topic("silent", replicas=[1, 2])
@@ -201,6 +206,7 @@ def produce_with_a_limit(broker: Broker, topic: str, timeout_ms: int) -> int:
         return int(struct.unpack(">hq", wire.call(frame(PRODUCE, body))[-10:])[0])
 
 
+@pytest.mark.scenario("ops-7")
 def test_a_produce_that_a_silent_follower_lets_time_out(pair: tuple[Watched, Watched]) -> None:
     """Its limit is shorter than the lag after which the follower leaves the isr."""
     first, second = pair
@@ -217,6 +223,7 @@ def test_a_produce_that_a_silent_follower_lets_time_out(pair: tuple[Watched, Wat
     assert first.value(expired, topic="late", partition="0") == 1
 
 
+@pytest.mark.scenario("ops-3")
 def test_every_declared_series_appears(pair: tuple[Watched, Watched]) -> None:
     """With its type, and each of its labels on some series."""
     first, second = pair
@@ -252,6 +259,7 @@ def test_every_declared_series_appears(pair: tuple[Watched, Watched]) -> None:
             assert labels[name] == wanted | quantile, name
 
 
+@pytest.mark.scenario("ops-8")
 def test_unclean_elections_are_counted(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
@@ -301,6 +309,7 @@ def alone(
     return Watched(broker.start(), port)
 
 
+@pytest.mark.scenario("ops-9")
 def test_idle_shares_of_an_idle_broker_and_under_load(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
@@ -357,6 +366,7 @@ class Scraper(threading.Thread):
                 self.texts.append(body)
 
 
+@pytest.mark.scenario("ops-12")
 def test_two_scrapers_of_1000_partitions_under_load(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:

@@ -198,6 +198,7 @@ def difference(before: Numbers, after: Numbers) -> Numbers:
     }
 
 
+@pytest.mark.scenario("ops-2")
 def test_every_counter_agrees(both: tuple[Watched, Original]) -> None:
     ours, original = both
     before = beans(ours.samples()), original.numbers()
@@ -221,6 +222,7 @@ def test_every_counter_agrees(both: tuple[Watched, Original]) -> None:
     assert len(theirs) > 150
 
 
+@pytest.mark.scenario("ops-2")
 def test_a_fetch_that_waits_is_counted_once(both: tuple[Watched, Original]) -> None:
     """The original counts what the fetch found at first, and once more all that it returns."""
     ours, original = both

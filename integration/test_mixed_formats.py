@@ -42,6 +42,7 @@ def isr(chroot: str, topic: str) -> list[int]:
     return sorted(json.loads(text or "{}").get("isr", []))
 
 
+@pytest.mark.scenario("modern-53", "modern-54")
 @pytest.mark.original
 def test_an_original_joins(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
@@ -91,6 +92,7 @@ def test_an_original_joins(
     assert isr(chroot, SHARED) == [1]
 
 
+@pytest.mark.scenario("modern-41", "modern-53")
 @pytest.mark.original
 def test_java_beside_an_original(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]

@@ -245,6 +245,7 @@ def make_group(broker: Broker, tmp_path: Path) -> Iterator[object]:
         )
 
 
+@pytest.mark.scenario("client-2")
 @pytest.mark.parametrize(
     ("strategy", "pattern"),
     [
@@ -282,6 +283,7 @@ def test_members_come_and_go(make_group: object, strategy: str, pattern: str) ->
     group.nothing_is_lost()
 
 
+@pytest.mark.scenario("client-3")
 def test_threads_of_a_static_subscription_of_the_original(
     broker: Broker, tmp_path: Path, make_group: object
 ) -> None:

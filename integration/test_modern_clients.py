@@ -46,6 +46,7 @@ def console_topics(modern_broker: Broker) -> dict[tuple[str, str], str]:
     return {}
 
 
+@pytest.mark.scenario("modern-7", "modern-21")
 @pytest.mark.parametrize("client", CLIENTS)
 def test_clients_of_0_8_read_what_it_wrote(
     client: str, modern_broker: Broker, written: Written, tools: Tools
@@ -56,6 +57,7 @@ def test_clients_of_0_8_read_what_it_wrote(
     Shell(tools).check(modern_broker, topic, records(messages))
 
 
+@pytest.mark.scenario("modern-8")
 @pytest.mark.parametrize("client", CLIENTS)
 def test_it_reads_what_they_wrote(
     client: str, modern_broker: Broker, written: Written, request: pytest.FixtureRequest
@@ -74,6 +76,7 @@ def test_it_reads_what_they_wrote(
     assert programs.run(client, "read", modern_broker.address, *args) == expected
 
 
+@pytest.mark.scenario("modern-6")
 @pytest.mark.parametrize("client", CLIENTS)
 def test_it_reads_what_the_console_producer_wrote(
     client: str,
@@ -100,6 +103,7 @@ def test_it_reads_what_the_console_producer_wrote(
     assert programs.run(client, "read", modern_broker.address, *args) == expected
 
 
+@pytest.mark.scenario("modern-43")
 @pytest.mark.parametrize("client", CLIENTS)
 def test_it_is_idempotent_where_it_can_be(client: str, modern_broker: Broker) -> None:
     """With ids of producers; all default settings of some clients ask for them."""
@@ -115,6 +119,7 @@ def test_it_is_idempotent_where_it_can_be(client: str, modern_broker: Broker) ->
     assert lines == [each.line(topic) for each in messages]
 
 
+@pytest.mark.scenario("modern-25", "modern-27")
 @pytest.mark.parametrize("client", CLIENTS)
 def test_it_finds_offsets_by_time(client: str, modern_broker: Broker, written: Written) -> None:
     """Each codec has the same times once more: the first message at or after a time counts."""
@@ -126,6 +131,7 @@ def test_it_finds_offsets_by_time(client: str, modern_broker: Broker, written: W
     assert list(map(int, found)) == [0, len(messages), 0, 5, COUNT - 1, nothing]
 
 
+@pytest.mark.scenario("modern-1", "modern-2", "modern-3", "modern-49")
 @pytest.mark.parametrize("client", CLIENTS)
 def test_it_administers_topics(client: str, modern_broker: Broker) -> None:
     skip_if_missing(client)

@@ -72,6 +72,7 @@ def share(what: str, timeout: float, partitions: int, *members: Member) -> None:
     await_members(what, timeout, shared, *members)
 
 
+@pytest.mark.scenario("modern-32")
 @pytest.mark.parametrize("client", CLIENTS)
 def test_members_share_partitions_and_offsets(
     client: str, modern_broker: Broker, join: Join
@@ -100,6 +101,7 @@ def test_members_share_partitions_and_offsets(
     assert read == [(0, n) for n in range(COUNT + 1)]
 
 
+@pytest.mark.scenario("modern-31")
 def test_31_members_of_different_clients_of_which_one_is_killed(
     modern_broker: Broker, join: Join
 ) -> None:
@@ -113,6 +115,7 @@ def test_31_members_of_different_clients_of_which_one_is_killed(
         member.close()
 
 
+@pytest.mark.scenario("modern-33")
 def test_33_static_members(modern_broker: Broker, join: Join) -> None:
     topic, group = unique("static"), unique("group")
     modern_broker.create_topic(topic, 2)
@@ -133,6 +136,7 @@ def test_33_static_members(modern_broker: Broker, join: Join) -> None:
     other.close()
 
 
+@pytest.mark.scenario("modern-34")
 def test_34_cooperative_members_keep_what_they_can(modern_broker: Broker, join: Join) -> None:
     topic, group = unique("cooperative"), unique("group")
     modern_broker.create_topic(topic, 4)
@@ -147,6 +151,7 @@ def test_34_cooperative_members_keep_what_they_can(modern_broker: Broker, join: 
     second.close()
 
 
+@pytest.mark.scenario("modern-37")
 def test_37_the_coordinator_is_killed(zookeeper: ZooKeeper, tmp_path: Path, join: Join) -> None:
     """No committed offset is lost, and consumption goes on soon."""
     topic, chroot = "replicated", f"{zookeeper.connect}/{unique('coordinated')}"
@@ -187,6 +192,7 @@ def test_37_the_coordinator_is_killed(zookeeper: ZooKeeper, tmp_path: Path, join
         broker.kill()
 
 
+@pytest.mark.scenario("modern-40")
 def test_40_offsets_in_zookeeper_are_of_another_group(
     modern_broker: Broker, join: Join, our_tools: Tools
 ) -> None:
@@ -206,6 +212,7 @@ def test_40_offsets_in_zookeeper_are_of_another_group(
     assert zookeeper_text(modern_broker.zookeeper, node) == "3"
 
 
+@pytest.mark.scenario("modern-48")
 def test_48_transactions_are_refused_at_once(modern_broker: Broker) -> None:
     reason = programs.missing(NEWEST_JAVA)
     if reason:
@@ -216,6 +223,7 @@ def test_48_transactions_are_refused_at_once(modern_broker: Broker) -> None:
     assert int(took) < 10_000, line  # the start of a client included
 
 
+@pytest.mark.scenario("modern-32")
 def test_closing_empties_the_group_at_once(modern_broker: Broker, join: Join) -> None:
     """With a session timeout that is far away."""
     topic, group = unique("left"), unique("group")

@@ -54,6 +54,7 @@ def by_librdkafka(broker: Broker, topic: str, count: int) -> list[tuple[int, byt
     return found
 
 
+@pytest.mark.scenario("modern-10")
 def test_10_a_thousand_sets_of_three_formats(modern_broker: Broker) -> None:
     topic = unique("alternating")
     modern_broker.create_topic(topic)
@@ -69,6 +70,7 @@ def test_10_a_thousand_sets_of_three_formats(modern_broker: Broker) -> None:
     assert by_librdkafka(modern_broker, topic, 1000) == list(enumerate(values))
 
 
+@pytest.mark.scenario("modern-11")
 def test_11_the_largest_batch(modern_broker: Broker) -> None:
     """librdkafka sends a message of just max.message.bytes, and then one with a byte more."""
     from confluent_kafka import KafkaError, Producer
@@ -113,6 +115,7 @@ def shown(tools: Tools, broker: Broker, topic: str, *args: str) -> list[tuple[in
     return [(int(lines[number].split()[-1]) - 1, lines[number + 1]) for number in at]
 
 
+@pytest.mark.scenario("modern-16")
 def test_16_an_offset_inside_a_batch(modern_broker: Broker, tools: Tools, our_tools: Tools) -> None:
     topic, records = unique("inside"), random_records(500)
     modern_broker.create_topic(topic)
@@ -131,6 +134,7 @@ def test_16_an_offset_inside_a_batch(modern_broker: Broker, tools: Tools, our_to
     assert done.raw.splitlines() == [record.value for record in records[123:]]
 
 
+@pytest.mark.scenario("modern-17")
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 def test_17_a_fetch_smaller_than_the_batch(modern_broker: Broker, tools: Tools, codec: str) -> None:
     """Kafka 3.9.1 answers with nothing, again and again."""
@@ -157,6 +161,7 @@ def marker(offset: int) -> bytes:
     return struct.pack(">qii", offset, len(made) - 12, 0) + made[16:]
 
 
+@pytest.mark.scenario("modern-19")
 def test_19_a_marker_is_last(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None], tools: Tools
 ) -> None:
@@ -213,6 +218,7 @@ def test_19_a_marker_is_last(
     proxy.close()
 
 
+@pytest.mark.scenario("modern-22")
 def test_22_the_broker_s_time_in_format_1(modern_broker: Broker) -> None:
     """sarama told to speak 0.10.0 fetches with version 2."""
     if reason := programs.missing("sarama"):
@@ -244,6 +250,7 @@ CLEANED = {
 KEYS = 20
 
 
+@pytest.mark.scenario("modern-57")
 def test_57_compaction_of_mixed_formats(
     zookeeper: ZooKeeper, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -71,6 +71,7 @@ def time_indexes(broker: Broker, topic: str) -> list[Path]:
     return list((broker.log_dir / f"{topic}-0").glob("*.timeindex"))
 
 
+@pytest.mark.scenario("modern-25", "modern-27", "modern-28")
 def test_the_first_message_since_a_time(python: str, broker: Broker) -> None:
     """Also in a compressed batch, and after a kill with a lost time index."""
     topic, forever = "by-time", {"retention.ms": -1}
@@ -104,6 +105,7 @@ def test_the_first_message_since_a_time(python: str, broker: Broker) -> None:
     assert time_indexes(broker, topic)
 
 
+@pytest.mark.scenario("modern-26")
 def test_a_topic_of_0_8_clients_has_no_times_and_no_time_index(
     python: str, broker: Broker, our_tools: Tools
 ) -> None:
@@ -147,6 +149,7 @@ def test_our_tools_go_by_the_times_of_messages(
     assert reset(untimed, "--to-datetime", f"{at}15") == "0"
 
 
+@pytest.mark.scenario("modern-30")
 @pytest.mark.parametrize("client", CLIENTS)
 def test_old_messages_can_be_refused(python: str, broker: Broker, client: str) -> None:
     topic = f"refused-{client}"
@@ -156,6 +159,7 @@ def test_old_messages_can_be_refused(python: str, broker: Broker, client: str) -
     assert times(python, client, broker, topic, 0) == ["None", "0", "0"]
 
 
+@pytest.mark.scenario("modern-30")
 def test_sarama_learns_that_a_message_is_too_old(broker: Broker) -> None:
     if reason := programs.missing("sarama"):
         pytest.skip(reason)
@@ -167,6 +171,7 @@ def test_sarama_learns_that_a_message_is_too_old(broker: Broker) -> None:
         assert wire.offset(topic, 0) == 0
 
 
+@pytest.mark.scenario("modern-29")
 def test_old_messages_are_deleted_by_their_own_time(
     python: str, broker: Broker, our_tools: Tools
 ) -> None:

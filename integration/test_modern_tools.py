@@ -51,6 +51,7 @@ def unique(name: str) -> str:
     return f"{name}-{uuid.uuid4().hex[:8]}"
 
 
+@pytest.mark.scenario("modern-49")
 def test_kafka_topics(tool: Tool, our_tools: Tools, modern_broker: Broker) -> None:
     topic = unique("tools")
     tool(TOPICS, "--create", "--topic", topic, "--partitions", "2", "--replication-factor", "1")
@@ -63,6 +64,7 @@ def test_kafka_topics(tool: Tool, our_tools: Tools, modern_broker: Broker) -> No
     assert topic not in tool(TOPICS, "--list").splitlines()
 
 
+@pytest.mark.scenario("modern-49")
 def test_kafka_configs(tool: Tool, modern_broker: Broker) -> None:
     topic = unique("configs")
     modern_broker.create_topic(topic)
@@ -76,6 +78,7 @@ def test_kafka_configs(tool: Tool, modern_broker: Broker) -> None:
     assert "log.dirs" in tool(CONFIGS, "--describe", "--all", *broker)
 
 
+@pytest.mark.scenario("modern-26")
 def test_kafka_get_offsets(tool: Tool, modern_broker: Broker) -> None:
     """On a topic of format 0: there are no times to be found."""
     topic = unique("offsets")
@@ -88,6 +91,7 @@ def test_kafka_get_offsets(tool: Tool, modern_broker: Broker) -> None:
     assert f"{topic}:0" not in tool(OFFSETS, "--topic", topic, "--time", "1")
 
 
+@pytest.mark.scenario("modern-50")
 def test_kafka_delete_records(tool: Tool, modern_broker: Broker, tmp_path: Path) -> None:
     topic = unique("deleted")
     modern_broker.create_topic(topic)
@@ -109,6 +113,7 @@ def test_kafka_delete_records(tool: Tool, modern_broker: Broker, tmp_path: Path)
         assert wire.offset(topic, 0, -2) == 3
 
 
+@pytest.mark.scenario("modern-49")
 def test_kafka_cluster_and_leader_election(tool: Tool, modern_broker: Broker) -> None:
     topic = unique("elected")
     modern_broker.create_topic(topic)
@@ -117,6 +122,7 @@ def test_kafka_cluster_and_leader_election(tool: Tool, modern_broker: Broker) ->
     assert "already" in tool(ELECTION, "--election-type", "preferred", *where)
 
 
+@pytest.mark.scenario("modern-42")
 def test_42_groups_are_reset_and_deleted(tool: Tool, modern_broker: Broker) -> None:
     reason = programs.missing("confluent-kafka")
     if reason:
@@ -151,6 +157,7 @@ def described(tool: Tool, group: str) -> list[str]:
     return tool(GROUPS, "--describe", "--group", group).splitlines()
 
 
+@pytest.mark.scenario("modern-39")
 def test_39_offsets_of_a_consumer_of_0_8_are_shown(tool: Tool, modern_broker: Broker) -> None:
     topic, group = unique("stored"), unique("group")
     modern_broker.create_topic(topic)

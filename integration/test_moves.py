@@ -99,6 +99,7 @@ def verified(place: Place, tools: Tools, file: Path) -> str:
     ).out
 
 
+@pytest.mark.scenario("ops-47")
 def test_a_move_of_the_tool_is_shown_until_its_end(
     place: Place, tools: Tools, tmp_path: Path
 ) -> None:
@@ -126,6 +127,7 @@ def test_a_move_of_the_tool_is_shown_until_its_end(
     assert verified(place, tools, file).count("completed successfully") == 2
 
 
+@pytest.mark.scenario("ops-47")
 def test_a_move_of_the_console_and_the_way_back(place: Place, tools: Tools, tmp_path: Path) -> None:
     topic, console = f"console-{tools.kind}", place.console
     place.create(topic)

@@ -150,6 +150,7 @@ def test_small_segments_take_batches_one_by_one(broker: Broker, codec: str) -> N
     assert stored(broker, topic) == values
 
 
+@pytest.mark.scenario("client-36")
 def test_acks_0_learns_of_no_error_and_goes_on(broker: Broker) -> None:
     """The broker closes the connection over the large one; what comes later takes a new one."""
     topic = unique("acks0")

@@ -1,7 +1,4 @@
-"""Both producers among real brokers of both kinds, and the mirror: scenarios 28 to 39.
-
-The numbers are those of the table in tests/test_client_scenarios.py.
-"""
+"""Both producers among real brokers of both kinds, and the mirror, scenario by scenario."""
 
 from __future__ import annotations
 
@@ -83,6 +80,7 @@ def partition_of_keys(broker: Broker, topic: str, partitions: int) -> dict[str, 
 # --- partitions
 
 
+@pytest.mark.scenario("client-28")
 def test_28_unkeyed_messages_stay_together(broker: Broker) -> None:
     topic = topic_on(broker, 6)
     with old_producer(broker) as producer:
@@ -96,6 +94,7 @@ def test_28_unkeyed_messages_stay_together(broker: Broker) -> None:
     assert sum(end > 0 for end in ends(broker, topic, 6)) > 2
 
 
+@pytest.mark.scenario("client-29")
 def test_29_bytes_and_text_as_keys(broker: Broker) -> None:
     topic = topic_on(broker, 12)
     settings = {
@@ -110,6 +109,7 @@ def test_29_bytes_and_text_as_keys(broker: Broker) -> None:
     assert partition_of_keys(broker, topic, 12) == expected
 
 
+@pytest.mark.scenario("client-29", "client-30")
 @pytest.mark.original
 @pytest.mark.parametrize(
     ("option", "partitioner"),
@@ -144,6 +144,7 @@ def test_keys_go_where_the_originals_put_them(
     assert partition_of_keys(broker, theirs, 12) == found
 
 
+@pytest.mark.scenario("client-30")
 def test_30_the_new_producer(broker: Broker) -> None:
     topic = topic_on(broker, 12)
     with KafkaProducer(bootstrap_servers=broker.address) as producer:
@@ -188,6 +189,7 @@ def half_led(
     pair[0].kill()
 
 
+@pytest.mark.scenario("client-31")
 def test_31_one_partition_without_a_leader(half_led: Broker) -> None:
     config = ProducerConfig(
         metadata_broker_list=(half_led.address,),
@@ -204,6 +206,7 @@ def test_31_one_partition_without_a_leader(half_led: Broker) -> None:
     assert [e.value for e in stored(half_led, "old")] == [b"v0", b"v2", b"v4", b"unkeyed"]
 
 
+@pytest.mark.scenario("client-31")
 def test_31_one_partition_without_a_leader_new(half_led: Broker) -> None:
     settings = {"delivery_timeout_ms": 700, "retries": 100}
     with KafkaProducer(bootstrap_servers=half_led.address, **settings) as producer:
@@ -214,6 +217,7 @@ def test_31_one_partition_without_a_leader_new(half_led: Broker) -> None:
                 futures[n].result(WAIT_S)
 
 
+@pytest.mark.scenario("client-32")
 @pytest.mark.parametrize("answer", [-1, 12, "raises"])
 def test_32_a_partitioner_that_is_wrong(broker: Broker, answer: Any) -> None:
     topic = topic_on(broker, 12)
@@ -241,6 +245,7 @@ def hopeless(**settings: Any) -> Producer:
     return Producer(ProducerConfig(metadata_broker_list=("127.0.0.1:1",), **values))
 
 
+@pytest.mark.scenario("client-33")
 @pytest.mark.parametrize("timeout_ms", [0, 200])
 def test_33_a_full_queue(timeout_ms: int) -> None:
     with hopeless(queue_enqueue_timeout_ms=timeout_ms) as producer:
@@ -254,6 +259,7 @@ def test_33_a_full_queue(timeout_ms: int) -> None:
         assert producer.metrics()["DroppedMessagesPerSec.Count"] == 1
 
 
+@pytest.mark.scenario("client-33")
 def test_33_a_full_queue_blocks() -> None:
     with hopeless(queue_enqueue_timeout_ms=-1) as producer:
         begin = time.monotonic()
@@ -261,6 +267,7 @@ def test_33_a_full_queue_blocks() -> None:
         assert time.monotonic() - begin > 0.4
 
 
+@pytest.mark.scenario("client-34")
 def test_34_ten_messages_make_two_batches(broker: Broker) -> None:
     topic = topic_on(broker)
     settings = {"producer_type": "async", "batch_num_messages": 5, "compression_codec": GZIP}
@@ -269,6 +276,7 @@ def test_34_ten_messages_make_two_batches(broker: Broker) -> None:
     assert outer(broker, topic) == [(GZIP, 4), (GZIP, 9)]
 
 
+@pytest.mark.scenario("client-34")
 def test_34_two_messages_leave_after_200_ms(broker: Broker) -> None:
     topic = topic_on(broker)
     settings = {"producer_type": "async", "queue_buffering_max_ms": 200, "compression_codec": GZIP}
@@ -280,6 +288,7 @@ def test_34_two_messages_leave_after_200_ms(broker: Broker) -> None:
         assert outer(broker, topic) == [(GZIP, 1)]
 
 
+@pytest.mark.scenario("client-35")
 def test_35_only_some_topics_are_compressed(broker: Broker) -> None:
     packed, plain = topic_on(broker), topic_on(broker)
     settings = {"compression_codec": GZIP, "compressed_topics": (packed,)}
@@ -297,6 +306,7 @@ def test_35_only_some_topics_are_compressed(broker: Broker) -> None:
 # --- failures
 
 
+@pytest.mark.scenario("client-36")
 def test_36_too_large_without_acks(broker: Broker) -> None:
     topic = topic_on(broker)
     with old_producer(broker, request_required_acks=0) as producer:
@@ -337,6 +347,7 @@ def proxied(behind_proxy: tuple[Broker, Proxy]) -> Iterator[tuple[Broker, Proxy]
     behind_proxy[1].intercept = None
 
 
+@pytest.mark.scenario("client-37")
 @pytest.mark.parametrize("blocks", [True, False])
 def test_37_a_full_buffer(proxied: tuple[Broker, Proxy], blocks: bool) -> None:
     broker, proxy = proxied
@@ -367,6 +378,7 @@ def test_37_a_full_buffer(proxied: tuple[Broker, Proxy], blocks: bool) -> None:
         assert [f.result(0).offset for f in futures] == list(range(1, 1 + len(futures)))
 
 
+@pytest.mark.scenario("client-38")
 def test_38_a_retry_delivers_once(proxied: tuple[Broker, Proxy]) -> None:
     broker, proxy = proxied
     topic = topic_on(broker)
@@ -394,6 +406,7 @@ def test_38_a_retry_delivers_once(proxied: tuple[Broker, Proxy]) -> None:
 # --- the mirror
 
 
+@pytest.mark.scenario("client-39")
 def test_39_a_mirror_keeps_the_order_of_each_key(
     broker: Broker, tools: Tools, zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:

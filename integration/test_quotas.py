@@ -69,6 +69,7 @@ def message(size: int) -> bytes:
     return entry(None, b"x" * (size - 80))
 
 
+@pytest.mark.scenario("security-44", "security-48")
 def test_44_a_producer_of_0_8_keeps_its_rate(broker: Broker, topic: str, store: ZkClient) -> None:
     set_quota(store, CLIENT, producer_byte_rate=RATE)
     with broker.wire() as wire:
@@ -86,6 +87,7 @@ def test_44_a_producer_of_0_8_keeps_its_rate(broker: Broker, topic: str, store: 
     assert time.monotonic() - began < 5  # 10 with the quota
 
 
+@pytest.mark.scenario("security-45")
 def test_45_a_producer_without_answers_is_held_by_tcp(
     broker: Broker, topic: str, store: ZkClient
 ) -> None:
@@ -109,6 +111,7 @@ def test_45_a_producer_without_answers_is_held_by_tcp(
         assert broker.memory() < memory + (8 << 20)
 
 
+@pytest.mark.scenario("security-46")
 def test_46_a_consumer_of_0_8_keeps_its_rate(broker: Broker, topic: str, store: ZkClient) -> None:
     with broker.wire() as wire:
         for _ in range(10):
@@ -140,6 +143,7 @@ def test_our_producer_and_consumer_of_0_8(broker: Broker, topic: str, store: ZkC
     assert time.monotonic() - began < 10
 
 
+@pytest.mark.scenario("security-44")
 @pytest.mark.original
 def test_the_originals_tools_are_held_and_send_nothing_twice(
     broker: Broker, topic: str, store: ZkClient, tmp_path: Path
@@ -162,6 +166,7 @@ def test_the_originals_tools_are_held_and_send_nothing_twice(
         assert wire.offset(topic, 0) == len(records)
 
 
+@pytest.mark.scenario("security-44")
 def test_clients_of_today_are_told(broker: Broker, topic: str, store: ZkClient) -> None:
     from confluent_kafka import Consumer, Producer
 
@@ -201,6 +206,7 @@ def test_clients_of_today_are_told(broker: Broker, topic: str, store: ZkClient) 
         consumer.close()
 
 
+@pytest.mark.scenario("security-48")
 def test_a_share_of_the_loops_time(broker: Broker, topic: str, store: ZkClient) -> None:
     """Requests of a few bytes, which no rate of bytes would hold."""
 
@@ -222,6 +228,7 @@ def test_a_share_of_the_loops_time(broker: Broker, topic: str, store: ZkClient) 
     assert answers() > 2 * held
 
 
+@pytest.mark.scenario("security-49")
 def test_49_a_stop_does_not_wait_for_a_mute(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     chroot = f"{zookeeper.connect}/quotas-{uuid.uuid4().hex[:8]}"
     props = {"quota.producer.default": 10, "controlled.shutdown.enable": "false"}
@@ -277,6 +284,7 @@ KAFKAS = [
 ]  # fmt: skip
 
 
+@pytest.mark.scenario("security-48")
 def test_kafkas_tool_writes_the_same_nodes(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     """Kafka 3.9.1 writes quotas through a broker of its own, in ZooKeeper mode."""
     if modern.missing():

@@ -78,6 +78,7 @@ def children(zookeeper: ZooKeeper, broker: Broker, path: str) -> list[str]:
         client.close()
 
 
+@pytest.mark.scenario("ops-27")
 def test_the_quick_start(broker: Broker, proxy: RestProxy) -> None:
     """The calls of Confluent's quick start of 1.0, with brokers and a type."""
     topic = f"quick-{broker.kind}"
@@ -145,6 +146,7 @@ def test_metrics_for_prometheus(broker: Broker, proxy: RestProxy) -> None:
     assert counted() == before + 1
 
 
+@pytest.mark.scenario("ops-27")
 def test_json_records(broker: Broker, proxy: RestProxy) -> None:
     topic = f"json-{broker.kind}"
     broker.create_topic(topic)
@@ -159,6 +161,7 @@ def test_json_records(broker: Broker, proxy: RestProxy) -> None:
     assert proxy.ask("DELETE", base_uri).status == 204
 
 
+@pytest.mark.scenario("ops-29")
 def test_keys_are_where_the_console_producer_of_java_puts_them(
     broker: Broker, proxy: RestProxy, tools: Tools
 ) -> None:
@@ -182,6 +185,7 @@ def test_keys_are_where_the_console_producer_of_java_puts_them(
     assert partitions["rest"] == partitions["console"]
 
 
+@pytest.mark.scenario("ops-33")
 def test_a_compressed_set_is_read_from_its_middle(
     broker: Broker, proxy: RestProxy, tools: Tools
 ) -> None:
@@ -198,6 +202,7 @@ def test_a_compressed_set_is_read_from_its_middle(
     assert [each["offset"] for each in answered.body] == [15, 16, 17]
 
 
+@pytest.mark.scenario("ops-34")
 def test_a_group_is_shared_with_another_consumer(
     broker: Broker, proxy: RestProxy, zookeeper: ZooKeeper
 ) -> None:
@@ -239,6 +244,7 @@ def test_a_group_is_shared_with_another_consumer(
     assert children(zookeeper, broker, f"/consumers/{group}/ids") == []
 
 
+@pytest.mark.scenario("ops-35")
 def test_messages_come_again_until_they_are_committed(broker: Broker, proxy: RestProxy) -> None:
     topic = f"again-{broker.kind}"
     broker.create_topic(topic)
@@ -257,6 +263,7 @@ def test_messages_come_again_until_they_are_committed(broker: Broker, proxy: Res
     assert proxy.ask("DELETE", base_uri).status == 204
 
 
+@pytest.mark.scenario("ops-31")
 def test_large_records_alone(broker: Broker, proxy: RestProxy) -> None:
     topic = f"large-{broker.kind}"
     broker.create_topic(topic, config={"max.message.bytes": 200_000})
@@ -269,6 +276,7 @@ def test_large_records_alone(broker: Broker, proxy: RestProxy) -> None:
     assert {first["offset"], third["offset"]} == {0, 1}
 
 
+@pytest.mark.scenario("ops-32")
 def test_what_does_not_exist(broker: Broker, proxy: RestProxy) -> None:
     for path, code in (
         ("/topics/none-such", 40401),
@@ -287,6 +295,7 @@ def test_what_does_not_exist(broker: Broker, proxy: RestProxy) -> None:
     assert answered.body["offsets"][0]["offset"] == 0, answered
 
 
+@pytest.mark.scenario("ops-42")
 def test_v2_with_an_assignment(broker: Broker, proxy: RestProxy) -> None:
     topic = f"assigned-{broker.kind}"
     broker.create_topic(topic)
@@ -323,6 +332,7 @@ def test_v2_with_an_assignment(broker: Broker, proxy: RestProxy) -> None:
     assert proxy.ask("DELETE", base).status == 204
 
 
+@pytest.mark.scenario("ops-43")
 def test_v2_with_a_pattern(broker: Broker, proxy: RestProxy) -> None:
     first, later = f"pattern-{broker.kind}-1", f"pattern-{broker.kind}-2"
     broker.create_topic(first)
@@ -345,6 +355,7 @@ def test_v2_with_a_pattern(broker: Broker, proxy: RestProxy) -> None:
     assert proxy.ask("DELETE", base_uri).status == 204
 
 
+@pytest.mark.scenario("ops-39")
 def test_long_reads_do_not_hold_up_others(
     broker: Broker, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
@@ -374,6 +385,7 @@ def test_long_reads_do_not_hold_up_others(
     assert proxy.stop() == 143
 
 
+@pytest.mark.scenario("ops-38", "ops-40")
 def test_idle_instances_and_the_end(
     broker: Broker, zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
@@ -407,6 +419,7 @@ def test_idle_instances_and_the_end(
     assert children(zookeeper, broker, f"/consumers/idle/owners/{topic}") == []
 
 
+@pytest.mark.scenario("ops-55")
 def test_only_loopback_and_known_hosts(broker: Broker, proxy: RestProxy) -> None:
     assert proxy.ask("GET", "/topics", Host="evil.example").status in (403, 421)
     assert proxy.ask("GET", "/topics", Host=f"localhost:{proxy.port}").status == 200
@@ -439,6 +452,7 @@ kafka.topic(topic).produce('first', 'second', (err, res) => {
 """
 
 
+@pytest.mark.scenario("ops-41")
 def test_the_client_of_node(broker: Broker, proxy: RestProxy, tmp_path: Path) -> None:
     """npm's kafka-rest 0.0.5, as it is."""
     if shutil.which("npm") is None:
@@ -472,6 +486,7 @@ def test_the_client_of_node(broker: Broker, proxy: RestProxy, tmp_path: Path) ->
     assert zookeeper_text(broker.zookeeper, node) == "2"
 
 
+@pytest.mark.scenario("ops-44")
 def test_topics_by_v3(broker: Broker, proxy: RestProxy, our_tools: Tools) -> None:
     """Changes by v3 are seen by the tools."""
     topic, json_type = f"admin-{broker.kind}", "application/json"

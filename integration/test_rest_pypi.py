@@ -122,6 +122,7 @@ def old_python(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     return run
 
 
+@pytest.mark.scenario("ops-41")
 def test_kafka_rest_client(
     broker: Broker, tmp_path: Path, launch: Callable[[Process], None],
     old_python: Callable[..., str], tokens: str,
@@ -140,6 +141,7 @@ def test_kafka_rest_client(
     assert proxy.stop() == 143
 
 
+@pytest.mark.scenario("ops-41")
 def test_kafka_rest_is_told_that_there_is_no_avro(
     broker: Broker, tmp_path: Path, launch: Callable[[Process], None],
     old_python: Callable[..., str],

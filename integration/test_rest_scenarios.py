@@ -65,6 +65,7 @@ SHOWN = "\n%{http_code} %{content_type}\n"
 PLAIN = "application/vnd.kafka.v1+json"
 
 
+@pytest.mark.scenario("ops-27")
 def test_the_quick_start_by_curl(
     broker: Broker, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
@@ -125,6 +126,7 @@ def test_the_quick_start_by_curl(
 # --- groups
 
 
+@pytest.mark.scenario("ops-34")
 @pytest.mark.original
 def test_a_group_is_shared_with_a_scala_consumer(
     broker: Broker, zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
@@ -193,6 +195,7 @@ def test_a_group_is_shared_with_a_scala_consumer(
 # --- large messages
 
 
+@pytest.mark.scenario("ops-37")
 def test_messages_larger_than_max_bytes_and_than_the_limit(
     broker: Broker, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
@@ -241,6 +244,7 @@ def test_messages_larger_than_max_bytes_and_than_the_limit(
 # --- long reads
 
 
+@pytest.mark.scenario("ops-39")
 def test_produces_do_not_wait_for_long_reads(
     broker: Broker, zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
@@ -305,6 +309,7 @@ def test_produces_do_not_wait_for_long_reads(
 # --- reassignments
 
 
+@pytest.mark.scenario("ops-44")
 @pytest.mark.parametrize("members", ["ours", pytest.param("original", marks=pytest.mark.original)])
 def test_a_reassignment_is_shown_by_v3_as_by_the_tool(
     members: str, zookeeper: ZooKeeper, tools: Tools, tmp_path: Path,

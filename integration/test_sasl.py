@@ -98,6 +98,7 @@ def refused(broker: SaslBroker, mechanism: str, name: str, password: str) -> boo
 # The bytes of Kafka 2.8.2 for the same frames
 
 
+@pytest.mark.scenario("security-17")
 def test_raw_token(broker: SaslBroker) -> None:
     with broker.raw() as raw:
         assert raw.ask(VERSIONS_0)
@@ -106,6 +107,7 @@ def test_raw_token(broker: SaslBroker) -> None:
         assert (raw.ask(METADATA) or b"")[:4] == bytes.fromhex("00000009")
 
 
+@pytest.mark.scenario("security-17")
 @pytest.mark.parametrize(
     "token",
     [
@@ -123,6 +125,7 @@ def test_wrong_raw_tokens(broker: SaslBroker, token: bytes) -> None:
         assert time.monotonic() - begin >= DELAY_S
 
 
+@pytest.mark.scenario("security-17")
 def test_a_token_of_600_kb(broker: SaslBroker) -> None:
     with broker.raw() as raw:
         raw.ask(HANDSHAKE_0)
@@ -131,6 +134,7 @@ def test_a_token_of_600_kb(broker: SaslBroker) -> None:
         assert raw.receive() is None
 
 
+@pytest.mark.scenario("security-18")
 @pytest.mark.parametrize("name", ["alice", "eve"])
 def test_a_wrong_password_in_sasl_authenticate(broker: SaslBroker, name: str) -> None:
     with broker.raw() as raw:
@@ -152,6 +156,7 @@ def test_large_requests_after_the_login(broker: SaslBroker) -> None:
         assert wire.offset("large", 0) == 0
 
 
+@pytest.mark.scenario("security-23")
 def test_nothing_is_executed_before_the_login(broker: SaslBroker) -> None:
     broker.create_topic("locked")
     for acks in (0, 1):
@@ -166,6 +171,7 @@ def test_nothing_is_executed_before_the_login(broker: SaslBroker) -> None:
         assert wire.offset("locked", 0) == 0
 
 
+@pytest.mark.scenario("security-23")
 def test_the_plain_port_knows_no_login(broker: SaslBroker) -> None:
     with Raw(broker.port, 30, "127.0.0.1") as raw:
         assert raw.ask(HANDSHAKE_0) is None
@@ -174,6 +180,7 @@ def test_the_plain_port_knows_no_login(broker: SaslBroker) -> None:
 # Users that kafka-configs made
 
 
+@pytest.mark.scenario("security-19")
 @pytest.mark.parametrize("mechanism", SCRAM)
 def test_scram(broker: SaslBroker, mechanism: str) -> None:
     log_in(broker, mechanism, "carol", "pencil")
@@ -182,6 +189,7 @@ def test_scram(broker: SaslBroker, mechanism: str) -> None:
             log_in(broker, mechanism, name, password)
 
 
+@pytest.mark.scenario("security-19")
 def test_users_are_changed_through_a_broker(broker: SaslBroker, our_tools: Tools) -> None:
     """By librdkafka and by our tool: both see what the other did, and logins follow."""
 
@@ -216,6 +224,7 @@ def test_users_are_changed_through_a_broker(broker: SaslBroker, our_tools: Tools
     assert caught.value.args[0].name() == "RESOURCE_NOT_FOUND"
 
 
+@pytest.mark.scenario("security-22")
 def test_changes_count_within_a_second_on_every_broker(
     broker: SaslBroker, chroot: str, our_tools: Tools, tmp_path: Path
 ) -> None:
@@ -278,6 +287,7 @@ def kafka_python(broker: SaslBroker, mechanism: str, name: str, password: str) -
 # Unmodified clients of today, which are told the listener that they came in on
 
 
+@pytest.mark.scenario("security-19")
 @pytest.mark.parametrize(("mechanism", "name", "password"), LOGINS)
 def test_confluent_kafka(broker: SaslBroker, mechanism: str, name: str, password: str) -> None:
     topic = f"confluent-{mechanism.lower()}"
@@ -308,6 +318,7 @@ def test_confluent_kafka_with_a_wrong_password(broker: SaslBroker) -> None:
     assert "Authentication failed: Invalid username or password" in errors[0].str()
 
 
+@pytest.mark.scenario("security-19")
 @pytest.mark.parametrize(("mechanism", "name", "password"), LOGINS)
 def test_kafka_python(broker: SaslBroker, mechanism: str, name: str, password: str) -> None:
     topic = f"kafka-python-{mechanism.lower()}"
@@ -354,6 +365,7 @@ def test_our_producers_and_tools(
     assert topic in our_tools.run(*topics, "--list").lines
 
 
+@pytest.mark.scenario("security-19")
 def test_java(broker: SaslBroker, tmp_path: Path) -> None:
     try:
         class_path = programs.tools_class_path()
@@ -391,6 +403,7 @@ def test_java(broker: SaslBroker, tmp_path: Path) -> None:
         assert wire.offset(topic, 0) == 1
 
 
+@pytest.mark.scenario("security-54")
 def test_brokers_log_in_at_each_other(
     zookeeper: ZooKeeper, tmp_path: Path, our_tools: Tools
 ) -> None:
@@ -427,6 +440,7 @@ def test_brokers_log_in_at_each_other(
 # Others are served meanwhile, memory and log stay bounded
 
 
+@pytest.mark.scenario("security-27")
 def test_a_login_that_never_ends(broker: SaslBroker) -> None:
     begin = time.monotonic()
     with broker.raw(timeout=20) as raw:
@@ -441,6 +455,7 @@ def test_a_login_that_never_ends(broker: SaslBroker) -> None:
     assert 8 < time.monotonic() - begin < 16
 
 
+@pytest.mark.scenario("security-27")
 def test_many_half_open_connections_with_large_tokens(broker: SaslBroker) -> None:
     before = broker.memory()
     with contextlib.ExitStack() as stack:
@@ -454,6 +469,7 @@ def test_many_half_open_connections_with_large_tokens(broker: SaslBroker) -> Non
         log_in(broker, "PLAIN", "bob", USERS["bob"])
 
 
+@pytest.mark.scenario("security-25")
 def test_a_flood_of_wrong_logins(broker: SaslBroker) -> None:
     lines = broker.log.count("Failed authentication with")
     stopping, tried = threading.Event(), [0]
@@ -489,6 +505,7 @@ def test_a_flood_of_wrong_logins(broker: SaslBroker) -> None:
     assert "alice-secret" not in broker.log
 
 
+@pytest.mark.scenario("security-25")
 @pytest.mark.slow
 def test_25_ten_thousand_wrong_logins_as_fast_as_two_processes_send_them(
     broker: SaslBroker, our_tools: Tools

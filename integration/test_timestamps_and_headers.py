@@ -89,6 +89,7 @@ def config(broker: Broker | None = None, **settings: Any) -> ConsumerConfig:
     return ConsumerConfig(group_id=uuid.uuid4().hex, zookeeper_connect=connect, **given)
 
 
+@pytest.mark.scenario("modern-8")
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_every_consumer_of_ours_sees_what_the_producer_sent(broker: Broker, codec: str) -> None:
     topic = f"all-{codec}"

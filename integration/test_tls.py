@@ -74,6 +74,7 @@ def state(chroot: str, topic: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.scenario("security-2", "security-9")
 def test_brokers_replicate_over_tls_and_clients_use_it(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Launch, keys: Path
 ) -> None:
@@ -136,6 +137,7 @@ def test_brokers_replicate_over_tls_and_clients_use_it(
     assert values == sent
 
 
+@pytest.mark.scenario("security-8")
 def test_clients_without_a_certificate_are_refused(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Launch, keys: Path
 ) -> None:
@@ -155,6 +157,7 @@ def test_clients_without_a_certificate_are_refused(
     assert "Failed authentication with /127.0.0.1 (SSL handshake failed" in secure.broker.log
 
 
+@pytest.mark.scenario("security-14")
 def test_half_open_handshakes_do_not_hold_others_up(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Launch, keys: Path
 ) -> None:
@@ -179,6 +182,7 @@ def test_half_open_handshakes_do_not_hold_others_up(
         each.close()
 
 
+@pytest.mark.scenario("security-3", "security-9")
 @pytest.mark.original
 def test_an_original_broker_beside_listeners(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Launch, keys: Path

@@ -72,6 +72,7 @@ def secure(zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory) -> It
     found.broker.kill()
 
 
+@pytest.mark.scenario("security-9")
 @pytest.mark.parametrize("settings", [(), ("broker.version.fallback=0.8.2.2",)], ids=["new", "old"])
 def test_9_kcat(secure: Secure, settings: tuple[str, ...]) -> None:
     """kafka-python reads the lines that it writes, and the reverse; offsets are committed."""
@@ -120,6 +121,7 @@ def test_9_kcat(secure: Secure, settings: tuple[str, ...]) -> None:
     assert read.stdout.decode().splitlines() == [*lines, "from kafka-python"]
 
 
+@pytest.mark.scenario("security-9")
 @pytest.mark.parametrize("version", programs.JAVA)
 def test_9_java(secure: Secure, version: str, our_tools: Tools, tmp_path: Path) -> None:
     """The console tools, with a certificate, and with a login over TLS."""
@@ -203,6 +205,7 @@ class Stunnel(Process):
         super().__init__("stunnel", [program, str(path)], directory)
 
 
+@pytest.mark.scenario("security-10")
 @pytest.mark.original
 def test_10_the_originals_console_tools_behind_stunnel(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
@@ -273,6 +276,7 @@ MESSAGE_BYTES = 1 << 20
 MESSAGES, ROUNDS = 100, 10
 
 
+@pytest.mark.scenario("security-11")
 @pytest.mark.slow
 def test_11_large_fetches(secure: Secure) -> None:
     """1,000 fetches of 1 MiB: the right bytes, level memory, and the processor time."""

@@ -76,6 +76,7 @@ def three(zookeeper: ZooKeeper, tmp_path: Path, launch: Launch) -> Iterator[list
         each.relay.close()
 
 
+@pytest.mark.scenario("security-7")
 @pytest.mark.slow
 def test_7_a_certificate_that_ends_takes_one_broker_out(three: list[Secure]) -> None:
     issued = three[2].keys.stat().st_mtime
@@ -105,6 +106,7 @@ def test_7_a_certificate_that_ends_takes_one_broker_out(three: list[Secure]) -> 
     assert all(each.broker.alive for each in three)
 
 
+@pytest.mark.scenario("security-3")
 @pytest.mark.original
 @pytest.mark.slow
 def test_3_leaders_are_killed_on_either_side(

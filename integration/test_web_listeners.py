@@ -38,6 +38,7 @@ def password(role: str) -> str:
     return f"secret of the {role}"
 
 
+@pytest.mark.scenario("ops-58")
 @pytest.mark.skipif(shutil.which("curl") is None, reason="no curl on PATH")
 @pytest.mark.parametrize("kind", ["console", "rest"])
 def test_tls_and_logins_by_curl(
@@ -197,6 +198,7 @@ def answered(port: int, request: bytes) -> str:
     return status.decode()
 
 
+@pytest.mark.scenario("ops-60")
 @pytest.mark.parametrize("kind", ["broker", "rest", "console"])
 def test_malformed_requests(
     kind: str, broker: Broker, tmp_path: Path, launch: Callable[[Process], None]

@@ -130,6 +130,7 @@ def assert_closed(secured: SecureZooKeeper, chroot: str) -> None:
         stranger.close()
 
 
+@pytest.mark.scenario("security-54")
 def test_a_cluster_is_closed_and_opened_again(
     secured: SecureZooKeeper, tmp_path: Path, our_tools: Tools, launch: Launch
 ) -> None:
@@ -190,6 +191,7 @@ def test_an_original_consumer_of_a_closed_cluster(
     assert_closed(secured, "/original")
 
 
+@pytest.mark.scenario("security-54")
 def test_a_cluster_over_tls_with_acls(
     secured: SecureZooKeeper, tmp_path: Path, our_tools: Tools, launch: Launch
 ) -> None:

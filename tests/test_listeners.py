@@ -84,6 +84,7 @@ def test_the_listener_between_brokers() -> None:
     assert found.resolved_listeners().inter_broker == Endpoint("SSL", "SSL", "", 9093)
 
 
+@pytest.mark.scenario("security-5")
 @pytest.mark.parametrize(
     ("changes", "text"),
     [

@@ -350,6 +350,7 @@ def test_the_shipped_file_sends_requests_to_their_file(
         assert written.endswith(" (kafka.request.logger)\n")
 
 
+@pytest.mark.scenario("security-53")
 def test_long_names_of_clients_are_cut() -> None:
     long = "x" * 32_000
     args = (long, 7, ValueError("\n" + long))
@@ -367,6 +368,7 @@ def test_long_lines_of_brokers_themselves_stay() -> None:
     assert TestForgedLines.logged("partitions %s", long) == f"INFO partitions {long} (kafka.x)"
 
 
+@pytest.mark.scenario("security-53")
 def test_long_lines_of_tracebacks_are_cut() -> None:
     try:
         raise ValueError("x" * 5000)

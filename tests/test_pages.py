@@ -61,6 +61,7 @@ def test_what_users_lose_data_by_is_said(page: str, texts: list[str]) -> None:
     assert [text for text in texts if text not in found] == []
 
 
+@pytest.mark.scenario("ops-41", "ops-59")
 @pytest.mark.parametrize(
     ("page", "texts"),
     [

@@ -9,6 +9,7 @@ import pytest
 from kafka08.secret_files import warn_of_passwords
 
 
+@pytest.mark.scenario("security-54")
 @pytest.mark.parametrize("mode", [0o600, 0o400, 0o640, 0o604, 0o644])
 def test_files_of_passwords(mode: int, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "server.properties"

@@ -44,6 +44,7 @@ def test_tls() -> None:
     assert not free.context().check_hostname
 
 
+@pytest.mark.scenario("security-7")
 def test_a_certificate_that_was_replaced_is_used_for_the_next_connection(tmp_path: Path) -> None:
     path = tmp_path / "client.pem"
     path.write_bytes((TLS / "client.pem").read_bytes())
@@ -74,6 +75,7 @@ def test_a_login() -> None:
     assert "secret" not in repr(settings)
 
 
+@pytest.mark.scenario("security-54")
 def test_a_login_of_kafkas_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "jaas.conf"
     path.write_text(f"KafkaServer {{ M required; }};\nClient {{ {LOGIN} }};\nOther{{{LOGIN}}};\n")
@@ -88,6 +90,7 @@ def test_a_login_of_kafkas_file(tmp_path: Path, caplog: pytest.LogCaptureFixture
     assert f"Others than the owner can read {path}, which has passwords" in caplog.text
 
 
+@pytest.mark.scenario("security-54")
 @pytest.mark.parametrize(
     ("properties", "error"),
     [

@@ -55,6 +55,7 @@ def addresses(cluster: Cluster) -> str:
     return ",".join(f"{each.host.address}:{each.port}" for each in cluster.brokers.values())
 
 
+@pytest.mark.scenario("modern-14")
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
 def test_14_the_leader_dies_under_a_producer_without_ids(
     clusters: Clusters, acks: str, begin: Begin
@@ -139,6 +140,7 @@ class OfFormat:
         self._thread.join()
 
 
+@pytest.mark.scenario("modern-52")
 @pytest.mark.slow
 def test_52_leaders_die_in_turn_under_all_formats(clusters: Clusters, begin: Begin) -> None:
     cluster = clusters.get("ours", props=SAFE)

@@ -112,6 +112,7 @@ def test_columns_of_a_batch(spark: SparkSession, either: Broker) -> None:
     assert {row["timestampType"] for row in rows} == {-1}
 
 
+@pytest.mark.scenario("spark-26")
 def test_compressed_sets_from_the_middle(spark: SparkSession, either: Broker) -> None:
     topic = new_topic(either)
     values = [(None, b"%d" % number) for number in range(100)]
@@ -126,6 +127,7 @@ def test_compressed_sets_from_the_middle(spark: SparkSession, either: Broker) ->
     assert [int(bytes(row["value"])) for row in found] == [o % 50 for o in range(20, 77)]
 
 
+@pytest.mark.scenario("spark-21")
 def test_json_offsets_and_patterns(spark: SparkSession, broker: Broker) -> None:
     prefix = uuid.uuid4().hex[:8]
     for name in (f"{prefix}-a", f"{prefix}-b", f"x{prefix}-a"):
@@ -145,6 +147,7 @@ def test_json_offsets_and_patterns(spark: SparkSession, broker: Broker) -> None:
     assert numbers(frame) == [0, 1, 2, 8, 9]
 
 
+@pytest.mark.scenario("spark-21")
 def test_a_stream_starts_at_json_offsets(
     spark: SparkSession, either: Broker, tmp_path: Path
 ) -> None:
@@ -177,6 +180,7 @@ def test_min_partitions_and_frozen_ends(spark: SparkSession, broker: Broker) -> 
     assert empty.count() == 0
 
 
+@pytest.mark.scenario("spark-25")
 def test_a_message_larger_than_the_fetch(spark: SparkSession, either: Broker) -> None:
     topic = new_topic(either)
     produce(either, topic, 0, [(None, b"x" * (3 << 20)), (None, b"y")])
@@ -209,6 +213,9 @@ BAD = [
 ]
 
 
+@pytest.mark.scenario(
+    "spark-21", "spark-input-1", "spark-input-2", "spark-input-3", "spark-input-4", "spark-input-7"
+)
 def test_bad_input_of_a_batch_is_named(spark: SparkSession, either: Broker) -> None:
     topic = new_topic(either)
     send(either, topic, 0, range(10))
@@ -274,6 +281,7 @@ def triggers(spark: SparkSession) -> Iterator[Triggers]:
     spark.conf.unset(interval)
 
 
+@pytest.mark.scenario("spark-24")
 def test_latest_is_the_default_and_idle_means_idle(
     spark: SparkSession, broker: Broker, tmp_path: Path, triggers: Triggers
 ) -> None:
@@ -303,6 +311,7 @@ def test_latest_is_the_default_and_idle_means_idle(
         query.stop()
 
 
+@pytest.mark.scenario("spark-22")
 def test_available_now_ends_at_the_offsets_of_its_start(
     spark: SparkSession, either: Broker, tmp_path: Path
 ) -> None:
@@ -328,6 +337,7 @@ def test_available_now_ends_at_the_offsets_of_its_start(
     assert out.values.count(5000) == 3
 
 
+@pytest.mark.scenario("spark-17")
 def test_new_partitions_are_read_from_their_beginning(
     spark: SparkSession, either: Broker, tmp_path: Path
 ) -> None:
@@ -345,6 +355,7 @@ def test_new_partitions_are_read_from_their_beginning(
         query.stop()
 
 
+@pytest.mark.scenario("spark-16")
 def test_lost_messages_fail_the_query_or_are_left_out(
     spark: SparkSession, either: Broker, tmp_path: Path
 ) -> None:
@@ -375,6 +386,9 @@ def _earliest(broker: Broker, topic: str) -> int:
         return reader.earliest([tp])[tp]
 
 
+@pytest.mark.scenario(
+    "spark-21", "spark-input-1", "spark-input-2", "spark-input-3", "spark-input-4", "spark-input-7"
+)
 def test_bad_input_ends_a_stream(spark: SparkSession, either: Broker, tmp_path: Path) -> None:
     topic = new_topic(either)
     send(either, topic, 0, range(10))
@@ -401,6 +415,7 @@ def test_bad_input_ends_a_stream(spark: SparkSession, either: Broker, tmp_path: 
         assert time.monotonic() - begin < DEADLINE_S
 
 
+@pytest.mark.scenario("spark-23")
 def test_a_restart_replays_the_batch_that_was_under_way(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:
@@ -543,6 +558,7 @@ def test_offsets_stay_when_the_last_topic_of_a_pattern_goes(
 # --- the sink
 
 
+@pytest.mark.scenario("spark-27")
 def test_sink_routes_by_column_and_by_option(spark: SparkSession, either: Broker) -> None:
     one, two = new_topic(either, 2), new_topic(either, 3)
     rows = [(one, "k", "a", 1), (two, None, "b", 2), (two, "k", None, 0)]
@@ -562,6 +578,7 @@ def test_sink_routes_by_column_and_by_option(spark: SparkSession, either: Broker
     assert load(spark, either, subscribe=three).count() == 3
 
 
+@pytest.mark.scenario("spark-27", "spark-input-1", "spark-input-4", "spark-input-7")
 def test_bad_input_of_a_sink_is_named(spark: SparkSession, either: Broker) -> None:
     topic = new_topic(either)
     target = {"kafka.bootstrap.servers": either.address}

@@ -65,6 +65,7 @@ def sc() -> Iterator[SparkContext]:
     context.stop()
 
 
+@pytest.mark.scenario("spark-1")
 def test_several_topics_are_read_from_the_smallest_offset(sc: SparkContext, either: Broker) -> None:
     topics = [new_topic(either, 2) for _ in range(3)]
     for number, topic in enumerate(topics):
@@ -89,6 +90,7 @@ def test_several_topics_are_read_from_the_smallest_offset(sc: SparkContext, eith
     assert all(counts == planned and len(counts) == 6 for counts, planned in sizes)
 
 
+@pytest.mark.scenario("spark-2")
 def test_without_a_reset_only_later_messages(sc: SparkContext, either: Broker) -> None:
     topic = new_topic(either)
     send(either, topic, 0, range(10))
@@ -104,6 +106,7 @@ def test_without_a_reset_only_later_messages(sc: SparkContext, either: Broker) -
     assert seen.values == list(range(10, 20))
 
 
+@pytest.mark.scenario("spark-3")
 def test_given_offsets(sc: SparkContext, either: Broker) -> None:
     topic = new_topic(either)
     send(either, topic, 0, range(6))
@@ -121,6 +124,7 @@ def test_given_offsets(sc: SparkContext, either: Broker) -> None:
     assert seen.values == [4, 5]
 
 
+@pytest.mark.scenario("spark-4")
 def test_outputs_see_one_plan(
     sc: SparkContext, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,6 +191,7 @@ def test_a_persisted_stream_is_read_once(sc: SparkContext, broker: Broker) -> No
     assert fetched.value == 6
 
 
+@pytest.mark.scenario("spark-5")
 def test_handlers_and_decoders(sc: SparkContext, either: Broker) -> None:
     topic = new_topic(either)
     produce(either, topic, 0, [(None, b"a"), (b"k", b"b"), (b"k", None)])
@@ -232,6 +237,7 @@ def test_handlers_and_decoders(sc: SparkContext, either: Broker) -> None:
     assert seen.values == [(topic, 0, n, *pair) for n, pair in enumerate(pairs.values)]
 
 
+@pytest.mark.scenario("spark-6", "spark-input-3")
 def test_ranges_as_an_rdd(sc: SparkContext, either: Broker) -> None:
     topic = new_topic(either, 2)
     send(either, topic, 0, range(10))
@@ -274,6 +280,7 @@ def attempt(message: Any) -> int:
     return context.attemptNumber()
 
 
+@pytest.mark.scenario("spark-input-1", "spark-input-4", "spark-input-7")
 def test_errors_at_creation(sc: SparkContext, either: Broker) -> None:
     new_topic(either, 1)  # a broker that knows another topic can tell that one does not exist
     ssc = StreamingContext(sc, 1)
@@ -309,6 +316,7 @@ def test_errors_at_creation(sc: SparkContext, either: Broker) -> None:
         KafkaUtils.createStream(ssc, either.zookeeper, "g", {"t": 0})
 
 
+@pytest.mark.scenario("spark-7")
 def test_a_rate_limit(sc: SparkContext, broker: Broker) -> None:
     topic = new_topic(broker, 2)
     for partition in range(2):
@@ -327,6 +335,7 @@ def test_a_rate_limit(sc: SparkContext, broker: Broker) -> None:
     assert len(seen.values) == 1000
 
 
+@pytest.mark.scenario("spark-26")
 @pytest.mark.parametrize("codec", [1, 2])
 def test_ranges_may_begin_inside_a_wrapper(sc: SparkContext, either: Broker, codec: int) -> None:
     topic = new_topic(either)
@@ -338,6 +347,7 @@ def test_ranges_may_begin_inside_a_wrapper(sc: SparkContext, either: Broker, cod
     assert [int(value) for _, value in rdd.collect()] == list(range(4, 13))
 
 
+@pytest.mark.scenario("spark-25")
 def test_a_message_larger_than_the_fetch_size(sc: SparkContext, either: Broker) -> None:
     topic = new_topic(either)
     produce(either, topic, 0, [(None, b"x" * (3 << 20)), (None, b"y")])
@@ -345,6 +355,7 @@ def test_a_message_larger_than_the_fetch_size(sc: SparkContext, either: Broker) 
     assert rdd.map(lambda pair: len(pair[1])).collect() == [3 << 20, 1]
 
 
+@pytest.mark.scenario("spark-15", "spark-input-3")
 def test_what_retention_took_is_an_error_not_a_reset(sc: SparkContext, either: Broker) -> None:
     topic = new_topic(either, segment_bytes=1000, retention_bytes=1000)
     with either.wire() as wire:
@@ -365,6 +376,7 @@ def test_what_retention_took_is_an_error_not_a_reset(sc: SparkContext, either: B
     assert seen.values == []
 
 
+@pytest.mark.scenario("spark-input-3")
 def test_offsets_beyond_the_log_fail_its_batches(sc: SparkContext, either: Broker) -> None:
     topic = new_topic(either)
     send(either, topic, 0, range(5))
@@ -381,6 +393,7 @@ def test_offsets_beyond_the_log_fail_its_batches(sc: SparkContext, either: Broke
     assert seen.values == []
 
 
+@pytest.mark.scenario("spark-input-4")
 def test_a_group_without_its_zookeeper(sc: SparkContext) -> None:
     ssc = StreamingContext(sc, 0.5)
     stream = KafkaUtils.createStream(ssc, "127.0.0.1:1", "g", {"t": 1})
@@ -393,6 +406,7 @@ def test_a_group_without_its_zookeeper(sc: SparkContext) -> None:
         ssc.stop(False, False)
 
 
+@pytest.mark.scenario("spark-17")
 @pytest.mark.parametrize("discover", [False, True])
 def test_partitions_added_later(sc: SparkContext, either: Broker, discover: bool) -> None:
     topic = new_topic(either, 2)
@@ -442,6 +456,7 @@ def test_the_offset_log_on_a_file_system_of_hadoop(sc: SparkContext, tmp_path: P
     assert sorted(int(name) for name in files.names() if name.isdecimal()) == [2, 3]
 
 
+@pytest.mark.scenario("spark-8")
 @pytest.mark.slow
 def test_batches_shrink_for_a_slow_output(sc: SparkContext, broker: Broker) -> None:
     """An output of 300 a second, of 600 at first. The share of the short lag is below one."""
@@ -484,6 +499,7 @@ def test_batches_shrink_for_a_slow_output(sc: SparkContext, broker: Broker) -> N
 # --- groups
 
 
+@pytest.mark.scenario("spark-20")
 def test_a_group_stream_goes_on_where_it_stopped(sc: SparkContext, either: Broker) -> None:
     topic, group = new_topic(either, 2), uuid.uuid4().hex
     seen = Seen()
@@ -508,6 +524,7 @@ def test_a_group_stream_goes_on_where_it_stopped(sc: SparkContext, either: Broke
     assert sorted(seen.values) == list(range(15))
 
 
+@pytest.mark.scenario("spark-19")
 def test_a_failed_batch_is_not_committed(sc: SparkContext, either: Broker) -> None:
     topic, group = new_topic(either), uuid.uuid4().hex
     seen = Seen()

@@ -157,6 +157,7 @@ def summing(
     return lambda **options: Summing(broker, tmp_path, launch, **options)
 
 
+@pytest.mark.scenario("spark-9")
 def test_a_driver_killed_in_a_batch(summing: Callable[..., Summing]) -> None:
     job = summing()
     job.send(60, 60)
@@ -174,6 +175,7 @@ def test_a_driver_killed_in_a_batch(summing: Callable[..., Summing]) -> None:
     assert set(pending) <= set(job.planned[before + len(pending) :])
 
 
+@pytest.mark.scenario("spark-10")
 def test_a_driver_killed_between_offset_log_and_checkpoint(
     summing: Callable[..., Summing],
 ) -> None:
@@ -197,6 +199,7 @@ def test_a_driver_killed_between_offset_log_and_checkpoint(
     assert job.logged()[last] == pending
 
 
+@pytest.mark.scenario("spark-11")
 def test_a_driver_that_was_down_for_thirty_intervals(summing: Callable[..., Summing]) -> None:
     job = summing()
     job.send(60, 60)
@@ -216,6 +219,7 @@ def test_a_driver_that_was_down_for_thirty_intervals(summing: Callable[..., Summ
     assert len(missed) >= 29, "each interval has its batch"
 
 
+@pytest.mark.scenario("spark-12")
 def test_an_executor_killed_in_a_batch(summing: Callable[..., Summing]) -> None:
     job = summing(master="local-cluster[2,1,1024]", seconds=3)
     job.send(40, 40)
@@ -243,6 +247,7 @@ def test_an_executor_killed_in_a_batch(summing: Callable[..., Summing]) -> None:
 # --- leaders
 
 
+@pytest.mark.scenario("spark-13")
 def test_a_leader_killed_in_a_batch(sc: SparkContext, servers: Servers, kind: str) -> None:
     brokers = servers.cluster(kind, 3)
     topic = replicated_topic(brokers[0], [0, 1])
@@ -297,6 +302,7 @@ def assert_continuous(seen: Seen) -> None:
     assert all(before[1] == after[0] for before, after in pairwise(seen.spans))
 
 
+@pytest.mark.scenario("spark-14")
 def test_a_leader_that_is_away_fails_batches_and_loses_nothing(
     sc: SparkContext, servers: Servers, kind: str
 ) -> None:
@@ -331,6 +337,7 @@ def test_a_leader_that_is_away_fails_batches_and_loses_nothing(
     assert_continuous(seen)
 
 
+@pytest.mark.scenario("spark-14", "spark-input-5")
 def test_brokers_that_are_away_fail_batches_and_lose_nothing(
     sc: SparkContext, servers: Servers
 ) -> None:
@@ -362,6 +369,7 @@ def named(broker: Broker) -> str:
     return rf"metadata\.broker\.list has value {broker.address}: "
 
 
+@pytest.mark.scenario("spark-input-5")
 def test_brokers_that_die_before_a_job_and_stay_away(sc: SparkContext, servers: Servers) -> None:
     (broker,) = servers.cluster("ours", 1)
     topic = new_topic(broker)
@@ -377,6 +385,7 @@ def test_brokers_that_die_before_a_job_and_stay_away(sc: SparkContext, servers: 
 # --- groups
 
 
+@pytest.mark.scenario("spark-18")
 def test_two_drivers_share_a_group(
     either: Broker, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
@@ -434,6 +443,7 @@ def test_two_drivers_share_a_group(
     assert {value // 100 for value in repeated} <= set(its)
 
 
+@pytest.mark.scenario("spark-input-5")
 def test_a_group_whose_brokers_are_away_goes_on_with_them(
     sc: SparkContext, servers: Servers
 ) -> None:

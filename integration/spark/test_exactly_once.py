@@ -184,6 +184,7 @@ def kill_in_turn(scene: Scene, victims: list[str]) -> None:
     scene.check()
 
 
+@pytest.mark.scenario("spark-12", "spark-13")
 def test_each_message_counts_once_after_three_kills(scene: Callable[[str], Scene]) -> None:
     kill_in_turn(scene("local-cluster[2,1,512]"), [DRIVER, EXECUTOR, LEADER])
 

@@ -83,6 +83,7 @@ def event(sku: str, quantity: int, clock: str) -> dict[str, object]:
 REORDERS = ("sales", "shipments", "reorders", "price-adjustments")
 
 
+@pytest.mark.scenario("spark-28")
 def test_reorders_with_late_data_and_reprocessing(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:
@@ -134,6 +135,7 @@ def test_reorders_with_late_data_and_reprocessing(
     assert sorted(read(broker, "price-adjustments"), key=str) == prices
 
 
+@pytest.mark.scenario("spark-28")
 @pytest.mark.slow
 def test_reorders_killed_and_restarted_equal_a_batch_over_the_log(
     spark: SparkSession, broker: Broker, tmp_path: Path, launch: Callable[[Process], None]

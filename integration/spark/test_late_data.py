@@ -102,6 +102,7 @@ class Scene:
         self.start()
 
 
+@pytest.mark.scenario("spark-28")
 def test_a_killed_join_with_windows_equals_a_batch_less_what_was_dropped(
     spark: SparkSession,
     broker: Broker,

@@ -173,6 +173,7 @@ def own_connector() -> list[str]:
     return [str(spark_connector.directory() / "venv" / "bin" / "python"), jars]
 
 
+@pytest.mark.scenario("modern-51")
 def test_sparks_own_connector(
     spark: SparkSession, broker: Broker, own_connector: list[str]
 ) -> None:

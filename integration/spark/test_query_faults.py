@@ -33,6 +33,7 @@ PROPS = {"auto.create.topics.enable": "false"}
 BARE = Path(sys.base_prefix) / "bin" / "python3"
 
 
+@pytest.mark.scenario("spark-23")
 def test_a_driver_killed_in_batch_1(
     either: Broker, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
@@ -99,6 +100,7 @@ def named(broker: Broker) -> str:
     return rf"kafka\.bootstrap\.servers has value {broker.address}"
 
 
+@pytest.mark.scenario("spark-input-5")
 def test_brokers_that_die_under_a_stream_and_stay_away(
     spark: SparkSession, servers: Servers, tmp_path: Path
 ) -> None:
@@ -120,6 +122,7 @@ def test_brokers_that_die_under_a_stream_and_stay_away(
     assert seen == [10]
 
 
+@pytest.mark.scenario("spark-input-5")
 def test_brokers_that_die_before_a_batch_and_stay_away(
     spark: SparkSession, servers: Servers
 ) -> None:
@@ -137,6 +140,7 @@ def test_brokers_that_die_before_a_batch_and_stay_away(
         assert time.monotonic() - begin < DEADLINE_S
 
 
+@pytest.mark.scenario("spark-input-5")
 def test_brokers_that_die_under_a_sink_and_stay_away(
     spark: SparkSession, servers: Servers, tmp_path: Path
 ) -> None:
@@ -171,6 +175,7 @@ def without_pyarrow() -> bool:
     return done.returncode != 0
 
 
+@pytest.mark.scenario("spark-input-8")
 def test_workers_without_pyarrow_are_refused(
     broker: Broker, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:

@@ -77,6 +77,7 @@ def test_lookup_ends_with_the_connector() -> None:
     assert store.fetch([T0]) is None
 
 
+@pytest.mark.scenario("client-23")
 def test_fetch_waits_for_loading_and_follows_the_coordinator() -> None:
     cluster, runtime = FakeCluster(), FakeRuntime()
     cluster.committed["g", T0] = 9
@@ -94,6 +95,7 @@ def test_fetch_waits_for_loading_and_follows_the_coordinator() -> None:
     assert len(cluster.sent(schemas.ConsumerMetadataRequest)) == 2
 
 
+@pytest.mark.scenario("client-23")
 def test_failed_commit_reconnects() -> None:
     cluster, runtime = FakeCluster(), FakeRuntime()
     store = coordinator(cluster, runtime)

@@ -55,6 +55,7 @@ def test_settings_that_cannot_connect(changes: dict[str, str | None], error: str
     assert "secret" not in str(raised.value)
 
 
+@pytest.mark.scenario("security-54")
 def test_producers_take_them_and_show_no_password() -> None:
     scala = ProducerConfig.from_properties({"metadata.broker.list": "h:1", **SASL})
     java = KafkaProducerConfig.of({"bootstrap.servers": "h:1", **SASL})

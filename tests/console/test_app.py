@@ -25,6 +25,7 @@ def test_every_answer_has_the_safe_headers() -> None:
         assert headers["X-Content-Type-Options"] == "nosniff"
 
 
+@pytest.mark.scenario("ops-53")
 def test_pages_have_no_script_and_no_style_of_their_own() -> None:
     scene = Scene()
     scene.topic("t", [1])
@@ -47,6 +48,7 @@ def test_names_are_never_markup() -> None:
         assert "<script>alert" not in scene.get(path).text
 
 
+@pytest.mark.scenario("ops-57")
 def test_no_page_changes_anything() -> None:
     scene = Scene()
     scene.topic("t", [1])
@@ -80,6 +82,7 @@ def test_without_users_nobody_logs_in() -> None:
     assert scene.get("/").status_code == 200
 
 
+@pytest.mark.scenario("ops-58")
 def test_with_users_everybody_logs_in() -> None:
     scene = Scene(READER)
     scene.look()
@@ -91,6 +94,7 @@ def test_with_users_everybody_logs_in() -> None:
     assert scene.client.get("/health/live").status_code == 200
 
 
+@pytest.mark.scenario("ops-58")
 def test_failed_logins_are_slow_and_told(caplog: pytest.LogCaptureFixture) -> None:
     scene = Scene(READER)
     scene.get("/", auth=("ann", "hunter2"))
@@ -99,6 +103,7 @@ def test_failed_logins_are_slow_and_told(caplog: pytest.LogCaptureFixture) -> No
     assert "hunter2" not in caplog.text
 
 
+@pytest.mark.scenario("ops-56")
 def test_the_badge_tells_of_a_read_only_console() -> None:
     scene = Scene()
     scene.look()
@@ -138,6 +143,7 @@ def test_there_are_changes() -> None:
     assert len(CHANGES) >= 9
 
 
+@pytest.mark.scenario("ops-56")
 @pytest.mark.parametrize("path", CHANGES)
 def test_a_read_only_console_refuses_every_change(path: str) -> None:
     scene = changeable()
@@ -150,6 +156,7 @@ def test_a_read_only_console_refuses_every_change(path: str) -> None:
     assert scene.cluster.messages("t", 0) == []
 
 
+@pytest.mark.scenario("ops-56")
 def test_a_read_only_console_has_no_form_for_a_change() -> None:
     scene = changeable()
     for route in ROUTES:
@@ -160,6 +167,7 @@ def test_a_read_only_console_has_no_form_for_a_change() -> None:
             assert answer.status_code in (403, 405)
 
 
+@pytest.mark.scenario("ops-57")
 @pytest.mark.parametrize("path", CHANGES)
 def test_a_change_needs_the_token_of_a_page(path: str) -> None:
     scene = changeable(read_only=False)
@@ -177,6 +185,7 @@ def test_a_change_needs_the_token_of_a_page(path: str) -> None:
     assert scene.cluster.messages("t", 0) == []
 
 
+@pytest.mark.scenario("ops-58")
 @pytest.mark.parametrize("role", ["reader", "operator"])
 def test_users_make_the_changes_of_their_role(role: str) -> None:
     scene = changeable(users={"a": f"ann:{role}"}, read_only=False)

@@ -12,6 +12,7 @@ from kafka08.errors import ConfigError
 from tests.fakes.runtime import FakeClock
 
 
+@pytest.mark.scenario("ops-59")
 def test_a_change_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
     audit = Audit(str(path), FakeClock())

@@ -38,6 +38,7 @@ class Scene:
         self.cluster.logs[TP] = [(n, encode_set([(None, b"m")], 0, n)) for n in offsets]
 
 
+@pytest.mark.scenario("ops-49")
 def test_backward_over_the_gaps_of_a_compacted_log() -> None:
     scene = Scene()
     scene.at(0, 1, 500, 900, 999)
@@ -62,6 +63,7 @@ def test_an_empty_log() -> None:
     assert (look.messages, look.start, look.end) == ([], 0, 0)
 
 
+@pytest.mark.scenario("ops-49")
 def test_the_bytes_of_a_look_are_bounded() -> None:
     scene = Scene(browse_max_bytes=10_000)
     scene.produce(*[b"m" * 974] * 100)  # 1,000 bytes each
@@ -101,6 +103,7 @@ def test_a_message_larger_than_the_limit_is_told() -> None:
     assert "console.browse.max.bytes" in look.limit
 
 
+@pytest.mark.scenario("ops-50")
 def test_connections_end_with_the_look() -> None:
     scene = Scene()
     scene.produce(b"m")

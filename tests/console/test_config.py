@@ -17,6 +17,7 @@ def test_by_default_only_this_machine_can_read_and_nobody_can_change() -> None:
     assert config.is_local
 
 
+@pytest.mark.scenario("ops-58")
 @pytest.mark.parametrize(
     ("more", "named"),
     [

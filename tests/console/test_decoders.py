@@ -18,6 +18,7 @@ def value(name: str, data: bytes) -> str:
     return found.text
 
 
+@pytest.mark.scenario("ops-48")
 @pytest.mark.parametrize(
     ("name", "data", "text"),
     [
@@ -58,6 +59,7 @@ def test_bytes_of_another_kind_are_shown_in_hex_with_the_reason(name: str) -> No
     assert found.note
 
 
+@pytest.mark.scenario("ops-48")
 @pytest.mark.parametrize("name", ["text", "hex", "base64"])
 def test_large_values_are_cut_and_their_size_is_true(name: str) -> None:
     found = shown(b"m" * 2_000_000, DECODERS[name][1])

@@ -25,6 +25,7 @@ def test_a_day_is_kept() -> None:
     assert history.points("old") == []
 
 
+@pytest.mark.scenario("ops-52")
 def test_a_file_keeps_points_over_a_restart(tmp_path: Path) -> None:
     path = str(tmp_path / "history.db")
     history = History(path, STEP_MS)

@@ -7,6 +7,7 @@ import pytest
 from tests.console.scene import Scene
 
 
+@pytest.mark.scenario("ops-26")
 def test_both_loops_look_again_and_again() -> None:
     scene = Scene()
     scene.topic("t", [1])

@@ -37,6 +37,7 @@ def test_thread_order_follows_utf16_units() -> None:
     assert sorted(["\ufffd", "\U0001d11e"], key=java_order) == ["\U0001d11e", "\ufffd"]
 
 
+@pytest.mark.scenario("client-3")
 def test_range_gives_low_threads_the_remainder() -> None:
     threads = ["g_c2-0", "g_c1-1", "g_c1-0"]
     assert owners(range_assign({"t": threads}, {"t": range(8)}), "t") == {
@@ -52,6 +53,7 @@ def test_range_topics_are_independent() -> None:
     assert set(assignment.values()) == {"g_c1-0"}
 
 
+@pytest.mark.scenario("client-5")
 def test_range_of_twelve_streams_puts_thread_10_third() -> None:
     assignment = range_assign({"t": thread_ids("g_a", 12)}, {"t": range(12)})
     assert assignment[TopicPartition("t", 2)] == "g_a-10"
@@ -87,6 +89,7 @@ def test_roundrobin_example() -> None:
     ]
 
 
+@pytest.mark.scenario("client-4")
 def test_roundrobin_order_is_not_numeric() -> None:
     assert java_string_hash("[clicks,10]") == -1074444424
     assert java_string_hash("[clicks,11]") == -1074444393

@@ -138,6 +138,7 @@ def test_registration_is_what_the_original_writes(world: World) -> None:
     assert registration["pattern"] == "white_list"
 
 
+@pytest.mark.scenario("client-1")
 def test_one_member_owns_all(world: World) -> None:
     member = Member(world).join()
     assert world.owners() == {0: "g_c-0", 1: "g_c-0"}
@@ -146,6 +147,7 @@ def test_one_member_owns_all(world: World) -> None:
     assert member.read() == [("t", 0, 0), ("t", 1, 0)]
 
 
+@pytest.mark.scenario("client-2")
 def test_second_member_takes_its_share_from_the_commit_on(world: World) -> None:
     first = Member(world, "c1").join()
     world.cluster.append("t", 1, b"a", b"b")
@@ -164,11 +166,13 @@ def test_second_member_takes_its_share_from_the_commit_on(world: World) -> None:
     assert second.read() == [("t", 1, 2)]
 
 
+@pytest.mark.scenario("client-6")
 def test_surplus_streams_are_idle(world: World) -> None:
     Member(world).join({"t": 5})
     assert world.owners() == {0: "g_c-0", 1: "g_c-1"}
 
 
+@pytest.mark.scenario("client-7")
 def test_member_that_leaves_is_replaced(world: World) -> None:
     first, second = Member(world, "c1"), Member(world, "c2")
     first.join()
@@ -216,6 +220,7 @@ def test_close_does_not_take_back_what_was_committed_by_hand(world: World) -> No
     assert world.offset("t", 0) == "1"
 
 
+@pytest.mark.scenario("client-22")
 def test_nothing_negative_is_committed(world: World) -> None:
     member = Member(world).join()
     member.connector.commit_offsets()
@@ -245,6 +250,7 @@ def test_rebalance_keeps_the_message_in_hand_uncommitted_but_goes_on(world: Worl
     assert world.offset("t", 0) == "3"
 
 
+@pytest.mark.scenario("client-26")
 def test_rebalance_without_auto_commit_rewinds(world: World) -> None:
     world.cluster.append("t", 0, b"a", b"b", b"c")
     member = Member(world, auto_commit_enable=False).join()
@@ -265,6 +271,7 @@ def test_events_that_change_nothing_cause_no_rebalance(world: World) -> None:
     assert created == []
 
 
+@pytest.mark.scenario("client-17")
 def test_streams_are_made_once(world: World) -> None:
     member = Member(world).join()
     with pytest.raises(MessageStreamsExistError):
@@ -285,6 +292,7 @@ def test_no_subscription_is_a_legal_member(world: World) -> None:
     assert world.owners() == {}
 
 
+@pytest.mark.scenario("client-9")
 def test_stuck_owner_fails_all_tries_and_leaves_nothing_claimed(world: World) -> None:
     world.ensemble.put("/consumers/g/owners/t/1", b"g_other-0")
     member = Member(world)
@@ -294,6 +302,7 @@ def test_stuck_owner_fails_all_tries_and_leaves_nothing_claimed(world: World) ->
     assert world.owners() == {1: "g_other-0"}
 
 
+@pytest.mark.scenario("client-9")
 def test_worker_recovers_with_the_next_event(world: World, caplog: Any) -> None:
     member = Member(world).join()
     world.ensemble.put("/consumers/g/owners/u/0", b"g_other-0")
@@ -337,6 +346,7 @@ def test_owner_nodes_of_others_are_left_alone_after_the_session(world: World) ->
     assert sorted(world.owners().values()) == ["g_b-0", "g_c-0"]
 
 
+@pytest.mark.scenario("client-8")
 def test_session_lost_during_a_rebalance_ends_it(world: World, caplog: Any) -> None:
     member = Member(world).join()
     world.ensemble.put("/consumers/g/owners/t/2", b"g_other-0")
@@ -440,6 +450,7 @@ def test_a_foreign_filter_that_backtracks_is_evaluated(world: World) -> None:
     assert world.owners() == {0: "g_c-0", 1: "g_c-0"}
 
 
+@pytest.mark.scenario("client-10")
 def test_malformed_foreign_registration_fails_clearly(world: World) -> None:
     bad = b'{"version":1,"subscription":{"t":1},"pattern":"static","timestamp":1440000000000}'
     world.ensemble.put("/consumers/g/ids/g_bad", bad)
@@ -465,6 +476,7 @@ def test_owner_node_of_an_old_session_is_not_taken_for_ours(world: World) -> Non
     assert len(world.owners()) == 2
 
 
+@pytest.mark.scenario("client-8")
 def test_expired_session_registers_and_claims_anew(world: World) -> None:
     world.cluster.append("t", 0, b"a", b"b")
     member = Member(world).join()
@@ -528,6 +540,7 @@ def test_same_id_waits_for_the_other_to_go(world: World) -> None:
     assert second.zk.session_id != other.zk.session_id
 
 
+@pytest.mark.scenario("client-11")
 def test_partitions_added_and_topics_created_late(world: World) -> None:
     member = Member(world).join({"t": 1, "late": 1})
     assert world.owners("late") == {}
@@ -539,6 +552,7 @@ def test_partitions_added_and_topics_created_late(world: World) -> None:
     assert len(world.owners()) == 4
 
 
+@pytest.mark.scenario("client-12")
 def test_filter_takes_new_topics_without_registering_anew(world: World) -> None:
     member = Member(world).join(Whitelist("t.*"))
     before = world.ensemble.text("/consumers/g/ids/g_c")
@@ -553,6 +567,7 @@ def test_filter_takes_new_topics_without_registering_anew(world: World) -> None:
     assert member.read() == [("t2", 0, 0)]
 
 
+@pytest.mark.scenario("client-13")
 def test_blacklist_takes_the_rest_but_nothing_internal(world: World) -> None:
     world.topic("u", 1)
     world.topic("__consumer_offsets", 1)
@@ -566,6 +581,7 @@ def test_internal_topic_may_be_named(world: World) -> None:
     assert world.owners("__consumer_offsets") == {0: "g_c-0"}
 
 
+@pytest.mark.scenario("client-15")
 def test_without_brokers_the_rebalance_comes_with_the_first(world: World) -> None:
     world.ensemble.remove("/brokers/ids/0")
     member = Member(world).join()
@@ -589,6 +605,7 @@ def test_stored_offset_is_the_start(world: World) -> None:
     assert Member(world).join().read() == [("t", 0, 3), ("t", 0, 4)]
 
 
+@pytest.mark.scenario("client-24")
 def test_dual_commit_starts_at_the_maximum_and_writes_both(world: World) -> None:
     world.cluster.append("t", 0, *[b"%d" % n for n in range(5)])
     world.ensemble.put("/consumers/g/offsets/t/0", b"3")
@@ -613,6 +630,7 @@ def refuse_commits(port: int, request: Any) -> Any:
     return schemas.OffsetCommitResponse(topics)
 
 
+@pytest.mark.scenario("client-25")
 def test_failing_kafka_commit_is_tried_once_and_six_times_at_close(world: World) -> None:
     world.cluster.append("t", 0, b"a")
     member = Member(world, offsets_storage="kafka").join()
@@ -658,6 +676,7 @@ def test_metrics(world: World) -> None:
     assert numbers["ZooKeeperCommitsPerSec.Count"] == 2
 
 
+@pytest.mark.scenario("ops-19")
 def test_series_for_prometheus(world: World) -> None:
     world.cluster.append("t", 0, b"a", b"bb", b"ccc")
     member = Member(world, client_id="me").join()

@@ -76,6 +76,7 @@ def test_one_request_per_broker_for_all_its_partitions() -> None:
     assert rig.read() == []
 
 
+@pytest.mark.scenario("client-21")
 @pytest.mark.parametrize(("reset", "expected"), [("smallest", 3), ("largest", 5)])
 @pytest.mark.parametrize("stored", [-1, 1, 99])
 def test_reset(reset: str, expected: int, stored: int) -> None:
@@ -90,11 +91,13 @@ def test_reset(reset: str, expected: int, stored: int) -> None:
     assert [offset for _, offset in rig.read()] == list(range(expected, 5))
 
 
+@pytest.mark.scenario("client-22")
 def test_nothing_is_committable_before_the_first_reset() -> None:
     rig = Rig()
     assert rig.start(p0=-1)[T0].processed_offset == -1
 
 
+@pytest.mark.scenario("client-27")
 def test_leader_change_leaves_no_gap_and_no_duplicate() -> None:
     rig = Rig()
     rig.cluster.append("t", 0, b"a", b"b")

@@ -7,6 +7,7 @@ from kafka08.consumer.filters import Blacklist, Whitelist, filter_for, normalise
 from kafka08.errors import ConfigError
 
 
+@pytest.mark.scenario("client-14")
 @pytest.mark.parametrize(
     ("raw", "regex"),
     [

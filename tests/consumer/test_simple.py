@@ -84,6 +84,7 @@ def test_versions_are_asked_for_if_the_caller_says_so(
     assert [each["api_versions"] for each in cluster.options] == [asked]
 
 
+@pytest.mark.scenario("ops-19")
 def test_fetches_are_timed_and_sized(consumer: SimpleConsumer) -> None:
     assert all(not each.value.count for each in consumer.series() if each.metric is FETCH_SIZES)
     consumer.fetch({TP: 0})

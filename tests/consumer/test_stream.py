@@ -48,6 +48,7 @@ def test_messages_in_order() -> None:
     assert rig.position.fetched_offset == 5
 
 
+@pytest.mark.scenario("client-19")
 @pytest.mark.parametrize("codec", [1, 2, 3])
 def test_a_compressed_set_is_entered_in_its_middle(codec: int) -> None:
     rig = Rig(start=7)
@@ -88,6 +89,7 @@ def test_a_reset_is_not_undone_by_the_message_in_hand() -> None:
     assert rig.position.processed_offset == 100
 
 
+@pytest.mark.scenario("client-16")
 def test_timeout_leaves_the_stream_usable() -> None:
     rig = Rig(timeout_ms=200)
     for _ in range(2):
@@ -98,6 +100,7 @@ def test_timeout_leaves_the_stream_usable() -> None:
     assert next(rig.stream).offset == 0
 
 
+@pytest.mark.scenario("client-18")
 def test_message_above_the_fetch_size_fails_the_stream() -> None:
     rig = Rig()
     rig.fetched(messages(0, 1)[:-1])
@@ -126,6 +129,7 @@ def test_bad_crc_fails_the_stream() -> None:
         next(rig.stream)
 
 
+@pytest.mark.scenario("client-20")
 def test_decoders_are_lazy_and_null_stays_null() -> None:
     calls: list[bytes] = []
 

@@ -158,6 +158,7 @@ def test_unclean_election_on() -> None:
     assert cluster.state(T0) == node(3, 1, 1, 3)
 
 
+@pytest.mark.scenario("ops-8")
 def test_unclean_elections_are_counted() -> None:
     cluster = three()
     cluster.create_topic("t", [2, 3], [2, 3], [2, 3])

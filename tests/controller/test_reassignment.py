@@ -168,6 +168,7 @@ def mixed(until: int | None) -> Cluster:
     return cluster
 
 
+@pytest.mark.scenario("modern-54")
 @pytest.mark.parametrize(
     ("until", "why"), [(7, "later formats below offset 7"), (None, "leader has not told yet")]
 )

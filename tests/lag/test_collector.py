@@ -63,6 +63,7 @@ class Scene:
         return self.collect().groups["g"].partitions[tp]
 
 
+@pytest.mark.scenario("ops-21")
 def test_a_group_that_stopped_in_zookeeper() -> None:
     scene = Scene()
     scene.produce(100)
@@ -74,6 +75,7 @@ def test_a_group_that_stopped_in_zookeeper() -> None:
     assert found.groups["g"].total == 60
 
 
+@pytest.mark.scenario("ops-22")
 def test_a_group_that_stopped_in_kafka() -> None:
     scene = Scene()
     scene.produce(100)
@@ -83,6 +85,7 @@ def test_a_group_that_stopped_in_kafka() -> None:
     assert found.storages == ("kafka",)
 
 
+@pytest.mark.scenario("ops-22")
 @pytest.mark.parametrize(("node", "kafka"), [(40, 55), (55, 40)])
 def test_dual_commit_counts_with_the_larger_offset(node: int, kafka: int) -> None:
     scene = Scene()
@@ -94,6 +97,7 @@ def test_dual_commit_counts_with_the_larger_offset(node: int, kafka: int) -> Non
     assert found.storages == ("zookeeper", "kafka")
 
 
+@pytest.mark.scenario("ops-23")
 def test_a_partition_without_a_commit_has_no_lag() -> None:
     scene = Scene()
     scene.produce(10, partition=1)
@@ -101,6 +105,7 @@ def test_a_partition_without_a_commit_has_no_lag() -> None:
     assert set(scene.collect().groups["g"].partitions) == {TP}
 
 
+@pytest.mark.scenario("ops-23")
 def test_an_offset_beyond_the_end_is_flagged_and_never_negative() -> None:
     scene = Scene()
     scene.produce(5)
@@ -116,6 +121,7 @@ def test_offsets_of_a_topic_that_is_gone_are_left_out() -> None:
     assert scene.collect().groups["g"].partitions == {}
 
 
+@pytest.mark.scenario("ops-24")
 def test_lag_in_seconds_is_the_time_since_the_consumer_stopped() -> None:
     """Ten messages a second, a look every 5 s; the consumer stops at the end for 30 s."""
     scene = Scene()
@@ -142,6 +148,7 @@ def test_a_lag_older_than_the_first_look_is_at_least_that_old() -> None:
     assert (found.seconds, found.at_least) == (100.0, True)
 
 
+@pytest.mark.scenario("ops-24")
 def test_a_lag_that_is_older_is_known_where_messages_have_times() -> None:
     scene = Scene()
     scene.runtime.clock.advance(1000)
@@ -172,6 +179,7 @@ def test_a_consumer_that_stopped_committing() -> None:
     assert scene.collect().groups["g"].status == STOP
 
 
+@pytest.mark.scenario("ops-26")
 def test_one_offsets_request_for_each_leader() -> None:
     """Starts are asked for in the first round and then rarely; 500 groups add no request."""
     scene = Scene()

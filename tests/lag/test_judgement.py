@@ -22,6 +22,7 @@ def window(offsets: list[int], lags: list[int], last: int = NOW - 1000) -> list[
 RISING = list(range(0, 1000, 100))
 
 
+@pytest.mark.scenario("ops-25")
 @pytest.mark.parametrize(
     ("commits", "status"),
     [
@@ -42,6 +43,7 @@ def test_without_lag_all_is_well() -> None:
     assert judge(window([500] * 10, [9] * 10, last=0), 0, 0, NOW) == OK
 
 
+@pytest.mark.scenario("ops-25")
 def test_a_consumer_of_a_log_that_was_quiet_has_not_stopped() -> None:
     commits = window([500] * 10, [0] * 10, last=0)
     assert judge(commits, 5, 0, NOW) == OK

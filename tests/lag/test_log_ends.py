@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ def seen(*points: tuple[int, int]) -> LogEnds:
     return ends
 
 
+@pytest.mark.scenario("ops-24")
 def test_an_offset_was_appended_between_two_looks() -> None:
     ends = seen((1000, 0), (2000, 10), (3000, 30))
     assert ends.passed_at(TP, 5) == 1500

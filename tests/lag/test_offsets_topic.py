@@ -62,6 +62,7 @@ def test_commits_are_read_on() -> None:
     ]
 
 
+@pytest.mark.scenario("ops-26")
 def test_one_fetch_reads_all_partitions_of_a_leader_and_none_without_news() -> None:
     scene = Scene()
     scene.commit(5)

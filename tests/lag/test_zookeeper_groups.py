@@ -35,6 +35,7 @@ def test_nodes_that_cannot_be_read_are_passed_over() -> None:
     assert groups.commits == {"g": {}}
 
 
+@pytest.mark.scenario("ops-26")
 def test_many_groups_take_as_many_calls_as_one() -> None:
     server = FakeZooKeeper()
     for number in range(5000):

@@ -156,6 +156,7 @@ def broker(tmp_path: Path) -> Iterator[LiveBroker]:
     broker.kill()
 
 
+@pytest.mark.scenario("modern-58")
 def test_damaged_requests_of_later_versions_harm_nobody(broker: LiveBroker, tmp_path: Path) -> None:
     broker.create_topic(FUZZ, 2)
     broker.create_topic(CHECK)

@@ -126,11 +126,13 @@ GOOD = batch(simple(b"a", b"b", b"c"))
 WITHOUT_HEADERS = b"\0\0\0\1\1"  # attributes, time, offset, null key, null value
 
 
+@pytest.mark.scenario("modern-12")
 @pytest.mark.parametrize("position", [17, 21, 23, 27, 43, 57, 61, len(GOOD) - 1])
 def test_a_bit_that_the_crc_covers(broker: LiveBroker, position: int) -> None:
     assert produce(broker, flipped(GOOD, position)) == CORRUPT
 
 
+@pytest.mark.scenario("modern-12")
 @pytest.mark.parametrize(
     "data",
     [
@@ -156,6 +158,7 @@ def test_headers_that_do_not_agree_with_their_records(broker: LiveBroker, data: 
     assert produce(broker, data) in (CORRUPT, INVALID)
 
 
+@pytest.mark.scenario("modern-12")
 @pytest.mark.parametrize(
     "records",
     [
@@ -199,6 +202,7 @@ def test_codecs_that_do_not_exist(broker: LiveBroker, codec: int) -> None:
     assert produce(broker, raw_batch(b"anything", 1, codec)) not in (0, INVALID)
 
 
+@pytest.mark.scenario("modern-23")
 @pytest.mark.parametrize("codec", [1, 4])
 @pytest.mark.parametrize("mib", [70, 400])
 def test_what_inflates_too_far(broker: LiveBroker, codec: int, mib: int) -> None:
@@ -211,6 +215,7 @@ def test_what_inflates_too_far(broker: LiveBroker, codec: int, mib: int) -> None
     assert broker.memory() - memory < 150 * MIB
 
 
+@pytest.mark.scenario("modern-23")
 def test_what_inflates_far_is_read_in_bounded_memory(broker: LiveBroker) -> None:
     """60 MiB in a batch of some KiB, for consumers that get it in another format."""
     big = batch([(b"k", bytes(60 * MIB), 0, [])], codec=4)
@@ -227,6 +232,7 @@ def test_what_inflates_far_is_read_in_bounded_memory(broker: LiveBroker) -> None
 # --- keys and versions
 
 
+@pytest.mark.scenario("modern-2")
 @pytest.mark.parametrize("version", [4, 5, 99, 32767, -1, -32768])
 def test_any_version_of_api_versions_is_answered(broker: LiveBroker, version: int) -> None:
     """In the layout of version 0, and the connection goes on."""
@@ -241,6 +247,7 @@ def test_any_version_of_api_versions_is_answered(broker: LiveBroker, version: in
             assert answer(sock, asked, known).error == 0
 
 
+@pytest.mark.scenario("modern-4")
 @pytest.mark.parametrize("key", [-1, 17, 24, 36, 68, 999, 32767])
 def test_unknown_keys_close(broker: LiveBroker, key: int) -> None:
     with connect(broker) as sock:
@@ -248,6 +255,7 @@ def test_unknown_keys_close(broker: LiveBroker, key: int) -> None:
         assert sock.recv(100) == b""
 
 
+@pytest.mark.scenario("modern-4")
 @pytest.mark.parametrize("key", [0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 16, 19, 42])
 @pytest.mark.parametrize("version", [99, -1])
 def test_unknown_versions_close(broker: LiveBroker, key: int, version: int) -> None:
@@ -299,12 +307,14 @@ def join_request(
     return g.JoinGroupRequest(group, session_ms, member_id, "consumer", OPAQUE, rebalance_ms)
 
 
+@pytest.mark.scenario("modern-38")
 def test_metadata_that_is_not_of_consumers_is_answered(broker: LiveBroker) -> None:
     with connect(broker) as sock:
         joined = answer(sock, join_request("opaque"), 3)
         assert (joined.error, joined.leader) == (0, joined.member_id)
 
 
+@pytest.mark.scenario("modern-36")
 def test_a_leader_that_never_syncs(broker: LiveBroker) -> None:
     with connect(broker) as one, connect(broker) as other:
         request = join_request("silent", rebalance_ms=300)

@@ -52,6 +52,7 @@ def produce_large(broker: LiveBroker, value: bytes) -> int:
     return broker.produce("t", value)
 
 
+@pytest.mark.scenario("security-51")
 def test_memory_is_bounded_and_others_are_served(broker: LiveBroker) -> None:
     before = broker.memory()
     address = "127.0.0.1", broker.port

@@ -44,6 +44,7 @@ def stored(log: Log) -> bytes:
     return b"".join(Path(segment.path).read_bytes() for segment in log.segments)
 
 
+@pytest.mark.scenario("modern-9")
 def test_everything_is_stored_as_sent(tmp_path):
     log = filled(tmp_path)
     data = stored(log)
@@ -101,6 +102,7 @@ def test_damage_in_a_batch_cuts_the_log(tmp_path):
     assert open_log(tmp_path).log_end_offset == 5
 
 
+@pytest.mark.scenario("modern-9", "modern-52")
 def test_a_follower_stores_the_same_bytes(tmp_path):
     leader = filled(tmp_path / "leader")
     follower = open_log(tmp_path / "follower")
@@ -135,6 +137,7 @@ def test_what_consumers_may_be_sent_as_it_is(tmp_path):
     assert (file.sendable_until, file.modern_until) == (plain_end, modern_end)
 
 
+@pytest.mark.scenario("modern-15")
 def test_a_compacted_topic_refuses_records_without_a_key(tmp_path):
     log = open_log(tmp_path, cleanup_policy="compact")
     keyless = simple(b"a", key=None)
@@ -144,6 +147,7 @@ def test_a_compacted_topic_refuses_records_without_a_key(tmp_path):
     assert log.append(writable(batch(TWO))).count == 2
 
 
+@pytest.mark.scenario("modern-57")
 def test_replicas_that_were_cleaned_differently_agree():
     full = batch([(b"a", b"1", 0, []), (b"b", b"2", 0, [])], 4)
     less = batch([(b"b", b"2", 0, [])], 4, deltas=[1], last_delta=1)
@@ -175,6 +179,7 @@ def cleaned(tmp_path: Path, log: Log, **changes) -> bytes:
     return Path(job.path(0) + ".cleaned").read_bytes()
 
 
+@pytest.mark.scenario("modern-57")
 @pytest.mark.parametrize("codec", range(5))
 def test_compaction_takes_records_out_of_batches(tmp_path, codec):
     log = open_log(tmp_path)
@@ -209,6 +214,7 @@ def test_compaction_takes_records_out_of_batches(tmp_path, codec):
     )
 
 
+@pytest.mark.scenario("modern-57")
 @pytest.mark.parametrize("codec", range(4))
 def test_compaction_of_format_1(tmp_path, codec):
     log = open_log(tmp_path)
@@ -224,6 +230,7 @@ def test_compaction_of_format_1(tmp_path, codec):
     assert all(e.magic == 1 for e in iter_entries(data))
 
 
+@pytest.mark.scenario("modern-57")
 def test_compaction_keeps_control_batches(tmp_path):
     control = batch([(b"\0\0\0\1", b"v", 0, [])], 5, attributes=0x30)
     log = open_log(tmp_path)

@@ -38,12 +38,14 @@ def states(*batches: ProducerBatch) -> ProducerStates:
     return found
 
 
+@pytest.mark.scenario("modern-46")
 @pytest.mark.parametrize("first", [0, 5, LAST])
 def test_an_unknown_producer_may_begin_anywhere(first: int) -> None:
     found = states(batch(first, 3))
     assert found.last_batches[7][-1].last_sequence == (first + 2) % (1 << 31)
 
 
+@pytest.mark.scenario("modern-46")
 def test_the_next_sequence_wraps_to_0() -> None:
     found = states(batch(LAST - 1, 2), batch(0))
     assert found.check(batch(1)) is None
@@ -51,6 +53,7 @@ def test_the_next_sequence_wraps_to_0() -> None:
     assert across.check(batch(1)) is None
 
 
+@pytest.mark.scenario("modern-46")
 def test_the_last_five_batches_are_recognised() -> None:
     found = states(*(batch(n * 2, 2, offset=100 + n * 2) for n in range(7)))
     for n in range(2, 7):
@@ -61,6 +64,7 @@ def test_the_last_five_batches_are_recognised() -> None:
             found.check(batch(n * 2, 2))
 
 
+@pytest.mark.scenario("modern-46")
 @pytest.mark.parametrize(("first", "count"), [(4, 1), (1, 1), (0, 1), (0, 4), (1, 2), (2, 2)])
 def test_gaps_and_overlaps_are_errors(first: int, count: int) -> None:
     found = states(batch(0, 3))
@@ -68,6 +72,7 @@ def test_gaps_and_overlaps_are_errors(first: int, count: int) -> None:
         found.check(batch(first, count))
 
 
+@pytest.mark.scenario("modern-46")
 def test_epochs() -> None:
     found = states(batch(0, epoch=1))
     with pytest.raises(InvalidProducerEpochError):
@@ -112,6 +117,7 @@ def test_a_damaged_snapshot_is_an_error(data: bytes) -> None:
         ProducerStates.restore(data, 0)
 
 
+@pytest.mark.scenario("modern-45")
 def test_after_a_snapshot_the_last_batch_is_known() -> None:
     before = states(batch(0, 2, offset=10), batch(2, 3, offset=12, at=99))
     after = ProducerStates.restore(before.snapshot(), 0)
@@ -149,6 +155,7 @@ def test_truncation_takes_batches_back() -> None:
     assert found.truncate(3) and not found.truncate(0) and len(found) == 0
 
 
+@pytest.mark.scenario("modern-47")
 def test_producers_are_forgotten_when_they_are_silent() -> None:
     """By the broker's clock: the times of the batches are the producer's."""
     found = ProducerStates()

@@ -148,6 +148,7 @@ def test_a_clean_start_reads_only_what_is_behind_the_snapshot(
     assert known(open_log(tmp_path, clean_shutdown=True)) == {7: [0]}
 
 
+@pytest.mark.scenario("modern-45")
 @pytest.mark.parametrize("point", [0, 2, 3, 4])
 def test_after_a_crash_the_log_is_read(tmp_path: Path, point: int) -> None:
     log = open_log(tmp_path)

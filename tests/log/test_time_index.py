@@ -123,6 +123,7 @@ def test_problems(tmp_path, content, problem):
 # In a log
 
 
+@pytest.mark.scenario("modern-28")
 def test_nothing_is_written_for_format_0(tmp_path):
     log = open_log(tmp_path, segment_bytes=500)
     fill(log, 40)
@@ -177,6 +178,7 @@ def test_a_set_that_cannot_be_indexed_leaves_no_time(tmp_path, monkeypatch):
     assert segment.newest == (30, 2)
 
 
+@pytest.mark.scenario("modern-28")
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_restart(tmp_path, clean):
     log = open_log(tmp_path)
@@ -195,6 +197,7 @@ def test_a_restart(tmp_path, clean):
     assert not again.segments[0].time_index.problem(thorough=True)
 
 
+@pytest.mark.scenario("modern-28")
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("content", [None, b"", b"torn", bytes(24)])
 def test_a_missing_or_torn_file_is_made_again(tmp_path, clean, content):
@@ -356,6 +359,7 @@ YEAR_MS = 365 * 24 * 3600 * 1000
 HOUR_MS = 3600 * 1000
 
 
+@pytest.mark.scenario("modern-29")
 def test_retention_by_the_newest_message(tmp_path):
     clock = FakeClock()
     now = clock.millis()
@@ -382,6 +386,7 @@ def test_a_message_of_the_future_is_kept(tmp_path):
     assert log.delete_old_segments() == 1
 
 
+@pytest.mark.scenario("modern-29")
 @pytest.mark.parametrize("restart", [None, False, True])
 def test_messages_of_format_0_are_as_old_as_their_file(tmp_path, restart):
     """Also beside messages that say that they are old."""

@@ -69,6 +69,7 @@ def test_a_recorded_compacted_log(target):
     assert shape(sent(stored, target // 2)) == shape(theirs)
 
 
+@pytest.mark.scenario("modern-22")
 def test_the_recorded_broker_s_time():
     stored = golden("fetch v4 of LogAppendTime")
     theirs = shape(whole(golden("fetch v2 of LogAppendTime")))
@@ -99,6 +100,7 @@ def test_a_compacted_batch(codec, target):
     assert sent(empty, target) == b""
 
 
+@pytest.mark.scenario("modern-21")
 @pytest.mark.parametrize("codec", ALL)
 def test_codecs_stay_but_for_zstd(codec):
     instead = 1 if codec == 4 else codec
@@ -214,6 +216,7 @@ def test_damage_in_a_run_is_passed_on_by_itself():
     assert [entry.offset for entry in iter_entries(found)] == [5, 6, 7, 8, 9]
 
 
+@pytest.mark.scenario("modern-6")
 def test_format_0_for_later_clients():
     """Inner offsets are made right, and lz4 is packed as what all of them read."""
     right = plain([(b"k", b"a"), (b"k", b"b")], 5)

@@ -53,6 +53,7 @@ def test_records_go_from_a_batch(codec: int) -> None:
     assert bytes(inflated_records(kept, 0, len(kept))) == stay
 
 
+@pytest.mark.scenario("modern-57")
 @given(st.lists(records, min_size=1, max_size=8), st.sets(st.integers(0, 7)))
 def test_a_batch_against_a_plain_reading(found: list[Record], gone: set[int]) -> None:
     kept = retained(batch(found, 10, 1), lambda key, offset, is_null: offset - 10 in gone)

@@ -405,6 +405,7 @@ def test_a_file_in_stretches(tmp_path, monkeypatch, chunk):
     assert [row[0] for row in found] == [1, 1 << 62, 2, 1]
 
 
+@pytest.mark.scenario("modern-10")
 @pytest.mark.parametrize("chunk", [27, 60, 100, 1 << 20])
 def test_a_file_with_all_formats(tmp_path, chunk):
     data = (

@@ -82,6 +82,7 @@ def test_the_brokers_time_of_a_wrapper_overrides_those_inside() -> None:
     assert seen(stamped) == [(n, b"v%d" % n, 88, 1) for n in range(3)]
 
 
+@pytest.mark.scenario("modern-8")
 @pytest.mark.parametrize(
     "name",
     [

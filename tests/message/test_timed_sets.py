@@ -49,6 +49,7 @@ def read(data: bytes) -> list[tuple]:
     return [(m.offset, m.key, m.value) for m in iter_messages(data)]
 
 
+@pytest.mark.scenario("modern-8")
 @pytest.mark.parametrize("name", PRODUCED)
 def test_recorded_sets(name):
     data = bytearray(golden(name))
@@ -133,6 +134,7 @@ def test_a_set_has_one_format():
                             assign_offsets(bytearray(a + b), 0, LIMIT)
 
 
+@pytest.mark.scenario("modern-12")
 def test_recorded_refusals():
     with pytest.raises(InvalidRecordError):
         assign_offsets(bytearray(golden("produce v2 mixed magic 0+1")), 0, LIMIT)
@@ -140,6 +142,7 @@ def test_recorded_refusals():
         assign_offsets(bytearray(golden("produce v3 bad crc")), 0, LIMIT)
 
 
+@pytest.mark.scenario("modern-11", "modern-12")
 @pytest.mark.parametrize("codec", ALL)
 def test_batches_that_are_refused(codec):
     three = simple(b"a", b"b", b"c")
@@ -186,6 +189,7 @@ def test_what_may_be_inflated(codec):
         assign_offsets(bytearray(batch(three, 0, codec) * 2), 0, LIMIT, opened=Opened(need))
 
 
+@pytest.mark.scenario("modern-15")
 @pytest.mark.parametrize("make", [
     lambda pairs: timed(pairs),
     lambda pairs: timed_wrapper(timed(pairs), 1),
@@ -222,6 +226,7 @@ def test_the_broker_s_time(name):
         assert entry[22 if "batch" in name else 17] & 8
 
 
+@pytest.mark.scenario("modern-30")
 @pytest.mark.parametrize("name", SETS)
 def test_times_out_of_bounds(name):
     for rules in (Rules(oldest=1002), Rules(newest=1000)):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import pytest
+
 from kafka08.metrics import names
 from kafka08.metrics.docs import declared_of_clients
 from kafka08.metrics.exposition import TYPES
@@ -24,6 +26,7 @@ def rows() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.scenario("ops-19")
 def test_every_bean_has_its_series() -> None:
     known = {metric.name: metric for metric in [*declared_of_clients(), *SHARED]}
     found = rows()

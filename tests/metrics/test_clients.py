@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -37,6 +38,7 @@ def shown(collector: ClientCollector) -> dict[tuple[str, str, str], float]:
     }
 
 
+@pytest.mark.scenario("ops-19")
 def test_clients_share_a_family_and_come_and_go() -> None:
     one, two = Client("one"), Client('a "quoted\\" {é}')
     collector = ClientCollector(one)
@@ -51,6 +53,7 @@ def test_clients_share_a_family_and_come_and_go() -> None:
     assert {client for _, client, _ in shown(collector)} == {two.client_id}
 
 
+@pytest.mark.scenario("ops-19")
 def test_a_distribution_appears_with_its_first_value() -> None:
     client = Client("c")
     client.sizes.update(100)

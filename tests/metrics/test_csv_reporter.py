@@ -19,6 +19,7 @@ def runtime() -> FakeRuntime:
     return FakeRuntime()
 
 
+@pytest.mark.scenario("ops-17")
 def test_each_series_has_a_file_with_the_columns_of_its_kind(
     tmp_path: Path, runtime: FakeRuntime
 ) -> None:
@@ -43,6 +44,7 @@ def test_each_series_has_a_file_with_the_columns_of_its_kind(
     }
 
 
+@pytest.mark.scenario("ops-17")
 def test_a_directory_that_cannot_be_written_is_named(
     tmp_path: Path, runtime: FakeRuntime, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -54,6 +56,7 @@ def test_a_directory_that_cannot_be_written_is_named(
     assert message.startswith("Metrics cannot be written below kafka.csv.metrics.dir: ")
 
 
+@pytest.mark.scenario("ops-17")
 def test_it_reports_each_interval(tmp_path: Path, runtime: FakeRuntime) -> None:
     registry = Registry(runtime)
     registry.add(SIZE, lambda: [(("t", "0"), 5)])

@@ -55,6 +55,7 @@ def world() -> World:
     return World()
 
 
+@pytest.mark.scenario("ops-1")
 @pytest.mark.parametrize("form", [PLAIN, OPEN])
 def test_every_kind(world: World, form: str) -> None:
     meter, histogram, timer = Meter(), Histogram(), Timer()
@@ -79,6 +80,7 @@ def test_every_kind(world: World, form: str) -> None:
     assert any(name.startswith("python_gc_") for name, _ in found)
 
 
+@pytest.mark.scenario("ops-15")
 def test_open_metrics_end_once(world: World) -> None:
     world.registry.add(Metric("a:name=g", GAUGE, "g", "A gauge."), one(lambda: 3))
     text = world.exposition.text(OPEN)
@@ -86,6 +88,7 @@ def test_open_metrics_end_once(world: World) -> None:
     assert text.count(b"# EOF") == 1
 
 
+@pytest.mark.scenario("ops-12")
 @pytest.mark.parametrize("form", [PLAIN, OPEN])
 def test_a_family_in_pieces_has_one_head(world: World, form: str) -> None:
     metric = Metric("a:name=m", METER, "m_total", "A meter.", TOPICS)
@@ -95,6 +98,7 @@ def test_a_family_in_pieces_has_one_head(world: World, form: str) -> None:
     assert world.exposition.text(form).count(b"# TYPE m") == 1
 
 
+@pytest.mark.scenario("ops-16")
 @given(st.text(st.characters(codec="utf-8"), min_size=1))
 def test_any_text_comes_back_as_a_label(text: str) -> None:
     world = World()

@@ -18,6 +18,7 @@ def series(kind: str, value: object) -> Series:
     return Series(Metric("d:type=T,name=N", kind, "n", "x", unit="things"), {}, value)
 
 
+@pytest.mark.scenario("ops-18")
 @pytest.mark.parametrize(
     ("kind", "value", "names"),
     [
@@ -55,6 +56,7 @@ def test_the_rates_of_a_share_are_shares() -> None:
 BEAN = "kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec,topic=a[b]"
 
 
+@pytest.mark.scenario("ops-18")
 @pytest.mark.parametrize(
     ("pattern", "fits"),
     [

@@ -60,6 +60,7 @@ def test_an_empty_histogram_is_all_zeros() -> None:
     assert (empty.mean, empty.deviation) == (0.0, 0.0)
 
 
+@pytest.mark.scenario("ops-10")
 def test_values_are_shown_in_their_unit() -> None:
     histogram = Histogram(1000)
     for _ in range(3):
@@ -98,6 +99,7 @@ def test_a_timer_counts_and_keeps_milliseconds() -> None:
     assert timer.times.max == 250.0
 
 
+@pytest.mark.scenario("ops-9")
 def test_a_thread_that_works_is_not_idle() -> None:
     idle = IdleShare()
     assert idle.share == 1.0
@@ -108,6 +110,7 @@ def test_a_thread_that_works_is_not_idle() -> None:
     assert 0.0 < idle.share <= 1.0
 
 
+@pytest.mark.scenario("ops-9")
 def test_a_thread_that_waits_for_a_processor_is_not_idle(tmp_path: Path) -> None:
     waits = tmp_path / "schedstat"
     waits.write_text("0 1000000000 5\n")
@@ -127,6 +130,7 @@ def test_without_the_kernel_s_figures_waits_are_idle(tmp_path: Path, text: str |
     assert idle.share > 0.9
 
 
+@pytest.mark.scenario("ops-9")
 @given(st.lists(st.tuples(st.floats(1e-3, 100), st.integers(0, 1 << 40)), max_size=30))
 def test_an_idle_share_never_leaves_0_to_1(ticks: list[tuple[float, int]]) -> None:
     """Also where a tick came late, or the clocks disagree."""
@@ -140,6 +144,7 @@ def test_an_idle_share_never_leaves_0_to_1(ticks: list[tuple[float, int]]) -> No
             assert 0 <= idle.share <= 1
 
 
+@pytest.mark.scenario("ops-9")
 def test_an_idle_thread_is_near_1() -> None:
     idle = IdleShare()
     for _ in range(20):

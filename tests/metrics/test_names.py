@@ -33,6 +33,7 @@ def bean(row: dict[str, str]) -> tuple[str, tuple[str, ...]]:
     return re.sub(r",[\w-]+=\{[\w-]+\}", "", row["mbean"]), tags
 
 
+@pytest.mark.scenario("ops-3")
 def test_every_bean_has_its_series() -> None:
     known = {metric.bean: metric for metric in declared()}
     for row in rows():
@@ -46,6 +47,7 @@ def test_every_bean_has_its_series() -> None:
         assert wanted <= set(labels), row
 
 
+@pytest.mark.scenario("ops-3")
 def test_nothing_else_is_declared_under_its_names() -> None:
     theirs = {row["prometheus_name"] for row in rows()}
     assert {metric.name for metric in declared()} == theirs | ADDED

@@ -12,6 +12,7 @@ def test_the_kinds_of_0_8_2_2_are_there_from_the_start() -> None:
     assert metrics.items()[-1][0] == "LeaveGroup"
 
 
+@pytest.mark.scenario("ops-10")
 def test_the_parts_add_up() -> None:
     meter = RequestMetrics().of(0, "Produce")
     meter.record(0.001, 0.002, 0.2, 0.003, 0.004)
@@ -21,6 +22,7 @@ def test_the_parts_add_up() -> None:
     assert meter.requests.count == 1
 
 
+@pytest.mark.scenario("ops-11")
 def test_fetches_count_in_their_sum() -> None:
     metrics = RequestMetrics()
     metrics.fetch_consumer.record(0, 0, 0.5, 0, 0)

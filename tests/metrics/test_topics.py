@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from kafka08.metrics.topics import BrokerTopicMetrics
 
 
@@ -16,6 +18,7 @@ def test_the_total_is_that_of_all_topics() -> None:
     assert counts(metrics, "bytes_out") == {"": 0, "a": 0, "b": 0}
 
 
+@pytest.mark.scenario("ops-5")
 def test_a_topic_that_is_gone_has_no_series_and_stays_in_the_total() -> None:
     metrics = BrokerTopicMetrics()
     metrics.of("a").messages_in.mark(5)

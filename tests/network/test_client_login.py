@@ -102,6 +102,7 @@ def test_a_client_is_told_why(
         through(connection, mechanism, side)
 
 
+@pytest.mark.scenario("security-20")
 def test_a_server_that_does_not_know_the_password_is_refused() -> None:
     connection = Connection()
     wrong = credential_of(SHA_256, "other", b"salt", 4096)

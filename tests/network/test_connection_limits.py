@@ -25,6 +25,7 @@ def test_without_limits_nobody_waits() -> None:
         assert not limits.add("a", A)
 
 
+@pytest.mark.scenario("security-50")
 def test_50_an_address_has_so_many() -> None:
     _, limits = made(of_address=10, of_addresses={"127.0.0.9": 1})
     for _ in range(10):

@@ -28,6 +28,7 @@ def test_a_line_of_each_kind_per_address_and_minute(caplog: pytest.LogCaptureFix
     ]
 
 
+@pytest.mark.scenario("security-25")
 def test_ever_new_addresses_do_not_take_memory(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     failures = Failures(FakeClock())

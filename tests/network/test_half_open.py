@@ -48,6 +48,7 @@ def added(known: HalfOpen, *hosts: str) -> list[Any]:
     return made
 
 
+@pytest.mark.scenario("security-14")
 def test_the_late_are_shut_down(seconds: Seconds) -> None:
     known = HalfOpen(10, 5)
     (first,) = added(known, "a")

@@ -126,6 +126,7 @@ def test_an_answer_in_pieces(start: Start) -> None:
     assert send(start(), get("/pieces", CLOSE)).endswith(b"\r\n4\r\none,\r\n3\r\ntwo\r\n0\r\n\r\n")
 
 
+@pytest.mark.scenario("ops-15")
 @pytest.mark.parametrize("path", ["/x", "/pieces"])
 def test_head_has_no_body(start: Start, path: str) -> None:
     answer = send(start(), get(path, CLOSE, method="HEAD"))
@@ -156,6 +157,7 @@ def test_a_client_that_waits_for_leave_to_send(start: Start, world: World) -> No
         assert rest_of(sock).startswith(b"HTTP/1.1 200")
 
 
+@pytest.mark.scenario("ops-60")
 @pytest.mark.parametrize(
     ("status", "request_"),
     [
@@ -200,6 +202,7 @@ def test_a_bad_request_is_refused(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.scenario("ops-55")
 @pytest.mark.parametrize(
     ("host", "is_served"),
     [
@@ -232,6 +235,7 @@ def test_every_host_may_be_allowed() -> None:
     assert "evil.example" in Hosts(["*"])
 
 
+@pytest.mark.scenario("ops-13")
 @pytest.mark.parametrize(
     "begun",
     [
@@ -249,6 +253,7 @@ def test_a_request_that_does_not_end_is_closed(start: Start, world: World, begun
     assert send(server, get("/x", CLOSE)).endswith(b"http /x")
 
 
+@pytest.mark.scenario("ops-13")
 def test_bytes_now_and_then_do_not_move_the_deadline(start: Start) -> None:
     with connect(start(deadline_ms=100)) as sock:
         sock.sendall(b"GET /")
@@ -264,6 +269,7 @@ def test_a_connection_that_waits_for_its_next_request_is_closed(start: Start) ->
         assert rest_of(sock).endswith(b"http /x")
 
 
+@pytest.mark.scenario("ops-13")
 def test_who_does_not_read_is_closed_and_others_are_served(start: Start, caplog: Any) -> None:
     server = start(deadline_ms=100)
     with connect(server) as sock:
@@ -280,6 +286,7 @@ def test_who_does_not_read_is_closed_and_others_are_served(start: Start, caplog:
     assert [each for each in caplog.records if each.levelno > logging.INFO] == []
 
 
+@pytest.mark.scenario("ops-60")
 def test_connections_are_bounded(start: Start, world: World) -> None:
     server = start(connections=1)
     with connect(server) as first, connect(server) as second:

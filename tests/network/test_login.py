@@ -99,17 +99,20 @@ TABLE = (
 )
 
 
+@pytest.mark.scenario("security-24")
 def test_versions_before_the_login(connection: Connection) -> None:
     assert connection.body(VERSIONS_0) == raw(f"00000001 0000 {TABLE}")
     assert connection.body(HANDSHAKE_0) == raw(f"00000002 0000 {OFFERED}")
 
 
+@pytest.mark.scenario("security-24")
 def test_versions_in_version_3(connection: Connection) -> None:
     answer = connection.body("0012 0003 00000001 0001 63 00 02 61 02 31 00")
     assert answer[:6] == raw("00000001 0000")
     assert raw("0024 0000 0001 00") in answer
 
 
+@pytest.mark.scenario("security-24")
 def test_an_unknown_version_of_versions_may_be_followed_by_a_known_one(
     connection: Connection,
 ) -> None:
@@ -127,6 +130,7 @@ def test_versions_a_second_time_before_the_login(connection: Connection) -> None
     )
 
 
+@pytest.mark.scenario("security-24")
 def test_versions_after_the_login(connection: Connection) -> None:
     connection.send(HANDSHAKE_1)
     connection.send(authenticate(RIGHT))
@@ -139,6 +143,7 @@ def test_versions_after_the_login(connection: Connection) -> None:
 # After SaslHandshake 0
 
 
+@pytest.mark.scenario("security-17")
 def test_the_right_raw_token(connection: Connection) -> None:
     assert connection.body(HANDSHAKE_0) == raw(f"00000002 0000 {OFFERED}")
     assert not connection.peer.is_admitted
@@ -149,6 +154,7 @@ def test_the_right_raw_token(connection: Connection) -> None:
     assert connection.served == [raw(METADATA)]
 
 
+@pytest.mark.scenario("security-17")
 @pytest.mark.parametrize(
     "token",
     [
@@ -190,6 +196,7 @@ def test_version_1_has_the_life_of_the_session(connection: Connection) -> None:
     assert answer == raw("00000003 0000 0000 00000000 0000000000000000")
 
 
+@pytest.mark.scenario("security-18")
 @pytest.mark.parametrize("token", [WRONG, "00 657665 00 616c6963652d736563726574"])
 def test_a_wrong_password_and_an_unknown_user_are_the_same(
     connection: Connection, token: str
@@ -201,6 +208,7 @@ def test_a_wrong_password_and_an_unknown_user_are_the_same(
     assert answer == raw("00000003 003a 0033") + text + raw("00000000")
 
 
+@pytest.mark.scenario("security-18")
 @pytest.mark.parametrize("name", ["carol", "eve"])
 def test_a_wrong_proof(connection: Connection, name: str) -> None:
     client = ScramClient(SHA_256, name, "wrong", CLIENT_NONCE)
@@ -237,6 +245,7 @@ def test_raw_tokens_and_handshakes_are_refused_between(connection: Connection) -
 # Before the login is done they close the connection, and nothing is served
 
 
+@pytest.mark.scenario("security-23")
 @pytest.mark.parametrize(
     ("frame", "reason"),
     [
@@ -262,6 +271,7 @@ def test_other_requests_at_the_beginning(
     assert answer == b""
 
 
+@pytest.mark.scenario("security-23")
 @pytest.mark.parametrize("key", range(50))
 def test_no_api_is_served_while_a_token_is_due(key: int) -> None:
     connection = Connection()
@@ -283,6 +293,7 @@ def told_apart(cost: dict[str, list[float]]) -> bool:
     return not 0.5 < known / unknown < 2
 
 
+@pytest.mark.scenario("security-26")
 def test_plain_tells_nothing_of_names() -> None:
     answers: set[tuple[str, bytes]] = set()
     cost: dict[str, list[float]] = {"alice": [], "evita": []}
@@ -297,6 +308,7 @@ def test_plain_tells_nothing_of_names() -> None:
     assert not told_apart(cost)
 
 
+@pytest.mark.scenario("security-26")
 def test_scram_tells_nothing_of_names() -> None:
     firsts: set[str] = set()
     lasts: set[tuple[str, bytes]] = set()

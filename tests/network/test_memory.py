@@ -117,6 +117,7 @@ def test_the_wait_for_room_is_not_held_against_a_connection(clock: FakeClock) ->
     assert not sender.is_shut
 
 
+@pytest.mark.scenario("security-51")
 def test_where_all_wait_one_of_them_goes(clock: FakeClock) -> None:
     memory, one, other = RequestMemory(100), Holder("one"), Holder("other")
     memory.hold(one, 60)
@@ -127,6 +128,7 @@ def test_where_all_wait_one_of_them_goes(clock: FakeClock) -> None:
     assert one.is_shut != other.is_shut
 
 
+@pytest.mark.scenario("security-51")
 def test_where_all_wait_the_one_that_needs_the_most_goes(clock: FakeClock) -> None:
     """The one that needs the least is whole at the end, however long it has held the most."""
     memory, ahead, behind = RequestMemory(100), Holder("ahead"), Holder("behind")
@@ -142,6 +144,7 @@ def test_where_all_wait_the_one_that_needs_the_most_goes(clock: FakeClock) -> No
     assert memory.used == 90
 
 
+@pytest.mark.scenario("security-51")
 def test_room_goes_to_the_request_that_needs_the_least(clock: FakeClock) -> None:
     memory, served = RequestMemory(100), Holder("served")
     memory.hold(served, 90)
@@ -244,6 +247,7 @@ def _send_quietly(sock: socket.socket, data: bytes) -> None:
         pass
 
 
+@pytest.mark.scenario("security-51")
 def test_unfinished_requests_are_read_only_so_far(start: Start) -> None:
     server = start()
     socks = [begin(server, 2 * LARGE, 2 * LARGE - 1) for _ in range(8)]
@@ -269,6 +273,7 @@ def sends_large(server: Server) -> bool:
         client.sock.close()
 
 
+@pytest.mark.scenario("security-51")
 def test_others_are_served_meanwhile(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """Short requests at once; a large one as soon as an unfinished one had to make room."""
     monkeypatch.setattr(memory_module, "PATIENCE_SECONDS", 0.01)
@@ -286,6 +291,7 @@ def test_others_are_served_meanwhile(start: Start, monkeypatch: pytest.MonkeyPat
     client.sock.close()
 
 
+@pytest.mark.scenario("security-51")
 def test_a_served_request_gives_its_room_back(start: Start, service: Service) -> None:
     server = start()
     client = Client(server.ports[0])

@@ -352,6 +352,7 @@ def test_an_ipv6_address_as_host(
         connect(server, "127.0.0.1")
 
 
+@pytest.mark.scenario("security-50")
 @needs_ipv6
 def test_limits_go_by_address_on_a_socket_for_both_families(start: Start, connect: Connect) -> None:
     server = start(host=None, limits=limits(of_addresses={"127.0.0.1": 1, "::1": 2, "10.1.1.1": 9}))
@@ -523,6 +524,7 @@ def test_a_file_that_is_shorter_than_its_slice_closes(
 # Limits
 
 
+@pytest.mark.scenario("security-50")
 def test_connections_beyond_an_addresss_limit_are_closed_without_a_byte(
     start: Start, connect: Connect
 ) -> None:
@@ -536,6 +538,7 @@ def test_connections_beyond_an_addresss_limit_are_closed_without_a_byte(
     assert connect(server).call(b"3") == b"3"
 
 
+@pytest.mark.scenario("security-50")
 def test_an_override_stands_for_its_host(start: Start, connect: Connect) -> None:
     server = start(limits=limits(of_address=0, of_addresses={"localhost": 1}))
     first = connect(server)
@@ -585,6 +588,7 @@ def test_a_broker_takes_the_place_of_the_idlest_client(service: Service) -> None
 # Muted connections
 
 
+@pytest.mark.scenario("security-44")
 def test_a_muted_connection_is_answered_and_read_from_later(
     start: Start, connect: Connect, service: Service
 ) -> None:
@@ -601,6 +605,7 @@ def test_a_muted_connection_is_answered_and_read_from_later(
     assert time.monotonic() - began >= 0.3
 
 
+@pytest.mark.scenario("security-49")
 def test_49_a_muted_connection_ends_when_its_peer_has_closed(
     start: Start, connect: Connect, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -614,6 +619,7 @@ def test_49_a_muted_connection_ends_when_its_peer_has_closed(
     assert service.frames == [b"mute 60", b"mute 60", b"last"]
 
 
+@pytest.mark.scenario("security-49")
 def test_49_a_muted_connection_idles_out(start: Start, connect: Connect) -> None:
     server = start(idle_ms=60)
     client = connect(server)
@@ -622,6 +628,7 @@ def test_49_a_muted_connection_idles_out(start: Start, connect: Connect) -> None
     until(lambda: server.connections == 0)
 
 
+@pytest.mark.scenario("security-49")
 def test_49_a_stop_does_not_wait_for_a_mute(
     start: Start, connect: Connect, service: Service
 ) -> None:
@@ -866,6 +873,7 @@ def test_frames_are_small_until_the_login_is_done(
     assert other.call(b"x" * 600_000) == b"x" * 600_000
 
 
+@pytest.mark.scenario("security-27")
 def test_a_login_has_a_deadline(door: Callable[..., tuple[Door, Client]]) -> None:
     """Bytes that come meanwhile do not move it; connections with a login are not ended."""
     _, client = door(login_ms=200)

@@ -131,6 +131,7 @@ def test_a_client_without_a_certificate_is_anonymous(start: Start, version: str)
         assert sock.compression() is None
 
 
+@pytest.mark.scenario("security-8")
 @pytest.mark.parametrize("client_auth", ["requested", "required"])
 def test_the_certificate_of_a_client_says_who_it_is(start: Start, client_auth: str) -> None:
     with connect(start(client_auth=client_auth), settings("client")) as sock:
@@ -142,6 +143,7 @@ def test_a_client_may_go_without_where_it_is_only_asked_for(start: Start) -> Non
         assert call(sock, b"who") == b"User:ANONYMOUS"
 
 
+@pytest.mark.scenario("security-12")
 def test_bytes_of_many_records_and_many_requests_in_one(start: Start) -> None:
     body = os.urandom(1 << 20)
     with connect(start()) as sock:
@@ -154,6 +156,7 @@ def test_bytes_of_many_records_and_many_requests_in_one(start: Start) -> None:
         assert reply(sock) == b"ab"
 
 
+@pytest.mark.scenario("security-11")
 def test_slow_readers_get_files_whole(start: Start, world: World, tmp_path: Path) -> None:
     data = os.urandom(8 << 20)
     (tmp_path / "f").write_bytes(data)
@@ -175,6 +178,7 @@ def refused(server: Server, given: SslSettings) -> str:
     return str(raised.value)
 
 
+@pytest.mark.scenario("security-8")
 @pytest.mark.parametrize(
     ("client_auth", "client"),
     [("required", None), ("required", "stranger"), ("requested", "stranger")],
@@ -196,6 +200,7 @@ def test_clients_with_no_or_a_wrong_certificate_are_not_served(
     assert len(lines) == 1 and lines[0].startswith("Failed authentication with /127.0.0.1 (SSL")
 
 
+@pytest.mark.scenario("security-8")
 def test_a_revoked_client_is_not_served(
     start: Start, world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -212,6 +217,7 @@ def test_a_revoked_client_is_not_served(
         assert call(sock, b"who") == b"User:alice"
 
 
+@pytest.mark.scenario("security-7")
 @pytest.mark.parametrize(
     ("server", "changes", "why"),
     [
@@ -259,6 +265,7 @@ def old(server: Server, **options: Any) -> None:
         call(secure, b"x")
 
 
+@pytest.mark.scenario("security-16")
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
 def test_old_versions_and_null_ciphers_are_refused(start: Start, world: World) -> None:
     server = start()
@@ -270,11 +277,13 @@ def test_old_versions_and_null_ciphers_are_refused(start: Start, world: World) -
     assert world.served == 0
 
 
+@pytest.mark.scenario("security-16")
 def test_renegotiation_is_off() -> None:
     context = server_context(settings())
     assert context.options & ssl.OP_NO_RENEGOTIATION and context.options & ssl.OP_NO_COMPRESSION
 
 
+@pytest.mark.scenario("security-13")
 @pytest.mark.parametrize("data", [b"\0\0\0\x0a\0\3\0\0\0\0\0\1\0\0", b"GET / HTTP/1.0\r\n\r\n"])
 def test_bytes_that_are_not_tls_end_the_connection(
     start: Start, caplog: pytest.LogCaptureFixture, data: bytes
@@ -289,6 +298,7 @@ def test_bytes_that_are_not_tls_end_the_connection(
     assert [each.levelname for each in about] == ["DEBUG"]
 
 
+@pytest.mark.scenario("security-13")
 def test_a_hello_on_the_plain_port_ends_the_connection(start: Start, world: World) -> None:
     server = start()
     sock = gevent.socket.create_connection(("127.0.0.1", server.ports[0]), PATIENCE)
@@ -298,6 +308,7 @@ def test_a_hello_on_the_plain_port_ends_the_connection(start: Start, world: Worl
     assert world.served == 0
 
 
+@pytest.mark.scenario("security-14")
 def test_half_open_handshakes_end_and_others_are_served(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -329,6 +340,7 @@ def test_peers_that_go_without_a_word_leave_nothing(start: Start) -> None:
 # Certificates
 
 
+@pytest.mark.scenario("security-7", "security-15")
 def test_changed_files_are_taken_into_use_if_they_are_good(
     world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -371,6 +383,7 @@ def test_changed_files_are_taken_into_use_if_they_are_good(
         server.stop()
 
 
+@pytest.mark.scenario("security-54")
 def test_key_files_that_others_can_read_draw_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -69,6 +69,7 @@ def test_null_value_is_kept() -> None:
     assert rig.cluster.values("t", 0) + rig.cluster.values("t", 1) == [None]
 
 
+@pytest.mark.scenario("client-28")
 def test_unkeyed_messages_stick_until_the_refresh() -> None:
     rig = Rig(topic_metadata_refresh_interval_ms=600000)
     for n in range(20):
@@ -100,6 +101,7 @@ def test_refresh_interval_below_zero_means_after_failures_only() -> None:
     assert rig.metadata_requests() == 1  # what was not known at all
 
 
+@pytest.mark.scenario("client-31")
 def test_only_what_failed_is_retried() -> None:
     rig = Rig(partitioner=lambda key, n: int(key))
     rig.cluster.leaders[TopicPartition("t", 1)] = -1
@@ -128,6 +130,7 @@ def test_exhausted_retries_raise(caplog: pytest.LogCaptureFixture) -> None:
     assert "Failed to send requests for topics t with correlation ids in [0," in caplog.text
 
 
+@pytest.mark.scenario("client-32")
 @pytest.mark.parametrize("answer", [-1, 2])
 def test_partition_outside_the_range_fails_the_batch(answer: int) -> None:
     rig = Rig(partitioner=lambda key, n: answer, message_send_max_retries=0)
@@ -150,6 +153,7 @@ def test_new_topic_is_retried_until_it_has_a_leader() -> None:
     assert rig.cluster.values("n", 0) == [b"a"]
 
 
+@pytest.mark.scenario("client-36")
 def test_without_acks_errors_are_not_seen() -> None:
     rig = Rig(request_required_acks=0, partitioner=lambda key, n: 0)
     rig.send(KeyedMessage("t", b"a", b"k"))
@@ -159,6 +163,7 @@ def test_without_acks_errors_are_not_seen() -> None:
     assert rig.runtime.slept == []
 
 
+@pytest.mark.scenario("client-35")
 @pytest.mark.parametrize("codec", [1, 2, 3])
 def test_compression_of_chosen_topics(codec: int) -> None:
     rig = Rig(compression_codec=codec, compressed_topics=("t",))

@@ -153,6 +153,7 @@ def test_each_partition_has_its_turn_in_a_full_request() -> None:
     assert firsts == {0, 1}
 
 
+@pytest.mark.scenario("client-35")
 @pytest.mark.parametrize(("codec", "number"), [("gzip", 1), ("snappy", 2), ("lz4", 3)])
 def test_compression_of_the_topics_listed(codec: str, number: int) -> None:
     driver = Driver(compression_type=codec, compressed_topics=["one"])
@@ -197,6 +198,7 @@ def test_other_partitioners() -> None:
         driver.producer.send("one", b"v", b"key")
 
 
+@pytest.mark.scenario("client-30")
 def test_records_without_a_key_take_turns_among_partitions_with_a_leader() -> None:
     driver = Driver(unkeyed=lambda: RoundRobin(random.Random(1)))
     driver.cluster.create("four", 4)
@@ -292,6 +294,7 @@ def test_an_illegal_topic_fails_at_once() -> None:
     assert driver.now_ms - begin <= 60000
 
 
+@pytest.mark.scenario("client-37")
 def test_full_buffer_without_blocking() -> None:
     driver = Driver(buffer_memory=100, block_on_buffer_full=False)
     driver.producer.send("one", b"x" * 50)
@@ -301,6 +304,7 @@ def test_full_buffer_without_blocking() -> None:
     driver.producer.send("one", b"x" * 50)
 
 
+@pytest.mark.scenario("client-37")
 def test_full_buffer_with_blocking() -> None:
     driver = Driver(buffer_memory=100, linger_ms=10**6, max_block_ms=1000)
     driver.producer.send("one", b"x" * 50)
@@ -330,6 +334,7 @@ def test_without_retries_the_error_is_the_result() -> None:
     assert driver.producer.metrics()["record-error-total"] == 1
 
 
+@pytest.mark.scenario("client-38")
 def test_a_retry_after_the_backoff_delivers_once() -> None:
     driver = Driver(retries=1)
     driver.cluster.script = failing(6)
@@ -518,6 +523,7 @@ def test_a_broker_that_is_down_is_tried_until_the_delivery_timeout() -> None:
     assert driver.producer.metrics()["buffer-available-bytes"] == 32 << 20
 
 
+@pytest.mark.scenario("client-31")
 def test_a_partition_without_a_leader_waits_while_others_go() -> None:
     driver = Driver()
     driver.cluster.leaders[TopicPartition("t", 0)] = -1
@@ -785,6 +791,7 @@ def test_acks() -> None:
 # --- metrics
 
 
+@pytest.mark.scenario("ops-19")
 def test_series_of_topics_and_nodes() -> None:
     driver = Driver(client_id="me")
     registry = CollectorRegistry()

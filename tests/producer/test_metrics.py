@@ -56,6 +56,7 @@ def test_rounds_of_the_tasks_that_write() -> None:
     assert io(metrics, 4 * WINDOW_S) == {"select-rate": 0}
 
 
+@pytest.mark.scenario("ops-19")
 def test_a_round_is_counted_by_the_task_that_writes() -> None:
     driver = Driver(linger_ms=400)
     driver.producer.send("one", b"a")

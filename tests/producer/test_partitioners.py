@@ -11,6 +11,7 @@ from kafka08.producer.partitioners import (
 )
 
 
+@pytest.mark.scenario("client-29")
 @pytest.mark.parametrize(
     ("key", "expected"),
     [
@@ -39,6 +40,7 @@ def test_java_hash_refuses_other_types() -> None:
             java_hash(key)
 
 
+@pytest.mark.scenario("client-29")
 def test_scala_partitioners() -> None:
     assert byte_array_partitioner(b"key", 12) == 6
     assert default_partitioner("key", 12) == 11
@@ -47,6 +49,7 @@ def test_scala_partitioners() -> None:
     assert default_partitioner("user-42", 12) == 147182656 % 12
 
 
+@pytest.mark.scenario("client-30")
 @pytest.mark.parametrize(
     ("data", "expected"),
     [(b"", 275646681), (b"21", -973932308), (b"foobar", -790332482), (b"abc", 479470107)],

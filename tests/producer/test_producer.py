@@ -61,6 +61,7 @@ def drained(producer: Producer, runtime: FakeRuntime) -> None:
     task.run()
 
 
+@pytest.mark.scenario("client-34")
 def test_async_sends_full_batches_and_the_rest_at_close() -> None:
     handler, runtime = Handler(), FakeRuntime()
     producer = Producer(
@@ -72,6 +73,7 @@ def test_async_sends_full_batches_and_the_rest_at_close() -> None:
     assert handler.batches == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9], [10, 11]]
 
 
+@pytest.mark.scenario("client-34")
 def test_async_sends_what_it_has_when_the_time_is_up() -> None:
     handler, runtime = Handler(), FakeRuntime()
     producer = Producer(
@@ -100,6 +102,7 @@ def test_async_drops_a_failed_batch_and_goes_on(caplog: pytest.LogCaptureFixture
     assert "Error in handling batch of 1 events" in caplog.text
 
 
+@pytest.mark.scenario("client-33")
 @pytest.mark.parametrize(("timeout_ms", "slept"), [(0, []), (300, [0.3])])
 def test_full_queue(timeout_ms: int, slept: list[float]) -> None:
     runtime = FakeRuntime()
@@ -118,6 +121,7 @@ def test_full_queue(timeout_ms: int, slept: list[float]) -> None:
     assert runtime.slept == slept
 
 
+@pytest.mark.scenario("client-33")
 def test_full_queue_blocks_without_timeout() -> None:
     runtime = FakeRuntime()
     producer = Producer(
@@ -255,6 +259,7 @@ def test_classes_by_name() -> None:
         encoder_named("kafka.serializer.StringEncoder", "nope")
 
 
+@pytest.mark.scenario("ops-19")
 def test_metrics() -> None:
     cluster = FakeCluster([Broker(0, "b0", 9090)])
     cluster.create("t", 1)

@@ -89,6 +89,7 @@ def walked(value: Any) -> Any:
     return [walked(inner) for inner in value] if isinstance(value, list) else value
 
 
+@pytest.mark.scenario("modern-5")
 @pytest.mark.parametrize("vector", vectors("request"))
 def test_requests(vector: dict[str, Any]) -> None:
     frame = bytes.fromhex(vector["hex"])
@@ -104,6 +105,7 @@ def test_requests(vector: dict[str, Any]) -> None:
             decode_request(frame[4 : 4 + cut])
 
 
+@pytest.mark.scenario("modern-5")
 @pytest.mark.parametrize("vector", vectors("response"))
 def test_responses(vector: dict[str, Any]) -> None:
     frame = bytes.fromhex(vector["hex"])

@@ -167,12 +167,14 @@ def test_offset_fetch_that_is_not_version_0_asks_the_coordinator(version: int) -
     assert decode_request(request_of(9, version, body))[0].api_version == 1
 
 
+@pytest.mark.scenario("modern-4")
 @pytest.mark.parametrize("key", [-1, 14, 24, 99])
 def test_unknown_keys_close_in_the_modern_table_too(key: int) -> None:
     with pytest.raises(ProtocolError, match="Wrong request type"):
         RequestDecoder({api: APIS[api] for api in APIS if api != 14}).decode(request_of(key, 0))
 
 
+@pytest.mark.scenario("modern-4")
 @pytest.mark.parametrize("key", [key for key in APIS if key != 18])
 def test_unknown_versions_close(key: int) -> None:
     for version in (-1, APIS[key].last + 1, 32767):

@@ -22,6 +22,7 @@ def filled(rule: str) -> str:
     return re.sub(r"<\w+>", "t", rule)
 
 
+@pytest.mark.scenario("ops-57")
 def test_pages_of_other_sites_may_not_call() -> None:
     world = RestWorld()
     for headers in (
@@ -37,6 +38,7 @@ def test_pages_of_other_sites_may_not_call() -> None:
     assert world.call("POST", "/consumers/g", Sec_Fetch_Site="same-origin")[0] == 200
 
 
+@pytest.mark.scenario("ops-56")
 def test_a_read_only_proxy_refuses_every_change() -> None:
     world = RestWorld(rest__read__only="true")
     world.topic("t")
@@ -50,6 +52,7 @@ def test_a_read_only_proxy_refuses_every_change() -> None:
     assert len(world.ensemble.writes) == before
 
 
+@pytest.mark.scenario("ops-57")
 def test_reading_routes_change_nothing_in_zookeeper() -> None:
     world = RestWorld(rest__cluster__id="t")
     world.topic("t")
@@ -68,6 +71,7 @@ def test_reading_routes_change_nothing_in_zookeeper() -> None:
     }
 
 
+@pytest.mark.scenario("ops-58")
 @pytest.mark.parametrize(
     ("login", "get", "post"),
     [

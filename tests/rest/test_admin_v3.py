@@ -173,6 +173,7 @@ def test_partitions_and_replicas(world: RestWorld) -> None:
     assert world.code("GET", f"{BASE}/topics/t/partitions/0/replicas/5") == (404, 404)
 
 
+@pytest.mark.scenario("ops-44")
 def test_reassignments(world: RestWorld) -> None:
     path = f"{BASE}/topics/t/partitions/0/reassignment"
     assert world.code("GET", path) == (404, 404)

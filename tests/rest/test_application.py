@@ -17,6 +17,7 @@ from tests.rest.test_access import USERS, basic
 from tests.rest.world import BINARY_V1, PLAIN, V1, V2, RestWorld
 
 
+@pytest.mark.scenario("ops-28")
 def test_types_of_answers() -> None:
     world = RestWorld()
     world.topic("t")
@@ -31,6 +32,7 @@ def test_types_of_answers() -> None:
     assert (response.status_code, response.content_type) == (404, V2)
 
 
+@pytest.mark.scenario("ops-28")
 def test_types_that_are_not_acceptable() -> None:
     response = RestWorld().send("GET", "/topics", Accept="text/plain")
     assert response.status_code == 406
@@ -38,6 +40,7 @@ def test_types_that_are_not_acceptable() -> None:
     assert "Content-Type" not in response.headers
 
 
+@pytest.mark.scenario("ops-28")
 @pytest.mark.parametrize(
     "content_type",
     ["text/plain", "application/x-www-form-urlencoded", "application/vnd.kafka.avro.v1+json"],
@@ -60,6 +63,7 @@ def test_paths_and_methods_that_are_not_served() -> None:
     assert response.json == {"error_code": 405, "message": "HTTP 405 Method Not Allowed"}
 
 
+@pytest.mark.scenario("ops-43")
 def test_every_path_may_end_with_a_slash() -> None:
     world = RestWorld()
     called: list[tuple[Route, dict[str, Any]]] = []

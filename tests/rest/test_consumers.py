@@ -34,6 +34,7 @@ def last(offset: int) -> list[dict[str, Any]]:
     return [{"topic": "t", "partition": 0, "consumed": offset, "committed": offset}]
 
 
+@pytest.mark.scenario("ops-35")
 def test_create_read_commit_delete(world: RestWorld) -> None:
     status, found = world.call(
         "POST", "/consumers/g", {"auto.offset.reset": "smallest", "format": "binary"}, V1
@@ -58,6 +59,7 @@ def test_create_read_commit_delete(world: RestWorld) -> None:
     assert world.ensemble.below("/consumers/g/owners/t") == []
 
 
+@pytest.mark.scenario("ops-35")
 def test_messages_that_were_not_committed_come_again(world: RestWorld) -> None:
     first = smallest(world)
     assert read(world, first) == [0, 1, 2]
@@ -78,6 +80,7 @@ def test_a_read_without_messages_waits_and_is_empty(world: RestWorld) -> None:
     assert world.runtime.clock.now - begin == pytest.approx(1.0, abs=0.1)
 
 
+@pytest.mark.scenario("ops-37")
 def test_reads_are_limited_by_bytes_and_have_one_message_at_least(world: RestWorld) -> None:
     path = smallest(world)
     assert read(world, path, "?max_bytes=2") == [0, 1]
@@ -95,6 +98,7 @@ def test_a_message_that_is_larger_than_a_fetch() -> None:
     assert read(world, path) == [0, 1, 2]
 
 
+@pytest.mark.scenario("ops-37")
 def test_a_message_that_is_larger_than_the_limit_is_named_on_every_try() -> None:
     world = RestWorld(fetch__message__max__bytes="500", consumer__request__max__bytes="600")
     world.topic("t")
@@ -112,6 +116,7 @@ def test_a_message_that_is_larger_than_the_limit_is_named_on_every_try() -> None
     assert "offset 1 of topic t partition 0" in found["message"]
 
 
+@pytest.mark.scenario("ops-36")
 def test_conflicts(world: RestWorld) -> None:
     world.topic("other")
     path = smallest(world, name="me")
@@ -123,6 +128,7 @@ def test_conflicts(world: RestWorld) -> None:
     assert world.call("POST", "/consumers/h", {"name": "me"}, V1)[0] == 200
 
 
+@pytest.mark.scenario("ops-36")
 @pytest.mark.parametrize(
     ("body", "answer"),
     [
@@ -192,6 +198,7 @@ def test_auto_commit_stores_what_was_returned(world: RestWorld) -> None:
     assert world.offset("g", "t") == "2"
 
 
+@pytest.mark.scenario("ops-34")
 def test_a_group_is_shared_with_a_consumer_of_another_program(world: RestWorld) -> None:
     world.topic("t", 2)
     world.brokers.append("t", 1, b"0", b"1")
@@ -223,6 +230,7 @@ def test_a_group_is_shared_with_a_consumer_of_another_program(world: RestWorld) 
     scala.close()
 
 
+@pytest.mark.scenario("ops-38")
 def test_idle_instances_leave_their_groups(world: RestWorld) -> None:
     idle, used = smallest(world, name="idle"), smallest(world, name="used")
     read(world, idle)
@@ -235,6 +243,7 @@ def test_idle_instances_leave_their_groups(world: RestWorld) -> None:
     assert len(world.ensemble.below("/consumers/g/ids")) == 1
 
 
+@pytest.mark.scenario("ops-38")
 def test_a_read_in_progress_is_not_ended_as_idle(world: RestWorld) -> None:
     path = smallest(world)
     read(world, path)
@@ -245,6 +254,7 @@ def test_a_read_in_progress_is_not_ended_as_idle(world: RestWorld) -> None:
     assert len(world.instances) == 1
 
 
+@pytest.mark.scenario("ops-39")
 def test_the_number_of_instances_is_limited() -> None:
     world = RestWorld(consumer__instances__max="3", consumer__instances__group__max="2")
     paths = [world.create("g"), world.create("g")]

@@ -54,6 +54,7 @@ def committed(world: RestWorld, path: str) -> list[dict[str, Any]]:
     return offsets
 
 
+@pytest.mark.scenario("ops-42")
 @pytest.mark.parametrize("begin", [assigned, subscribed])
 def test_the_offset_posted_is_that_of_the_last_message(world: RestWorld, begin: Any) -> None:
     path = begin(world)
@@ -64,6 +65,7 @@ def test_the_offset_posted_is_that_of_the_last_message(world: RestWorld, begin: 
     assert read(world, path) == [5, 6, 7, 8, 9]
 
 
+@pytest.mark.scenario("ops-42")
 @pytest.mark.parametrize("begin", [assigned, subscribed])
 def test_positions(world: RestWorld, begin: Any) -> None:
     path = begin(world)
@@ -104,6 +106,7 @@ def test_records_have_their_topic(world: RestWorld) -> None:
     assert world.code("GET", f"{path}/records", Accept=BINARY_V2) == (406, 40601)
 
 
+@pytest.mark.scenario("ops-43")
 def test_a_pattern_takes_topics_that_come_later(world: RestWorld) -> None:
     path = create(world, auto_commit_enable=None)
     post(world, f"{path}/subscription", {"topic_pattern": "t.*"})
@@ -116,6 +119,7 @@ def test_a_pattern_takes_topics_that_come_later(world: RestWorld) -> None:
     assert world.call("GET", f"{path}/subscription") == (200, {"topics": ["t", "t2"]})
 
 
+@pytest.mark.scenario("ops-43")
 def test_what_excludes_each_other(world: RestWorld) -> None:
     both = {"topics": ["t"], "topic_pattern": "t"}
     path = create(world)
@@ -129,6 +133,7 @@ def test_what_excludes_each_other(world: RestWorld) -> None:
     post(world, f"{path}/assignments", partitions)
 
 
+@pytest.mark.scenario("ops-43")
 def test_positions_of_what_is_not_assigned(world: RestWorld) -> None:
     one = {"topic": "t", "partition": 1}
     for path in (assigned(world), subscribed(world), create(world)):
@@ -153,6 +158,7 @@ def test_assignments(world: RestWorld) -> None:
     assert world.code("POST", f"{path}/assignments", wrong, V2) == (404, 40402)
 
 
+@pytest.mark.scenario("ops-43")
 @pytest.mark.parametrize(
     ("path", "body"),
     [

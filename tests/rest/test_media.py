@@ -17,6 +17,7 @@ def test_names_of_types() -> None:
     assert media_of("application/json")[1:] == ("", 0)
 
 
+@pytest.mark.scenario("ops-28")
 @pytest.mark.parametrize(
     ("accept", "name"),
     [
@@ -67,6 +68,7 @@ def test_request_types() -> None:
     assert request_media("application/vnd.kafka.json.v1+json; charset=UTF-8", [1]).format == "json"
 
 
+@pytest.mark.scenario("ops-28")
 @pytest.mark.parametrize(
     "content_type",
     [
@@ -85,6 +87,7 @@ def test_request_types_that_are_not_taken(content_type: str) -> None:
     assert caught.value.message == "HTTP 415 Unsupported Media Type"
 
 
+@pytest.mark.scenario("ops-41")
 def test_avro_is_refused_with_the_reason() -> None:
     with pytest.raises(RestError) as caught:
         request_media("application/vnd.kafka.avro.v1+json", [1])

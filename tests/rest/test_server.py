@@ -19,6 +19,7 @@ def test_a_warning_about_everybody_who_can_reach_it(caplog: pytest.LogCaptureFix
     assert "http://0.0.0.0:8082 can be reached from other machines" in caplog.text
 
 
+@pytest.mark.scenario("ops-58")
 def test_passwords_are_not_sent_in_clear_unless_told_to(tmp_path: Path) -> None:
     path = tmp_path / "users"
     path.write_text(line_for("anna", "admin", "x") + "\n")

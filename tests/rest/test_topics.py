@@ -43,6 +43,7 @@ def test_brokers_topics_and_partitions(world: RestWorld) -> None:
     assert world.call("GET", "/topics/t/partitions/1/") == (200, {**one, "partition": 1})
 
 
+@pytest.mark.scenario("ops-32")
 def test_unknown_topics_and_partitions(world: RestWorld) -> None:
     world.topic("leaderless", leader=-1)
     assert world.code("GET", "/topics/none") == (404, 40401)
@@ -66,6 +67,7 @@ def test_zookeeper_away(world: RestWorld) -> None:
 # --- writing
 
 
+@pytest.mark.scenario("ops-29")
 def test_offsets_come_in_the_order_asked(world: RestWorld) -> None:
     records = [
         {"value": "YQ==", "partition": 1},
@@ -100,6 +102,7 @@ def test_json_is_stored_as_compact_text(world: RestWorld) -> None:
     assert message.key == b"7"
 
 
+@pytest.mark.scenario("ops-30")
 @pytest.mark.parametrize(
     ("data", "status", "code"),
     [
@@ -134,6 +137,7 @@ def test_text_that_utf_8_does_not_have_is_refused(world: RestWorld) -> None:
     assert world.code("POST", "/topics/t", body, JSON_V1) == (422, 422)
 
 
+@pytest.mark.scenario("ops-31")
 def test_a_record_that_is_too_large_fails_alone(world: RestWorld) -> None:
     def refuse(port: int, request: Any) -> Any:
         if isinstance(request, schemas.ProduceRequest):
@@ -162,6 +166,7 @@ def test_a_record_larger_than_a_request_may_be(world: RestWorld) -> None:
     assert "max.request.size" in found["error"]
 
 
+@pytest.mark.scenario("ops-32")
 def test_writing_to_what_does_not_exist(world: RestWorld) -> None:
     body = {"records": [{"value": "YQ=="}, {"value": "Yg=="}]}
     status, found = world.call("POST", "/topics/none", body, BINARY_V1)
@@ -191,6 +196,7 @@ def offsets(found: list[dict[str, Any]]) -> list[int]:
     return [each["offset"] for each in found]
 
 
+@pytest.mark.scenario("ops-33")
 def test_messages_of_a_compressed_set_from_the_offset_on(world: RestWorld) -> None:
     world.brokers.append("t", 0, *[b"%d" % n for n in range(10)])
     world.brokers.append("t", 0, *[b"%d" % n for n in range(10, 20)], codec=GZIP)
@@ -203,6 +209,7 @@ def test_messages_of_a_compressed_set_from_the_offset_on(world: RestWorld) -> No
     assert offsets(world.call("GET", path)[1]) == [18, 19]
 
 
+@pytest.mark.scenario("ops-33")
 def test_the_next_message_after_a_gap(world: RestWorld) -> None:
     world.brokers.append("t", 0, *[b"%d" % n for n in range(10)])
     del world.brokers.logs[TopicPartition("t", 0)][3:7]
@@ -210,6 +217,7 @@ def test_the_next_message_after_a_gap(world: RestWorld) -> None:
     assert offsets(world.call("GET", path)[1]) == [7, 8]
 
 
+@pytest.mark.scenario("ops-33")
 def test_the_end_of_the_log_and_beyond_it(world: RestWorld) -> None:
     world.brokers.append("t", 0, b"a")
     assert world.call("GET", "/topics/t/partitions/0/messages?offset=1") == (200, [])

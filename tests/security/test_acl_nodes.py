@@ -49,6 +49,7 @@ def test_names_in_a_node_may_be_in_any_case() -> None:
     assert acl.operation is Operation.CLUSTER_ACTION
 
 
+@pytest.mark.scenario("security-39")
 @pytest.mark.parametrize(
     "data",
     [

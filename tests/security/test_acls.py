@@ -72,6 +72,7 @@ def model(
     return allowed
 
 
+@pytest.mark.scenario("security-31")
 @settings(max_examples=60, deadline=None)
 @given(RULES, st.sampled_from([TOPIC, GROUP]), NAMES, st.sampled_from(Operation))
 def test_it_decides_as_the_model(
@@ -116,6 +117,7 @@ LITERAL, ALL_TOPICS = Resource(TOPIC, "t"), Resource(TOPIC, "*")
 PREFIX = Resource(TOPIC, "t", PatternType.PREFIXED)
 
 
+@pytest.mark.scenario("security-31")
 @pytest.mark.parametrize(
     ("rules", "operation"),
     [
@@ -133,10 +135,12 @@ def test_deny_wins(rules: dict[Resource, list[Acl]], operation: Operation) -> No
     assert allows(allowing, operation)
 
 
+@pytest.mark.scenario("security-31")
 def test_deny_implies_nothing() -> None:
     assert allows({LITERAL: [Acl(ALICE, DENY, READ), Acl(ALICE, ALLOW, DESCRIBE)]}, DESCRIBE)
 
 
+@pytest.mark.scenario("security-32")
 @pytest.mark.parametrize("host", ["127.0.0.2", "localhost", "127.0.0.0/8"])
 def test_hosts_are_addresses(host: str) -> None:
     assert not allows({LITERAL: [Acl(ALICE, ALLOW, READ, host)]}, READ)

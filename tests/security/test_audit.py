@@ -82,6 +82,7 @@ def test_allowed_requests_are_told_at_debug(caplog: pytest.LogCaptureFixture) ->
     assert caplog.records[0].levelno == logging.DEBUG
 
 
+@pytest.mark.scenario("security-53")
 @pytest.mark.parametrize(
     "name",
     [

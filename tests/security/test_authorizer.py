@@ -33,6 +33,7 @@ def test_without_rules_only_super_users_are_allowed() -> None:
     assert not found.is_allowed_on_any(BOB, WRITE, TOPIC)
 
 
+@pytest.mark.scenario("security-29")
 def test_without_rules_everyone_may_be_allowed() -> None:
     found = made(allow_everyone=True)
     assert found.is_allowed(ALICE, READ, TOPIC, "t")
@@ -84,6 +85,7 @@ def config(**settings: str) -> BrokerConfig:
     return BrokerConfig.from_properties(given)
 
 
+@pytest.mark.scenario("security-43")
 def test_super_users_are_separated_by_semicolons() -> None:
     text = "User:CN=a b,OU=x ;User:CN=a b,OU=x\\,y;; User:admin"
     assert config(super_users=text).super_principals == (

@@ -22,6 +22,7 @@ def test_a_brokers_text() -> None:
     assert found.users == {"admin": "admin-secret", "alice": "al=i;ce"}
 
 
+@pytest.mark.scenario("security-54")
 def test_it_does_not_show_passwords() -> None:
     assert "admin-secret" not in repr(jaas.parse(BROKER))
 
@@ -43,6 +44,7 @@ def test_options(text: str, options: dict[str, str]) -> None:
     assert jaas.parse(text).options == options
 
 
+@pytest.mark.scenario("security-54")
 @pytest.mark.parametrize(
     ("text", "error"),
     [

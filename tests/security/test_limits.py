@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafka08.security.limits import DEFAULT, Entity, Limit, Limits
 
 # From the most specific to the least.
@@ -17,6 +19,7 @@ LEVELS = [
 ]
 
 
+@pytest.mark.scenario("security-48")
 def test_48_all_nine_levels_in_order() -> None:
     limits = Limits(9)
     for rate, (entity, _, _) in enumerate(LEVELS, 1):

@@ -20,6 +20,7 @@ def der(name: str) -> bytes:
 
 
 # Both columns are from X500Principal of Java 17: getEncoded and getName.
+@pytest.mark.scenario("security-8")
 @pytest.mark.parametrize(
     ("encoded", "expected"),
     [
@@ -67,6 +68,7 @@ def test_a_certificate_that_is_cut_off(size: int) -> None:
 ALICE = "CN=Alice,OU=team,O=org"
 
 
+@pytest.mark.scenario("security-8")
 @pytest.mark.parametrize(
     ("rules", "expected"),
     [

@@ -136,6 +136,7 @@ def test_good_first_messages(first: str) -> None:
     assert answer.startswith(b"r=b35nocisqsvfjmi8tmf4m2v2vp,s=")
 
 
+@pytest.mark.scenario("security-21")
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -157,6 +158,7 @@ def test_bad_final_messages(old: str, new: str) -> None:
     refused(side, final)
 
 
+@pytest.mark.scenario("security-21")
 def test_a_replayed_final_message() -> None:
     side = ScramServer("SCRAM-SHA-256", lambda user: credential("SCRAM-SHA-256"), "another")
     side.answer(FIRST.encode())
@@ -216,6 +218,7 @@ def after_first() -> ScramClient:
     return side
 
 
+@pytest.mark.scenario("security-21")
 @pytest.mark.parametrize(
     ("first", "error"),
     [
@@ -234,6 +237,7 @@ def test_bad_first_answers(first: str, error: str) -> None:
     refused(after_first(), first, error)
 
 
+@pytest.mark.scenario("security-20")
 @pytest.mark.parametrize(
     ("final", "error"),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafka08.security.limits import Entity, Limit
 from kafka08.security.sensors import MOST, Sensors
 from tests.fakes.runtime import FakeClock
@@ -18,6 +20,7 @@ def test_each_owner_has_its_rate() -> None:
     assert sensors.use(client("a"), 100) == 6
 
 
+@pytest.mark.scenario("security-47")
 def test_47_many_ids_share_a_sensor_and_named_ones_do_not() -> None:
     sensors = Sensors(FakeClock(), 10)
     for number in range(1_000_000):
@@ -36,6 +39,7 @@ def test_many_clients_of_a_user_do_not_take_from_another_user() -> None:
     assert sensors.use(Limit(Entity("bob", "x"), 100, False), 0) == 0
 
 
+@pytest.mark.scenario("security-47")
 def test_sensors_that_are_not_used_are_dropped() -> None:
     clock = FakeClock()
     sensors = Sensors(clock, 10)

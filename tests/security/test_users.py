@@ -8,6 +8,7 @@ from kafka08.errors import ConfigError
 from kafka08.security.users import Users, line_for, load
 
 
+@pytest.mark.scenario("ops-58")
 def test_a_user_has_a_role_if_the_password_is_right(tmp_path: Path) -> None:
     path = tmp_path / "users"
     path.write_text(f"# ours\n\n{line_for('anna', 'admin', 'päss:word')}\n")

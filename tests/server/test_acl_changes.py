@@ -66,6 +66,7 @@ def followed() -> Followed:
     return Followed()
 
 
+@pytest.mark.scenario("security-38")
 def test_rules_from_before_the_start_hold(followed: Followed) -> None:
     followed.store.add(T, [ALICE_READS])
     followed.store.add(PREFIX, [ALICE_READS])
@@ -73,6 +74,7 @@ def test_rules_from_before_the_start_hold(followed: Followed) -> None:
     assert [followed.reads(name) for name in ("t", "prefixed", "u")] == [True, True, False]
 
 
+@pytest.mark.scenario("security-38")
 def test_changes_are_followed(followed: Followed) -> None:
     followed.changes.start()
     for resource, name in ((T, "t"), (PREFIX, "pre-x")):
@@ -99,6 +101,7 @@ def test_a_change_during_the_first_reading_is_not_missed(followed: Followed) -> 
     assert followed.reads("t")
 
 
+@pytest.mark.scenario("security-39")
 @pytest.mark.parametrize(
     "data", [b"", b"garbage", b'{"version":2,"acls":[]}', b'{"version":1,"acls":[{}]}']
 )
@@ -126,6 +129,7 @@ def test_what_cannot_be_read_is_refused(
     assert followed.reads("t")
 
 
+@pytest.mark.scenario("security-39")
 def test_unknown_types_are_passed_over(followed: Followed) -> None:
     followed.server.put("/kafka-acl/Thing/t", b"garbage")
     followed.store.add(T, [ALICE_READS])
@@ -133,6 +137,7 @@ def test_unknown_types_are_passed_over(followed: Followed) -> None:
     assert followed.reads("t")
 
 
+@pytest.mark.scenario("security-40")
 def test_without_zookeeper_the_last_rules_hold(followed: Followed) -> None:
     followed.store.add(T, [ALICE_READS])
     followed.changes.start()

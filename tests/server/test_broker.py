@@ -141,6 +141,7 @@ def test_a_machine_whose_name_does_not_resolve(tmp_path: Path) -> None:
     assert not (tmp_path / "logs").exists()
 
 
+@pytest.mark.scenario("security-54")
 def test_a_file_with_passwords_that_others_can_read_is_warned_of(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -68,6 +68,7 @@ def peer() -> Iterator[Peer]:
     current_peer.reset(token)
 
 
+@pytest.mark.scenario("ops-1")
 def test_produced_messages_and_their_bytes(rig: Rig, metrics: Metrics) -> None:
     rig.lead()
     data = message_set("a", "b", "c")
@@ -80,6 +81,7 @@ def test_produced_messages_and_their_bytes(rig: Rig, metrics: Metrics) -> None:
     assert metrics.value("kafka_log_log_numlogsegments", topic="t", partition="0") == 1
 
 
+@pytest.mark.scenario("ops-4")
 def test_messages_inside_others_count_and_bytes_are_those_of_the_wire(
     rig: Rig, metrics: Metrics
 ) -> None:
@@ -90,6 +92,7 @@ def test_messages_inside_others_count_and_bytes_are_those_of_the_wire(
     assert metrics.value(TOPIC + "bytesin_total", topic="t") == len(data) < 2000
 
 
+@pytest.mark.scenario("ops-2")
 def test_commits_count_as_messages_of_the_offsets_topic(rig: Rig, metrics: Metrics) -> None:
     """As in 0.8.2.2. The tombstones of expired offsets do not."""
     offsets = rig.offsets.partition_for("g")
@@ -137,6 +140,7 @@ def test_failed_reads(rig: Rig, metrics: Metrics) -> None:
     assert metrics.value(TOPIC + "failedfetchrequests_total", topic="t") == 1
 
 
+@pytest.mark.scenario("ops-6")
 def test_partitions_by_role(rig: Rig, metrics: Metrics) -> None:
     rig.lead(replicas=[ME, PEER], isr=[ME])
     rig.lead("u")
@@ -149,6 +153,7 @@ def test_partitions_by_role(rig: Rig, metrics: Metrics) -> None:
     assert [metrics.value(one_of, topic=topic, partition="0") for topic in "tuf"] == [1, 0, 0]
 
 
+@pytest.mark.scenario("ops-7")
 def test_produces_that_are_not_acknowledged_in_time(rig: Rig, metrics: Metrics) -> None:
     rig.lead(replicas=[ME, PEER])
     rig.produce(("t", 0, message_set("a")), acks=-1, timeout_ms=100)
@@ -156,6 +161,7 @@ def test_produces_that_are_not_acknowledged_in_time(rig: Rig, metrics: Metrics) 
     assert metrics.value(name) == metrics.value(name, topic="t", partition="0") == 1
 
 
+@pytest.mark.scenario("ops-11")
 def test_a_long_poll_without_data(rig: Rig, metrics: Metrics, peer: Peer) -> None:
     rig.lead()
     peer.read_at = peer.begun_at = rig.runtime.clock.monotonic()
@@ -166,6 +172,7 @@ def test_a_long_poll_without_data(rig: Rig, metrics: Metrics, peer: Peer) -> Non
     assert (queued, local, remote) == (0.0, 0.0, 0.5)
 
 
+@pytest.mark.scenario("ops-10")
 def test_produces_that_wait_for_followers(rig: Rig, metrics: Metrics, peer: Peer) -> None:
     partition = rig.lead(replicas=[ME, PEER])
     clock, follower = rig.runtime.clock, Peer("127.0.0.1:2")
@@ -202,6 +209,7 @@ def test_requests_without_an_answer_are_counted_at_once(
     ]
 
 
+@pytest.mark.scenario("ops-5")
 def test_series_end_with_their_topic(rig: Rig, metrics: Metrics) -> None:
     rig.lead()
     rig.append("a")
@@ -229,6 +237,7 @@ class Elected:
             context.set_partition_state(key, PartitionState.ONLINE)
 
 
+@pytest.mark.scenario("ops-6", "ops-8")
 def test_the_controller_s_view(rig: Rig) -> None:
     registry, controller = Registry(rig.runtime), Elected()
     given: Any = controller
@@ -247,6 +256,7 @@ def test_what_under_replicated_means() -> None:
     assert not broker_metrics.is_under_replicated(Partition(TopicPartition("t", 0), ME))
 
 
+@pytest.mark.scenario("ops-20")
 def test_without_zookeeper_or_a_disk_a_broker_is_not_ready(rig: Rig) -> None:
     health = Health()
     health.runs(bool)
@@ -300,6 +310,7 @@ def pieces(rig: Rig, registry: Registry) -> tuple[list[float], int]:
     return [after - before for before, after in pairwise(times)], len(text)
 
 
+@pytest.mark.scenario("ops-12")
 def test_others_run_after_each_piece_of_a_scrape(rig: Rig) -> None:
     pytest.importorskip("prometheus_client")
     registry = full(rig, 1000)
@@ -310,6 +321,7 @@ def test_others_run_after_each_piece_of_a_scrape(rig: Rig) -> None:
     assert len(times) > len(sizes)
 
 
+@pytest.mark.scenario("ops-12")
 def test_no_piece_of_a_scrape_holds_the_loop(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
     pytest.importorskip("prometheus_client")
     registry = full(rig, 1000)

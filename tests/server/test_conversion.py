@@ -48,6 +48,7 @@ def consume(rig: Rig, offset: int = 0, max_bytes: int = LOTS) -> list[tuple]:
     return found
 
 
+@pytest.mark.scenario("modern-7", "modern-10")
 @pytest.mark.parametrize("codec", range(5))
 def test_batches_reach_consumers_of_0_8(rig: Rig, codec: int) -> None:
     rig.lead()
@@ -69,6 +70,7 @@ def test_batches_reach_consumers_of_0_8(rig: Rig, codec: int) -> None:
     assert bytes(rig.fetch((*T, 0, LOTS))[T][2]) == data
 
 
+@pytest.mark.scenario("modern-24")
 @pytest.mark.parametrize("codec", range(5))
 def test_ten_consumers_on_the_tail_and_each_batch_is_converted_once(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, codec: int
@@ -106,6 +108,7 @@ def test_plain_batches_are_not_kept_for_a_consumer_that_is_behind(rig: Rig, code
             assert messages(data)[:2] == [(0, values[0]), (1, values[1])]
 
 
+@pytest.mark.scenario("modern-5")
 def test_followers_get_what_is_stored(rig: Rig) -> None:
     rig.lead(replicas=[ME, PEER], isr=[ME])
     sent = batch(simple(b"a", b"b"), 0, 1)
@@ -113,6 +116,7 @@ def test_followers_get_what_is_stored(rig: Rig) -> None:
     assert bytes(rig.fetch((*T, 0, LOTS), replica_id=PEER)[T][2])[16:] == sent[16:]
 
 
+@pytest.mark.scenario("modern-16")
 @pytest.mark.parametrize("codec", range(5))
 def test_an_offset_inside_a_batch_begins_there(rig: Rig, codec: int) -> None:
     rig.lead()
@@ -122,6 +126,7 @@ def test_an_offset_inside_a_batch_begins_there(rig: Rig, codec: int) -> None:
         assert found == [(0, b"a"), (1, b"b"), (2, b"c")][0 if codec else 1 :]
 
 
+@pytest.mark.scenario("modern-17")
 @pytest.mark.parametrize("max_bytes", [1, 20, 40, 100])
 def test_a_size_below_the_first_batch_gives_all_of_it(rig: Rig, max_bytes: int) -> None:
     rig.lead()
@@ -143,6 +148,7 @@ COMMITTED = [
 ]
 
 
+@pytest.mark.scenario("modern-18")
 @pytest.mark.parametrize("offset", range(8))
 @pytest.mark.parametrize("max_bytes", [LOTS, 70, 1])
 def test_markers_are_passed_over(rig: Rig, offset: int, max_bytes: int) -> None:
@@ -151,6 +157,7 @@ def test_markers_are_passed_over(rig: Rig, offset: int, max_bytes: int) -> None:
     assert consume(rig, offset, max_bytes) == expected
 
 
+@pytest.mark.scenario("modern-19")
 def test_nothing_but_markers_counts_as_nothing(rig: Rig) -> None:
     follow(rig, *COMMITTED)
     answer, took = wait(rig, partitions=[(*T, 7, LOTS)])
@@ -161,6 +168,7 @@ def test_nothing_but_markers_counts_as_nothing(rig: Rig) -> None:
     assert messages(answer[T][2]) == [(8, b"next")] and took == 0
 
 
+@pytest.mark.scenario("modern-20")
 @pytest.mark.parametrize("codec", range(5))
 def test_the_removed_end_of_a_batch(rig: Rig, codec: int) -> None:
     """Kafka 3.9.1 sends the rest of the batch again and again if there is room for nothing else."""
@@ -173,6 +181,7 @@ def test_the_removed_end_of_a_batch(rig: Rig, codec: int) -> None:
             assert messages(rig.fetch((*T, offset, max_bytes))[T][2]) == [(10, b"d")]
 
 
+@pytest.mark.scenario("modern-12")
 def test_refusals_that_0_8_clients_understand(rig: Rig) -> None:
     rig.lead()
     mixed = message_set("a") + batch(simple(b"a"))
@@ -184,6 +193,7 @@ def test_refusals_that_0_8_clients_understand(rig: Rig) -> None:
     assert rig.fetch((*T, 0, LOTS))[T][1] == 0
 
 
+@pytest.mark.scenario("modern-23")
 def test_a_batch_that_inflates_too_far_is_refused(rig: Rig) -> None:
     rig.lead()
     record = encode_record(0, (b"k", bytes(65 << 20), 0, []))

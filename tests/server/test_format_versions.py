@@ -48,6 +48,7 @@ def fetch(rig: Rig, version: int, offset: int = 0, size: int = LOTS, most: int =
     return found, bytes(data if isinstance(data, bytes) else data.read())
 
 
+@pytest.mark.scenario("modern-13")
 @pytest.mark.parametrize(
     ("version", "data", "code"),
     [
@@ -101,6 +102,7 @@ def stored(rig: Rig) -> bytes:
     return log.read(0, LOTS).read()
 
 
+@pytest.mark.scenario("modern-53")
 @pytest.mark.parametrize("codec", range(5))
 def test_a_partition_with_an_original_replica_stores_format_0(rig: Rig, codec: int) -> None:
     rig.lead(replicas=[ME, PEER])
@@ -117,6 +119,7 @@ def test_a_partition_with_an_original_replica_stores_format_0(rig: Rig, codec: i
     assert [m.value for m in iter_messages(stored(rig))] == [*values, *values, b"3", *values]
 
 
+@pytest.mark.scenario("modern-53")
 def test_only_partitions_with_a_replica_there_are_concerned(rig: Rig) -> None:
     rig.replicas.follow_modern(frozenset({ME, PEER}))
     rig.lead(replicas=[ME, PEER])
@@ -126,6 +129,7 @@ def test_only_partitions_with_a_replica_there_are_concerned(rig: Rig) -> None:
     assert {entry.magic for entry in iter_entries(stored(rig)) if entry.offset} == {0}
 
 
+@pytest.mark.scenario("modern-53")
 @pytest.mark.parametrize("codec", range(5))
 def test_headers_are_refused_where_they_would_be_lost(rig: Rig, codec: int) -> None:
     rig.lead(replicas=[ME, PEER])

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from kafka08.server.health import (
     CONTROLLER,
     PENDING_SHUTDOWN,
@@ -11,6 +13,7 @@ from kafka08.server.health import (
 )
 
 
+@pytest.mark.scenario("ops-20")
 def test_the_states_of_a_broker() -> None:
     health = Health()
     seen = [health.state]
@@ -32,6 +35,7 @@ def test_the_states_of_a_broker() -> None:
     ]
 
 
+@pytest.mark.scenario("ops-20")
 def test_a_broker_that_runs_is_ready_unless_a_check_says_no() -> None:
     health = Health()
     reason = [""]

@@ -42,6 +42,7 @@ def site() -> Site:
     return Site()
 
 
+@pytest.mark.scenario("ops-15")
 def test_metrics_in_both_formats(site: Site) -> None:
     code, headers, body = site.get("/metrics")
     assert (code, headers["Content-Type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
@@ -54,6 +55,7 @@ def test_metrics_in_both_formats(site: Site) -> None:
     assert body.endswith(b"# EOF\n")
 
 
+@pytest.mark.scenario("ops-15")
 @pytest.mark.parametrize(
     ("accepted", "is_zipped"),
     [("gzip", True), ("deflate, GZIP;q=0.5", True), ("gzip;q=0", False), ("br", False)],
@@ -65,6 +67,7 @@ def test_gzip_if_it_is_asked_for(site: Site, accepted: str, is_zipped: bool) -> 
     assert (gzip.decompress(body) if is_zipped else body) == plain
 
 
+@pytest.mark.scenario("ops-15")
 def test_nothing_else_is_there_and_nothing_can_be_changed(site: Site) -> None:
     assert site.get("/")[0] == site.get("/metrics/")[0] == site.get("/jmx/x")[0] == 404
     for method in ("POST", "PUT", "DELETE", "OPTIONS"):
@@ -73,6 +76,7 @@ def test_nothing_else_is_there_and_nothing_can_be_changed(site: Site) -> None:
     assert site.get("/metrics", "HEAD")[0] == 200
 
 
+@pytest.mark.scenario("ops-18")
 def test_beans_under_their_names(site: Site) -> None:
     code, _, body = site.get("/jmx", query="qry=kafka.server:type=BrokerTopicMetrics,*")
     [total, topic] = json.loads(body)["beans"]
@@ -89,6 +93,7 @@ def test_beans_under_their_names(site: Site) -> None:
     )
 
 
+@pytest.mark.scenario("ops-20")
 def test_health(site: Site) -> None:
     assert json.loads(site.get("/health/live")[2]) == {"status": "live"}
     code, _, body = site.get("/health/ready")
@@ -101,6 +106,7 @@ def test_health(site: Site) -> None:
     assert (code, json.loads(body)) == (200, {"status": "ready", "broker_state": 3})
 
 
+@pytest.mark.scenario("ops-20")
 def test_a_loop_that_comes_round_late_is_not_live(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

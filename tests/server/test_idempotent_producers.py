@@ -40,6 +40,7 @@ def log_of(rig: Rig, key: TopicPartition = T) -> Any:
     return rig.replicas.partitions[key].any_log()
 
 
+@pytest.mark.scenario("modern-46")
 def test_the_answers_are_those_of_kafka_3_9(tmp_path: Path) -> None:
     """The frames were recorded, but for three sets of three between 3 and 15."""
     rig = Rig(tmp_path, later=True)
@@ -70,6 +71,7 @@ def test_the_answers_are_those_of_kafka_3_9(tmp_path: Path) -> None:
     rig.close()
 
 
+@pytest.mark.scenario("modern-43")
 @pytest.mark.parametrize("acks", [1, -1])
 def test_a_repeated_set_is_answered_with_its_offset(rig: Rig, acks: int) -> None:
     rig.lead()
@@ -147,6 +149,7 @@ def test_a_long_set_that_comes_again(rig: Rig) -> None:
     assert produce(rig, produced(7, 80_000)) == (0, 80_001)
 
 
+@pytest.mark.scenario("modern-44")
 def test_a_new_leader_knows_what_it_copied(tmp_path: Path) -> None:
     rig = Rig(tmp_path / "leader")
     rig.lead(replicas=[ME, PEER])
@@ -166,6 +169,7 @@ def test_a_new_leader_knows_what_it_copied(tmp_path: Path) -> None:
     copy.close()
 
 
+@pytest.mark.scenario("modern-45")
 @pytest.mark.parametrize("clean", [True, False])
 def test_the_last_set_comes_again_after_a_restart(tmp_path: Path, clean: bool) -> None:
     rig = Rig(tmp_path)
@@ -184,6 +188,7 @@ def test_the_last_set_comes_again_after_a_restart(tmp_path: Path, clean: bool) -
     again.close()
 
 
+@pytest.mark.scenario("modern-47")
 def test_silent_producers_are_forgotten_after_a_day(rig: Rig) -> None:
     rig.lead()
     for producer in range(50):

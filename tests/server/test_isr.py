@@ -298,6 +298,7 @@ def test_stopping_ends_the_wait(kept: Maintained) -> None:
     kept.task.step()  # the stop woke it, not a partition
 
 
+@pytest.mark.scenario("ops-7")
 def test_changes_are_counted(kept: Maintained) -> None:
     kept.lead(ALL)
     kept.lag()

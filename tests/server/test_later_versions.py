@@ -66,6 +66,7 @@ def test_topics_are_created_only_if_the_request_allows_it(rig: AdminRig) -> None
 # --- administration
 
 
+@pytest.mark.scenario("modern-49")
 @pytest.mark.parametrize("version", range(5))
 def test_topics_in_every_version(rig: AdminRig, version: int) -> None:
     new = a.NewTopic("t", -1, -1, [], [])
@@ -76,6 +77,7 @@ def test_topics_in_every_version(rig: AdminRig, version: int) -> None:
     assert deleted.topics == [("t", 0)]
 
 
+@pytest.mark.scenario("modern-49")
 def test_settings_and_where_they_come_from(rig: AdminRig) -> None:
     rig.create("t", [1], flush_ms="5")
     asked = a.DescribedResource(2, "t", None)
@@ -91,6 +93,7 @@ def change(rig: AdminRig, *changes: tuple[str, int, str | None], check: bool = F
     return rig.call(request, 0).resources[0][:2]
 
 
+@pytest.mark.scenario("modern-49")
 def test_settings_change_one_by_one(rig: AdminRig) -> None:
     rig.create("t", [1], flush_ms="5", retention_ms="6")
     assert change(rig, ("flush.ms", 0, "7"), ("retention.ms", 1, None)) == (0, None)
@@ -109,6 +112,7 @@ def test_settings_of_an_unknown_topic(rig: AdminRig) -> None:
 # --- anything
 
 
+@pytest.mark.scenario("modern-58")
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_every_request_that_can_be_read_is_answered(rig: AdminRig, data: st.DataObject) -> None:

@@ -179,6 +179,7 @@ def test_a_failed_login_is_answered_after_a_delay() -> None:
     assert rig.served == []
 
 
+@pytest.mark.scenario("security-25")
 def test_a_line_per_address_and_minute(caplog: pytest.LogCaptureFixture) -> None:
     rig = Rig()
     with caplog.at_level(logging.INFO):

@@ -29,6 +29,7 @@ def produce(rig: Rig, version: int, data: bytes) -> Any:
     return answer.topics[0].partitions[0]
 
 
+@pytest.mark.scenario("modern-30")
 @pytest.mark.parametrize(
     ("settings", "before", "after"),
     [
@@ -59,6 +60,7 @@ def test_timestamps_out_of_range_are_refused(
     assert produce(rig, 2, encode_entry(b"k", b"v", timestamp=-1)).error == 0
 
 
+@pytest.mark.scenario("modern-22")
 @pytest.mark.parametrize("codec", [0, 1])
 def test_log_append_time(rig: Rig, codec: int) -> None:
     rig.topic_settings["t"] = {"message.timestamp.type": "LogAppendTime"}

@@ -24,6 +24,7 @@ def get(port: int, path: str, host: str = "localhost") -> bytes:
         return b"".join(iter(partial(sock.recv, 1 << 16), b""))
 
 
+@pytest.mark.scenario("ops-20", "ops-55")
 def test_a_broker_that_starts_serves_already(
     start_monitoring: StartMonitoring, caplog: Any, unused_port: int
 ) -> None:
@@ -37,6 +38,7 @@ def test_a_broker_that_starts_serves_already(
     assert [each for each in caplog.records if each.levelno > logging.INFO] == []
 
 
+@pytest.mark.scenario("ops-14")
 def test_a_taken_port_is_an_error_and_the_broker_goes_on(
     start_monitoring: StartMonitoring, caplog: Any
 ) -> None:
@@ -49,6 +51,7 @@ def test_a_taken_port_is_an_error_and_the_broker_goes_on(
     ]
 
 
+@pytest.mark.scenario("ops-55")
 def test_an_address_for_all_gets_a_warning(start_monitoring: StartMonitoring, caplog: Any) -> None:
     start_monitoring(http_port=0, http_host="0.0.0.0")
     assert caplog.messages[0] == (

@@ -15,6 +15,7 @@ StartMonitoring = Callable[..., Monitoring]
 CSV = "kafka.metrics.KafkaCSVMetricsReporter"
 
 
+@pytest.mark.scenario("ops-14")
 def test_it_is_off_unless_a_port_is_set(
     start_monitoring: StartMonitoring, caplog: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -28,6 +29,7 @@ def test_it_is_off_unless_a_port_is_set(
     assert message.startswith("JMX_PORT is set, but there is no JMX here: set http.port")
 
 
+@pytest.mark.scenario("ops-17")
 def test_the_csv_reporter_needs_its_class_and_its_switch(
     start_monitoring: StartMonitoring, tmp_path: Path
 ) -> None:

@@ -42,6 +42,7 @@ def add(rig: Rig, *times: int) -> None:
         assert answer[KEY][0] == 0
 
 
+@pytest.mark.scenario("modern-25")
 @pytest.mark.parametrize("version", [1, 2, 4, 5])
 def test_the_first_message_since_a_time(rig: Rig, version: int) -> None:
     rig.lead()
@@ -54,6 +55,7 @@ def test_the_first_message_since_a_time(rig: Rig, version: int) -> None:
     assert ask(rig, EARLIEST, version=version) == (0, -1, 0)
 
 
+@pytest.mark.scenario("modern-27")
 def test_inside_a_compressed_batch(rig: Rig) -> None:
     rig.lead()
     rig.append("old")
@@ -63,6 +65,7 @@ def test_inside_a_compressed_batch(rig: Rig) -> None:
     assert ask(rig, 109) == (0, 109, 4)
 
 
+@pytest.mark.scenario("modern-26")
 def test_a_topic_of_format_0_alone(rig: Rig) -> None:
     rig.lead()
     assert ask(rig, 5) == NONE  # without messages
@@ -74,6 +77,7 @@ def test_a_topic_of_format_0_alone(rig: Rig) -> None:
     assert ask(rig, 5) == NONE
 
 
+@pytest.mark.scenario("modern-26")
 def test_latest_and_earliest_read_no_file(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     partition = rig.lead()
     add(rig, 10)

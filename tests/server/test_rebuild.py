@@ -319,6 +319,7 @@ def test_only_compiled_code_converts_much_on_the_loop(tmp_path: Path, codec: int
     assert pool.handed == (1 if codec or records.native is None else 0)
 
 
+@pytest.mark.scenario("modern-24")
 def test_of_those_who_want_the_same_one_makes_it(tmp_path: Path) -> None:
     log, pool = open_log(tmp_path), Pool()
     view, wanted = ConsumerView(pool), much(log)

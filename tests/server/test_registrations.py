@@ -44,6 +44,7 @@ def world() -> World:
 LIVE = {number: Broker(number, "h", 9092) for number in (1, 2)} | {3: Broker(3, "", -1)}
 
 
+@pytest.mark.scenario("security-2")
 def test_brokers_of_a_listener(world: World) -> None:
     world.register(1, PLAIN, TLS)
     world.register(2, PLAIN)
@@ -70,6 +71,7 @@ def test_they_are_read_whenever_one_comes(world: World) -> None:
     assert [list(each) for each in world.told] == [[], [1]]
 
 
+@pytest.mark.scenario("security-6")
 def test_garbage_is_passed_over(world: World) -> None:
     world.write(1, b"{")
     world.register(2, TLS)
@@ -79,6 +81,7 @@ def test_garbage_is_passed_over(world: World) -> None:
     assert world.registrations.endpoint(1, "SSL", "SSL") is None
 
 
+@pytest.mark.scenario("security-6")
 def test_endpoints_for_brokers(world: World) -> None:
     world.register(1, PLAIN, TLS)
     world.register(2, PLAIN)

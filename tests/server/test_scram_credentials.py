@@ -51,6 +51,7 @@ def test_stored_users_are_found_by_name_and_mechanism(users: Users) -> None:
     assert users.found(mechanism=SHA_512) != PENCIL
 
 
+@pytest.mark.scenario("security-22")
 def test_an_altered_user_counts(users: Users) -> None:
     other = credential_of(SHA_256, "other", b"salt", 4096)
     users.store("users/carol", SCRAM_SHA_256=encode_credential(other))
@@ -97,6 +98,7 @@ def test_defaults_and_clients_have_no_credentials(users: Users, entity: str) -> 
     assert users.found("carol") == PENCIL
 
 
+@pytest.mark.scenario("security-26")
 def test_unknown_users_have_the_same_salt_on_every_broker_and_after_a_restart(users: Users) -> None:
     other = ScramCredentials(Session(users.server).start(), list)  # type: ignore[arg-type]
     other.load()

@@ -72,6 +72,7 @@ def test_listeners_have_settings_of_their_own(stores: dict[str, str]) -> None:
     certificates.reload()
 
 
+@pytest.mark.scenario("security-4")
 def test_a_broker_that_0_8_cannot_reach_says_so(
     stores: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -87,6 +88,7 @@ def test_a_key_is_needed() -> None:
         bound(listeners="PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0")
 
 
+@pytest.mark.scenario("security-5")
 @pytest.mark.parametrize(
     ("properties", "setting"),
     [

@@ -30,6 +30,7 @@ def test_the_rate_of_processing_is_kept_to() -> None:
     assert rates == [None, *(pytest.approx(10 / (20 * i) * 1000) for i in range(2, 5))]
 
 
+@pytest.mark.scenario("spark-8")
 def test_a_backlog_slows_down_to_the_least_rate() -> None:
     made = estimator(min_rate=5)
     rates = [made.compute(20 * i, 4, 20, 20 * i) for i in range(50)][1:]

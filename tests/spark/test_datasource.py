@@ -22,6 +22,7 @@ def script(tmp_path: Path, text: str) -> str:
     return str(path)
 
 
+@pytest.mark.scenario("spark-input-8")
 def test_without_pyarrow(tmp_path: Path) -> None:
     python = script(tmp_path, "echo No module named pyarrow >&2; exit 1")
     with pytest.raises(

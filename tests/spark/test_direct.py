@@ -97,6 +97,7 @@ def at(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds)
 
 
+@pytest.mark.scenario("spark-4")
 def test_batches_follow_each_other(spark: Spark, cluster: FakeCluster) -> None:
     planner = planner_of(spark, cluster)
     assert planner(at(1)) == [Range(*A, 0, 100), Range(*B, 0, 0)]
@@ -108,6 +109,7 @@ def test_batches_follow_each_other(spark: Spark, cluster: FakeCluster) -> None:
     assert OffsetLog(LocalFiles(spark.directory)).read(2000) == planner._batches[2000]
 
 
+@pytest.mark.scenario("spark-14")
 def test_what_fails_moves_nothing(spark: Spark, cluster: FakeCluster) -> None:
     planner = planner_of(spark, cluster)
     cluster.down = {9092}
@@ -134,12 +136,14 @@ def test_offsets_beyond_the_end_are_an_error_and_no_reset(
     assert planner(at(2))[0] == Range(*A, 150, 160)
 
 
+@pytest.mark.scenario("spark-7")
 def test_rates(spark: Spark, cluster: FakeCluster) -> None:
     spark.conf["spark.streaming.kafka.maxRatePerPartition"] = "30"
     planner = planner_of(spark, cluster)
     assert [planner(at(second))[0].end for second in (1, 2, 3, 4, 5)] == [30, 60, 90, 100, 100]
 
 
+@pytest.mark.scenario("spark-17")
 def test_new_partitions_when_asked_for(spark: Spark, cluster: FakeCluster) -> None:
     planner = planner_of(spark, cluster)
     reach(cluster, c=4)
@@ -148,6 +152,7 @@ def test_new_partitions_when_asked_for(spark: Spark, cluster: FakeCluster) -> No
     assert planner(at(2))[2] == Range("t", 2, 0, 4)
 
 
+@pytest.mark.scenario("spark-10")
 def test_a_batch_that_was_logged_is_planned_the_same(spark: Spark, cluster: FakeCluster) -> None:
     planner_of(spark, cluster)(at(1))
     reach(cluster, a=150)
@@ -168,6 +173,7 @@ def test_a_batch_too_old_to_know_is_an_error(spark: Spark, cluster: FakeCluster)
         planner(at(1))
 
 
+@pytest.mark.scenario("spark-9")
 def test_a_checkpoint_holds_offsets_and_ranges_and_nothing_that_runs(
     spark: Spark, cluster: FakeCluster
 ) -> None:

@@ -121,6 +121,7 @@ def test_a_batch_is_committed_when_it_succeeded(world: World) -> None:
     assert world.offset(0) == "7"
 
 
+@pytest.mark.scenario("spark-18")
 def test_a_second_member_gets_its_share_after_a_drain(world: World) -> None:
     one, two = Member(world), Member(world, "b")
     one.work()
@@ -187,6 +188,7 @@ def test_an_old_batch_made_again_for_a_window_holds_nothing_up(world: World) -> 
     assert world.offset(0) == "9"
 
 
+@pytest.mark.scenario("spark-20")
 def test_leaving_when_the_batches_end(world: World) -> None:
     one = Member(world)
     one.work()

@@ -11,6 +11,7 @@ from kafka08.spark.errors import JobError
 from kafka08.spark.params import endpoints_in, source_params
 
 
+@pytest.mark.scenario("spark-2")
 @pytest.mark.parametrize("key", ["metadata.broker.list", "bootstrap.servers"])
 def test_parameters(key: str) -> None:
     params = source_params(
@@ -23,6 +24,7 @@ def test_parameters(key: str) -> None:
         assert not source_params({key: "a:1", "auto.offset.reset": reset}).from_smallest
 
 
+@pytest.mark.scenario("spark-input-7")
 @pytest.mark.parametrize(
     ("given", "text"),
     [

@@ -17,6 +17,7 @@ def test_lag_is_never_negative() -> None:
     assert lags({A: 5, B: 7}, {A: 9, B: 3, C: 1}) == {A: 4, B: 0}
 
 
+@pytest.mark.scenario("spark-7")
 @pytest.mark.parametrize(
     ("max_rate", "estimate", "seconds", "latest", "ends"),
     [
@@ -50,6 +51,7 @@ def test_a_total_is_split_by_lag_and_starves_nobody() -> None:
     assert split_total(2, START, {A: 10**6, B: 1, C: 0}) == {A: 1, B: 1, C: 0}
 
 
+@pytest.mark.scenario("spark-8")
 @given(
     st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 1000)), min_size=1, max_size=8),
     st.integers(1, 5000),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafka08.common import TopicPartition
 from kafka08.spark.planner import Range
 from kafka08.spark.progress import Progress
@@ -37,6 +39,7 @@ def test_a_later_batch_waits_for_the_earlier_one() -> None:
     assert progress.committed == {A: 25, B: 5}
 
 
+@pytest.mark.scenario("spark-19")
 def test_nothing_past_a_failure() -> None:
     progress = made()
     assert not progress.complete(1, ok=False)

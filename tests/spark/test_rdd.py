@@ -59,6 +59,7 @@ def run(monkeypatch: pytest.MonkeyPatch, attempt: int, **options: Any) -> list[A
     return list(task(0, iter(())))
 
 
+@pytest.mark.scenario("spark-6")
 @pytest.mark.parametrize(
     ("attempt", "strict", "asked"),
     [

@@ -63,11 +63,13 @@ def test_exactly_the_range() -> None:
     assert values(cluster, 0, 10, fetch_bytes=70) == list(range(10))
 
 
+@pytest.mark.scenario("spark-26")
 def test_a_range_inside_wrappers() -> None:
     cluster = cluster_of({T: log(10, 0, GZIP) + log(10, 10, GZIP)})
     assert values(cluster, 4, 13) == list(range(4, 13))
 
 
+@pytest.mark.scenario("spark-6")
 def test_the_hinted_leader_is_asked_first_and_left_after_a_failure() -> None:
     cluster = cluster_of({T: log(2)})
     cluster.failures = [not_leader()]
@@ -88,6 +90,7 @@ def test_failures_run_out() -> None:
         values(cluster, 0, 2)
 
 
+@pytest.mark.scenario("spark-25", "spark-input-6")
 def test_a_message_that_does_not_fit_is_asked_for_with_more() -> None:
     cluster = cluster_of({T: encode_set([(None, b"0" * 500), (None, b"1")])})
     assert values(cluster, 0, 2, fetch_bytes=100) == [0, 1]
@@ -103,6 +106,7 @@ def test_gaps_are_passed_over() -> None:
     assert values(cluster, 1, 10) == [1, 5, 6, 9]
 
 
+@pytest.mark.scenario("spark-15")
 def test_what_is_gone_is_an_error_that_says_what_there_is() -> None:
     cluster = cluster_of({T: log(5, 5)})
     cluster.starts[T] = 5
@@ -118,6 +122,7 @@ def test_a_log_that_ends_early() -> None:
         values(cluster, 3, 9)
 
 
+@pytest.mark.scenario("spark-13")
 def test_a_new_leader_may_take_time_to_know_what_is_committed() -> None:
     cluster = cluster_of({T: log(5)})
     marks = [2, 2]

@@ -90,6 +90,7 @@ def test_columns_of_nulls_and_a_batch_without_rows() -> None:
     assert Remembering.sent == [("t", [None, None], None, None), ("t", [], None, None)]
 
 
+@pytest.mark.scenario("spark-27")
 def test_a_row_without_a_topic() -> None:
     with pytest.raises(KafkaError, match="Column topic is null"):
         send_all(SinkOptions({}, None), iter([batch(value=["a", "b"], topic=["t", None])]))

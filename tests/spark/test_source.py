@@ -85,6 +85,7 @@ def test_waiting_for_more(cluster: FakeCluster) -> None:
     assert stream.latestOffset(end, limit) == {"t": {"0": 15, "1": 30}}
 
 
+@pytest.mark.scenario("spark-22")
 def test_available_now_ends_where_it_began_to_end(cluster: FakeCluster) -> None:
     stream = stream_of(cluster, OPTIONS._replace(max_offsets=30, min_offsets=25))
     stream.prepareForTriggerAvailableNow()
@@ -112,6 +113,7 @@ def test_available_now_does_not_pass_over_what_is_gone(cluster: FakeCluster) -> 
     assert lenient.latestOffset(end, ReadAllAvailable()) == end
 
 
+@pytest.mark.scenario("spark-17")
 def test_new_partitions_are_read_from_their_beginning(cluster: FakeCluster) -> None:
     stream = stream_of(cluster)
     start = stream.initialOffset()

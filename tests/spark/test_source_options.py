@@ -122,6 +122,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.scenario("spark-input-2", "spark-input-7")
 @pytest.mark.parametrize(("options", "text"), WRONG)
 def test_wrong_options_are_named(options: dict[str, str], text: str) -> None:
     with pytest.raises(ConfigError, match=text):
@@ -142,6 +143,7 @@ def test_a_batch_has_limits_of_its_own(options: dict[str, str], text: str) -> No
         of(False, **options)
 
 
+@pytest.mark.scenario("spark-input-7")
 @pytest.mark.parametrize(
     ("option", "value"),
     [("assign", "{"), ("assign", '{"t":0}'), ("assign", '{"t":["0"]}'), ("subscribePattern", "(")],

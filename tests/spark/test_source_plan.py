@@ -29,6 +29,7 @@ def cluster() -> FakeCluster:
     return filled()
 
 
+@pytest.mark.scenario("spark-24")
 def test_json_has_one_order() -> None:
     offsets = {TopicPartition("b", 10): 1, TopicPartition("b", 9): 2, TopicPartition("a", 0): 3}
     found = to_json(offsets)
@@ -39,6 +40,7 @@ def test_json_has_one_order() -> None:
         from_json({"t": 3})  # type: ignore[dict-item]
 
 
+@pytest.mark.scenario("spark-21")
 @pytest.mark.parametrize(
     ("starting", "expected"),
     [

@@ -38,6 +38,7 @@ def test_a_range_is_read_exactly(cluster: FakeCluster) -> None:
     assert values(cluster, Range("t", 1, 7, 19)) == list(range(7, 19))
 
 
+@pytest.mark.scenario("spark-16")
 def test_what_retention_removed(cluster: FakeCluster, caplog: pytest.LogCaptureFixture) -> None:
     cluster.starts[ONE] = 5
     wanted = Range("t", 1, 2, 9)
@@ -50,6 +51,7 @@ def test_what_retention_removed(cluster: FakeCluster, caplog: pytest.LogCaptureF
     assert values(cluster, Range("t", 1, 2, 4), LENIENT) == []
 
 
+@pytest.mark.scenario("spark-input-6")
 def test_a_message_larger_than_any_fetch_is_an_error(cluster: FakeCluster) -> None:
     put(cluster, T, encode_set([(None, b"0" * 500)]))
     options = OPTIONS._replace(fetch_bytes=100, max_fetch_bytes=200)

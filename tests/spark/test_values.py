@@ -37,6 +37,7 @@ def test_offset_ranges() -> None:
         hash(one)
 
 
+@pytest.mark.scenario("spark-5")
 def test_messages_decode_at_each_access_and_forget_decoders_when_pickled() -> None:
     calls: list[bytes] = []
     message = KafkaMessageAndMetadata("t", 0, 7, None, b"\xc3\xa4")

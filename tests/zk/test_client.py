@@ -93,6 +93,7 @@ def test_nodes_come_change_and_go(chroot: str, gevent: bool) -> None:
         client.close()
 
 
+@pytest.mark.scenario("ops-26")
 def test_many_nodes_are_read_together(client: ZkClient) -> None:
     """More than are asked for at a time; those that do not exist are told."""
     client.ensure_path("/many")
@@ -410,6 +411,7 @@ def test_close_leaves_no_greenlet(chroot: str) -> None:
     assert living() == before
 
 
+@pytest.mark.scenario("security-54")
 def test_nodes_of_a_login_are_for_others_to_read(
     chroot: str, client: ZkClient, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -27,12 +27,14 @@ def written(*listed: Endpoint) -> bytes:
     return znodes.encode_broker(BrokerRegistration(host, port, -1, "1441", None, listed))
 
 
+@pytest.mark.scenario("security-1")
 def test_one_plain_listener_is_written_as_by_0_8_2_2() -> None:
     assert written(PLAIN) == (
         b'{"jmx_port":-1,"timestamp":"1441","host":"h","version":1,"port":9092}'
     )
 
 
+@pytest.mark.scenario("security-2")
 def test_listeners_named_as_their_protocols_are_version_2() -> None:
     assert written(TLS, PLAIN) == (
         b'{"jmx_port":-1,"timestamp":"1441","host":"h","version":2,"port":9092,'
@@ -59,6 +61,7 @@ def test_they_are_read_as_written(listed: tuple[Endpoint, ...]) -> None:
     assert znodes.decode_broker("/b", written(*listed)).all_endpoints == listed
 
 
+@pytest.mark.scenario("security-6")
 def test_version_5_of_another_broker() -> None:
     found = znodes.decode_broker("/b", VERSION_5)
     assert (found.host, found.port) == ("localhost", 9192)
@@ -71,6 +74,7 @@ def test_version_5_of_another_broker() -> None:
     assert found.endpoint("OTHER") is None
 
 
+@pytest.mark.scenario("security-6")
 @pytest.mark.parametrize(
     ("members", "expected"),
     [

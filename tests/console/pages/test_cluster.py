@@ -27,6 +27,7 @@ def test_the_overview_of_a_good_cluster() -> None:
     assert "Under-replicated 0" in page
 
 
+@pytest.mark.scenario("ops-45")
 def test_a_killed_broker_turns_the_overview_red() -> None:
     scene = Scene()
     scene.topic("t", [1])
@@ -42,6 +43,7 @@ def test_a_killed_broker_turns_the_overview_red() -> None:
     assert "broker 2" not in page
 
 
+@pytest.mark.scenario("ops-45")
 def test_brokers_of_both_kinds() -> None:
     scene = Scene()
     scene.topic("t", [1])
@@ -109,6 +111,7 @@ def test_topics_that_need_care(show: str) -> None:
     assert ("bad" in found) == (show != "under-replicated")
 
 
+@pytest.mark.scenario("ops-46")
 def test_a_partition_whose_leader_is_not_preferred() -> None:
     """Replicas 1, 2, 3; led by 2; in sync 2, 3: the page shows what ZooKeeper has now."""
     scene = Scene()
@@ -144,6 +147,7 @@ def test_an_unknown_topic() -> None:
     assert scene.get("/topics/none").status_code == 404
 
 
+@pytest.mark.scenario("ops-54")
 def test_without_zookeeper_the_last_state_is_shown_with_its_age() -> None:
     scene = Scene()
     scene.topic("t", [1])
@@ -160,6 +164,7 @@ def test_without_zookeeper_the_last_state_is_shown_with_its_age() -> None:
     assert "cannot be looked at" not in scene.page("/")
 
 
+@pytest.mark.scenario("ops-54")
 def test_no_page_waits_for_zookeeper_for_longer_than_five_seconds() -> None:
     """By the clock of the test: each call to ZooKeeper takes as long as the console allows."""
     scene = Scene(read_only=False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from kafka08.common import OFFSETS_TOPIC
 from kafka08.groups.records import Committed, GroupPartition, encode_key, encode_value
 from tests.console.scene import Scene, text_of
@@ -28,6 +30,7 @@ def plan(scene: Scene, query: str) -> str:
     return found[1]
 
 
+@pytest.mark.scenario("ops-51")
 def test_the_plan_shows_old_and_new_offsets() -> None:
     scene = scene_with_group()
     assert plan(scene, "to=earliest") == "t:0:4:0"
@@ -40,6 +43,7 @@ def test_the_plan_shows_old_and_new_offsets() -> None:
     assert scene.server.text(OFFSET) == "4"
 
 
+@pytest.mark.scenario("ops-51")
 def test_confirming_sets_the_offsets() -> None:
     scene = scene_with_group()
     answer = scene.post("/group/reset", name="g", plan=plan(scene, "to=earliest"))
@@ -48,6 +52,7 @@ def test_confirming_sets_the_offsets() -> None:
     assert "10" in scene.page("/group?name=g")
 
 
+@pytest.mark.scenario("ops-51")
 def test_offsets_in_both_storages_are_set() -> None:
     scene = scene_with_group()
     scene.topic(OFFSETS_TOPIC, [1])
@@ -64,6 +69,7 @@ def test_offsets_in_both_storages_are_set() -> None:
     assert scene.cluster.committed["g", tp] == 7
 
 
+@pytest.mark.scenario("ops-51")
 def test_a_group_with_a_live_member_is_left_alone() -> None:
     scene = scene_with_group()
     shown = plan(scene, "to=earliest")
@@ -78,6 +84,7 @@ def test_a_group_with_a_live_member_is_left_alone() -> None:
     assert scene.server.text(OFFSET) == "4"
 
 
+@pytest.mark.scenario("ops-51")
 def test_a_plan_for_another_state_is_refused() -> None:
     scene = scene_with_group()
     shown = plan(scene, "to=earliest")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+import pytest
+
 from kafka08.protocol import schemas
 from tests.console.scene import Scene
 
@@ -68,6 +70,7 @@ def test_an_offset_beyond_the_end_is_told() -> None:
     assert "beyond the end" in scene.page("/group?name=g")
 
 
+@pytest.mark.scenario("ops-52")
 def test_the_graph_grows_with_the_lag() -> None:
     scene = scene_with_group()
     for _ in range(5):

@@ -30,6 +30,7 @@ def link(page: str, text: str) -> str:
     return found[1].replace("&amp;", "&")
 
 
+@pytest.mark.scenario("ops-49")
 def test_newest_first_and_older_ones_without_gaps_or_repeats() -> None:
     scene = scene_with(*[b"%d" % number for number in range(120)])
     page = scene.get(MESSAGES).text
@@ -42,6 +43,7 @@ def test_newest_first_and_older_ones_without_gaps_or_repeats() -> None:
     assert ">Older<" not in page
 
 
+@pytest.mark.scenario("ops-49")
 def test_a_jump_to_an_offset_and_on() -> None:
     scene = scene_with(*[b"m"] * 120)
     page = scene.get(f"{MESSAGES}?from=offset&at=10").text
@@ -49,6 +51,7 @@ def test_a_jump_to_an_offset_and_on() -> None:
     assert offsets(scene.get(link(page, "Newer")).text) == list(range(60, 110))
 
 
+@pytest.mark.scenario("ops-49")
 def test_a_search_tells_how_much_it_read_and_goes_on() -> None:
     values = [b"needle" if number % 2 else b"hay" for number in range(300)]
     scene = scene_with(*values)
@@ -63,6 +66,7 @@ def test_a_search_without_a_result_says_so() -> None:
     assert "Found 0, read 30 of 30." in scene.page(f"{MESSAGES}?from=oldest&has=needle")
 
 
+@pytest.mark.scenario("ops-48")
 def test_a_script_is_text() -> None:
     scene = scene_with(b"<script>alert(1)</script>")
     page = scene.get(MESSAGES).text
@@ -70,6 +74,7 @@ def test_a_script_is_text() -> None:
     assert "<script>alert" not in page
 
 
+@pytest.mark.scenario("ops-48")
 def test_empty_and_null_values_and_keys() -> None:
     scene = scene_with()
     scene.cluster.append("t", 0, b"", key=b"k")
@@ -79,6 +84,7 @@ def test_empty_and_null_values_and_keys() -> None:
     assert re.search(r"0 - none k 1 bytes raw empty", page)
 
 
+@pytest.mark.scenario("ops-48")
 def test_a_codec_is_named() -> None:
     scene = scene_with()
     scene.cluster.append("t", 0, b"a", b"b", codec=1)
@@ -89,6 +95,7 @@ def test_a_codec_is_named() -> None:
     assert offsets(scene.get(f"{MESSAGES}?from=offset&at=1").text) == [1, 2]
 
 
+@pytest.mark.scenario("ops-48")
 def test_the_exact_bytes_are_downloaded() -> None:
     data = bytes(range(256)) * 100
     scene = scene_with(data)
@@ -99,6 +106,7 @@ def test_the_exact_bytes_are_downloaded() -> None:
     assert scene.get("/topics/t/raw?partition=0&offset=7").status_code == 404
 
 
+@pytest.mark.scenario("ops-50")
 def test_a_tail_shows_what_came_and_counts_the_rest() -> None:
     scene = scene_with(b"old")
     page = scene.get(link(scene.get(MESSAGES).text, "Follow what comes")).text
@@ -112,6 +120,7 @@ def test_a_tail_shows_what_came_and_counts_the_rest() -> None:
     assert "20 messages that came meanwhile are left out" in text_of(page)
 
 
+@pytest.mark.scenario("ops-49")
 def test_reading_commits_nothing() -> None:
     scene = scene_with(b"m")
     writes = len(scene.server.writes)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import re
 
+import pytest
+
 from kafka08.common import TopicPartition
 from tests.console.scene import Scene, text_of
 from zk import znodes
@@ -43,6 +45,7 @@ def test_nothing_is_out_of_place() -> None:
     assert scene.post("/elect").status_code == 400
 
 
+@pytest.mark.scenario("ops-47")
 def test_a_move_from_the_proposal_to_the_way_back() -> None:
     scene = scene_with_topic()
     page = scene.get("/reassign?topics=t&brokers=2,1").text
@@ -64,12 +67,14 @@ def test_a_move_from_the_proposal_to_the_way_back() -> None:
     assert scene.post("/reassign", moves=rollback).status_code == 200
 
 
+@pytest.mark.scenario("ops-47")
 def test_moves_of_the_tool_are_shown() -> None:
     scene = scene_with_topic()
     scene.server.put(znodes.REASSIGN_PARTITIONS, znodes.encode_reassignment({TP: (2, 7)}))
     assert "t 0 1, 2 2, 7 1 of 2" in scene.page("/reassign")
 
 
+@pytest.mark.scenario("ops-47")
 def test_wrong_moves_are_refused() -> None:
     scene = scene_with_topic()
     writes = len(scene.server.writes)

@@ -99,6 +99,7 @@ def test_settings_are_changed() -> None:
     assert scene.server.below(znodes.TOPIC_CONFIG_CHANGES)
 
 
+@pytest.mark.scenario("ops-59")
 def test_deletion_needs_the_typed_name(tmp_path: Path) -> None:
     audit = tmp_path / "audit.log"
     scene = scene_with_topic(audit_file=str(audit))
@@ -130,6 +131,7 @@ def deletes(scene: Scene, value: str | None, error: int = 0) -> None:
     scene.cluster.script = script
 
 
+@pytest.mark.scenario("ops-59")
 def test_where_the_controller_does_not_delete_the_page_says_so_and_nothing_is_marked() -> None:
     scene = scene_with_topic()
     shown = mark(scene)
@@ -144,6 +146,7 @@ def test_where_the_controller_does_not_delete_the_page_says_so_and_nothing_is_ma
     assert znodes.delete_topic_path("t") not in scene.server.nodes
 
 
+@pytest.mark.scenario("ops-59")
 def test_a_topic_is_marked_where_the_controller_deletes() -> None:
     scene = scene_with_topic()
     deletes(scene, "true")
@@ -163,6 +166,7 @@ def is_original(scene: Scene) -> None:
     scene.look()
 
 
+@pytest.mark.scenario("ops-59")
 @pytest.mark.parametrize("controller", [refuses_to_tell, is_original])
 def test_where_the_controller_does_not_tell_whether_it_deletes_the_user_has_to(
     controller: Callable[[Scene], None],
@@ -188,6 +192,7 @@ def test_an_original_controller_is_not_asked_whether_it_deletes() -> None:
     assert scene.cluster.sent(a.DescribeConfigsRequest) == []
 
 
+@pytest.mark.scenario("ops-59")
 @pytest.mark.parametrize("path", ["settings", "partitions", "delete"])
 def test_a_stale_form_changes_nothing(path: str) -> None:
     scene = scene_with_topic()

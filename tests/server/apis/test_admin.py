@@ -212,6 +212,7 @@ def test_what_cannot_be_described(rig: AdminRig) -> None:
     assert rig.call(a.DescribeConfigsRequest([])) == (0, [])
 
 
+@pytest.mark.scenario("modern-49")
 def test_settings_of_the_broker(make_rig: Callable[..., AdminRig]) -> None:
     rig = make_rig(min_insync_replicas=2)
     asked = str(rig.broker_id)

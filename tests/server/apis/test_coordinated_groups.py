@@ -175,6 +175,7 @@ def test_a_member_commits_and_others_do_not(rig: Rig, version: int) -> None:
     ]
 
 
+@pytest.mark.scenario("modern-39")
 def test_a_commit_of_0_8_counts_while_there_is_no_member(rig: Rig) -> None:
     assert commit(rig, 1, generation=5, member_id="consumer") == 0
     answer = stable(rig)
@@ -213,6 +214,7 @@ def test_a_retention_that_is_not_set_is_the_brokers(rig: Rig, version: int) -> N
 # Coordinators, lists, descriptions
 
 
+@pytest.mark.scenario("modern-48")
 def test_coordinators_are_for_groups_alone(rig: Rig) -> None:
     rig.know(partition_state(*OFFSETS))
     for version in range(3):
@@ -269,6 +271,7 @@ def test_groups_are_listed(rig: Rig) -> None:
 # Deletion
 
 
+@pytest.mark.scenario("modern-42")
 def test_groups_with_members_are_not_deleted(rig: Rig) -> None:
     def delete(*groups: str) -> Any:
         return ask(rig, g.DeleteGroupsRequest(list(groups)), 1).groups
@@ -288,6 +291,7 @@ def test_groups_with_members_are_not_deleted(rig: Rig) -> None:
     assert fetch(rig, 2).topics == [] and delete("g") == [("g", 69)]
 
 
+@pytest.mark.scenario("modern-42")
 def test_offsets_of_subscribed_topics_are_kept(rig: Rig) -> None:
     def delete(topic: str, *partitions: int) -> Any:
         named = [g.OffsetDeletePartition(each) for each in partitions]

@@ -60,6 +60,7 @@ def fetch(rig: Rig, offset: int, version: int = 11, replica_id: int = -1, first:
     return rig.call(request, sent_in=version).topics[0].partitions[0]
 
 
+@pytest.mark.scenario("modern-50")
 @pytest.mark.parametrize("version", [0, 1, 3, 5])
 def test_the_log_begins_there_at_once(rig: Rig, version: int) -> None:
     partition = rig.lead()

@@ -29,6 +29,7 @@ def elect(rig: AdminRig, *partitions: int, kind: int = 0, version: int = 1) -> A
     return rig.call(a.ElectLeadersRequest(topics, 100, kind), version)
 
 
+@pytest.mark.scenario("modern-49")
 def test_the_preferred_replica_leads_again(rig: AdminRig) -> None:
     state(rig, 1, [1, 2])
     rig.runtime.on_sleep = lambda seconds: state(rig, 2, [1, 2])

@@ -69,6 +69,7 @@ def coordinate(rig: Rig, **changes: Any) -> Any:
 # Version 0: ZooKeeper
 
 
+@pytest.mark.scenario("modern-40")
 def test_v0_goes_to_zookeeper_whoever_coordinates(rig: Rig) -> None:
     rig.know(partition_state("t"))
     assert commit_v0(rig, (*T, 42, "meta"), ("t", 99, 7, None)) == {T: 0, ("t", 99): 0}

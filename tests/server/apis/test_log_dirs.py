@@ -44,6 +44,7 @@ def create(rig: Rig, topic: str, partition: int, messages: int) -> str:
     return Path(log.directory).parent.name
 
 
+@pytest.mark.scenario("modern-49")
 def test_every_replica_is_in_its_directory(rig: Rig) -> None:
     assert described(rig) == {"one": (0, []), "two": (0, [])}
     first, second = create(rig, "t", 0, 2), create(rig, "t", 1, 0)

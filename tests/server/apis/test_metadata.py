@@ -303,6 +303,7 @@ def test_trouble_in_creation_that_is_not_ours(rig: Rig) -> None:
     assert ask(rig, "new") == {"new": (-1, [])}
 
 
+@pytest.mark.scenario("security-2")
 def test_a_leader_that_the_senders_listener_does_not_lead_to(rig: Rig) -> None:
     """All versions name the brokers that can be reached, and code 5 where the leader cannot."""
 

@@ -154,6 +154,7 @@ def test_the_offsets_topic_is_not_for_producers(rig: Rig) -> None:
 # Acknowledgements
 
 
+@pytest.mark.scenario("modern-14")
 def test_acks_0_is_silent(rig: Rig) -> None:
     rig.lead()
     assert rig.produce((*T, message_set("a")), acks=0) is None
@@ -236,6 +237,7 @@ def test_if_all_partitions_failed_nobody_waits(rig: Rig) -> None:
     assert rig.clock.now == before
 
 
+@pytest.mark.scenario("modern-14")
 def test_lost_leadership_ends_the_wait_with_6(rig: Rig) -> None:
     rig.lead(replicas=[ME, PEER])
     rig.runtime.while_waiting = [rig.follow]
@@ -331,6 +333,7 @@ def test_another_version_is_answered_alike(rig: Rig) -> None:
     assert rig.call(request, version=2) == ([("t", [(0, 0, 0)])],)
 
 
+@pytest.mark.scenario("modern-15")
 @pytest.mark.parametrize("codec", [0, 2])
 def test_a_compacted_topic_takes_no_message_without_a_key(
     rig: Rig, codec: int, caplog: pytest.LogCaptureFixture

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from kafka08.protocol.later_schemas import InitProducerIdRequest
 from tests.server.apis.test_coordinated_groups import ask
 from tests.server.support import Rig
@@ -17,6 +19,7 @@ def test_each_request_gets_another_id(tmp_path: Path) -> None:
     rig.close()
 
 
+@pytest.mark.scenario("modern-48")
 def test_transactions_are_not_served(tmp_path: Path) -> None:
     rig = Rig(tmp_path, later=True)
     assert ask(rig, InitProducerIdRequest("mine", 60_000), 1) == (0, 42, -1, -1)

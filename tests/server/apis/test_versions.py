@@ -24,6 +24,7 @@ def rig(tmp_path: Path) -> AdminRig:
     return AdminRig(tmp_path, modern=True)
 
 
+@pytest.mark.scenario("modern-3")
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 def test_what_has_a_handler_is_listed(rig: AdminRig, version: int) -> None:
     answer = rig.call(JAVA, version)
@@ -35,6 +36,7 @@ def test_what_has_a_handler_is_listed(rig: AdminRig, version: int) -> None:
     assert 0 not in listed  # this rig has no handler for Produce
 
 
+@pytest.mark.scenario("modern-2")
 @pytest.mark.parametrize("version", [4, 5, 9, -1])
 def test_later_versions_are_answered_in_version_0_with_ours(rig: AdminRig, version: int) -> None:
     """The rest of such a request is not read. Golden: raw apiversions v9 of Kafka 3.9.1."""
@@ -51,6 +53,7 @@ def test_software_has_a_name(rig: AdminRig, name: str) -> None:
     assert rig.call(ApiVersionsRequest(), 2).error == 0
 
 
+@pytest.mark.scenario("modern-53")
 def test_the_connection_closes_while_an_original_is_registered(rig: AdminRig) -> None:
     rig.call(JAVA, 3)
     original = Broker(7, "host7", 9097)
@@ -63,6 +66,7 @@ def test_the_connection_closes_while_an_original_is_registered(rig: AdminRig) ->
     assert rig.call(JAVA, 3).error == 0
 
 
+@pytest.mark.scenario("modern-1")
 def test_it_is_unknown_when_the_setting_is_off(tmp_path: Path) -> None:
     rig = AdminRig(tmp_path)
     with pytest.raises(ProtocolError, match="Wrong request type 18"):
@@ -71,6 +75,7 @@ def test_it_is_unknown_when_the_setting_is_off(tmp_path: Path) -> None:
         rig.call(a.CreateTopicsRequest([], 0), 2)
 
 
+@pytest.mark.scenario("security-24")
 @pytest.mark.parametrize("later", [True, False])
 def test_listeners_with_logins_name_versions_even_beside_an_original(
     rig: AdminRig, later: bool

@@ -97,6 +97,7 @@ def sent_by_alice(found: Guarded) -> Iterator[Guarded]:
     current_peer.reset(token)
 
 
+@pytest.mark.scenario("security-28")
 def test_every_api_has_a_rule(rig: Rig) -> None:
     assert rules(rig.cache, creates_topics=True).keys() >= APIS.keys()
 
@@ -136,6 +137,7 @@ REFUSED = {
 }  # fmt: skip
 
 
+@pytest.mark.scenario("security-28", "security-36")
 @pytest.mark.parametrize("name", REFUSED)
 def test_28_a_refusal_has_the_bytes_of_later_releases(guarded_rig: Guarded, name: str) -> None:
     rig = guarded_rig.rig
@@ -149,6 +151,7 @@ def test_28_a_refusal_has_the_bytes_of_later_releases(guarded_rig: Guarded, name
         assert log is not None and log.log_end_offset == 0
 
 
+@pytest.mark.scenario("security-36")
 def test_36_nobody_but_brokers_shuts_a_broker_down(guarded_rig: Guarded) -> None:
     asked: list[int] = []
     guarded_rig.rig.controller.controlled_shutdown = asked.append
@@ -161,6 +164,7 @@ def test_36_nobody_but_brokers_shuts_a_broker_down(guarded_rig: Guarded) -> None
     assert asked == [1]
 
 
+@pytest.mark.scenario("security-36")
 def test_36_brokers_need_cluster_action_alone(guarded_rig: Guarded) -> None:
     rig = guarded_rig.rig
     guarded_rig.allow(CLUSTER, Operation.CLUSTER_ACTION)
@@ -173,6 +177,7 @@ def test_36_brokers_need_cluster_action_alone(guarded_rig: Guarded) -> None:
     assert rig.fetch(("v", 0, 0, 1000))[("v", 0)][0] == TOPIC_CODE
 
 
+@pytest.mark.scenario("security-29")
 def test_29_everybody_may_while_there_are_no_rules(rig: Rig) -> None:
     found = Guarded(rig, allow_everyone=True)
     rig.append("a")
@@ -182,6 +187,7 @@ def test_29_everybody_may_while_there_are_no_rules(rig: Rig) -> None:
     assert (both[("t", 0)][0], both[("u", 0)][0]) == (TOPIC_CODE, 0)
 
 
+@pytest.mark.scenario("security-30")
 def test_30_a_request_is_served_in_part(guarded_rig: Guarded) -> None:
     rig = guarded_rig.rig
     guarded_rig.allow(T, WRITE, READ)
@@ -196,6 +202,7 @@ def test_30_a_request_is_served_in_part(guarded_rig: Guarded) -> None:
     assert rig.runtime.slept == []
 
 
+@pytest.mark.scenario("security-32")
 def test_32_hosts_count(guarded_rig: Guarded) -> None:
     guarded_rig.authorizer.put(T, [Acl(ALICE, Permission.ALLOW, READ, "127.0.0.1")])
     rig = guarded_rig.rig
@@ -206,6 +213,7 @@ def test_32_hosts_count(guarded_rig: Guarded) -> None:
         current_peer.reset(token)
 
 
+@pytest.mark.scenario("security-33")
 def test_33_without_acks_the_connection_is_closed(guarded_rig: Guarded) -> None:
     rig = guarded_rig.rig
     guarded_rig.allow(T, WRITE)
@@ -218,6 +226,7 @@ def test_33_without_acks_the_connection_is_closed(guarded_rig: Guarded) -> None:
         assert log is not None and log.log_end_offset == end
 
 
+@pytest.mark.scenario("security-34")
 def test_34_a_right_that_goes_while_a_fetch_waits_is_gone(guarded_rig: Guarded) -> None:
     rig = guarded_rig.rig
     guarded_rig.allow(T, READ, WRITE)
@@ -240,6 +249,7 @@ def topics_of(answer: Any) -> dict[str, int]:
     return {each.topic: each.error for each in answer.topics}
 
 
+@pytest.mark.scenario("security-35")
 def test_35_a_list_of_all_topics_has_the_senders_own(guarded_rig: Guarded) -> None:
     rig = guarded_rig.rig
     guarded_rig.allow(T, WRITE)  # implies Describe
@@ -251,6 +261,7 @@ def test_35_a_list_of_all_topics_has_the_senders_own(guarded_rig: Guarded) -> No
     assert len(rig.call(s.MetadataRequest([])).brokers) == 3
 
 
+@pytest.mark.scenario("security-35")
 @pytest.mark.parametrize(
     ("resource", "operation", "code"),
     [
@@ -270,6 +281,7 @@ def test_35_a_topic_is_created_by_those_who_may(
     assert ("/brokers/topics/new" in rig.zookeeper.nodes) is (code == 5)
 
 
+@pytest.mark.scenario("security-35")
 def test_35_create_on_the_cluster_is_for_all_topics(guarded_rig: Guarded) -> None:
     rig = guarded_rig.rig
     rig.register(1)
@@ -281,6 +293,7 @@ def test_35_create_on_the_cluster_is_for_all_topics(guarded_rig: Guarded) -> Non
     assert answer.topics[0].error != TOPIC_CODE
 
 
+@pytest.mark.scenario("security-35")
 def test_35_without_creation_a_missing_topic_is_missing(make_rig: Callable[..., Rig]) -> None:
     rig = make_rig(auto_create_topics_enable="false")
     found = Guarded(rig)
@@ -290,6 +303,7 @@ def test_35_without_creation_a_missing_topic_is_missing(make_rig: Callable[..., 
     current_peer.reset(token)
 
 
+@pytest.mark.scenario("security-42")
 def test_42_offsets_need_the_group_and_the_topic(guarded_rig: Guarded) -> None:
     rig = guarded_rig.rig
     guarded_rig.allow(G, READ)
@@ -344,6 +358,7 @@ LATER: list[tuple[Any, int, Any]] = [
 ]
 
 
+@pytest.mark.scenario("security-28")
 @pytest.mark.parametrize(("request_", "version", "answer"), LATER)
 def test_28_later_requests_are_refused(
     later_guarded: Guarded, request_: Any, version: int, answer: Any
@@ -354,6 +369,7 @@ def test_28_later_requests_are_refused(
     assert later_guarded.rig.zookeeper.nodes == before
 
 
+@pytest.mark.scenario("security-28")
 def test_settings_of_topics_and_brokers(guarded_rig: Guarded) -> None:
     rig = guarded_rig.rig
     asked = [

@@ -107,6 +107,7 @@ def test_who_does_not_rejoin_in_time_is_removed(desk: Desk) -> None:
     assert desk.heartbeat(lead) == desk.heartbeat(other) == 25
 
 
+@pytest.mark.scenario("modern-36")
 def test_a_leader_that_never_syncs_loses_its_place(desk: Desk) -> None:
     first, second = desk.join(session_ms=100_000), desk.join(session_ms=100_000)
     desk.wait(2 * DELAY_MS)
@@ -132,6 +133,7 @@ def test_a_repeated_join_gets_the_same_answer(desk: Desk, state: str) -> None:
     assert changed.answer is None and desk.state() == "PreparingRebalance"
 
 
+@pytest.mark.scenario("modern-34")
 def test_the_leader_of_a_stable_group_asks_for_a_rebalance_by_joining(desk: Desk) -> None:
     lead, follow = desk.stable(2)
     again = desk.join(lead.member_id)
@@ -186,6 +188,7 @@ def test_requests_that_name_no_member(desk: Desk) -> None:
     assert desk.leave("who") == [25]
 
 
+@pytest.mark.scenario("modern-35")
 def test_a_member_that_needs_an_id_gets_one_first(desk: Desk) -> None:
     asked = answer_of(desk.join(requires_id=True))
     assert asked == JoinAnswer(79, "c-1")
@@ -204,6 +207,7 @@ def test_a_rebalance_waits_for_those_with_a_new_id_for_a_session(desk: Desk) -> 
     assert error(desk.join(promised.member_id)) == 25
 
 
+@pytest.mark.scenario("modern-35")
 def test_ids_that_are_not_used_leave_no_group(desk: Desk) -> None:
     desk.join(requires_id=True)
     desk.wait(SESSION_MS)
@@ -213,6 +217,7 @@ def test_ids_that_are_not_used_leave_no_group(desk: Desk) -> None:
 # Sessions, commits, leaving
 
 
+@pytest.mark.scenario("modern-31")
 def test_a_silent_member_is_removed(desk: Desk) -> None:
     lead, other = desk.stable(2)
     desk.wait(SESSION_MS - 1)
@@ -251,6 +256,7 @@ def test_parked_members_do_not_time_out(desk: Desk) -> None:
     assert error(newcomer) == 0
 
 
+@pytest.mark.scenario("modern-39")
 def test_a_commit_needs_a_member_if_there_is_one(desk: Desk) -> None:
     def commit(generation: int = -1, member_id: str = "", group: str = "g") -> int:
         return desk.coordinator.check_commit(group, generation, MemberId(member_id))
@@ -286,6 +292,7 @@ def test_a_commit_that_names_neither_generation_nor_member_is_of_none(desk: Desk
     assert commit(0, "c-1") == commit(1) == 25
 
 
+@pytest.mark.scenario("modern-32")
 def test_a_group_is_empty_once_all_have_left(desk: Desk) -> None:
     lead, other = desk.stable(2)
     assert desk.leave(lead.member_id, other.member_id, other.member_id) == [0, 0, 25]
@@ -308,6 +315,7 @@ def test_a_member_leaves_with_its_requests_answered(desk: Desk) -> None:
 # Static members
 
 
+@pytest.mark.scenario("modern-33")
 def test_a_static_member_comes_back_without_a_rebalance(desk: Desk) -> None:
     first, second = desk.join(instance="i1"), desk.join(instance="i2")
     desk.wait(2 * DELAY_MS)
@@ -355,6 +363,7 @@ def test_a_rebalance_overtakes_the_store_of_a_new_id(desk: Desk) -> None:
     assert desk.state() == "CompletingRebalance"
 
 
+@pytest.mark.scenario("modern-33")
 def test_two_processes_of_one_instance(desk: Desk) -> None:
     first = desk.join(instance="i1")
     second = desk.join(instance="i1")
@@ -450,6 +459,7 @@ def test_who_waits_is_told_when_the_coordinator_moves(desk: Desk, end: str) -> N
     desk.store()
 
 
+@pytest.mark.scenario("modern-37")
 def test_a_group_goes_on_where_it_was_stored(desk: Desk) -> None:
     first, second = desk.join(instance="i1"), desk.join(known=strategies("range", "x"))
     desk.wait(2 * DELAY_MS)
@@ -486,6 +496,7 @@ def test_metadata_has_a_limit() -> None:
     assert desk.join(known=strategies("range", metadata=b"xxxx")).answer is None
 
 
+@pytest.mark.scenario("modern-42")
 def test_only_empty_groups_are_deleted(desk: Desk) -> None:
     assert desk.coordinator.delete("g") is None
     (lead,) = desk.stable()

@@ -100,6 +100,7 @@ def test_a_group_is_stored_before_its_members_have_it(led: Rig) -> None:
     assert [bytes(each.assignment) for each in record.members] == [b"A"]
 
 
+@pytest.mark.scenario("modern-37")
 def test_the_next_coordinator_goes_on_with_the_group(led: Rig) -> None:
     answer = stable(led)
     led.follow(*OFFSETS)
@@ -134,6 +135,7 @@ def test_a_replaced_coordinator_that_does_not_know_it_takes_nothing(led: Rig) ->
     assert beat(led, answer) == 16
 
 
+@pytest.mark.scenario("modern-41")
 def test_groups_are_not_stored_while_an_original_broker_might_read_them(led: Rig) -> None:
     led.offsets.stores_groups = False
     answer = stable(led)
@@ -226,6 +228,7 @@ def test_a_store_that_fails_is_told_in_words_of_groups(
     assert beat(led, answer) == 27
 
 
+@pytest.mark.scenario("modern-56")
 def test_records_of_other_versions_and_other_layouts_are_skipped(
     led: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -27,6 +27,7 @@ def test_all_members_and_strategies_count() -> None:
     assert subscribed_topics(group_of()) == set()
 
 
+@pytest.mark.scenario("modern-38")
 @pytest.mark.parametrize(
     "metadata",
     [

@@ -66,6 +66,7 @@ def test_the_nodes_of_kafka_are_read(nodes: Nodes) -> None:
     assert nodes.rates("bob", "c") == (5, None)
 
 
+@pytest.mark.scenario("security-48")
 def test_48_changes_count(nodes: Nodes) -> None:
     nodes.quotas.load()
     for entity in ("users/u", "clients/c", "users/u/clients/c", "users/<default>/clients/c"):

@@ -122,6 +122,7 @@ def test_without_quotas_nothing_is_counted(held: Held) -> None:
     assert held.pause() == 0
 
 
+@pytest.mark.scenario("security-44")
 def test_44_a_producer_of_0_8_keeps_its_rate(held: Held) -> None:
     held.throttle.set_rates(CLIENT, 1000, None)
     for _ in range(6):
@@ -135,6 +136,7 @@ def test_44_a_producer_of_0_8_keeps_its_rate(held: Held) -> None:
     assert sent / (held.rig.clock.now - began) == pytest.approx(1000, rel=0.1)
 
 
+@pytest.mark.scenario("security-44")
 def test_44_no_pause_is_longer_than_clients_wait_and_the_rest_is_owed(held: Held) -> None:
     held.throttle.set_rates(CLIENT, 1000, None)
     began = held.rig.clock.now
@@ -147,6 +149,7 @@ def test_44_no_pause_is_longer_than_clients_wait_and_the_rest_is_owed(held: Held
     assert held.rig.clock.now - began == pytest.approx(20, rel=0.04)
 
 
+@pytest.mark.scenario("security-44")
 def test_44_a_producer_that_waits_for_long_keeps_its_rate_with_large_requests(held: Held) -> None:
     """20 kB at 1000 B/s: pauses of 20 seconds, for a producer that waits for two minutes."""
     held.throttle.set_rates(CLIENT, 1000, None)
@@ -168,6 +171,7 @@ def test_a_producer_cannot_ask_for_a_pause_without_end(held: Held) -> None:
     assert held.pause() == MOST_SECONDS
 
 
+@pytest.mark.scenario("security-44")
 def test_44_later_versions_are_told_the_pause(later: Held) -> None:
     later.throttle.set_rates(CLIENT, 1000, 1000)
     assert later.produce(12_000, version=1) == pytest.approx(2000, rel=0.1)
@@ -181,12 +185,14 @@ def test_44_later_versions_are_told_the_pause(later: Held) -> None:
     assert later.pause() == MOST_SECONDS
 
 
+@pytest.mark.scenario("security-45")
 def test_45_a_producer_without_answers_is_muted(held: Held) -> None:
     held.throttle.set_rates(CLIENT, 1000, None)
     held.produce(15_000, acks=0)
     assert held.pause() == pytest.approx(5, rel=0.05)
 
 
+@pytest.mark.scenario("security-46")
 def test_46_a_consumer_gets_its_rate_and_one_answer_more(held: Held) -> None:
     held.produce(30_000)
     held.throttle.set_rates(CLIENT, None, 1000)
@@ -202,6 +208,7 @@ def test_46_a_consumer_gets_its_rate_and_one_answer_more(held: Held) -> None:
     assert answers > got / 30_000  # some were without messages
 
 
+@pytest.mark.scenario("security-46")
 def test_46_others_are_not_held(held: Held) -> None:
     held.throttle.set_rates(Entity("bob"), 1, 1)
     held.throttle.set_rates(Entity(client="another"), 1, 1)
@@ -210,6 +217,7 @@ def test_46_others_are_not_held(held: Held) -> None:
     assert held.pause() == 0
 
 
+@pytest.mark.scenario("security-48")
 def test_48_a_quota_counts_from_the_next_request_on(held: Held) -> None:
     held.produce(50_000)
     assert held.pause() == 0
@@ -226,6 +234,7 @@ def test_48_a_quota_counts_from_the_next_request_on(held: Held) -> None:
     assert held.pause() == 0
 
 
+@pytest.mark.scenario("security-52")
 def test_52_replicas_and_controllers_are_not_held(held: Held) -> None:
     held.rig.lead("t", replicas=[1, 2])
     held.produce(30_000)
@@ -264,6 +273,7 @@ def test_without_a_share_the_loop_is_not_watched(held: Held) -> None:
     assert len(held.throttle.times.sensors) == 0
 
 
+@pytest.mark.scenario("security-48")
 def test_a_share_of_the_loops_time_holds_in_the_mean(held: Held) -> None:
     """10 percent, of which ten seconds' worth is saved; each request takes 50 ms."""
     held.share(10)
@@ -312,6 +322,7 @@ def test_time_is_counted_for_produce_and_fetch_beside_their_bytes(held: Held) ->
     assert held.pause() == 1
 
 
+@pytest.mark.scenario("security-52")
 def test_time_of_brokers_is_not_counted(held: Held) -> None:
     held.share(1)
     held.rig.lead("t", replicas=[1, 2])

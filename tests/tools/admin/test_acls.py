@@ -61,6 +61,7 @@ def tool(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
     return Tool(server, capsys)
 
 
+@pytest.mark.scenario("security-38")
 def test_a_producer_is_added_and_listed(tool: Tool) -> None:
     assert tool.run("--add", "--producer", *BOB, "--topic", "t") == PRODUCER + CURRENT
     assert tool.run("--list", "--topic", "t") == CURRENT
@@ -69,6 +70,7 @@ def test_a_producer_is_added_and_listed(tool: Tool) -> None:
     assert tool.server.below("/kafka-acl-changes") == ["acl_changes_0000000000"]
 
 
+@pytest.mark.scenario("security-38")
 def test_the_nodes_are_those_of_kafka(tool: Tool) -> None:
     words = ("--allow-principal", "User:alice", "--allow-host", "127.0.0.1", "--operation", "Read")
     tool.run("--add", *words, "--group", "g")

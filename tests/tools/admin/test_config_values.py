@@ -129,6 +129,7 @@ def test_others_are_refused(kind: str, nested: bool, settings: dict[str, str]) -
         config_values.check(kind, nested, settings)
 
 
+@pytest.mark.scenario("security-54")
 def test_secrets_are_not_shown() -> None:
     credential = "salt=a,stored_key=b,server_key=c,iterations=8192"
     assert config_values.shown("SCRAM-SHA-256", credential) == "SCRAM-SHA-256=iterations=8192"

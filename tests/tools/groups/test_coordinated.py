@@ -102,6 +102,7 @@ def test_a_coordinated_group_is_described(world: World) -> None:
     assert rows[2].split() == ["g", "b0:9090", "(0)", "range", "Stable", "1"]
 
 
+@pytest.mark.scenario("modern-42")
 def test_a_group_with_coordinated_members_is_neither_reset_nor_deleted(world: World) -> None:
     coordinate(world, described("Stable", member("a-1", OWNS_T1)))
     world.store("g", p0=5)
@@ -168,6 +169,7 @@ def test_brokers_are_asked_for_their_groups(world: World) -> None:
     assert not world.cluster.sent(FetchRequest)
 
 
+@pytest.mark.scenario("modern-42")
 def test_a_group_without_members_is_deleted_by_its_coordinator(world: World) -> None:
     seen = serve(world)
     [line] = world.groups("--delete", "--group", "g")
@@ -177,6 +179,7 @@ def test_a_group_without_members_is_deleted_by_its_coordinator(world: World) -> 
     assert "still active" in world.groups("--delete", "--group", "g")[0]
 
 
+@pytest.mark.scenario("modern-42")
 def test_offsets_are_deleted_by_the_coordinator_if_it_can(world: World) -> None:
     world.cluster.committed["g", T0] = 5
     words = ["--delete-offsets", "--group", "g", "--topic", "t:0"]

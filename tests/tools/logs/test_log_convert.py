@@ -220,6 +220,7 @@ def test_the_cleaner_s_points_become_bases(data: Path) -> None:
     assert checkpoint.read() == {PLAIN: bases[1], WRAPPED: 0, gone: 5}
 
 
+@pytest.mark.scenario("modern-55")
 def test_later_formats_and_groups(data: Path, tmp_path: Path, capsys: Any) -> None:
     manager = open_logs(data)
     offsets = TopicPartition(OFFSETS_TOPIC, 3)

@@ -32,6 +32,7 @@ def messages(data: bytes) -> list[tuple]:
     return [message[:3] for message in iter_messages(data)]
 
 
+@pytest.mark.scenario("modern-55")
 @pytest.mark.parametrize("codec", range(5))
 def test_batches(codec: int) -> None:
     data = batch(simple(b"a", b"b"), 7, codec)
@@ -51,6 +52,7 @@ def test_control_batches_go() -> None:
     assert low is not None and (low.table, low.control) == (b"", 1)
 
 
+@pytest.mark.scenario("modern-55")
 def test_messages_of_format_1() -> None:
     for data in (timed([(b"k", b"a")], 5), timed_wrapper(timed([(b"k", b"a")]), 1, 5)):
         low = lowered(data)

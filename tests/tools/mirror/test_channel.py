@@ -34,6 +34,7 @@ def test_reading_changes_nothing() -> None:
     assert one.share.share == pytest.approx(other.share.share)
 
 
+@pytest.mark.scenario("ops-19")
 def test_sizes_and_the_waits_of_producers() -> None:
     clock = FakeClock()
     channel = Channel(clock.monotonic)
@@ -53,6 +54,7 @@ def test_sizes_and_the_waits_of_producers() -> None:
     assert channel.series()[2].value.share == pytest.approx(1, abs=1e-3)
 
 
+@pytest.mark.scenario("ops-19")
 def test_the_waits_of_streams_are_shared_out_among_them() -> None:
     clock = FakeClock()
     channel = Channel(clock.monotonic)

@@ -149,6 +149,7 @@ def test_no_more_than_the_limit_is_under_way(failures: Failures) -> None:
     thread.join()
 
 
+@pytest.mark.scenario("ops-19")
 def test_the_channel_is_told_what_is_under_way_and_who_waits(failures: Failures) -> None:
     clock = FakeClock()
     channel = Channel(clock.monotonic)
