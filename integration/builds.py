@@ -10,12 +10,11 @@ import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
 import venv
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from integration import maven
+from integration import cached, maven
 
 HEAP = ("-Xmx256M", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 TIMEOUT_S = 900
@@ -66,27 +65,14 @@ def made(name: str, sources: Iterable[Path], make: Callable[[Path], None], key: 
             shutil.copy(source, directory)
         make(directory)
 
-    return once(f"{name}-{digest.hexdigest()[:12]}", fill)
-
-
-def once(name: str, fill: Callable[[Path], None]) -> Path:
-    """The directory ``name`` of the cache, filled if it is not there yet: whole or not at all."""
-    target = cache() / name
-    if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-            directory = Path(scratch) / name
-            directory.mkdir()
-            fill(directory)
-            directory.rename(target)
-    return target
+    return cached.once(cache() / f"{name}-{digest.hexdigest()[:12]}", fill)
 
 
 def jars(artifact: str) -> Path:
     """The directory of a Maven artifact, ``group:name:version``, with what it needs."""
     need("java")
     target = cache() / artifact.partition(":")[2].replace(":", "-")
-    if not target.exists() and (reason := maven.fetch(artifact, target)):
+    if reason := maven.fetch(artifact, target):
         raise MissingError(reason)
     return target
 

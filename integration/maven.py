@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
+
+from integration import cached
 
 TIMEOUT_S = 600
 POM = """\
@@ -28,27 +29,39 @@ POM = """\
 """
 
 
+class FetchError(Exception):
+    """Why an artifact could not be fetched."""
+
+
 def fetch(artifact: str, target: Path) -> str:
-    """Fill ``target`` with ``group:artifact:version``; why that failed, or empty.
+    """Fill ``target`` with ``group:artifact:version`` unless it has it; why that failed, or empty.
 
     A half-filled ``target`` never shows.
     """
-    if shutil.which("mvn") is None:
-        return f"{artifact} is not in {target} and there is no mvn to fetch it"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-        pom, jars = Path(scratch, "pom.xml"), Path(scratch, "jars")
-        pom.write_text(POM.format(*artifact.split(":")))
-        command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"]
-        command += [f"-DoutputDirectory={jars}", "-DincludeScope=runtime"]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return f"mvn did not fetch {artifact} within {TIMEOUT_S} s"
-        if done.returncode:
-            return f"mvn could not fetch {artifact}: {done.stdout[-500:]}"
-        shutil.rmtree(target, ignore_errors=True)
-        jars.rename(target)
+    _, name, version = artifact.split(":")
+    try:
+        cached.once(
+            target,
+            lambda directory: _copy(artifact, directory),
+            has=(target / f"{name}-{version}.jar").exists,
+        )
+    except FetchError as error:
+        return str(error)
     return ""
+
+
+def _copy(artifact: str, directory: Path) -> None:
+    if shutil.which("mvn") is None:
+        raise FetchError(f"{artifact} is not in {directory.name} and there is no mvn to fetch it")
+    pom = directory / "pom.xml"
+    pom.write_text(POM.format(*artifact.split(":")))
+    command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"]
+    command += [f"-DoutputDirectory={directory}", "-DincludeScope=runtime"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise FetchError(f"mvn did not fetch {artifact} within {TIMEOUT_S} s") from error
+    if done.returncode:
+        raise FetchError(f"mvn could not fetch {artifact}: {done.stdout[-500:]}")

@@ -39,10 +39,7 @@ def missing() -> str:
     """Why it cannot run here; empty when it can. Fetches the jars on first use."""
     if shutil.which("java") is None:
         return "no java on PATH to run a later release"
-    target = directory()
-    if (target / f"kafka_2.13-{VERSION}.jar").exists():
-        return ""
-    return maven.fetch(ARTIFACT, target)
+    return maven.fetch(ARTIFACT, directory())
 
 
 class ModernBroker(Process):

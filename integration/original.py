@@ -15,7 +15,6 @@ from integration import maven
 
 VERSION = "0.8.2.2"
 ARTIFACT = f"org.apache.kafka:kafka_2.11:{VERSION}"
-JARS = ("kafka_2.11-0.8.2.2.jar", "kafka-clients-0.8.2.2.jar", "zookeeper-3.4.6.jar")
 
 
 def directory() -> Path:
@@ -28,8 +27,6 @@ def missing() -> str:
     """Why the original cannot run here; empty when it can. Fetches the jars on first use."""
     if shutil.which("java") is None:
         return "no java on PATH to run the original 0.8.2.2"
-    if all((directory() / jar).exists() for jar in JARS):
-        return ""
     return maven.fetch(ARTIFACT, directory())
 
 

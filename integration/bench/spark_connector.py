@@ -65,7 +65,7 @@ def fetched() -> str:
             (directory() / "venv.tmp").rename(directory() / "venv")
     except (OSError, subprocess.CalledProcessError) as error:
         return f"PySpark {VERSION} was not fetched: {error}"
-    return "" if jars().exists() else maven.fetch(ARTIFACT, jars())
+    return maven.fetch(ARTIFACT, jars())
 
 
 def later_broker(directory_: Path, zookeeper: str) -> str:

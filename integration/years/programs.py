@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from integration import builds
+from integration import builds, cached
 from integration.builds import MissingError
 from integration.clients import Record
 
@@ -81,7 +81,7 @@ def _made(name: str, files: Mapping[str, str], commands: list[list[str]]) -> Pat
         for command in commands:
             builds.run(command, directory)
 
-    return builds.once(f"years-{name}-{digest[:12]}", fill)
+    return cached.once(builds.cache() / f"years-{name}-{digest[:12]}", fill)
 
 
 def _go(source: str, module: str, version: str, *names: str) -> list[str]:
