@@ -362,6 +362,19 @@ def untyped(sources: list[Source]) -> list[str]:
     ]
 
 
+def untyped_channels(sources: list[Source]) -> list[str]:
+    """Parameters named channel, for a connection to a broker, without its type."""
+    return [
+        source.at(node, ast.unparse(node.annotation))
+        for source in product(sources)
+        for node in source.nodes
+        if isinstance(node, ast.arg)
+        and node.arg == "channel"
+        and node.annotation is not None
+        and "Any" in names(node.annotation)
+    ]
+
+
 # Tests
 
 
@@ -441,6 +454,7 @@ CRITERIA = [
     Criterion("complexity of kafka08/message, 95th percentile", 8, complexities, percentile_95),
     Criterion("broad excepts per 10,000 lines", 17, broad_excepts, per=10_000),
     Criterion("mentions of Any per 1,000 lines", 11, untyped, per=1000),
+    Criterion("untyped channels", 0, untyped_channels),
     Criterion("stand-ins of the unit tests", 4, fakes),
     Criterion("other classes of the tests that stand for ours", 14, doubles),
     Criterion("modules without a like-named test", 29, untested),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kafka08.client.cluster import ClusterClient, Endpoint, NoBrokerError
@@ -24,7 +24,7 @@ from kafka08.errors import (
     meaning_of,
     raise_for_code,
 )
-from kafka08.network.channel import Channel
+from kafka08.network.channel import BrokerConnection, Channel, Connect
 from kafka08.protocol import admin_schemas, schemas
 from kafka08.runtime import Runtime, ThreadRuntime
 
@@ -63,7 +63,7 @@ class AdminClient:
         client_id: str = "",
         timeout_ms: int = 30000,
         runtime: Runtime | None = None,
-        channel: Callable[..., Any] = Channel,
+        channel: Connect = Channel,
         rng: random.Random | None = None,
     ) -> None:
         self._bootstrap = list(bootstrap)
@@ -79,7 +79,7 @@ class AdminClient:
             channel=channel,
             rng=rng,
         )
-        self._serving: Any = None
+        self._serving: BrokerConnection | None = None
 
     def __enter__(self) -> AdminClient:
         return self
@@ -250,7 +250,7 @@ class AdminClient:
                     return channel.call(request)
         raise NoBrokerError(f"There is no broker with the id {broker_id}")
 
-    def _connection(self, host: str, port: int) -> Any:
+    def _connection(self, host: str, port: int) -> BrokerConnection:
         return self._make_channel(
             host,
             port,
@@ -259,7 +259,7 @@ class AdminClient:
             runtime=self._runtime,
         )
 
-    def _find_serving(self) -> Any:
+    def _find_serving(self) -> BrokerConnection:
         """A connection to a broker that answers these APIs.
 
         It is found with a request that changes nothing: a request that a closed connection cuts

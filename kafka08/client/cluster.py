@@ -21,7 +21,7 @@ from kafka08.errors import (
     later_name,
     raise_for_code,
 )
-from kafka08.network.channel import Channel
+from kafka08.network.channel import BrokerConnection, Channel, Connect
 from kafka08.protocol import schemas
 from kafka08.runtime import Lock, Runtime, ThreadRuntime
 
@@ -64,7 +64,7 @@ class ClusterClient:
         client_id: str = "",
         timeout_ms: int = 30000,
         runtime: Runtime | None = None,
-        channel: Callable[..., Any] = Channel,
+        channel: Connect = Channel,
         ask_known: bool = False,
         rng: random.Random | None = None,
     ) -> None:
@@ -78,8 +78,8 @@ class ClusterClient:
         self._lock = self._runtime.lock()
         self._brokers: dict[int, Broker] = {}
         self._topics: dict[str, schemas.TopicMetadata] = {}
-        self._channels: dict[Broker, tuple[Any, Lock]] = {}
-        self._asking: list[Any] = []
+        self._channels: dict[Broker, tuple[BrokerConnection, Lock]] = {}
+        self._asking: list[BrokerConnection] = []
         self._aborted = False
 
     # --- metadata
@@ -132,7 +132,7 @@ class ClusterClient:
         self._random.shuffle(endpoints)
         return endpoints
 
-    def _channel(self, host: str, port: int) -> Any:
+    def _channel(self, host: str, port: int) -> BrokerConnection:
         return self._make_channel(
             host,
             port,
@@ -228,7 +228,7 @@ class ClusterClient:
 
 
 def find_coordinator(
-    group: str, brokers: Iterable[Broker], channel: Callable[[str, int], Any]
+    group: str, brokers: Iterable[Broker], channel: Callable[[str, int], BrokerConnection]
 ) -> Broker:
     """Ask each broker until one names the group's coordinator.
 

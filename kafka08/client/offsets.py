@@ -22,7 +22,7 @@ from kafka08.errors import (
     NotCoordinatorForConsumerError,
     OffsetsLoadInProgressError,
 )
-from kafka08.network.channel import Channel
+from kafka08.network.channel import BrokerConnection, Channel, Connect
 from kafka08.runtime import Event, Runtime, ThreadRuntime
 from zk import znodes
 from zk.znodes import MalformedNodeError
@@ -93,7 +93,7 @@ class CoordinatorOffsets:
         socket_timeout_ms: int = 10000,
         stopping: Event | None = None,
         runtime: Runtime | None = None,
-        channel: Callable[..., Any] = Channel,
+        channel: Connect = Channel,
         rng: random.Random | None = None,
     ) -> None:
         self._group = group
@@ -105,7 +105,7 @@ class CoordinatorOffsets:
         self._stopping = stopping or self._runtime.event()
         self._make_channel = channel
         self._random = rng or random.Random()
-        self._channel: Any = None
+        self._channel: BrokerConnection | None = None
 
     def connect(self) -> bool:
         """Search until the coordinator is found; False if stopped before that."""
@@ -118,10 +118,10 @@ class CoordinatorOffsets:
                 self._stopping.wait(self._backoff)
         return False
 
-    def connect_once(self) -> None:
+    def connect_once(self) -> BrokerConnection:
         """Connect unless connected. Raises OSError or KafkaError."""
         if self._channel is not None:
-            return
+            return self._channel
         brokers = list(self._brokers())
         self._random.shuffle(brokers)
         timeout_ms = min(LOOKUP_TIMEOUT_MS, self._socket_timeout_ms)
@@ -131,8 +131,9 @@ class CoordinatorOffsets:
         channel = self._open(found.host, found.port, self._socket_timeout_ms)
         channel.connect()
         self._channel = channel
+        return channel
 
-    def _open(self, host: str, port: int, timeout_ms: int) -> Any:
+    def _open(self, host: str, port: int, timeout_ms: int) -> BrokerConnection:
         return self._make_channel(
             host, port, client_id=self._client_id, timeout_ms=timeout_ms, runtime=self._runtime
         )
@@ -182,9 +183,9 @@ class CoordinatorOffsets:
         return requests.offset_fetch_results(self._call(request))
 
     def _call(self, request: Any) -> Any:
-        self.connect_once()
+        channel = self.connect_once()
         try:
-            return self._channel.call(request)
+            return channel.call(request)
         except BaseException:
             self.disconnect()
             raise

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 from kafka08.client.cluster import ClusterClient
@@ -14,7 +15,7 @@ from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError, raise_for_code
 from kafka08.message.entry import AnyMessage
 from kafka08.message.sets import iter_messages
-from kafka08.network.channel import Channel
+from kafka08.network.channel import Channel, Connect
 from kafka08.protocol.negotiation import NoApiVersionsError
 from kafka08.runtime import Runtime
 
@@ -76,7 +77,7 @@ class Browser:
         cluster: ClusterClient,
         config: ConsoleConfig,
         runtime: Runtime,
-        channel: Callable[..., Any] = Channel,
+        channel: Connect = Channel,
     ) -> None:
         self._cluster = cluster
         self._config = config
@@ -180,16 +181,22 @@ class Browser:
     def _connected(self, tp: TopicPartition) -> SimpleConsumer:
         """To the leader. Brokers that tell their versions send messages with their times."""
         leader = self._cluster.known_leader(tp)
-        options = {"client_id": CLIENT_ID, "timeout_ms": self._config.request_timeout_ms}
-        channel = self._channel(
-            leader.host, leader.port, runtime=self._runtime, api_versions=True, **options
+        connected = partial(
+            SimpleConsumer,
+            leader.host,
+            leader.port,
+            client_id=CLIENT_ID,
+            timeout_ms=self._config.request_timeout_ms,
+            receive_buffer_bytes=0,
+            runtime=self._runtime,
+            channel=self._channel,
         )
+        consumer = connected(api_versions=True)
         try:
-            channel.connect()
+            consumer.connect()
         except NoApiVersionsError:
-            channel.close()
-            channel = self._channel(leader.host, leader.port, runtime=self._runtime, **options)
-        return SimpleConsumer(leader.host, leader.port, runtime=self._runtime, channel=channel)
+            return connected()
+        return consumer
 
     @staticmethod
     def _bounds(consumer: SimpleConsumer, tp: TopicPartition) -> tuple[int, int]:

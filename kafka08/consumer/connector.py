@@ -37,7 +37,7 @@ from kafka08.consumer.offset_store import OffsetStore, coordinator_offsets
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.metrics.registry import Series
-from kafka08.network.channel import Channel
+from kafka08.network.channel import Channel, Connect
 from kafka08.runtime import GeventRuntime, Loop, Runtime, Scheduler
 from kafka08.zookeeper import access_of
 from zk.client import SessionState, ZkClient
@@ -72,7 +72,7 @@ class ConsumerConnector:
         *,
         runtime: Runtime | None = None,
         zk: Any = None,
-        channel: Any = Channel,
+        channel: Connect = Channel,
         before_release: Callable[[], None] | None = None,
     ) -> None:
         self.config = config

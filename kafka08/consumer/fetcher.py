@@ -25,7 +25,7 @@ from kafka08.errors import (
     for_code,
     raise_for_code,
 )
-from kafka08.network.channel import Channel
+from kafka08.network.channel import Channel, Connect
 from kafka08.runtime import Full, Loop, Runtime, ThreadRuntime
 
 logger = logging.getLogger("kafka.consumer.ConsumerFetcherThread")
@@ -51,7 +51,7 @@ class Fetcher:
         config: ConsumerConfig,
         give_back: GiveBack,
         runtime: Runtime,
-        channel: Callable[..., Any],
+        channel: Connect,
         meter: TopicMeters,
         fetches: Requests,
     ) -> None:
@@ -71,7 +71,7 @@ class Fetcher:
             timeout_ms=config.socket_timeout_ms,
             runtime=runtime,
             receive_buffer_bytes=config.socket_receive_buffer_bytes,
-            **({"api_versions": True} if config.api_versions_request else {}),
+            api_versions=config.api_versions_request,
         )
         self._loop = Loop(runtime, name, self.work, backoff_ms=config.refresh_leader_backoff_ms)
 
@@ -263,7 +263,7 @@ class FetcherManager:
         brokers: Callable[[], Sequence[Broker]],
         *,
         runtime: Runtime | None = None,
-        channel: Callable[..., Any] = Channel,
+        channel: Connect = Channel,
         meter: TopicMeters | None = None,
         fetches: Requests | None = None,
     ) -> None:

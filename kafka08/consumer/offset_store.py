@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from kafka08.client.meters import Meter
 from kafka08.client.offsets import CoordinatorOffsets, ZooKeeperOffsets
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.config import KAFKA, ConsumerConfig
 from kafka08.errors import NO_ERROR, KafkaError, OffsetMetadataTooLargeError
-from kafka08.network.channel import Channel
+from kafka08.network.channel import Channel, Connect
 from kafka08.runtime import Event, Runtime
 
 logger = logging.getLogger("kafka.consumer.ZookeeperConsumerConnector")
@@ -27,7 +26,7 @@ def coordinator_offsets(
     *,
     runtime: Runtime,
     stopping: Event | None = None,
-    channel: Callable[..., Any] = Channel,
+    channel: Connect = Channel,
 ) -> CoordinatorOffsets:
     """The coordinator's store, with the settings of a consumer."""
     return CoordinatorOffsets(

@@ -15,7 +15,7 @@ from kafka08.common import TopicPartition
 from kafka08.consumer.metrics import fetch_series
 from kafka08.errors import KafkaError, ProtocolError, raise_for_code
 from kafka08.metrics.registry import Series
-from kafka08.network.channel import Channel
+from kafka08.network.channel import Channel, Connect
 from kafka08.protocol import schemas
 from kafka08.runtime import Runtime, ThreadRuntime
 
@@ -38,7 +38,7 @@ class SimpleConsumer:
         receive_buffer_bytes: int = 65536,
         client_id: str = "",
         runtime: Runtime | None = None,
-        channel: Any = None,
+        channel: Connect = Channel,
         api_versions: bool = False,
     ) -> None:
         self.host = host
@@ -49,7 +49,7 @@ class SimpleConsumer:
         self._fetches = Requests(self._now)
         self._client_id = client_id
         self._closed = False
-        self._channel = channel or Channel(
+        self._channel = channel(
             host,
             port,
             client_id=client_id,
@@ -58,6 +58,11 @@ class SimpleConsumer:
             receive_buffer_bytes=receive_buffer_bytes,
             api_versions=api_versions,
         )
+
+    def connect(self) -> None:
+        """Connect now, instead of at the first call. Raises OSError or ProtocolError."""
+        with self._lock:
+            self._channel.connect()
 
     def call(self, request: Any) -> Any:
         """Send any request and return its response."""

@@ -8,8 +8,7 @@ added later are not noticed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 from kafka08.client.cluster import ClusterClient, Endpoint
 from kafka08.client.offsets import CoordinatorOffsets
@@ -19,7 +18,7 @@ from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.fetcher import FetcherManager
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
 from kafka08.errors import KafkaError, raise_for_code
-from kafka08.network.channel import Channel
+from kafka08.network.channel import Channel, Connect
 from kafka08.runtime import Runtime
 
 logger = logging.getLogger("kafka.consumer.SimpleConsumer")
@@ -41,7 +40,7 @@ class StandaloneConsumer:
         *,
         group: str | None = None,
         runtime: Runtime | None = None,
-        channel: Callable[..., Any] = Channel,
+        channel: Connect = Channel,
     ) -> None:
         self._config = config
         self._runtime = runtime or runtime_for(config)

@@ -16,7 +16,7 @@ from kafka08.common import LATER_FORMATS_TIME, LATEST_TIME, Broker, TopicPartiti
 from kafka08.config import BrokerConfig
 from kafka08.controller import events
 from kafka08.controller.batch import ControllerBrokerRequestBatch, Outgoing
-from kafka08.controller.channels import Connection, ControllerChannelManager
+from kafka08.controller.channels import ControllerChannelManager
 from kafka08.controller.context import ControllerContext, LiveBroker, PartitionAndReplica
 from kafka08.controller.deletion import TopicDeletionManager
 from kafka08.controller.log_ends import FetchLogEnds, LogEnds
@@ -28,6 +28,7 @@ from kafka08.controller.states import PartitionState, ReplicaState
 from kafka08.controller.stats import ControllerStats
 from kafka08.controller.store import ControllerStore
 from kafka08.errors import UnknownError
+from kafka08.network.channel import BrokerConnection
 from kafka08.protocol import schemas
 from kafka08.runtime import Runtime, Scheduler
 from zk.client import ZkClient
@@ -58,7 +59,7 @@ class ActiveController:
         zk: ZkClient,
         watches: WatchSet,
         runtime: Runtime,
-        connect: Callable[[Broker], Connection],
+        connect: Callable[[Broker], BrokerConnection],
         post: Callable[[Any], None],
         fetch_log_ends: FetchLogEnds,
         stats: ControllerStats | None = None,

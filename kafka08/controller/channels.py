@@ -10,11 +10,12 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any
 
 from kafka08.common import Broker
 from kafka08.controller.batch import TRACE, Outgoing
 from kafka08.errors import ProtocolError
+from kafka08.network.channel import BrokerConnection
 from kafka08.runtime import Queue, Runtime, Task
 
 logger = logging.getLogger("kafka.controller.RequestSendThread")
@@ -26,18 +27,6 @@ RETRY_SECONDS = 0.3
 Answered = Callable[[Outgoing, Any], None]
 
 
-class Connection(Protocol):
-    """The part of network.channel.Channel that is used here."""
-
-    client_id: str | None
-
-    @property
-    def connected(self) -> bool: ...
-    def connect(self) -> None: ...
-    def call(self, request: Any) -> Any: ...
-    def close(self) -> None: ...
-
-
 class BrokerSender:
     """The queue and task for one broker; ``answered`` receives each response with its request."""
 
@@ -46,7 +35,7 @@ class BrokerSender:
         runtime: Runtime,
         controller_id: int,
         broker: Broker,
-        connection: Connection,
+        connection: BrokerConnection,
         answered: Answered,
     ) -> None:
         self.broker = broker
@@ -141,7 +130,7 @@ class ControllerChannelManager:
         self,
         runtime: Runtime,
         controller_id: int,
-        connect: Callable[[Broker], Connection],
+        connect: Callable[[Broker], BrokerConnection],
         answered: Answered,
     ) -> None:
         self._runtime = runtime

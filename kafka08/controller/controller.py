@@ -17,12 +17,11 @@ from kafka08.common import Broker, TopicPartition
 from kafka08.config import BrokerConfig
 from kafka08.controller import events, log_ends
 from kafka08.controller.active_controller import ActiveController
-from kafka08.controller.channels import Connection
 from kafka08.controller.context import ControllerContext
 from kafka08.controller.log_ends import FetchLogEnds
 from kafka08.controller.stats import ControllerStats
 from kafka08.errors import KafkaError, StaleControllerEpochError, UnknownError
-from kafka08.network.channel import Channel, Connectors
+from kafka08.network.channel import BrokerConnection, Channel, Connectors
 from kafka08.runtime import Empty, Runtime, Task
 from zk import election
 from zk.client import ZkClient
@@ -79,7 +78,7 @@ class Controller:
         runtime: Runtime,
         *,
         broker: Broker,
-        connect: Callable[[Broker], Connection] | None = None,
+        connect: Callable[[Broker], BrokerConnection] | None = None,
         fetch_log_ends: FetchLogEnds | None = None,
         connectors: Connectors | None = None,
     ) -> None:
@@ -161,7 +160,7 @@ class Controller:
         self._queue.put(events.ControlledShutdown(broker_id, reply))
         return reply.wait(self._config.controller_socket_timeout_ms / 1000)
 
-    def _channel(self, broker: Broker) -> Connection:
+    def _channel(self, broker: Broker) -> BrokerConnection:
         return Channel(
             broker.host,
             broker.port,

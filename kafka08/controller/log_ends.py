@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from contextlib import closing
 
 from kafka08.common import LATEST_TIME, Broker, TopicPartition
 from kafka08.errors import KafkaError
-from kafka08.network.channel import Channel
+from kafka08.network.channel import Channel, Connect
 from kafka08.protocol.schemas import (
     DEBUG_REPLICA_ID,
     OffsetsPartition,
@@ -39,7 +39,7 @@ def fetch_log_ends(
     partitions: Sequence[TopicPartition],
     time: int = LATEST_TIME,
     *,
-    channel: Callable[..., Any] = Channel,
+    channel: Connect = Channel,
 ) -> dict[TopicPartition, int]:
     """The log ends of ``broker``'s replicas, leaders or followers; those it does not tell within
     a second are left out. With LATER_FORMATS_TIME up to where logs that it leads hold what 0.8.2.2
@@ -49,7 +49,9 @@ def fetch_log_ends(
         topics.setdefault(topic, []).append(OffsetsPartition(partition, time, 1))
     asked = [OffsetsTopic(topic, parts) for topic, parts in topics.items()]
     try:
-        with channel(broker.host, broker.port, timeout_ms=TIMEOUT_MS, runtime=connector) as opened:
+        with closing(
+            channel(broker.host, broker.port, timeout_ms=TIMEOUT_MS, runtime=connector)
+        ) as opened:
             answer = opened.call(OffsetsRequest(DEBUG_REPLICA_ID, asked))
     except (OSError, KafkaError) as error:
         logger.warning("Broker %d does not tell about its logs: %s", broker.id, error)

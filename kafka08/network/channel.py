@@ -1,4 +1,4 @@
-"""A blocking connection to a broker: requests out, responses in, in order.
+"""A blocking connection to a broker: a request out, its response in.
 
 Mirrors kafka.network.BlockingChannel. It does not retry: any failure closes the connection and is
 raised; the next call connects again. Only one task may use a channel at a time, which the caller
@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 from kafka08.errors import ProtocolError
 from kafka08.protocol import negotiation, requests, schemas
-from kafka08.protocol.registry import api_of
 from kafka08.protocol.types import Struct
 from kafka08.runtime import Connector, ThreadRuntime
 
@@ -27,9 +25,36 @@ _MAY_ANSWER_ZERO = schemas.ConsumerMetadataResponse
 _FIRST_READ_BYTES = 4 << 20
 
 
-class _Pending(NamedTuple):
-    correlation_id: int
-    response: Struct
+class BrokerConnection(Protocol):
+    """A connection to a broker, as clients, the controller and followers use it: ``Channel``."""
+
+    host: str
+    port: int
+    client_id: str | None
+
+    @property
+    def connected(self) -> bool: ...
+    def connect(self) -> Any: ...
+    def call(self, request: Any, version: int | None = None) -> Any: ...
+    def abort(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class Connect(Protocol):
+    """Makes the connection to a broker, which opens on first use: ``Channel`` itself."""
+
+    def __call__(
+        self,
+        host: str,
+        port: int,
+        *,
+        client_id: str | None = "",
+        timeout_ms: int = 30000,
+        runtime: Connector | None = None,
+        receive_buffer_bytes: int = 0,
+        send_buffer_bytes: int = 0,
+        api_versions: bool = False,
+    ) -> BrokerConnection: ...
 
 
 class Channel:
@@ -58,14 +83,10 @@ class Channel:
         self.client_id = client_id
         self._timeout = timeout_ms / 1000
         self._runtime = runtime or ThreadRuntime()
-        self._buffer_bytes = (
-            (socket.SO_RCVBUF, receive_buffer_bytes),
-            (socket.SO_SNDBUF, send_buffer_bytes),
-        )
+        self._buffer_bytes = (receive_buffer_bytes, send_buffer_bytes)
         self._socket: Any = None
         self._aborted = False
         self._correlation_id = 0
-        self._pending: deque[_Pending] = deque()
         self._api_versions = api_versions
         self._versions: negotiation.Versions = {}
 
@@ -73,20 +94,13 @@ class Channel:
     def connected(self) -> bool:
         return self._socket is not None
 
-    @property
-    def in_flight(self) -> int:
-        """Requests sent whose responses have not been received."""
-        return len(self._pending)
-
     def connect(self) -> Any:
         """The connection's socket; opened unless it is open."""
         sock = self._socket
         if sock is None:
             self._check_aborted()
             sock = self._runtime.connect(self.host, self.port, self._timeout)
-            for option, size in self._buffer_bytes:
-                if size > 0:
-                    sock.setsockopt(socket.SOL_SOCKET, option, size)
+            set_buffers(sock, *self._buffer_bytes)
             self._socket = sock
             self._check_aborted()
             if self._api_versions:
@@ -108,53 +122,26 @@ class Channel:
             raise ConnectionAbortedError(f"the connection to {self.host}:{self.port} was given up")
 
     def call(self, request: Any, version: int | None = None) -> Any:
-        """Send ``request`` and return its response (None if there is none: acks 0)."""
-        if self._pending:
-            raise ProtocolError("call on a channel with responses outstanding")
-        self.send(request, version)
-        return self.receive() if _is_answered(request) else None
-
-    def send(self, request: Any, version: int | None = None) -> int:
-        """Write ``request``; returns its correlation id. Responses arrive in order. ``version`` is
+        """Send ``request`` and return its response (None if there is none: acks 0). ``version`` is
         one that the caller knows to be served."""
-        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
-        correlation_id = self._correlation_id
+        self._correlation_id = number = (self._correlation_id + 1) & 0x7FFFFFFF
         try:
             sock = self.connect()
-            _, usual, response = api_of(request)
-            if version is not None:
-                usual, response = version, Struct(response.schema, version)
-            elif self._versions:
-                usual, response = self._versions.get(type(request), (usual, response))
-            parts = requests.encode_request(request, correlation_id, self.client_id, usual)
+            usual, response = negotiation.chosen(request, self._versions, version)
+            parts = requests.encode_request(request, number, self.client_id, usual)
             sock.sendall(parts[0] if len(parts) == 1 else b"".join(parts))
+            return self._receive(number, response) if _is_answered(request) else None
         except BaseException:
             self.close()
             raise
-        if _is_answered(request):
-            self._pending.append(_Pending(correlation_id, response))
-        return correlation_id
 
-    def receive(self) -> Any:
-        """The response to the oldest request outstanding."""
-        if not self._pending:
-            raise ProtocolError("no response is outstanding")
-        try:
-            pending = self._pending.popleft()
-            correlation_id, response = requests.decode_response(
-                pending.response, memoryview(self._read_frame())
+    def _receive(self, number: int, layout: Struct) -> Any:
+        answered, response = requests.decode_response(layout, memoryview(self._read_frame()))
+        if answered != number and not (answered == 0 and layout.schema is _MAY_ANSWER_ZERO):
+            raise ProtocolError(
+                f"{self.host}:{self.port} answered {answered} where {number} was due"
             )
-            if correlation_id != pending.correlation_id and not (
-                correlation_id == 0 and pending.response.schema is _MAY_ANSWER_ZERO
-            ):
-                raise ProtocolError(
-                    f"{self.host}:{self.port} answered {correlation_id} "
-                    f"where {pending.correlation_id} was due"
-                )
-            return response
-        except BaseException:
-            self.close()
-            raise
+        return response
 
     def _read_frame(self) -> bytearray:
         """A response without its size word."""
@@ -181,13 +168,12 @@ class Channel:
             data.extend(bytes(min(size - done, 3 * done)))
 
     def close(self) -> None:
-        """Close the connection; responses outstanding are forgotten.
+        """Close the connection.
 
-        A greenlet that waits in ``receive`` wakes with ConnectionResetError. A thread may continue
+        A greenlet that waits for a response wakes with ConnectionResetError. A thread may continue
         to wait, as the socket's number can be reused before its wait begins. Use ``abort`` there.
         """
         sock, self._socket = self._socket, None
-        self._pending.clear()
         if sock is not None:
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
@@ -209,6 +195,13 @@ class Channel:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+def set_buffers(sock: Any, receive_bytes: int, send_bytes: int) -> None:
+    """Set the sizes of a socket's buffers; those of the system where a size is 0."""
+    for option, size in ((socket.SO_RCVBUF, receive_bytes), (socket.SO_SNDBUF, send_bytes)):
+        if size > 0:
+            sock.setsockopt(socket.SOL_SOCKET, option, size)
 
 
 def _is_answered(request: Any) -> bool:

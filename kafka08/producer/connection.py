@@ -13,9 +13,9 @@ from collections import deque
 from typing import Any, NamedTuple
 
 from kafka08.errors import ProtocolError
+from kafka08.network.channel import set_buffers
 from kafka08.protocol import negotiation
 from kafka08.protocol.framing import FrameDecoder
-from kafka08.protocol.registry import api_of
 from kafka08.protocol.requests import decode_response, encode_request
 from kafka08.protocol.types import Struct
 from kafka08.runtime import Runtime
@@ -32,7 +32,7 @@ class Outstanding(NamedTuple):
     sent: float
 
 
-class Connection:
+class PipelinedConnection:
     """Connects on creation. Failures raise OSError or ProtocolError; the caller then ends it.
 
     With ``api_versions`` it first asks which versions the broker serves, and sends requests in the
@@ -61,12 +61,7 @@ class Connection:
         self._writing = runtime.lock()
         self._decoder = FrameDecoder(MAX_RESPONSE_BYTES)
         self._socket = runtime.connect(host, port, timeout)
-        for option, size in (
-            (socket.SO_SNDBUF, send_buffer_bytes),
-            (socket.SO_RCVBUF, receive_buffer_bytes),
-        ):
-            if size > 0:
-                self._socket.setsockopt(socket.SOL_SOCKET, option, size)
+        set_buffers(self._socket, receive_buffer_bytes, send_buffer_bytes)
         self._versions: negotiation.Versions = {}
         if api_versions:
             try:
@@ -95,9 +90,7 @@ class Connection:
         Requests must be written in the order of the calls.
         """
         self._correlation_id = number = (self._correlation_id + 1) & 0x7FFFFFFF
-        _, version, response = api_of(request)
-        if self._versions:
-            version, response = self._versions.get(type(request), (version, response))
+        version, response = negotiation.chosen(request, self._versions)
         parts = encode_request(request, number, self._client_id, version)
         if answered:
             sent = self._clock.monotonic()

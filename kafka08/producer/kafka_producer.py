@@ -22,9 +22,10 @@ from kafka08.errors import KafkaError, UnsupportedForMessageFormatError
 from kafka08.message.compression import ZSTD
 from kafka08.message.entry import MIN_ENTRY
 from kafka08.metrics.registry import Series
+from kafka08.network.channel import Channel, Connect
 from kafka08.producer.accumulator import Accumulator, PartitionQueue
 from kafka08.producer.batch import Batch, Callback, RecordFuture, RecordMetadata, call, in_callback
-from kafka08.producer.connection import Connection
+from kafka08.producer.connection import PipelinedConnection
 from kafka08.producer.dealing import Share, dealt
 from kafka08.producer.encoding import encode_headers
 from kafka08.producer.errors import (
@@ -84,8 +85,8 @@ class KafkaProducer:
         partition_on_raw_key: bool = False,
         unkeyed: Callable[[], Unkeyed] = RoundRobin,
         runtime: Runtime | None = None,
-        connect: Callable[..., Any] = Connection,
-        channel: Any = None,
+        connect: Callable[..., PipelinedConnection] = PipelinedConnection,
+        channel: Connect = Channel,
         **settings: Any,
     ) -> None:
         given = {**(properties or {}), **settings}
@@ -141,24 +142,22 @@ class KafkaProducer:
         self._sender.start()
         _alive.add(self)
 
-    def _make_cluster(self, channel: Any) -> ClusterClient:
+    def _make_cluster(self, channel: Connect) -> ClusterClient:
         config = self.config
         bootstrap = parse_broker_list(config.bootstrap_servers)
-        options = {} if channel is None else {"channel": channel}
         return ClusterClient(
             bootstrap,
             ask_known=True,
             client_id=self.client_id,
             timeout_ms=min(config.request_timeout_ms, METADATA_TIMEOUT_MS),
             runtime=self._runtime,
-            **options,
+            channel=channel,
         )
 
-    def _make_sender(self, connect: Callable[..., Any]) -> Sender:
+    def _make_sender(self, connect: Callable[..., PipelinedConnection]) -> Sender:
         config = self.config
-        asking = {"api_versions": True} if self._timed else {}
 
-        def connection(host: str, port: int) -> Any:
+        def connection(host: str, port: int) -> PipelinedConnection:
             return connect(
                 host,
                 port,
@@ -167,7 +166,7 @@ class KafkaProducer:
                 timeout=_seconds(config.request_timeout_ms),
                 send_buffer_bytes=config.send_buffer_bytes,
                 receive_buffer_bytes=config.receive_buffer_bytes,
-                **asking,
+                api_versions=self._timed,
             )
 
         def endpoint(node: int) -> tuple[str, int] | None:

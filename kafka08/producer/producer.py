@@ -18,7 +18,7 @@ from typing import Any
 from kafka08.client.cluster import ClusterClient, parse_broker_list
 from kafka08.client.security import runtime_for
 from kafka08.metrics.registry import Series
-from kafka08.network.channel import Channel
+from kafka08.network.channel import Channel, Connect
 from kafka08.producer.config import SYNC, ProducerConfig
 from kafka08.producer.errors import ForkedProducerError, ProducerClosedError, QueueFullError
 from kafka08.producer.event_handler import EventHandler, KeyedMessage
@@ -81,7 +81,7 @@ class Producer:
         encoder: Encoder | None = None,
         key_encoder: Encoder | None = None,
         runtime: Runtime | None = None,
-        channel: Any = Channel,
+        channel: Connect = Channel,
         handler: Any = None,
     ) -> None:
         self.config = config

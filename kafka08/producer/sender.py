@@ -18,6 +18,7 @@ from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError, ProtocolError, RequestTimedOutError, for_code
 from kafka08.producer.accumulator import Accumulator, Part
 from kafka08.producer.batch import Batch
+from kafka08.producer.connection import PipelinedConnection
 from kafka08.producer.encoding import encode_batch, encode_records
 from kafka08.producer.errors import DisconnectedError
 from kafka08.producer.metrics import ProducerMetrics
@@ -38,7 +39,7 @@ class Link:
 
     __slots__ = ("connection", "reader")
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: PipelinedConnection) -> None:
         self.connection = connection
         self.reader: Task | None = None
 
@@ -69,7 +70,7 @@ class Sender:
         runtime: Runtime,
         metrics: ProducerMetrics,
         *,
-        connect: Callable[[str, int], Any],
+        connect: Callable[[str, int], PipelinedConnection],
         endpoint: Callable[[int], Endpoint | None],
         stale: Callable[[], None],
         room: Event,

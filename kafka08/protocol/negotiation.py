@@ -54,7 +54,7 @@ def answered(frame: bytes | bytearray | memoryview, name: str) -> Versions:
     if response.error != NO_ERROR:
         raise NoApiVersionsError(f"{name} answered ApiVersions with code {response.error}")
     served = {each.api_key: each for each in response.api_keys}
-    chosen: Versions = {}
+    versions: Versions = {}
     for request, least in _NEEDED:
         api = APIS[api_of(request)[0]]
         found = served.get(api.key)
@@ -64,8 +64,16 @@ def answered(frame: bytes | bytearray | memoryview, name: str) -> Versions:
             raise NoApiVersionsError(
                 f"{name} serves {api.name} {there}; {least} to {api.last} are needed"
             )
-        chosen[request] = Negotiated(version, Struct(api.response, version))
-    return chosen
+        versions[request] = Negotiated(version, Struct(api.response, version))
+    return versions
+
+
+def chosen(request: Any, versions: Versions, version: int | None = None) -> Negotiated:
+    """How a request is sent: in ``version``, or as negotiated, or as 0.8.2.2 sends it."""
+    _, usual, response = api_of(request)
+    if version is not None:
+        return Negotiated(version, Struct(response.schema, version))
+    return versions.get(type(request)) or Negotiated(usual, response)
 
 
 def closed(name: str) -> NoApiVersionsError:

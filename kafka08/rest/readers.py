@@ -19,7 +19,7 @@ from kafka08.consumer.filters import TopicFilter
 from kafka08.consumer.offset_store import coordinator_offsets
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
 from kafka08.errors import KafkaError, OffsetsLoadInProgressError, raise_for_code
-from kafka08.network.channel import Channel
+from kafka08.network.channel import Channel, Connect
 from kafka08.rest.errors import illegal_state
 from kafka08.rest.reading import Limits, Show, Shown, StreamReader
 from kafka08.runtime import Runtime
@@ -137,7 +137,7 @@ class AssignedReader:
         brokers: Callable[[], Sequence[Broker]],
         runtime: Runtime,
         *,
-        channel: Callable[..., Any] = Channel,
+        channel: Connect = Channel,
     ) -> None:
         self._config = config
         self._reader = reader

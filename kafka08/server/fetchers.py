@@ -31,7 +31,7 @@ from kafka08.log.divergence import compare
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from kafka08.metrics.meters import Histogram, Meter, Timer
-from kafka08.network.channel import Channel, Connectors
+from kafka08.network.channel import BrokerConnection, Channel, Connectors
 from kafka08.protocol.schemas import (
     FetchPartition,
     FetchPartitionResponse,
@@ -104,7 +104,7 @@ class ReplicaFetcher:
         leader: Broker,
         config: BrokerConfig,
         runtime: Runtime,
-        channel: Channel,
+        channel: BrokerConnection,
         effects: Effects,
         log_manager: LogManager,
         disk_failed: DiskFailed,

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from kafka08.common import TopicPartition
-from kafka08.consumer import simple
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError, NotLeaderForPartitionError
 from kafka08.message.sets import iter_messages
@@ -26,7 +25,7 @@ def cluster() -> FakeCluster:
 
 @pytest.fixture
 def consumer(cluster: FakeCluster) -> SimpleConsumer:
-    return SimpleConsumer("b0", 9090, channel=cluster.channel("b0", 9090))
+    return SimpleConsumer("b0", 9090, channel=cluster.channel)
 
 
 def test_fetch(consumer: SimpleConsumer) -> None:
@@ -76,11 +75,8 @@ def test_closed_stays_closed(consumer: SimpleConsumer) -> None:
 
 
 @pytest.mark.parametrize("asked", [False, True])
-def test_versions_are_asked_for_if_the_caller_says_so(
-    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, asked: bool
-) -> None:
-    monkeypatch.setattr(simple, "Channel", cluster.channel)
-    SimpleConsumer("b0", 9090, api_versions=asked)
+def test_versions_are_asked_for_if_the_caller_says_so(cluster: FakeCluster, asked: bool) -> None:
+    SimpleConsumer("b0", 9090, api_versions=asked, channel=cluster.channel)
     assert [each["api_versions"] for each in cluster.options] == [asked]
 
 

@@ -293,7 +293,7 @@ def connect(monkeypatch: pytest.MonkeyPatch, module: ModuleType, cluster: FakeCl
     monkeypatch.setattr(module, "ClusterClient", client)
 
     def consumer(host: str, port: int, **options: Any) -> SimpleConsumer:
-        return SimpleConsumer(host, port, channel=cluster.channel(host, port), **options)
+        return SimpleConsumer(host, port, channel=cluster.channel, **options)
 
     if hasattr(module, "SimpleConsumer"):
         monkeypatch.setattr(module, "SimpleConsumer", consumer)

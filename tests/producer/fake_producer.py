@@ -11,7 +11,7 @@ from typing import Any
 
 from kafka08.common import Broker
 from kafka08.errors import NO_ERROR
-from kafka08.producer.connection import Connection
+from kafka08.producer.connection import PipelinedConnection
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.protocol import schemas
 from kafka08.protocol.framing import FrameDecoder
@@ -203,11 +203,13 @@ class ThreadedBroker:
         self.mute = False
         self.arrived = threading.Event()
 
-    def connect(self, host: str, port: int, *, runtime: Runtime, **options: Any) -> Connection:
+    def connect(
+        self, host: str, port: int, *, runtime: Runtime, **options: Any
+    ) -> PipelinedConnection:
         listening = socket.create_server(("127.0.0.1", 0))
         threading.Thread(target=self._serve, args=(listening, port), daemon=True).start()
         host, listening_port = listening.getsockname()
-        return Connection(host, listening_port, runtime=runtime, **options)
+        return PipelinedConnection(host, listening_port, runtime=runtime, **options)
 
     def _serve(self, listening: socket.socket, port: int) -> None:
         with listening, listening.accept()[0] as sock:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafka08.errors import ProtocolError
-from kafka08.producer.connection import MAX_RESPONSE_BYTES, Connection
+from kafka08.producer.connection import MAX_RESPONSE_BYTES, PipelinedConnection
 from kafka08.protocol.later_schemas import ApiVersionsResponse, ServedVersions
 from kafka08.protocol.negotiation import NoApiVersionsError
 from kafka08.protocol.registry import APIS
@@ -49,8 +49,8 @@ def pair() -> Iterator[Pair]:
 
 
 @pytest.fixture
-def connection(pair: Pair) -> Iterator[Connection]:
-    connection = Connection("h", 1, runtime=pair, client_id="me", timeout=0.05)
+def connection(pair: Pair) -> Iterator[PipelinedConnection]:
+    connection = PipelinedConnection("h", 1, runtime=pair, client_id="me", timeout=0.05)
     yield connection
     connection.close()
 
@@ -59,7 +59,7 @@ def answer(number: int) -> bytes:
     return b"".join(encode_response(number, RESPONSE))
 
 
-def test_answers_come_with_what_was_asked(pair: Pair, connection: Connection) -> None:
+def test_answers_come_with_what_was_asked(pair: Pair, connection: PipelinedConnection) -> None:
     assert connection.waiting_since() is None
     for context in ("first", "second", "third"):
         connection.write(connection.encode(REQUEST, context))
@@ -78,7 +78,7 @@ def test_answers_come_with_what_was_asked(pair: Pair, connection: Connection) ->
     later.join()
 
 
-def test_what_has_no_answer_is_not_outstanding(pair: Pair, connection: Connection) -> None:
+def test_what_has_no_answer_is_not_outstanding(pair: Pair, connection: PipelinedConnection) -> None:
     data = connection.encode(REQUEST, None, answered=False)
     connection.write(data)
     assert not connection.outstanding
@@ -98,7 +98,7 @@ def test_what_has_no_answer_is_not_outstanding(pair: Pair, connection: Connectio
     ],
     ids=["wrong-id", "too-many", "short", "no-id", "negative", "huge", "http"],
 )
-def test_garbage(pair: Pair, connection: Connection, data: bytes) -> None:
+def test_garbage(pair: Pair, connection: PipelinedConnection, data: bytes) -> None:
     connection.encode(REQUEST, None)
     pair.peer.sendall(data)
     with pytest.raises(ProtocolError):
@@ -106,14 +106,14 @@ def test_garbage(pair: Pair, connection: Connection, data: bytes) -> None:
 
 
 def test_a_peer_that_closes_is_noticed_while_nothing_is_outstanding(
-    pair: Pair, connection: Connection
+    pair: Pair, connection: PipelinedConnection
 ) -> None:
     pair.peer.shutdown(socket.SHUT_RDWR)
     with pytest.raises(ConnectionResetError):
         connection.receive()
 
 
-def test_abort_wakes_the_reader(connection: Connection) -> None:
+def test_abort_wakes_the_reader(connection: PipelinedConnection) -> None:
     raised: list[BaseException] = []
 
     def read() -> None:
@@ -142,7 +142,9 @@ def test_versions_are_asked_for_and_used(pair: Pair) -> None:
     pair.peer.sendall(data[:9])
     later = threading.Timer(0.02, pair.peer.sendall, [data[9:]])
     later.start()
-    connection = Connection("h", 1, runtime=pair, client_id="me", timeout=5, api_versions=True)
+    connection = PipelinedConnection(
+        "h", 1, runtime=pair, client_id="me", timeout=5, api_versions=True
+    )
     later.join()
     assert pair.peer.recv(1000)[4:8] == struct.pack(">hh", 18, 0)
     request = connection.encode(REQUEST, None)
@@ -158,9 +160,9 @@ def test_a_broker_that_does_not_know_them(pair: Pair, answer: bytes) -> None:
     pair.peer.sendall(answer)
     pair.peer.shutdown(socket.SHUT_WR)
     with pytest.raises(NoApiVersionsError):
-        Connection("h", 1, runtime=pair, client_id="me", timeout=5, api_versions=True)
+        PipelinedConnection("h", 1, runtime=pair, client_id="me", timeout=5, api_versions=True)
 
 
 def test_a_broker_that_does_not_answer(pair: Pair) -> None:
     with pytest.raises(TimeoutError):
-        Connection("h", 1, runtime=pair, client_id="me", timeout=0.01, api_versions=True)
+        PipelinedConnection("h", 1, runtime=pair, client_id="me", timeout=0.01, api_versions=True)

@@ -111,7 +111,7 @@ class RestWorld:
         runtime.on_sleep = self._fetch
 
     def simple_consumer(self, host: str, port: int, **options: Any) -> SimpleConsumer:
-        return SimpleConsumer(host, port, channel=self.brokers.channel(host, port), **options)
+        return SimpleConsumer(host, port, channel=self.brokers.channel, **options)
 
     def _producer(self, settings: dict[str, str], runtime: Runtime) -> KafkaProducer:
         return threaded(self.brokers, metadata_fetch_timeout_ms=500)[0]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import Any
 
 from kafka08 import admin
 from kafka08.client import requests
@@ -17,6 +16,7 @@ from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
 from kafka08.common import LATEST_TIME, Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import NO_ERROR, BrokerNotAvailableError, KafkaError, for_code
+from kafka08.network.channel import Channel, Connect
 from kafka08.runtime import Runtime
 from tools import admin_command
 from tools.groups.members import topic_partitions
@@ -85,7 +85,7 @@ class OffsetChecker:
         *,
         security: ClientSecurity = PLAIN,
         runtime: Runtime | None = None,
-        channel: Any = None,
+        channel: Connect = Channel,
     ) -> None:
         self._protocol = security.security_protocol
         self._zk = client
@@ -141,7 +141,6 @@ class OffsetChecker:
     def _ask_coordinator(
         self, partitions: list[TopicPartition]
     ) -> dict[TopicPartition, requests.StoredOffset]:
-        options = {} if self._channel is None else {"channel": self._channel}
         coordinator = CoordinatorOffsets(
             self._group,
             self._brokers,
@@ -149,7 +148,7 @@ class OffsetChecker:
             backoff_ms=self._backoff_ms,
             socket_timeout_ms=self._timeout_ms,
             runtime=self._runtime,
-            **options,
+            channel=self._channel,
         )
         deadline = self._runtime.clock.monotonic() + _PATIENCE_MS / 1000
         try:
@@ -208,7 +207,6 @@ class OffsetChecker:
         node = registry.read_broker(self._zk, broker_id, self._protocol)
         if node is None:
             raise BrokerNotAvailableError(f"Broker id {broker_id} does not exist")
-        channel = self._channel and self._channel(node.host, node.port)
         return SimpleConsumer(
             node.host,
             node.port,
@@ -216,7 +214,7 @@ class OffsetChecker:
             receive_buffer_bytes=100000,
             client_id=CLIENT_ID,
             runtime=self._runtime,
-            channel=channel,
+            channel=self._channel,
         )
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from kafka08.admin import InvalidArgumentError
 from kafka08.client.admin import AdminClient, AdminNotServedError
@@ -18,7 +17,7 @@ from kafka08.client.cluster import ClusterClient, Endpoint, listeners_of
 from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import AdminOperationError, KafkaError, LaterCode
-from kafka08.network.channel import Channel
+from kafka08.network.channel import Channel, Connect
 from kafka08.protocol.admin_schemas import DescribeGroupsRequest
 from kafka08.runtime import Runtime
 from kafka08.zookeeper_settings import UNSECURED, ZooKeeperSecurity
@@ -66,7 +65,7 @@ class GroupService:
         security: ClientSecurity = PLAIN,
         zookeeper_security: ZooKeeperSecurity = UNSECURED,
         runtime: Runtime | None = None,
-        channel: Callable[..., Any] = Channel,
+        channel: Connect = Channel,
     ) -> None:
         self._runtime = runtime or runtime_for(security)
         self.zk = client = (
@@ -77,7 +76,7 @@ class GroupService:
 
         protocol = security.security_protocol
 
-        def cluster(channel: Callable[..., Any]) -> ClusterClient:
+        def cluster(channel: Connect) -> ClusterClient:
             return ClusterClient(
                 bootstrap
                 if client is None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
-from typing import Any
 
 from kafka08 import admin, properties
 from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
@@ -16,6 +15,7 @@ from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError
+from kafka08.network.channel import Channel, Connect
 from tools import admin_command
 from tools.options import run_tool
 from zk import registry
@@ -46,7 +46,7 @@ def update(
     group: str,
     topic: str,
     time: int,
-    channel: Any = None,
+    channel: Connect = Channel,
     security: ClientSecurity = PLAIN,
 ) -> int:
     """Store each partition's offset at ``time``; how many partitions there are,
@@ -63,7 +63,7 @@ def update(
 
 
 def _offset(
-    client: ZkClient, tp: TopicPartition, time: int, security: ClientSecurity, channel: Any
+    client: ZkClient, tp: TopicPartition, time: int, security: ClientSecurity, channel: Connect
 ) -> int:
     state = admin.fetch_partition_state(client, *tp)
     if state is None:
@@ -77,7 +77,7 @@ def _offset(
         timeout_ms=10000,
         client_id="UpdateOffsetsInZk",
         runtime=runtime_for(security),
-        channel=channel and channel(broker.host, broker.port),
+        channel=channel,
     ) as consumer:
         return consumer.earliest_or_latest(tp, time)
 
