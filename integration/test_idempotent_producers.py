@@ -23,7 +23,7 @@ from integration.later import programs
 from integration.later.sender import Sender
 from integration.proxy import Proxy
 from integration.wire import wait_until
-from kafka08.server.originals import FORMATS
+from kafka08.server.cluster_view.originals import FORMATS
 from zk import znodes
 
 COUNT = 10_000

@@ -17,7 +17,8 @@ import pytest
 from kafka08.config import BrokerConfig, LogConfig
 from kafka08.later_topic_settings import LaterTopicSettings
 from kafka08.security.acl_nodes import CHANGES, ROOTS
-from kafka08.server import producer_ids, scram_credentials
+from kafka08.server.access import scram_credentials
+from kafka08.server.cluster_view import producer_ids
 from zk import entities, znodes
 
 ROOT = Path(__file__).parents[1]

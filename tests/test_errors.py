@@ -84,8 +84,8 @@ OWN = {
         "TLS handshake with",
     ],
     "kafka08/network/transport.py": ["SSL handshake failed:"],
-    "kafka08/server/log_dir_failures.py": ["Halting:"],
-    "kafka08/server/logins.py": ["has no value, and the listener"],
+    "kafka08/server/storage/log_dir_failures.py": ["Halting:"],
+    "kafka08/server/access/logins.py": ["has no value, and the listener"],
     "kafka08/spark/datasource.py": ["an interpreter that cannot import pyarrow"],
     "kafka08/spark/dstream.py": [
         "Error getting partition metadata for",

@@ -133,7 +133,7 @@ def test_every_arrow_is_in_the_table() -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("kafka08.log.log", "from kafka08.server.acks import x"),
+        ("kafka08.log.log", "from kafka08.server.replication.acks import x"),
         ("kafka08.log.log", "def f():\n    import kafka08.runtime"),
         ("kafka08.client.cluster", "from kafka08.network import server"),
         ("kafka08.cluster.partition", "from zk.client import ZkClient"),

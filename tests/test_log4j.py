@@ -17,7 +17,7 @@ from kafka08.log4j import (
     option_words,
 )
 from kafka08.protocol.schemas import ConsumerMetadataRequest, RequestHeader
-from kafka08.server import request_log
+from kafka08.server.requests import request_log
 
 CONFIG = Path(__file__).parent.parent / "config"
 

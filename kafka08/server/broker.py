@@ -28,7 +28,7 @@ from kafka08.network.hosts import canonical_host_name
 from kafka08.protocol.registry import APIS, served_by
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
 from kafka08.secret_files import warn_of_passwords
-from kafka08.server import broker_metrics, inter_broker
+from kafka08.server.access.no_logins import logins_of
 from kafka08.server.apis import coordinated_groups, no_acls, scram_users
 from kafka08.server.apis.admin import (
     AlterConfigsApi,
@@ -62,37 +62,38 @@ from kafka08.server.apis.replicas import (
     UpdateMetadataApi,
 )
 from kafka08.server.apis.versions import ApiVersionsApi, LoginVersions
-from kafka08.server.config_changes import ConfigChanges
-from kafka08.server.controlled_shutdown import controlled_shutdown
-from kafka08.server.coordinator.coordinator import GroupCoordinator
-from kafka08.server.coordinator.requests import GroupRequests
-from kafka08.server.dispatch import Dispatcher, Handler, last_versions
-from kafka08.server.effects import Effects
-from kafka08.server.epochs import EpochCheck
-from kafka08.server.fetchers import FetcherManager
-from kafka08.server.health import PENDING_SHUTDOWN, SHUTTING_DOWN, Health
-from kafka08.server.healthcheck import KafkaHealthcheck
-from kafka08.server.hw_checkpoints import HwCheckpoints
-from kafka08.server.isr import IsrMaintenance
-from kafka08.server.log_dir_failures import LogDirFailures
-from kafka08.server.log_dirs import LogDirs
-from kafka08.server.log_maintenance import LogMaintenance
-from kafka08.server.monitoring import Monitoring
-from kafka08.server.no_logins import logins_of
-from kafka08.server.offset_manager import OffsetManager
-from kafka08.server.originals import FORMATS, Originals, warn_of_originals
-from kafka08.server.partition_retries import PartitionRetries
-from kafka08.server.producer_ids import ProducerIds
+from kafka08.server.cluster_view import inter_broker
+from kafka08.server.cluster_view.config_changes import ConfigChanges
+from kafka08.server.cluster_view.controlled_shutdown import controlled_shutdown
+from kafka08.server.cluster_view.healthcheck import KafkaHealthcheck
+from kafka08.server.cluster_view.originals import FORMATS, Originals, warn_of_originals
+from kafka08.server.cluster_view.producer_ids import ProducerIds
+from kafka08.server.cluster_view.registrations import Reachable, Registrations
+from kafka08.server.cluster_view.topic_configs import TopicConfigs
+from kafka08.server.cluster_view.topic_creator import TopicCreator
+from kafka08.server.groups.coordinator import GroupCoordinator
+from kafka08.server.groups.offset_manager import OffsetManager
+from kafka08.server.groups.requests import GroupRequests
+from kafka08.server.groups.zk_offsets import ZkOffsets
+from kafka08.server.monitoring import broker_metrics
+from kafka08.server.monitoring.health import PENDING_SHUTDOWN, SHUTTING_DOWN, Health
+from kafka08.server.monitoring.monitoring import Monitoring
 from kafka08.server.quotas.quotas import Quotas
 from kafka08.server.rebuild import ConsumerView
 from kafka08.server.rebuild_tasks import RebuildTasks
-from kafka08.server.registrations import Reachable, Registrations
-from kafka08.server.replica_manager import ReplicaManager
-from kafka08.server.roles import Roles
-from kafka08.server.server_listeners import RELOAD_MS, Certificates, bind, connection_limits
-from kafka08.server.topic_configs import TopicConfigs
-from kafka08.server.topic_creator import TopicCreator
-from kafka08.server.zk_offsets import ZkOffsets
+from kafka08.server.replication.epochs import EpochCheck
+from kafka08.server.replication.fetchers import FetcherManager
+from kafka08.server.replication.hw_checkpoints import HwCheckpoints
+from kafka08.server.replication.isr import IsrMaintenance
+from kafka08.server.replication.partition_retries import PartitionRetries
+from kafka08.server.replication.replica_manager import ReplicaManager
+from kafka08.server.replication.roles import Roles
+from kafka08.server.requests.dispatch import Dispatcher, Handler, last_versions
+from kafka08.server.requests.effects import Effects
+from kafka08.server.requests.listeners import RELOAD_MS, Certificates, bind, connection_limits
+from kafka08.server.storage.log_dir_failures import LogDirFailures
+from kafka08.server.storage.log_dirs import LogDirs
+from kafka08.server.storage.log_maintenance import LogMaintenance
 from kafka08.zookeeper import access_of
 from zk import entities
 from zk.client import ZkClient
@@ -102,7 +103,7 @@ from zk.registry import ensure_common_paths, register_broker
 from zk.znodes import MalformedNodeError
 
 if TYPE_CHECKING:
-    from kafka08.server.authorization.authorization import Authorization
+    from kafka08.server.access.authorization import Authorization
 
 logger = logging.getLogger("kafka.server.KafkaServer")
 startable_logger = logging.getLogger("kafka.server.KafkaServerStartable")
@@ -115,8 +116,8 @@ _COUNTS_MS = 5_000
 _ZOOKEEPER_RETRY_SECONDS = 0.5
 
 # Loaded only where the settings ask for them (ADR 54).
-_AUTHORIZATION = "kafka08.server.authorization.authorization"
-_CLEANER_TASKS = "kafka08.server.cleaner_tasks"
+_AUTHORIZATION = "kafka08.server.access.authorization"
+_CLEANER_TASKS = "kafka08.server.storage.cleaner_tasks"
 
 
 class KafkaServer:

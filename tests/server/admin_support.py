@@ -31,11 +31,11 @@ from kafka08.server.apis.elections import ElectLeadersApi
 from kafka08.server.apis.group_members import DescribeGroupsApi
 from kafka08.server.apis.metadata import MetadataApi
 from kafka08.server.apis.versions import ApiVersionsApi
-from kafka08.server.dispatch import Dispatcher, Handler, last_versions
-from kafka08.server.originals import FORMATS, Originals
+from kafka08.server.cluster_view.originals import FORMATS, Originals
+from kafka08.server.cluster_view.registrations import Registrations
+from kafka08.server.cluster_view.topic_creator import TopicCreator
 from kafka08.server.quotas.mutations import MutationQuota
-from kafka08.server.registrations import Registrations
-from kafka08.server.topic_creator import TopicCreator
+from kafka08.server.requests.dispatch import Dispatcher, Handler, last_versions
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka08.runtime import GeventRuntime
-from kafka08.server.monitoring import Monitoring
+from kafka08.server.monitoring.monitoring import Monitoring
 from tests.server.disks import Disks
 from tests.server.support import Rig, broker_config
 

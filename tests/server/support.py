@@ -62,24 +62,24 @@ from kafka08.server.apis.replicas import (
     StopReplicaApi,
     UpdateMetadataApi,
 )
-from kafka08.server.coordinator.coordinator import GroupCoordinator
-from kafka08.server.coordinator.requests import GroupRequests
-from kafka08.server.dispatch import Dispatcher
-from kafka08.server.effects import Effects
-from kafka08.server.epochs import EpochCheck
-from kafka08.server.hw_checkpoints import HwCheckpoints
-from kafka08.server.log_dir_failures import LogDirFailures
-from kafka08.server.log_dirs import LogDirs
-from kafka08.server.offset_manager import OffsetManager
-from kafka08.server.partition_retries import PartitionRetries
-from kafka08.server.producer_ids import ProducerIds
+from kafka08.server.cluster_view.producer_ids import ProducerIds
+from kafka08.server.cluster_view.topic_creator import TopicCreator
+from kafka08.server.groups.coordinator import GroupCoordinator
+from kafka08.server.groups.offset_manager import OffsetManager
+from kafka08.server.groups.requests import GroupRequests
+from kafka08.server.groups.zk_offsets import ZkOffsets
 from kafka08.server.quotas.mutations import MutationQuota
 from kafka08.server.quotas.replication import ReplicationQuota
 from kafka08.server.rebuild import ConsumerView
-from kafka08.server.replica_manager import ReplicaManager
-from kafka08.server.roles import Roles
-from kafka08.server.topic_creator import TopicCreator
-from kafka08.server.zk_offsets import ZkOffsets
+from kafka08.server.replication.epochs import EpochCheck
+from kafka08.server.replication.hw_checkpoints import HwCheckpoints
+from kafka08.server.replication.partition_retries import PartitionRetries
+from kafka08.server.replication.replica_manager import ReplicaManager
+from kafka08.server.replication.roles import Roles
+from kafka08.server.requests.dispatch import Dispatcher
+from kafka08.server.requests.effects import Effects
+from kafka08.server.storage.log_dir_failures import LogDirFailures
+from kafka08.server.storage.log_dirs import LogDirs
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
 from tests.protocol.values import narrowed

@@ -115,8 +115,8 @@ def test_what_only_some_settings_need_is_not_loaded_before() -> None:
         "gevent.pywsgi",
         "kafka08.log.cleaner",
         "kafka08.security.acls",
-        "kafka08.server.authorization",
-        "kafka08.server.logins",
+        "kafka08.server.access.authorization",
+        "kafka08.server.access.logins",
     }
     assert optional & loaded_by("import kafka08.server.broker") == set()
 

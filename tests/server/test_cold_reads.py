@@ -23,8 +23,8 @@ from kafka08.log.log import Log
 from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import OffsetsPartition, OffsetsRequest, OffsetsTopic
 from tests.page_cache import is_in_memory
+from tests.server.replication.test_fetchers import Pair
 from tests.server.support import ME, PEER, Rig, by_key, message_set
-from tests.server.test_fetchers import Pair
 
 COUNT, SIZE = 30, 20_000
 

@@ -21,7 +21,7 @@ from kafka08.protocol.schemas import (
     StopReplicaPartition,
     StopReplicaRequest,
 )
-from kafka08.server.log_maintenance import LogMaintenance
+from kafka08.server.storage.log_maintenance import LogMaintenance
 from tests.log.dead_disk import Dead
 from tests.server.disks import T0, Disks, one
 from tests.server.support import PEER, Rig

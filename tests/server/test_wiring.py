@@ -74,7 +74,7 @@ RULES = [callbacks, named_before_they_exist, tasks_without_owner]
 @pytest.mark.parametrize("rule", RULES)
 def test_no_file_breaks_the_rule(rule: object) -> None:
     assert callable(rule)
-    trees = {path.name: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+    trees = {str(path): ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
     assert {name: found for name, tree in trees.items() if (found := rule(tree))} == {}
 
 

@@ -11,7 +11,7 @@ from kafka08.protocol.admin_schemas import DescribedGroup, GroupMember
 from kafka08.protocol.codec import decode
 from kafka08.protocol.types import Strict, int16, int32, strict_string
 from kafka08.server.apis.group_members import PROTOCOL_TYPE as IN_ZOOKEEPER
-from kafka08.server.coordinator.subscriptions import CONSUMER
+from kafka08.server.groups.subscriptions import CONSUMER
 from tools.groups.members import GroupMembers
 
 logger = logging.getLogger("kafka.admin.ConsumerGroupCommand$")

@@ -13,11 +13,11 @@ from kafka08.groups.records import GroupPartition
 from kafka08.network.connection import current_peer
 from kafka08.protocol import group_schemas as g
 from kafka08.protocol.schemas import RequestHeader
-from kafka08.server.coordinator.coordinator import JoinRequest, MemberId
-from kafka08.server.coordinator.group import Strategy
-from kafka08.server.coordinator.requests import GroupRequests
-from kafka08.server.coordinator.subscriptions import CONSUMER, subscribed_topics
-from kafka08.server.zk_offsets import check_path
+from kafka08.server.groups.coordinator import JoinRequest, MemberId
+from kafka08.server.groups.group import Strategy
+from kafka08.server.groups.requests import GroupRequests
+from kafka08.server.groups.subscriptions import CONSUMER, subscribed_topics
+from kafka08.server.groups.zk_offsets import check_path
 from zk import znodes
 from zk.client import ZkClient
 from zk.errors import ZkError

@@ -27,7 +27,7 @@ from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import Failures
 from kafka08.server.long_work import in_turns, partitions_of
-from kafka08.server.replica_manager import ReplicaManager
+from kafka08.server.replication.replica_manager import ReplicaManager
 
 _NO_WATERMARK = -1
 

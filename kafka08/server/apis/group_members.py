@@ -15,10 +15,10 @@ from kafka08.errors import NO_ERROR, UnknownError
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime
-from kafka08.server.coordinator.requests import GroupRequests
-from kafka08.server.coordinator.states import GroupState
+from kafka08.server.groups.requests import GroupRequests
+from kafka08.server.groups.states import GroupState
+from kafka08.server.groups.zk_offsets import check_path
 from kafka08.server.long_work import in_turns
-from kafka08.server.zk_offsets import check_path
 from zk import znodes
 from zk.client import ZkClient
 from zk.errors import ZkError

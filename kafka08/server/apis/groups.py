@@ -52,12 +52,12 @@ from kafka08.protocol.schemas import (
 )
 from kafka08.runtime import Runtime
 from kafka08.server.apis.metadata import TopicCreator
-from kafka08.server.coordinator.coordinator import MemberId
-from kafka08.server.coordinator.requests import GroupRequests
+from kafka08.server.cluster_view.registrations import Reachable
+from kafka08.server.groups.coordinator import MemberId
+from kafka08.server.groups.offset_manager import OffsetManager
+from kafka08.server.groups.requests import GroupRequests
+from kafka08.server.groups.zk_offsets import ZkOffsets
 from kafka08.server.long_work import in_turns, partitions_of
-from kafka08.server.offset_manager import OffsetManager
-from kafka08.server.registrations import Reachable
-from kafka08.server.zk_offsets import ZkOffsets
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 

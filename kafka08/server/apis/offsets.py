@@ -41,8 +41,8 @@ from kafka08.protocol.schemas import (
 from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import Failures
 from kafka08.server.long_work import LongWork, in_turns, partitions_of
-from kafka08.server.offsets_by_time import BehindLeadershipError, OffsetsByTime, start_of
-from kafka08.server.replica_manager import ReplicaManager
+from kafka08.server.replication.replica_manager import ReplicaManager
+from kafka08.server.storage.offsets_by_time import BehindLeadershipError, OffsetsByTime, start_of
 
 _OFFSET_NOT_AVAILABLE_SINCE = 5  # version
 

@@ -37,12 +37,12 @@ from kafka08.protocol.schemas import (
     RequestHeader,
 )
 from kafka08.runtime import Runtime
-from kafka08.server.acks import await_acks
 from kafka08.server.apis.failures import Failures
 from kafka08.server.appends import Appends, Room
 from kafka08.server.long_work import are_many, in_turns, in_turns_if_many, partitions_of
 from kafka08.server.rebuild import ConsumerView
-from kafka08.server.replica_manager import ReplicaManager
+from kafka08.server.replication.acks import await_acks
+from kafka08.server.replication.replica_manager import ReplicaManager
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 

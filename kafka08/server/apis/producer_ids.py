@@ -11,7 +11,7 @@ import logging
 from kafka08.errors import NO_ERROR, LaterCode, OffsetsLoadInProgressError
 from kafka08.protocol.later_schemas import InitProducerIdRequest, InitProducerIdResponse
 from kafka08.protocol.schemas import RequestHeader
-from kafka08.server.producer_ids import ProducerIds
+from kafka08.server.cluster_view.producer_ids import ProducerIds
 from zk.errors import ZkError
 
 logger = logging.getLogger("kafka.server.KafkaApis")

@@ -26,9 +26,9 @@ from kafka08.protocol.schemas import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from kafka08.server.epochs import EpochCheck
-from kafka08.server.partition_retries import PartitionRetries
-from kafka08.server.roles import Roles
+from kafka08.server.replication.epochs import EpochCheck
+from kafka08.server.replication.partition_retries import PartitionRetries
+from kafka08.server.replication.roles import Roles
 from zk.errors import ZkError
 
 

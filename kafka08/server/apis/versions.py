@@ -19,7 +19,7 @@ from kafka08.protocol.later_schemas import (
 )
 from kafka08.protocol.registry import API_VERSIONS, ORIGINAL_APIS, Apis
 from kafka08.protocol.schemas import RequestHeader
-from kafka08.server.originals import Originals
+from kafka08.server.cluster_view.originals import Originals
 
 _FIRST_WITH_SOFTWARE = 3
 # JoinGroup, Heartbeat and DescribeGroups of 0.8.2.2 do not make groups.

@@ -12,7 +12,7 @@ from kafka08.protocol.registry import APIS
 from kafka08.protocol.requests import RequestDecoder, encode_request, encode_response
 from kafka08.security.acl_store import AclStore
 from kafka08.server.apis.acls import handlers
-from kafka08.server.dispatch import Dispatcher
+from kafka08.server.requests.dispatch import Dispatcher
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
 

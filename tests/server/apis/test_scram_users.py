@@ -13,8 +13,8 @@ from kafka08.protocol.registry import APIS
 from kafka08.protocol.requests import RequestDecoder, encode_request, encode_response
 from kafka08.security.scram import credential_of, encode_credential, salted_password
 from kafka08.server.apis.scram_users import handlers
-from kafka08.server.dispatch import Dispatcher
-from kafka08.server.request_log import describe
+from kafka08.server.requests.dispatch import Dispatcher
+from kafka08.server.requests.request_log import describe
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
 

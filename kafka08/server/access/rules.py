@@ -1,0 +1,376 @@
+"""The permission that each API needs, and the answer to a refusal: the table ``rules``, by API key.
+
+Operations and codes are those of later releases, which their clients know; clients of 0.8 take the
+codes for an unknown error. A request that names several topics is served in part. Its refused part
+gets the answer that the handler has for a failure with that code, if it has a fitting one.
+
+Brokers need ClusterAction: for APIs 4 to 7, to fetch as a replica, and, in place of Describe, to
+ask for offsets and epochs as a replica.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from operator import attrgetter
+
+from kafka08.cluster.metadata_cache import MetadataCache
+from kafka08.common import OFFSETS_TOPIC
+from kafka08.errors import LaterCode
+from kafka08.protocol import admin_schemas as a
+from kafka08.protocol import group_schemas as g
+from kafka08.protocol import schemas as s
+from kafka08.protocol.registry import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from kafka08.protocol.schemas import RequestHeader
+from kafka08.security.acls import CLUSTER_NAME, Operation, ResourceType
+from kafka08.server.access.guard import Check, Message, Rule
+from kafka08.server.apis.metadata import MetadataApi
+from kafka08.server.requests.dispatch import Handler
+
+TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER
+TOPIC_CODE, GROUP_CODE, CLUSTER_CODE = (
+    LaterCode.TOPIC_AUTHORIZATION_FAILED,
+    LaterCode.GROUP_AUTHORIZATION_FAILED,
+    LaterCode.CLUSTER_AUTHORIZATION_FAILED,
+)
+_GROUP_KEY = 0
+
+Name = Callable[[Message], str]
+
+
+def rules(cache: MetadataCache, creates_topics: bool) -> dict[int, Rule]:
+    """``creates_topics``: whether Metadata does, with auto.create.topics.enable."""
+    describe_offsets = _as_broker_or(_split("topics", _TOPIC_OF, Operation.DESCRIBE))
+    of_member = _whole(Operation.READ, GROUP, _GROUP_OF, GROUP_CODE)
+    alter_configs = _by_resource(Operation.ALTER_CONFIGS)
+    return {
+        0: _split("topics", _TOPIC_OF, Operation.WRITE),
+        1: _fetch,
+        2: describe_offsets,
+        3: _metadata(cache, creates_topics),
+        4: _between_brokers(lambda code: s.LeaderAndIsrResponse(code, [])),
+        5: _between_brokers(lambda code: s.StopReplicaResponse(code, [])),
+        6: _between_brokers(s.UpdateMetadataResponse),
+        7: _between_brokers(lambda code: s.ControlledShutdownResponse(code, [])),
+        8: _of_group(Operation.READ, _split("topics", _TOPIC_OF, Operation.READ)),
+        9: _of_group(Operation.DESCRIBE, _offset_fetch),
+        10: _consumer_metadata,
+        11: of_member,
+        12: of_member,
+        13: of_member,
+        14: of_member,
+        15: _split("groups", str, Operation.DESCRIBE, GROUP, GROUP_CODE),
+        16: _list_groups,
+        SASL_HANDSHAKE: _open,
+        API_VERSIONS: _open,
+        19: _create_topics,
+        20: _split("topics", str, Operation.DELETE),
+        21: _split("topics", _TOPIC_OF, Operation.DELETE),
+        22: _init_producer_id,
+        23: describe_offsets,
+        29: _of_cluster(Operation.DESCRIBE),
+        30: _of_cluster(Operation.ALTER),
+        31: _of_cluster(Operation.ALTER),
+        32: _by_resource(Operation.DESCRIBE_CONFIGS),
+        33: alter_configs,
+        35: _describe_log_dirs,
+        SASL_AUTHENTICATE: _open,
+        37: _split("topics", _TOPIC_OF, Operation.ALTER),
+        42: _split("groups", str, Operation.DELETE, GROUP, GROUP_CODE),
+        43: _of_cluster(Operation.ALTER),
+        44: alter_configs,
+        47: _of_group(Operation.DELETE, _offset_delete),
+        50: _of_cluster(Operation.DESCRIBE),
+        51: _of_cluster(Operation.ALTER),
+    }
+
+
+_TOPIC_OF: Name = attrgetter("topic")
+_GROUP_OF: Name = attrgetter("group")
+
+
+# --- for several APIs
+
+
+def _open(check: Check, handler: Handler, header: RequestHeader, request: Message) -> Message:
+    """Anybody may."""
+    return handler.handle(header, request)
+
+
+def _whole(operation: Operation, kind: ResourceType, name_of: Name, code: int) -> Rule:
+    """The whole request is about one resource."""
+
+    def rule(check: Check, handler: Handler, header: RequestHeader, request: Message) -> Message:
+        if check.allows(operation, kind, name_of(request)):
+            return handler.handle(header, request)
+        return handler.failure(header, request, code)
+
+    return rule
+
+
+def _of_cluster(operation: Operation) -> Rule:
+    return _whole(operation, CLUSTER, lambda request: CLUSTER_NAME, CLUSTER_CODE)
+
+
+def _between_brokers(refusal: Callable[[int], Message]) -> Rule:
+    def rule(check: Check, handler: Handler, header: RequestHeader, request: Message) -> Message:
+        if check.allows_on_cluster(Operation.CLUSTER_ACTION):
+            return handler.handle(header, request)
+        return refusal(CLUSTER_CODE)
+
+    return rule
+
+
+def _of_group(operation: Operation, rule: Rule) -> Rule:
+    """``rule`` for the topics, if the operation is allowed on the group."""
+
+    def of_group(
+        check: Check, handler: Handler, header: RequestHeader, request: Message
+    ) -> Message:
+        if check.allows(operation, GROUP, request.group):
+            return rule(check, handler, header, request)
+        return handler.failure(header, request, GROUP_CODE)
+
+    return of_group
+
+
+def _as_broker_or(rule: Rule) -> Rule:
+    """``rule`` for clients; replicas, and brokers that ask in a role of their own (-2), may."""
+
+    def as_broker(
+        check: Check, handler: Handler, header: RequestHeader, request: Message
+    ) -> Message:
+        if request.replica_id != s.CONSUMER_REPLICA_ID and check.is_broker():
+            return handler.handle(header, request)
+        return rule(check, handler, header, request)
+
+    return as_broker
+
+
+def _split(
+    field: str,
+    name_of: Name,
+    operation: Operation,
+    kind: ResourceType = TOPIC,
+    code: int = TOPIC_CODE,
+) -> Rule:
+    """The list ``field`` of the request is served in part; the answer has the same field."""
+
+    def rule(check: Check, handler: Handler, header: RequestHeader, request: Message) -> Message:
+        refused = check.refused(operation, kind, map(name_of, getattr(request, field)))
+        return _serve_part(handler, header, request, field, name_of, refused, code)
+
+    return rule
+
+
+def _serve_part(
+    handler: Handler,
+    header: RequestHeader,
+    request: Message,
+    field: str,
+    name_of: Name,
+    refused: Collection[str],
+    code: int,
+) -> Message:
+    """The handler's answer without the ``refused`` elements, and its failures for those."""
+    if not refused:
+        return handler.handle(header, request)
+    allowed, others = _divided(getattr(request, field), name_of, refused)
+    answer = handler.handle(header, request._replace(**{field: allowed})) if allowed else None
+    # Fails without an answer where the wire has none: for a produce request with acks 0.
+    refusal = handler.failure(header, request._replace(**{field: others}), code)
+    if answer is None:
+        return refusal
+    return answer._replace(**{field: [*getattr(answer, field), *getattr(refusal, field)]})
+
+
+def _divided(
+    asked: Iterable[Message], name_of: Name, refused: Collection[str]
+) -> tuple[list[Message], list[Message]]:
+    """The elements that are allowed, and the refused ones."""
+    allowed: list[Message] = []
+    others: list[Message] = []
+    for each in asked:
+        (others if name_of(each) in refused else allowed).append(each)
+    return allowed, others
+
+
+# --- data
+
+
+def _fetch(check: Check, handler: Handler, header: RequestHeader, request: Message) -> Message:
+    """A refusal does not wait for data. Rules may change while others wait: they count too."""
+    if request.replica_id >= 0:
+        if check.allows_on_cluster(Operation.CLUSTER_ACTION):
+            return handler.handle(header, request)
+        return handler.failure(header, request, CLUSTER_CODE)
+    refused = check.refused(Operation.READ, TOPIC, map(_TOPIC_OF, request.topics))
+    asked = request._replace(max_wait_ms=0) if refused else request
+    answer = _serve_part(handler, header, asked, "topics", _TOPIC_OF, refused, TOPIC_CODE)
+    if not check.is_outdated():
+        return answer
+    names = (each.topic for each in answer.topics if each.topic not in refused)
+    late = check.refused(Operation.READ, TOPIC, names)
+    if not late:
+        return answer
+    kept, _ = _divided(answer.topics, _TOPIC_OF, late)
+    _, others = _divided(request.topics, _TOPIC_OF, late)
+    refusal = handler.failure(header, request._replace(topics=others), TOPIC_CODE)
+    return answer._replace(topics=[*kept, *refusal.topics])
+
+
+# --- metadata
+
+
+def _metadata(cache: MetadataCache, creates_topics: bool) -> Rule:
+    """A list of all topics has those that may be described. A topic that does not exist is created
+    if its name, or the cluster, allows Create."""
+
+    def needs_creation(topic: str, request: s.MetadataRequest) -> bool:
+        creates = creates_topics or topic == OFFSETS_TOPIC
+        return creates and request.allow_auto_topic_creation and topic not in cache
+
+    def rule(check: Check, handler: Handler, header: RequestHeader, request: Message) -> Message:
+        assert isinstance(handler, MetadataApi)
+        if request.topics is None or (header.api_version == 0 and not request.topics):
+            topics = handler.topics(header, request)
+            visible = check.visible(Operation.DESCRIBE, TOPIC, map(_TOPIC_OF, topics))
+            return handler.response(header, [each for each in topics if each.topic in visible])
+        refused = check.refused(Operation.DESCRIBE, TOPIC, request.topics)
+        missing = [t for t in request.topics if t not in refused and needs_creation(t, request)]
+        refused |= _not_to_be_created(check, missing)
+        allowed = [topic for topic in request.topics if topic not in refused]
+        # In version 0 an empty list would mean all topics.
+        topics = handler.topics(header, request._replace(topics=allowed)) if allowed else []
+        others = (topic for topic in dict.fromkeys(request.topics) if topic in refused)
+        refusals = [s.TopicMetadata(TOPIC_CODE, topic, []) for topic in others]
+        return handler.response(header, [*topics, *refusals])
+
+    return rule
+
+
+def _not_to_be_created(check: Check, topics: Collection[str]) -> frozenset[str]:
+    """Those of the topics that may not be created: by Create on the cluster or on the topic."""
+    if not topics or check.visible(Operation.CREATE, CLUSTER, [CLUSTER_NAME]):
+        return frozenset()
+    return check.refused(Operation.CREATE, TOPIC, topics)
+
+
+# --- groups
+
+
+def _offset_fetch(
+    check: Check, handler: Handler, header: RequestHeader, request: Message
+) -> Message:
+    if request.topics is None:
+        answer = handler.handle(header, request)
+        names = (each.topic for each in answer.topics)
+        visible = check.visible(Operation.DESCRIBE, TOPIC, names)
+        return answer._replace(topics=[each for each in answer.topics if each.topic in visible])
+    refused = check.refused(Operation.DESCRIBE, TOPIC, map(_TOPIC_OF, request.topics))
+    if not refused:
+        return handler.handle(header, request)
+    allowed, others = _divided(request.topics, _TOPIC_OF, refused)
+    answer = handler.handle(header, request._replace(topics=allowed))
+    refusals = [
+        s.OffsetFetchTopicResponse(
+            each.topic,
+            [s.OffsetFetchPartitionResponse(p, -1, "", TOPIC_CODE) for p in each.partitions],
+        )
+        for each in others
+    ]
+    return answer._replace(topics=[*answer.topics, *refusals])
+
+
+def _offset_delete(
+    check: Check, handler: Handler, header: RequestHeader, request: Message
+) -> Message:
+    refused = check.refused(Operation.READ, TOPIC, map(_TOPIC_OF, request.topics))
+    if not refused:
+        return handler.handle(header, request)
+    allowed, others = _divided(request.topics, _TOPIC_OF, refused)
+    answer = handler.handle(header, request._replace(topics=allowed))
+    if answer.error:
+        return answer
+    refusals = [
+        g.OffsetDeleteTopicResponse(
+            each.topic,
+            [g.OffsetDeletePartitionResponse(p.partition, TOPIC_CODE) for p in each.partitions],
+        )
+        for each in others
+    ]
+    return answer._replace(topics=[*answer.topics, *refusals])
+
+
+def _consumer_metadata(
+    check: Check, handler: Handler, header: RequestHeader, request: Message
+) -> Message:
+    if request.key_type != _GROUP_KEY or check.allows(Operation.DESCRIBE, GROUP, request.group):
+        return handler.handle(header, request)
+    return s.ConsumerMetadataResponse(GROUP_CODE, -1, "", -1)
+
+
+def _list_groups(
+    check: Check, handler: Handler, header: RequestHeader, request: Message
+) -> Message:
+    answer = handler.handle(header, request)
+    if check.visible(Operation.DESCRIBE, CLUSTER, [CLUSTER_NAME]):
+        return answer
+    visible = check.visible(Operation.DESCRIBE, GROUP, map(_GROUP_OF, answer.groups))
+    return answer._replace(groups=[each for each in answer.groups if each.group in visible])
+
+
+# --- administration
+
+
+def _create_topics(
+    check: Check, handler: Handler, header: RequestHeader, request: Message
+) -> Message:
+    names = list(map(_TOPIC_OF, request.topics))
+    refused = _not_to_be_created(check, names)
+    return _serve_part(handler, header, request, "topics", _TOPIC_OF, refused, TOPIC_CODE)
+
+
+def _by_resource(operation: Operation) -> Rule:
+    """Settings of topics, and of brokers, which are the cluster's."""
+
+    def is_allowed(check: Check, asked: Message) -> bool:
+        if asked.resource_type == a.TOPIC_RESOURCE:
+            return check.allows(operation, TOPIC, asked.resource_name)
+        return check.allows_on_cluster(operation)
+
+    def rule(check: Check, handler: Handler, header: RequestHeader, request: Message) -> Message:
+        allowed, topics, others = [], [], []
+        for asked in request.resources:
+            if is_allowed(check, asked):
+                allowed.append(asked)
+            elif asked.resource_type == a.TOPIC_RESOURCE:
+                topics.append(asked)
+            else:
+                others.append(asked)
+        # An answer without resources is one to a request without any.
+        answer = handler.handle(header, request._replace(resources=allowed))
+        found = list(answer.resources)
+        for refused, code in ((topics, TOPIC_CODE), (others, CLUSTER_CODE)):
+            found += handler.failure(header, request._replace(resources=refused), code).resources
+        return answer._replace(resources=found)
+
+    return rule
+
+
+def _describe_log_dirs(
+    check: Check, handler: Handler, header: RequestHeader, request: Message
+) -> Message:
+    if check.allows_on_cluster(Operation.DESCRIBE):
+        return handler.handle(header, request)
+    return a.DescribeLogDirsResponse(0, [])
+
+
+def _init_producer_id(
+    check: Check, handler: Handler, header: RequestHeader, request: Message
+) -> Message:
+    """A sender that may write to some topic may do so idempotently, as since 2.8."""
+    if check.allows_on_any(Operation.WRITE, TOPIC) or check.allows_on_cluster(
+        Operation.IDEMPOTENT_WRITE
+    ):
+        return handler.handle(header, request)
+    return handler.failure(header, request, CLUSTER_CODE)

@@ -1,0 +1,266 @@
+"""Where the values of a broker's metrics come from: each part keeps its own counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kafka08.cluster.partition import Partition
+from kafka08.controller.context import LeaderAndIsr
+from kafka08.controller.controller import Controller
+from kafka08.controller.states import PartitionState
+from kafka08.log.log import Log
+from kafka08.log.manager import LogManager
+from kafka08.metrics import names
+from kafka08.metrics.meters import Histogram, IdleShare, Meter, Timer
+from kafka08.metrics.registry import Metric, Registry, Source, one, same
+from kafka08.metrics.requests import PARTS, RequestMetrics
+from kafka08.metrics.topics import KINDS
+from kafka08.network.server import Server
+from kafka08.server.groups.offset_manager import OffsetManager
+from kafka08.server.monitoring.health import Health
+from kafka08.server.replication.fetchers import FetcherManager, FetcherStats, ReplicaFetcher
+from kafka08.server.replication.isr import IsrMaintenance
+from kafka08.server.replication.replica_manager import ReplicaManager
+from kafka08.server.requests.purgatory import Purgatory
+
+if TYPE_CHECKING:
+    from kafka08.log.cleaner import LogCleaner
+
+_CLIENT = "Replica"
+_LOOP = "0"  # the number of the only processor
+
+
+def add_process(registry: Registry) -> None:
+    """The version, and how busy the event loop is."""
+    registry.add(names.VERSION, one(_version))
+    idle = IdleShare()
+    registry.add(names.NETWORK_IDLE, same(idle))
+    registry.add(names.PROCESSOR_IDLE, lambda: [((_LOOP,), idle)])
+    registry.add(names.HANDLER_IDLE, same(idle))
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # 8 ms, when somebody reads it
+
+    try:
+        return version("kafka08")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def add_checks(health: Health, replicas: ReplicaManager, manager: LogManager) -> None:
+    """The reasons for which a running broker is not ready."""
+
+    def disks() -> str:
+        failed = manager.failed_dirs
+        return f"data directories have failed: {', '.join(failed)}" if failed else ""
+
+    health.add_check(lambda: "ZooKeeper is out of reach" if replicas.fenced else "")
+    health.add_check(disks)
+
+
+def add_logs(registry: Registry, manager: LogManager) -> None:
+    def of_each(read: Callable[[Log], object]) -> Source:
+        return lambda: (
+            ((key.topic, str(key.partition)), read(log)) for key, log in list(manager.logs.items())
+        )
+
+    registry.add(names.LOG_SEGMENTS, of_each(_segments))
+    registry.add(names.LOG_START, of_each(_start))
+    registry.add(names.LOG_END, of_each(_end))
+    registry.add(names.LOG_SIZE, of_each(_size))
+    registry.add(names.LOG_FLUSHES, same(manager.flush_times))
+    if manager.cleaner is not None:
+        _add_cleaner(registry, manager.cleaner)
+
+
+def _segments(log: Log) -> int:
+    return len(log.files.list)
+
+
+def _start(log: Log) -> int:
+    return log.first_offset
+
+
+def _end(log: Log) -> int:
+    return log.log_end_offset
+
+
+def _size(log: Log) -> int:
+    return log.size
+
+
+def _add_cleaner(registry: Registry, cleaner: LogCleaner) -> None:
+    passes = cleaner.last_passes
+
+    def fullest() -> int:
+        return int(100 * max([each.buffer_utilization for each in passes.values()], default=0.0))
+
+    def recopied() -> int:
+        read = sum(each.bytes_read for each in passes.values())
+        written = sum(each.bytes_written for each in passes.values())
+        return int(100 * written / max(read, 1))
+
+    def longest() -> int:
+        return int(max([each.seconds for each in passes.values()], default=0.0))
+
+    registry.add(names.CLEANER_BUFFER, one(fullest))
+    registry.add(names.CLEANER_RECOPY, one(recopied))
+    registry.add(names.CLEANER_TIME, one(longest))
+    registry.add(names.CLEANER_DIRTY, one(lambda: int(100 * cleaner.max_dirty_ratio)))
+    registry.add(names.CLEANER_IO, same(cleaner.throttled))
+
+
+def add_replicas(registry: Registry, replicas: ReplicaManager, isr: IsrMaintenance) -> None:
+    partitions, counts = replicas.partitions, replicas.counts
+
+    def hosted() -> list[Partition]:
+        return [each for each in partitions.values() if each.log is not None]
+
+    def under_replicated() -> Iterator[tuple[tuple[str, str], int]]:
+        for key, partition in list(partitions.items()):
+            yield (key.topic, str(key.partition)), int(is_under_replicated(partition))
+
+    registry.add(names.LEADERS, one(lambda: sum(each.is_leader for each in hosted())))
+    registry.add(names.PARTITIONS, one(lambda: len(hosted())))
+    registry.add(names.UNDER_REPLICATED, under_replicated)
+    registry.add(names.UNDER_REPLICATED_COUNT, one(lambda: sum(map(is_under_replicated, hosted()))))
+    registry.add(names.ISR_EXPANDS, same(isr.expands))
+    registry.add(names.ISR_SHRINKS, same(isr.shrinks))
+    for kind in KINDS:
+        registry.add(names.TOPICS[kind], partial(counts.topics.series, kind))
+    registry.add(names.CONSUMER_EXPIRES, same(counts.consumer_expires))
+    registry.add(names.FOLLOWER_EXPIRES, same(counts.follower_expires))
+
+    def expired() -> Iterator[tuple[tuple[str, str], Meter]]:
+        yield ("", ""), counts.produce_expires
+        for key, meter in list(counts.produce_expires_of.items()):
+            yield (key.topic, str(key.partition)), meter
+
+    registry.add(names.PRODUCE_EXPIRES, expired)
+    _add_purgatory(registry, names.PRODUCE_PURGATORY, replicas.produce_purgatory)
+    _add_purgatory(
+        registry, names.FETCH_PURGATORY, replicas.fetch_purgatory, replicas.follower_purgatory
+    )
+
+
+def is_under_replicated(partition: Partition) -> bool:
+    return partition.is_leader and len(partition.isr) < len(partition.replicas)
+
+
+def _add_purgatory(
+    registry: Registry, metrics: tuple[Metric, Metric], *purgatories: Purgatory
+) -> None:
+    entries, requests = metrics
+    registry.add(entries, one(lambda: sum(each.entries for each in purgatories)))
+    registry.add(requests, one(lambda: sum(map(len, purgatories))))
+
+
+def add_fetchers(registry: Registry, manager: FetcherManager) -> None:
+    def lags() -> Iterator[tuple[tuple[str, str, str], int]]:
+        for fetcher in manager.fetchers:
+            for key, lag in fetcher.lags.items():
+                yield (fetcher.name, key.topic, str(key.partition)), lag
+
+    def slowest() -> float:
+        rates = [each.stats.fetches.meter.rates for each in manager.fetchers]
+        return min([rate[0] for rate in rates if rate is not None], default=0.0)
+
+    def of_each(read: Callable[[FetcherStats], object]) -> Source:
+        return lambda: [(_tags(each), read(each.stats)) for each in manager.fetchers]
+
+    def with_sums(read: Callable[[FetcherStats], object]) -> Source:
+        """Also over all brokers of a client, which has one only."""
+        return lambda: [
+            (tags, read(each.stats))
+            for each in manager.fetchers
+            for tags in ((each.name, "", ""), _tags(each))
+        ]
+
+    registry.add(names.MAX_LAG, lambda: [((_CLIENT,), max([lag for _, lag in lags()], default=0))])
+    registry.add(names.MIN_FETCH_RATE, lambda: [((_CLIENT,), slowest())])
+    registry.add(names.FETCHER_LAG, lags)
+    registry.add(names.FETCHER_REQUESTS, of_each(_fetch_count))
+    registry.add(names.FETCHER_BYTES, of_each(_fetch_bytes))
+    registry.add(names.FETCH_TIMES, with_sums(_fetch_times))
+    registry.add(names.FETCH_SIZES, with_sums(_fetch_sizes))
+
+
+def _tags(fetcher: ReplicaFetcher) -> tuple[str, str, str]:
+    return fetcher.name, fetcher.leader.host, str(fetcher.leader.port)
+
+
+def _fetch_count(stats: FetcherStats) -> Meter:
+    return stats.fetches.meter
+
+
+def _fetch_bytes(stats: FetcherStats) -> Meter:
+    return stats.bytes
+
+
+def _fetch_times(stats: FetcherStats) -> Timer:
+    return stats.fetches
+
+
+def _fetch_sizes(stats: FetcherStats) -> Histogram:
+    return stats.sizes
+
+
+def add_offsets(registry: Registry, offsets: OffsetManager) -> None:
+    registry.add(names.OFFSETS, one(lambda: offsets.num_offsets))
+    registry.add(names.GROUPS, one(lambda: len(offsets.groups_with_offsets())))
+
+
+def add_requests(registry: Registry, server: Server, requests: RequestMetrics) -> None:
+    def waiting() -> list[tuple[tuple[str], int]]:
+        count = server.backlog()[1]
+        return [(("",), count), ((_LOOP,), count)]
+
+    registry.add(names.REQUEST_QUEUE, one(lambda: server.backlog()[0]))
+    registry.add(names.RESPONSE_QUEUE, waiting)
+    registry.add(names.BEING_SENT, one(lambda: server.backlog()[2]))
+    registry.add(
+        names.REQUESTS,
+        lambda: [((name,), meter.requests) for name, meter in requests.items()],
+    )
+    for part in PARTS:
+        registry.add(names.REQUEST_TIMES[part], partial(_times, requests, part))
+
+
+def _times(requests: RequestMetrics, part: str) -> list[tuple[tuple[str], Histogram]]:
+    return [((name,), getattr(meter, part)) for name, meter in requests.items()]
+
+
+def add_controller(registry: Registry, controller: Controller) -> None:
+    def offline() -> int:
+        context = controller.context
+        if context is None:
+            return 0
+        live = context.live_or_shutting_down
+        return sum(
+            state.leader not in live or context.partition_state(key) is PartitionState.OFFLINE
+            for key, state in list(context.leadership.items())
+            if not context.is_being_deleted(key)
+        )
+
+    def moved() -> int:
+        context = controller.context
+        if context is None:
+            return 0
+        return sum(
+            bool(replicas) and _leads_elsewhere(context.leadership.get(key), replicas)
+            for key, replicas in list(context.assignment.items())
+            if not context.is_being_deleted(key)
+        )
+
+    registry.add(names.ACTIVE_CONTROLLER, one(lambda: int(controller.context is not None)))
+    registry.add(names.OFFLINE_PARTITIONS, one(offline))
+    registry.add(names.PREFERRED_IMBALANCE, one(moved))
+    registry.add(names.ELECTIONS, same(controller.stats.elections))
+    registry.add(names.UNCLEAN_ELECTIONS, same(controller.stats.unclean))
+
+
+def _leads_elsewhere(state: LeaderAndIsr | None, replicas: tuple[int, ...]) -> bool:
+    return state is not None and state.leader != replicas[0]

@@ -1,0 +1,54 @@
+"""A broker's metrics and health, and their way out where the settings give one."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from importlib import import_module
+
+from kafka08.config import BrokerConfig
+from kafka08.metrics import names
+from kafka08.metrics.registry import Registry, one
+from kafka08.runtime import Runtime
+from kafka08.server.monitoring.broker_metrics import add_process
+from kafka08.server.monitoring.health import Health
+
+logger = logging.getLogger("kafka.server.Monitoring")
+
+_OUTPUTS = "kafka08.server.monitoring.metric_outputs"
+"""Not imported above: most brokers do without."""
+
+
+class Monitoring:
+    """Serves from ``start`` on, while the broker still starts. An error, such as a port that is in
+    use, is logged, and the broker does without. ``is_read``: whether the settings have somebody
+    read the metrics."""
+
+    def __init__(self, config: BrokerConfig, runtime: Runtime) -> None:
+        self._config = config
+        self._runtime = runtime
+        self._stops: list[Callable[[], None]] = []
+        self.is_read = config.http_port >= 0 or config.writes_csv_metrics
+        self.registry = Registry(runtime)
+        self.health = Health()
+        self.registry.add(names.BROKER_STATE, one(lambda: self.health.state))
+        add_process(self.registry)
+
+    def start(self) -> None:
+        if self._config.http_port < 0 and os.environ.get("JMX_PORT"):
+            logger.info(
+                "JMX_PORT is set, but there is no JMX here: set http.port to serve the metrics "
+                "over HTTP, to Prometheus and under JMX names"
+            )
+        if self.is_read:
+            self._stops += import_module(_OUTPUTS).start(
+                self._config, self._runtime, self.registry, self.health
+            )
+        if self._stops:
+            self.registry.start()
+            self._stops.append(self.registry.stop)
+
+    def stop(self) -> None:
+        while self._stops:
+            self._stops.pop()()

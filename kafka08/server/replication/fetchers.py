@@ -1,0 +1,478 @@
+"""The followers' side of replication: fetch loops, num.replica.fetchers for each leader.
+
+Mirrors kafka.server.ReplicaFetcherThread with three differences, all invisible to peers:
+
+- A new follower does not cut its log to the high watermark it knows. It fetches from there,
+  compares what the leader sends with what it has, and cuts at the first difference. Its
+  fetch offset is the end of the verified part, so the leader's view of it stays as cautious as
+  before, and acknowledged records it already had survive if it is elected meanwhile.
+- A partition that fails is set aside for a while; the others go on.
+- A log that is longer than its leader's while unclean election is off takes that partition
+  out of replication instead of halting the process.
+
+A leader that serves later requests is asked with Fetch 5, which also tells up to where the leader
+has deleted records (ADR 42). Everything else is as with Fetch 0.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Callable, Collection, Iterable
+
+from kafka08.cluster.partition import NO_EPOCH, Partition
+from kafka08.cluster.replica import UNKNOWN_OFFSET
+from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition, fetcher_number
+from kafka08.config import BrokerConfig
+from kafka08.errors import KafkaError, OffsetOutOfRangeError, for_code
+from kafka08.log.disk import DiskFailure, is_full
+from kafka08.log.divergence import compare
+from kafka08.log.log import Log
+from kafka08.log.manager import LogManager
+from kafka08.metrics.meters import Histogram, Meter, Timer
+from kafka08.network.channel import BrokerConnection, Channel, Connectors
+from kafka08.protocol.schemas import (
+    FetchPartition,
+    FetchPartitionResponse,
+    FetchRequest,
+    FetchTopic,
+    OffsetsPartition,
+    OffsetsRequest,
+    OffsetsTopic,
+)
+from kafka08.runtime import Loop, Runtime
+from kafka08.server import cold_reads
+from kafka08.server.long_work import in_turns
+from kafka08.server.quotas.replication import ReplicationQuota
+from kafka08.server.requests.effects import Effects
+
+logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
+
+_BACKOFF_SECONDS = 1.0
+_LAGS_WITHOUT_ROOM = 2.2
+# The first version of Fetch with the start of the log.
+_WITH_START = 5
+
+DiskFailed = Callable[[Iterable[DiskFailure]], None]
+ServesLater = Callable[[int], bool]
+
+
+class _Position:
+    """Where a partition's copy stands. ``verifying`` until the local tail has been compared."""
+
+    __slots__ = ("lag", "offset", "partition", "retry_at", "verifying")
+
+    def __init__(self, partition: Partition) -> None:
+        log = partition.any_log()
+        self.partition = partition
+        known = min(partition.high_watermark, log.log_end_offset)
+        self.offset = max(known, log.log_start_offset)
+        self.verifying = self.offset < log.log_end_offset
+        self.retry_at = 0.0
+        self.lag = 0  # below the leader's high watermark
+
+    def is_on(self, directories: Collection[str]) -> bool:
+        """Whether the log is in one of these data directories, of which there are mostly none."""
+        log = self.partition.log
+        if not directories or log is None:
+            return False
+        return os.path.dirname(log.directory) in directories
+
+
+class FetcherStats:
+    """``fetches``: how often and how long; ``sizes``: bytes of messages in each answer."""
+
+    def __init__(self) -> None:
+        self.fetches = Timer()
+        self.sizes = Histogram()
+        self.bytes = Meter()
+
+    def fetched(self, seconds: float, size: int) -> None:
+        self.fetches.record(seconds)
+        self.sizes.update(size)
+        self.bytes.mark(size)
+
+
+class ReplicaFetcher:
+    """Copies the partitions given to it from one leader. Partitions in full directories are
+    skipped. ``serves_later`` tells which brokers serve the requests of later releases."""
+
+    def __init__(
+        self,
+        name: str,
+        leader: Broker,
+        config: BrokerConfig,
+        runtime: Runtime,
+        channel: BrokerConnection,
+        effects: Effects,
+        log_manager: LogManager,
+        disk_failed: DiskFailed,
+        serves_later: ServesLater,
+        quota: ReplicationQuota | None = None,
+    ) -> None:
+        """``quota``: the rate of copying to replicas that are throttled."""
+        self.leader = leader
+        self._quota = quota
+        self._config = config
+        self._clock = runtime.clock
+        self._runtime = runtime
+        self._channel = channel
+        self._effects = effects
+        self._log_manager = log_manager
+        self._disk_failed = disk_failed
+        self._serves_later = serves_later
+        self.name = name
+        self.stats = FetcherStats()
+        self._positions: dict[TopicPartition, _Position] = {}
+        self._changed = runtime.event()
+        self._loop = Loop(runtime, name, self.step)
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def start(self) -> None:
+        self._loop.start()
+
+    @property
+    def lags(self) -> dict[TopicPartition, int]:
+        """Messages that each partition is behind the leader's high watermark, as last heard."""
+        return {key: each.lag for key, each in self._positions.items()}
+
+    def add(self, partition: Partition) -> None:
+        self._positions[partition.topic_partition] = _Position(partition)
+        self._changed.set()
+
+    def remove(self, keys: Iterable[TopicPartition]) -> None:
+        """Forget partitions: answers under way for them are dropped."""
+        for key in keys:
+            self._positions.pop(key, None)
+
+    def stop(self) -> None:
+        self._positions.clear()
+        self._loop.stopping.set()
+        self._changed.set()
+        self._channel.close()  # ends a wait for a leader that may never answer
+        self._loop.stop()
+        self._channel.close()
+
+    def step(self) -> None:
+        """One fetch for every partition that is not set aside."""
+        self.remove([key for key, each in self._positions.items() if each.partition.log is None])
+        now, full = self._clock.monotonic(), self._log_manager.full_dirs
+        asked = {
+            key: each
+            for key, each in self._positions.items()
+            if each.retry_at <= now and not each.is_on(full)
+        }
+        quota = self._quota if self._quota is not None and self._quota.is_on else None
+        if quota is not None and quota.is_used_up():
+            asked = {key: each for key, each in asked.items() if not self._holds(key, each)}
+        if not asked:
+            self._changed.clear()
+            self._changed.wait(_BACKOFF_SECONDS if self._positions else None)
+            return
+        for each in asked.values():
+            if each.verifying:
+                self._read_in(each)
+        version = _WITH_START if self._serves_later(self.leader.id) else 0
+        began = self._clock.monotonic()
+        try:
+            response = self._channel.call(self._request(asked), version)
+        except (OSError, KafkaError) as error:
+            if not self._loop.stopping.is_set():
+                logger.warning("Error in fetch from broker %s: %s", self.leader, error)
+                self._loop.stopping.wait(_BACKOFF_SECONDS)
+            return
+        answers = [(topic.topic, each) for topic in response.topics for each in topic.partitions]
+        size = sum([len(each.message_set) for _, each in answers])
+        self.stats.fetched(self._clock.monotonic() - began, size)
+        if quota is not None:
+            quota.count(self._throttled_bytes(asked, answers))
+        shortened: list[Log] = []
+        for name, answer in in_turns(self._runtime, answers):
+            key = TopicPartition(name, answer.partition)
+            position = asked.get(key)
+            if position is not None and self._is_current(key, position):
+                self._process_partition_data(key, position, answer)
+                if version and self._is_current(key, position):
+                    shortened += position.partition.follow_start(answer.log_start_offset)
+        if shortened:  # before the leader hears of it
+            store = self._log_manager.store_deletions
+            self._disk_failed(self._runtime.blocking(store, shortened))
+
+    def _holds(self, key: TopicPartition, position: _Position) -> bool:
+        """Whether a partition waits for the rate of copying: it is behind, or its end is not
+        known to be the leader's."""
+        return (position.lag > 0 or position.verifying) and self._is_throttled(key, position)
+
+    def _is_throttled(self, key: TopicPartition, position: _Position) -> bool:
+        log, broker_id = position.partition.log, self._config.broker_id
+        return log is not None and log.config.throttles_follower(key.partition, broker_id)
+
+    def _throttled_bytes(
+        self,
+        asked: dict[TopicPartition, _Position],
+        answers: list[tuple[str, FetchPartitionResponse]],
+    ) -> int:
+        size = 0
+        for name, answer in answers:
+            key = TopicPartition(name, answer.partition)
+            if key in asked and self._is_throttled(key, asked[key]):
+                size += len(answer.message_set)
+        return size
+
+    def _is_current(self, key: TopicPartition, position: _Position) -> bool:
+        """False if the partition was removed, or removed and added again, or its data directory
+        has failed, while an answer was on its way."""
+        return self._positions.get(key) is position and position.partition.log is not None
+
+    def _read_in(self, position: _Position) -> None:
+        """Have another thread read the bytes that will be compared with the answer."""
+        log = position.partition.log
+        if log is not None:
+            with contextlib.suppress(OSError):  # the read that follows reports the error
+                size = self._config.replica_fetch_max_bytes
+                cold_reads.read_in(self._runtime, log, position.offset, size)
+
+    def _request(self, asked: dict[TopicPartition, _Position]) -> FetchRequest:
+        topics: dict[str, list[FetchPartition]] = {}
+        size = self._config.replica_fetch_max_bytes
+        for key, position in asked.items():
+            log = position.partition.log
+            first = UNKNOWN_OFFSET if log is None else log.first_offset
+            partition = FetchPartition(key.partition, position.offset, size, NO_EPOCH, first)
+            topics.setdefault(key.topic, []).append(partition)
+        return FetchRequest(
+            self._config.broker_id,
+            self._config.replica_fetch_wait_max_ms,
+            self._config.replica_fetch_min_bytes,
+            [FetchTopic(*item) for item in topics.items()],
+        )
+
+    def _process_partition_data(
+        self, key: TopicPartition, position: _Position, answer: FetchPartitionResponse
+    ) -> None:
+        """Use one partition's answer; a failure concerns that partition alone."""
+        try:
+            if answer.error == OffsetOutOfRangeError.code:
+                self._handle_offset_out_of_range(key, position)
+            elif answer.error:
+                raise for_code(answer.error)
+            else:
+                data = memoryview(answer.message_set)  # type: ignore[arg-type]
+                if position.verifying:
+                    self._verify(position, data)
+                elif len(data):
+                    self._append(position, data)
+                position.lag = max(answer.high_watermark - position.offset, 0)
+                position.partition.follow_hw(min(answer.high_watermark, position.offset))
+        except Exception as error:
+            position.retry_at = self._clock.monotonic() + self._pause_after(error)
+            log = position.partition.log
+            if isinstance(error, OSError) and log is not None:
+                self._disk_failed([DiskFailure(os.path.dirname(log.directory), error)])
+            elif isinstance(error, (KafkaError, OSError)):
+                logger.warning("Partition %s is set aside for a while: %s", key, error)
+            else:
+                logger.exception("Partition %s is set aside for a while", key)
+
+    def _pause_after(self, error: Exception) -> float:
+        """Seconds. A replica that cannot write must leave the isr, or producers with acks -1
+        wait for it; the leader keeps it while it fetches, and looks once per lag time."""
+        # Partitions on full disks are skipped anyway.
+        if isinstance(error, OSError) and not is_full(error):
+            return _LAGS_WITHOUT_ROOM * self._config.replica_lag_time_max_ms / 1000
+        return _BACKOFF_SECONDS
+
+    def _append(self, position: _Position, data: memoryview) -> None:
+        log = position.partition.any_log()
+        if position.offset != log.log_end_offset:
+            raise KafkaError(
+                f"Offset mismatch: fetched offset = {position.offset}, "
+                f"log end offset = {log.log_end_offset}."
+            )
+        appended = log.append(data, assign_offsets=False)
+        if appended.rolled:
+            self._effects.rolled(log)
+        if not appended.count:
+            raise KafkaError(
+                f"no whole message in {len(data)} bytes: replica.fetch.max.bytes is too small"
+            )
+        position.offset = log.log_end_offset
+
+    def _verify(self, position: _Position, data: memoryview) -> None:
+        """Compare the local tail with the leader's bytes, and cut it at the first difference."""
+        log = position.partition.any_log()
+        if not len(data):  # this is the leader's log end: our entries above it were never committed
+            logger.info("Truncating %s to the leader's end %d", log.directory, position.offset)
+            self._truncate(position, position.offset)
+            return
+        # As much as a fetch may return: one of our entries may be longer than all that the leader
+        # has.
+        size = max(len(data), self._config.replica_fetch_max_bytes)
+        local = log.read(position.offset, size).read()
+        compacted = log.config.compact
+        agreement = compare(local, data, position.offset, compacted=compacted)
+        if agreement.conflict:
+            logger.info(
+                "Truncating %s to %d, where it parts from the leader's log",
+                log.directory, agreement.verified,
+            )  # fmt: skip
+            self._truncate(position, agreement.verified)
+            return
+        if agreement.verified == position.offset:
+            raise KafkaError(
+                f"no whole message in {len(data)} bytes: replica.fetch.max.bytes is too small"
+            )
+        position.offset = min(agreement.verified, log.log_end_offset)
+        position.verifying = position.offset < log.log_end_offset
+
+    def _truncate(self, position: _Position, offset: int) -> None:
+        """Cut the log and lower the high watermark: this replica may become leader."""
+        log = position.partition.any_log()
+        log.truncate_to(offset)
+        position.offset, position.verifying = log.log_end_offset, False
+        position.partition.follow_hw(position.partition.high_watermark)
+        self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        """Write the recovery point of a log that was cut: recovery after a crash must check what is
+        appended there later."""
+        self._disk_failed(self._log_manager.checkpoint_recovery_points())
+
+    def _handle_offset_out_of_range(self, key: TopicPartition, position: _Position) -> None:
+        """Act on code 1 from the leader (ReplicaFetcherThread.handleOffsetOutOfRange)."""
+        partition = position.partition
+        log = partition.any_log()
+        latest = self._leader_offset(key, LATEST_TIME)
+        if not self._is_current(key, position):
+            return  # this broker may have become its leader
+        if latest < position.offset:
+            if not log.config.unclean_leader_election_enable:
+                self._positions.pop(key, None)
+                logger.critical(
+                    "%s ends at %d, its leader %d at %d, and unclean election is off: "
+                    "this replica stays out until the leader changes",
+                    key, log.log_end_offset, self.leader.id, latest,
+                )  # fmt: skip
+                return
+            logger.warning("Replica of %s truncates to its leader's end %d", key, latest)
+            self._truncate(position, latest)
+            return
+        earliest = self._leader_offset(key, EARLIEST_TIME)
+        if not self._is_current(key, position):
+            return
+        if log.log_end_offset < earliest:
+            logger.warning("Replica of %s starts over at its leader's start %d", key, earliest)
+            log.truncate_fully_and_start_at(earliest)
+            self._checkpoint()
+        position.offset = max(position.offset, earliest)
+        position.verifying = position.offset < log.log_end_offset
+
+    def _leader_offset(self, key: TopicPartition, time: int) -> int:
+        request = OffsetsRequest(
+            self._config.broker_id,
+            [OffsetsTopic(key.topic, [OffsetsPartition(key.partition, time, 1)])],
+        )
+        try:
+            answer = self._channel.call(request).topics[0].partitions[0]
+        except OSError as error:
+            raise KafkaError(f"no answer from the leader: {error}") from error
+        if answer.error:
+            raise for_code(answer.error)
+        offset: int = answer.offsets[0]
+        return offset
+
+
+class FetcherManager:
+    """The fetchers by (leader, number); kafka.server.ReplicaFetcherManager."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        runtime: Runtime,
+        effects: Effects,
+        log_manager: LogManager,
+        disk_failed: DiskFailed,
+        serves_later: ServesLater,
+        connectors: Connectors | None = None,
+        quota: ReplicationQuota | None = None,
+    ) -> None:
+        """``connectors`` connect to leaders, by default to host and port of LeaderAndIsr.
+        ``quota``: the rate of copying to replicas that are throttled."""
+        self._quota = quota
+        self._config = config
+        self._connectors = connectors or (lambda broker_id: runtime)
+        self._runtime = runtime
+        self._effects = effects
+        self._log_manager = log_manager
+        self._disk_failed = disk_failed
+        self._serves_later = serves_later
+        self._fetchers: dict[tuple[Broker, int], ReplicaFetcher] = {}
+        self._leaving = False
+
+    @property
+    def fetchers(self) -> list[ReplicaFetcher]:
+        return list(self._fetchers.values())
+
+    def add_fetcher_for_partition(self, partition: Partition, leader: Broker) -> None:
+        """Copy ``partition`` from ``leader`` from now on."""
+        if self._leaving:
+            return
+        lane = fetcher_number(partition.topic_partition, self._config.num_replica_fetchers)
+        fetcher = self._fetchers.get((leader, lane))
+        if fetcher is None:
+            fetcher = self._fetchers[(leader, lane)] = self._fetcher(leader, lane)
+            fetcher.add(partition)
+            fetcher.start()
+        else:
+            fetcher.add(partition)
+
+    def _fetcher(self, leader: Broker, lane: int) -> ReplicaFetcher:
+        name = f"ReplicaFetcherThread-{lane}-{leader.id}"
+        channel = Channel(
+            leader.host,
+            leader.port,
+            client_id=name,
+            timeout_ms=self._config.replica_socket_timeout_ms,
+            runtime=self._connectors(leader.id),
+            receive_buffer_bytes=self._config.replica_socket_receive_buffer_bytes,
+        )
+        return ReplicaFetcher(
+            name,
+            leader,
+            self._config,
+            self._runtime,
+            channel,
+            self._effects,
+            self._log_manager,
+            self._disk_failed,
+            self._serves_later,
+            self._quota,
+        )
+
+    def remove_fetcher_for_partitions(self, keys: Iterable[TopicPartition]) -> None:
+        """Stop copying these partitions, from all leaders."""
+        for fetcher in self._fetchers.values():
+            fetcher.remove(keys)
+
+    def shutdown_idle_fetchers(self) -> None:
+        """End fetchers that have nothing left to copy."""
+        for key, fetcher in list(self._fetchers.items()):
+            # Looked at one by one: stopping waits, and meanwhile another may get work.
+            if not len(fetcher) and self._fetchers.get(key) is fetcher:
+                del self._fetchers[key]
+                fetcher.stop()
+
+    def leave(self) -> None:
+        """Start no more fetchers. A broker that stops must not follow the partitions it led: it
+        would enter their isrs again, and writes would wait for it after it has stopped."""
+        self._leaving = True
+
+    def stop(self) -> None:
+        """End every fetcher; no new ones are started."""
+        self._leaving = True
+        fetchers, self._fetchers = self._fetchers, {}
+        for fetcher in fetchers.values():
+            fetcher.stop()

@@ -1,0 +1,109 @@
+"""The socket server on the listeners of the settings: certificates, warnings, refusals."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka08.config import BrokerConfig
+from kafka08.errors import ConfigError
+from kafka08.network.failures import Failures
+from kafka08.network.tls import SecureConnector
+from kafka08.runtime import ThreadRuntime
+from kafka08.server import broker
+from kafka08.server.requests.listeners import Certificates, bind, connection_limits
+from tests.fakes.runtime import FakeClock
+
+TLS = Path(__file__).parents[2] / "golden" / "tls"
+MINIMAL = {"broker.id": "7", "zookeeper.connect": "127.0.0.1:1"}
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> dict[str, str]:
+    path = tmp_path / "server.pem"
+    shutil.copy(TLS / "server.pem", path)
+    path.chmod(0o600)
+    return {"ssl.keystore.location": str(path), "ssl.truststore.location": str(TLS / "ca.pem")}
+
+
+def bound(**properties: str) -> Any:
+    config = BrokerConfig.from_properties({**MINIMAL, **properties})
+    listeners = config.resolved_listeners()
+    certificates = Certificates(config, listeners)
+    server = bind(
+        config,
+        listeners,
+        certificates,
+        Failures(FakeClock()),
+        connection_limits(config, listeners, FakeClock()),
+    )
+    for _, sock in server._sockets:
+        sock.close()
+    return server, certificates
+
+
+def test_without_tls_there_are_no_certificates() -> None:
+    server, certificates = bound(port="0", **{"host.name": "127.0.0.1"})
+    assert [listener.tls for listener, _ in server._sockets] == [None]
+    assert certificates.servers == {}
+    runtime = ThreadRuntime()
+    assert certificates.connector(runtime) is runtime
+
+
+def test_listeners_have_settings_of_their_own(stores: dict[str, str]) -> None:
+    own = {
+        "listeners": "PLAINTEXT://127.0.0.1:0,A://127.0.0.1:0,B://127.0.0.1:0",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,A:SSL,B:SASL_SSL",
+        "listener.name.a.ssl.client.auth": "required",
+        "listener.name.a.ssl.principal.mapping.rules": "RULE:^CN=(.*?),.*$/$1/",
+        "inter.broker.listener.name": "A",
+    }
+    server, certificates = bound(**own, **stores)
+    plain, first, second = (listener for listener, _ in server._sockets)
+    assert plain.tls is None and set(certificates.servers) == {"A", "B"}
+    assert first.tls.context.verify_mode.name == "CERT_REQUIRED"
+    assert second.tls.context.verify_mode.name == "CERT_NONE"
+    assert (first.name_of("CN=a,O=b"), second.name_of("CN=a,O=b")) == ("a", "CN=a,O=b")
+    assert isinstance(certificates.connector(ThreadRuntime()), SecureConnector)
+    certificates.reload()
+
+
+@pytest.mark.scenario("security-4")
+def test_a_broker_that_0_8_cannot_reach_says_so(
+    stores: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    only = {"listeners": "SSL://127.0.0.1:0", "security.inter.broker.protocol": "SSL"}
+    bound(**only, **stores)
+    (line,) = caplog.messages
+    assert line.startswith("No listener is PLAINTEXT, so /brokers/ids/7 has a null host")
+
+
+def test_a_key_is_needed() -> None:
+    with pytest.raises(ConfigError, match=r"^ssl.keystore.location is not set"):
+        bound(listeners="PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0")
+
+
+@pytest.mark.scenario("security-5")
+@pytest.mark.parametrize(
+    ("properties", "setting"),
+    [
+        ({"listeners": "PLAINTEXT://a:1,SSL://b:1"}, "listeners"),
+        ({"listeners": "TLS://a:1"}, "listeners"),
+        ({"advertised.listeners": "PLAINTEXT://0.0.0.0:1"}, "advertised.listeners"),
+        ({"inter.broker.listener.name": "A"}, "inter.broker.listener.name"),
+    ],
+)
+def test_a_start_with_wrong_listeners(
+    properties: dict[str, str], setting: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "server.properties"
+    lines = [f"{key}={value}\n" for key, value in {**MINIMAL, **properties}.items()]
+    path.write_text("".join(lines))
+    assert broker.main([str(path)]) == 1
+    (line,) = [each for each in caplog.records if each.levelname == "CRITICAL"]
+    assert line.getMessage().startswith(f"{path}: {setting} ") and line.exc_info is None
