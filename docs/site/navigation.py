@@ -11,6 +11,7 @@ START = "README"
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Start": (
         "docs/choosing",
+        "docs/clients",
         "docs/errors",
         "docs/install",
         "docs/examples/",
@@ -40,6 +41,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     ),
     "Reference": (
         "docs/compatibility",
+        "docs/terms",
         "docs/settings",
         "docs/protocol",
         "docs/storage",

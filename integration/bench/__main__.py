@@ -42,14 +42,6 @@ PANELS = {
         **{codec: f"produce ~100 B x 16 KB {codec}, acks 1" for codec in ("gzip", "snappy", "lz4")},
     },
 }
-# The rows that stand for all others in a short table.
-HEADLINES = (
-    "produce ~100 B x 16 KB, acks 1",
-    "produce ~100 B x 1 KB, acks 1, 1,000 connections",
-    cells.REPLAY,
-    cells.OLD_SETS["gzip"],
-    f"{cells.MIXED}, end to end p99",
-)
 
 
 def run_replicated(bench: Bench, kinds: list[str], rounds: int, connect: str, root: Path) -> None:
@@ -150,11 +142,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="also write the numbers here")
     parser.add_argument("--chart", type=Path, help="also draw rates of producing, an SVG")
     parser.add_argument(
-        "--table",
-        type=Path,
-        action="append",
-        default=[],
-        help="also replace the table between the markers of this document; may be repeated",
+        "--table", type=Path, help="also replace the table between the markers of this document"
     )
     parser.add_argument("--only", default="", help="only cells whose name holds this")
     parser.add_argument("--kind", choices=("ours", "original"), help="measure this one alone")
@@ -163,9 +151,8 @@ def main() -> int:
     options = parser.parse_args()
     if options.table and (options.only or options.kind):
         parser.error("--table writes all rows: it does not go with --only or --kind")
-    for document in options.table:
-        if not document.is_file():
-            parser.error(f"--table replaces the table of a page: there is no {document}")
+    if options.table and not options.table.is_file():
+        parser.error(f"--table replaces the table of a page: there is no {options.table}")
     effort = QUICK if options.quick else FULL
     if options.rounds:
         effort = effort._replace(rounds=options.rounds)
@@ -189,8 +176,8 @@ def main() -> int:
     print(markdown(rows, kinds))
     if options.chart:
         options.chart.write_text(chart_of(rows, kinds))
-    for document in options.table:
-        document.write_text(table.replaced(document.read_text(), rows, kinds, HEADLINES))
+    if options.table:
+        options.table.write_text(table.replaced(options.table.read_text(), rows, kinds))
     if options.json:
         numbers = {row.name: {"unit": row.unit, **row.values} for row in rows}
         options.json.write_text(json.dumps(numbers, indent=1) + "\n")

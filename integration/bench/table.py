@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Sequence
 from typing import NamedTuple
 
-# In documents: all rows between the first kind of markers, the headlines between the second. Only
-# the table's own lines are replaced, so that text and pictures may stand there as well.
-MARKED = re.compile(r"(<!-- BENCH (TABLE|ROWS) BEGIN -->\n)(.*?)(<!-- BENCH \2 END -->)", re.DOTALL)
+# Only the table's own lines are replaced: text and pictures may stand between the markers too.
+MARKED = re.compile(r"(<!-- BENCH TABLE BEGIN -->\n)(.*?)(<!-- BENCH TABLE END -->)", re.DOTALL)
 TABLE_LINES = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 
 
@@ -43,20 +41,17 @@ def markdown(rows: list[Row], kinds: list[str]) -> str:
     return out
 
 
-def replaced(text: str, rows: list[Row], kinds: list[str], headlines: Sequence[str] = ()) -> str:
+def replaced(text: str, rows: list[Row], kinds: list[str]) -> str:
     """A document with these rows in its table.
 
     Raises ValueError if it has no markers.
     """
     if not MARKED.search(text):
         raise ValueError("the document has no markers for a table of the benchmark")
+    new = brief(rows, kinds) + "\n"
 
-    def fill(found: re.Match[str]) -> str:
-        begin, which, inside, end = found.groups()
-        wanted = rows
-        if which == "ROWS":
-            wanted = [row for row in rows if row.name.partition(": ")[0] in headlines]
-        new = brief(wanted, kinds) + "\n"
+    def fill(marked: re.Match[str]) -> str:
+        begin, inside, end = marked.groups()
         inside, count = TABLE_LINES.subn(lambda _: new, inside, count=1)
         return begin + (inside if count else inside + new) + end
 
