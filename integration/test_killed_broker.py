@@ -23,7 +23,7 @@ def children(broker: Broker) -> list[int]:
     """The processes that the broker's cleaner has started."""
     path = Path(f"/proc/{broker.pid}/task")
     found = [int(pid) for task in path.iterdir() for pid in (task / "children").read_text().split()]
-    return [pid for pid in found if "kafka08.log.compaction" in command(pid)]
+    return [pid for pid in found if "kafka08.log.cleaning.compaction" in command(pid)]
 
 
 def command(pid: int) -> str:

@@ -78,7 +78,7 @@ PLACES = {
 
 
 def short(module: str) -> str:
-    """kafka08.log.segment -> log.segment; settings and properties -> config."""
+    """kafka08.log.log -> log.log; settings and properties -> config."""
     name = module.removeprefix("kafka08.")
     head = name.split(".")[0]
     return "config" if head in CONFIG else name
@@ -152,7 +152,7 @@ def test_a_wrong_arrow_is_found(module: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("kafka08.log.log", "from kafka08.log import index\nimport struct"),
+        ("kafka08.log.log", "from kafka08.log import manager\nimport struct"),
         ("kafka08.client.cluster", "from kafka08.network import channel"),
         ("kafka08.network.server", "from gevent import socket"),
         ("kafka08.config", "from kafka08.settings import setting"),

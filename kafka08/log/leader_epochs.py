@@ -17,7 +17,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from kafka08.log.directory import sync_directory
-from kafka08.log.segment import LogSegment
+from kafka08.log.segments.segment import LogSegment
 from kafka08.message.batch import header_of, leader_epoch_of
 from kafka08.message.entry import BATCH, OFFSET, BytesLike
 from kafka08.message.scan import FileWalk, iter_entries

@@ -27,20 +27,22 @@ from kafka08.errors import (
     OffsetOutOfRangeError,
     UnknownError,
 )
-from kafka08.log import integrity, numbering, recovery
+from kafka08.log import numbering
 from kafka08.log.directory import parse_log_name, remove_directory, sync_directory
 from kafka08.log.disk import SyncError
-from kafka08.log.freshness import FRESH_MS, Freshness
-from kafka08.log.later_formats import LaterFormats
 from kafka08.log.leader_epochs import LeaderEpochs
 from kafka08.log.numbering import Numbered, moved
 from kafka08.log.producer_state import ProducerBatch
 from kafka08.log.producers import Producers
-from kafka08.log.retention import deletable
-from kafka08.log.segment import FileSlice, LogSegment
-from kafka08.log.segment_files import SegmentFiles
+from kafka08.log.recovery import recovery
+from kafka08.log.segments import integrity
+from kafka08.log.segments.freshness import FRESH_MS, Freshness
+from kafka08.log.segments.later_formats import LaterFormats
+from kafka08.log.segments.retention import deletable
+from kafka08.log.segments.segment import FileSlice, LogSegment
+from kafka08.log.segments.segment_files import SegmentFiles
+from kafka08.log.segments.time_index import NO_TIME, MessageTime
 from kafka08.log.tail_readers import TailReaders
-from kafka08.log.time_index import NO_TIME, MessageTime
 from kafka08.message import sets
 from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.compression import LZ4

@@ -35,17 +35,17 @@ from kafka08.log.directory import (
     write_log_dirs,
 )
 from kafka08.log.disk import DiskFailure, is_failure
-from kafka08.log.loading import Loading, Work
 from kafka08.log.log import Clock, Log
-from kafka08.log.recovery import bytes_to_recover
+from kafka08.log.recovery.loading import Loading, Work
+from kafka08.log.recovery.recovery import bytes_to_recover
 from kafka08.metrics.meters import Timer
 
 if TYPE_CHECKING:
-    from kafka08.log.cleaner import LogCleaner
+    from kafka08.log.cleaning.cleaner import LogCleaner
 
 T = TypeVar("T")
 
-_CLEANER = "kafka08.log.cleaner"  # loaded only where log.cleaner.enable is true (ADR 54)
+_CLEANER = "kafka08.log.cleaning.cleaner"  # loaded only where log.cleaner.enable is true (ADR 54)
 
 logger = logging.getLogger("kafka.log.LogManager")
 

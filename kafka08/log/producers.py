@@ -21,8 +21,8 @@ from collections.abc import Collection, Iterable, Sequence
 from kafka08.errors import InvalidRecordError, KafkaError
 from kafka08.log.directory import sync_directory
 from kafka08.log.producer_state import CorruptSnapshotError, ProducerBatch, ProducerStates
-from kafka08.log.recovery import SNAPSHOT_SUFFIX
-from kafka08.log.segment import LogSegment, SegmentFile
+from kafka08.log.recovery.recovery import SNAPSHOT_SUFFIX
+from kafka08.log.segments.segment import LogSegment, SegmentFile
 from kafka08.message.entry import offset_and_stop
 from kafka08.message.scan import ProducerRow, producer_batches, stretches
 

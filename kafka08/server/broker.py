@@ -79,8 +79,8 @@ from kafka08.server.monitoring import broker_metrics
 from kafka08.server.monitoring.health import PENDING_SHUTDOWN, SHUTTING_DOWN, Health
 from kafka08.server.monitoring.monitoring import Monitoring
 from kafka08.server.quotas.quotas import Quotas
-from kafka08.server.rebuild import ConsumerView
-from kafka08.server.rebuild_tasks import RebuildTasks
+from kafka08.server.rebuild.tasks import RebuildTasks
+from kafka08.server.rebuild.view import ConsumerView
 from kafka08.server.replication.epochs import EpochCheck
 from kafka08.server.replication.fetchers import FetcherManager
 from kafka08.server.replication.hw_checkpoints import HwCheckpoints

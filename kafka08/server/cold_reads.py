@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 
-from kafka08.log import residency
 from kafka08.log.log import Log
-from kafka08.log.segment import LogSegment
+from kafka08.log.segments import residency
+from kafka08.log.segments.segment import LogSegment
 from kafka08.runtime import Runtime
 
 

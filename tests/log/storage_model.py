@@ -28,15 +28,15 @@ from typing import Any
 from kafka08.common import TopicPartition
 from kafka08.config import BrokerConfig
 from kafka08.errors import MessageSetSizeTooLargeError, OffsetOutOfRangeError
-from kafka08.log import compaction
 from kafka08.log import manager as manager_module
-from kafka08.log.cleaner_job import Job
+from kafka08.log.cleaning import compaction
+from kafka08.log.cleaning.cleaner_job import Job
+from kafka08.log.cleaning.throttler import Throttler
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from kafka08.log.offsets_before import offsets_before
-from kafka08.log.segment import LogSegment
-from kafka08.log.throttler import Throttler
-from kafka08.log.time_index import ENTRY as TIME_ENTRY
+from kafka08.log.segments.segment import LogSegment
+from kafka08.log.segments.time_index import ENTRY as TIME_ENTRY
 from kafka08.message.scan import iter_entries, newest_time
 from tests.fakes.runtime import FakeClock
 from tests.log.faulty_files import Crash, FaultyFiles

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from kafka08.common import TopicPartition
-from kafka08.log.cleaner import POLL_SECONDS
-from kafka08.log.cleaner_job import Job
+from kafka08.log.cleaning.cleaner import POLL_SECONDS
+from kafka08.log.cleaning.cleaner_job import Job
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from tests.fakes.runtime import FakeClock
-from tests.log.cleaning import (
+from tests.log.cleaning.support import (
     KEY,
     InlineProcess,
     broker_config,

@@ -50,7 +50,7 @@ def test_a_child_that_waits_is_killed(children) -> None:
 
 # A broker that was killed leaves no traceback of its children
 
-CHILDREN = ["kafka08.log.compaction", "kafka08.log.rebuilding"]
+CHILDREN = ["kafka08.log.cleaning.compaction", "kafka08.server.rebuild.process"]
 
 
 @pytest.mark.parametrize("module", CHILDREN)

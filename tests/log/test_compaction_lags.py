@@ -12,7 +12,14 @@ import pytest
 
 from kafka08.log.log import Log
 from tests.fakes.runtime import FakeClock
-from tests.log.cleaning import clean_once, cleaner_of, compacted_log, keys, no_bound, put_keys
+from tests.log.cleaning.support import (
+    clean_once,
+    cleaner_of,
+    compacted_log,
+    keys,
+    no_bound,
+    put_keys,
+)
 from tests.log.support import writable
 from tests.message.batches import batch
 

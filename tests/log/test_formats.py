@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from kafka08.errors import InvalidRecordError, KafkaError
-from kafka08.log import integrity
-from kafka08.log.cleaner_job import Job, Source
-from kafka08.log.compaction import clean
-from kafka08.log.divergence import compare
+from kafka08.log.cleaning.cleaner_job import Job, Source
+from kafka08.log.cleaning.compaction import clean
+from kafka08.log.cleaning.throttler import Throttler
 from kafka08.log.log import Log
-from kafka08.log.throttler import Throttler
+from kafka08.log.recovery.divergence import compare
+from kafka08.log.segments import integrity
 from kafka08.message.batch import header_of
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages

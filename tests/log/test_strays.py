@@ -16,7 +16,7 @@ from kafka08.log import checkpoint as checkpoint_module
 from kafka08.log.directory import parse_log_name
 from kafka08.log.manager import LogManager
 from tests.fakes.runtime import FakeClock
-from tests.log.cleaning import InlineProcess, broker_config, clean_once, put_keys
+from tests.log.cleaning.support import InlineProcess, broker_config, clean_once, put_keys
 from tests.log.support import append, everything, fill
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -8,10 +8,10 @@ from struct import iter_unpack
 
 import pytest
 
-from kafka08.log import compaction
-from kafka08.log.cleaner_job import Group, Job, Source
+from kafka08.log.cleaning import compaction
+from kafka08.log.cleaning.cleaner_job import Group, Job, Source
+from kafka08.log.cleaning.throttler import Throttler
 from kafka08.log.log import Log
-from kafka08.log.throttler import Throttler
 from kafka08.message.compression import compress
 from kafka08.message.entry import encode_entry
 from kafka08.message.sets import iter_messages

@@ -70,7 +70,7 @@ from kafka08.server.groups.requests import GroupRequests
 from kafka08.server.groups.zk_offsets import ZkOffsets
 from kafka08.server.quotas.mutations import MutationQuota
 from kafka08.server.quotas.replication import ReplicationQuota
-from kafka08.server.rebuild import ConsumerView
+from kafka08.server.rebuild.view import ConsumerView
 from kafka08.server.replication.epochs import EpochCheck
 from kafka08.server.replication.hw_checkpoints import HwCheckpoints
 from kafka08.server.replication.partition_retries import PartitionRetries

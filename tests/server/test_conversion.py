@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kafka08.log.segment import FileSlice
+from kafka08.log.segments.segment import FileSlice
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
 from kafka08.message.wrappers import absolute_slice
-from kafka08.server import rebuild
+from kafka08.server.rebuild import view as rebuild
 from tests.log.support import writable
 from tests.message.batches import batch, encode_record, simple, timed, timed_wrapper, varint
 from tests.message.sets import has_absolute_offsets

@@ -22,7 +22,7 @@ from kafka08.protocol.schemas import (
 )
 from kafka08.server.apis.fetch import FetchApi
 from kafka08.server.apis.produce import ProduceApi
-from kafka08.server.rebuild import ConsumerView
+from kafka08.server.rebuild.view import ConsumerView
 from tests.message.batches import batch, simple, timed
 from tests.server.support import ME, PEER, THIRD, Rig, message_set
 

@@ -17,7 +17,7 @@ from kafka08.protocol.schemas import ProducePartition, ProduceRequest, ProduceTo
 from kafka08.protocol.types import Struct
 from kafka08.server.apis.produce import ProduceApi
 from kafka08.server.long_work import LOOP_STORED_BYTES
-from kafka08.server.rebuild import ConsumerView
+from kafka08.server.rebuild.view import ConsumerView
 from tests.log.test_producers import known, produced
 from tests.server.support import ME, PEER, Rig, message_set
 

@@ -12,7 +12,7 @@ from kafka08.message.entry import encode_entry, time_of
 from kafka08.message.sets import check_follower_set, iter_messages
 from kafka08.protocol.schemas import ProducePartition, ProduceRequest, ProduceTopic, RequestHeader
 from kafka08.server.apis.produce import ProduceApi
-from kafka08.server.rebuild import ConsumerView
+from kafka08.server.rebuild.view import ConsumerView
 from tests.message.batches import batch, simple
 from tests.server.support import Rig, message_set
 from tests.server.test_format_versions import fetch

@@ -14,7 +14,7 @@ from struct import iter_unpack
 from typing import BinaryIO
 
 from kafka08.errors import ConfigError, InvalidMessageError, KafkaError
-from kafka08.log import integrity
+from kafka08.log.segments import integrity
 from kafka08.message import records
 from kafka08.message.batch import Batch, header_of
 from kafka08.message.compression import NAMES

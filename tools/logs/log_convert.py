@@ -23,12 +23,12 @@ from typing import Any, NamedTuple
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.config import BrokerConfig
-from kafka08.log import integrity
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.directory import CLEANER_CHECKPOINT_FILE, LogDirectory
-from kafka08.log.index import OffsetIndex
 from kafka08.log.manager import LogManager
-from kafka08.log.segment import REBUILT_INDEX_SUFFIX, REBUILT_SUFFIX
+from kafka08.log.segments import integrity
+from kafka08.log.segments.index import OffsetIndex
+from kafka08.log.segments.segment import REBUILT_INDEX_SUFFIX, REBUILT_SUFFIX
 from kafka08.progress import Progress
 from kafka08.runtime import SystemClock
 from tools.logs import conversion, log_dirs

@@ -22,11 +22,11 @@ from kafka08.client import requests
 from kafka08.client.cluster import ClusterClient
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import InvalidMessageError, KafkaError, ProtocolError, for_code
-from kafka08.log import integrity
 from kafka08.log.directory import sync_directory
-from kafka08.log.index import OffsetIndex
-from kafka08.log.integrity import Seal
-from kafka08.log.segment import remove_rebuilt
+from kafka08.log.segments import integrity
+from kafka08.log.segments.index import OffsetIndex
+from kafka08.log.segments.integrity import Seal
+from kafka08.log.segments.segment import remove_rebuilt
 from kafka08.message.crc import crc32c
 from kafka08.message.entry import Entry, has_right_crc
 from kafka08.message.scan import iter_entries

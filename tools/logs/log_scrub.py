@@ -1,8 +1,9 @@
 """kafka-log-scrub: are sealed segments what they were when they were sealed?
 
-Reads each segment that has a side file (kafka08/log/integrity.py) and compares; on a broker that
-runs, too. On one that is stopped it also seals what has no side file yet, and fetches damaged
-segments again from their leaders (tools/logs/log_repair.py). Exit status 1 when damage is left.
+Reads each segment that has a side file (kafka08/log/segments/integrity.py) and compares; on a
+broker that runs, too. On one that is stopped it also seals what has no side file yet, and fetches
+damaged segments again from their leaders (tools/logs/log_repair.py). Exit status 1 when damage is
+left.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from typing import Any, NamedTuple
 from kafka08.client.cluster import ClusterClient
 from kafka08.common import TopicPartition
 from kafka08.config import BrokerConfig
-from kafka08.log import integrity
 from kafka08.log.directory import parse_log_name
-from kafka08.log.integrity import Seal
+from kafka08.log.segments import integrity
+from kafka08.log.segments.integrity import Seal
 from kafka08.progress import Progress
 from tools.broker_list import broker_list
 from tools.logs import log_dirs

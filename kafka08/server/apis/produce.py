@@ -40,7 +40,7 @@ from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import Failures
 from kafka08.server.appends import Appends, Room
 from kafka08.server.long_work import are_many, in_turns, in_turns_if_many, partitions_of
-from kafka08.server.rebuild import ConsumerView
+from kafka08.server.rebuild.view import ConsumerView
 from kafka08.server.replication.acks import await_acks
 from kafka08.server.replication.replica_manager import ReplicaManager
 

@@ -26,7 +26,7 @@ from kafka08.server.replication.replica_manager import ReplicaManager
 from kafka08.server.requests.purgatory import Purgatory
 
 if TYPE_CHECKING:
-    from kafka08.log.cleaner import LogCleaner
+    from kafka08.log.cleaning.cleaner import LogCleaner
 
 _CLIENT = "Replica"
 _LOOP = "0"  # the number of the only processor

@@ -27,9 +27,9 @@ from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition, f
 from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError, OffsetOutOfRangeError, for_code
 from kafka08.log.disk import DiskFailure, is_full
-from kafka08.log.divergence import compare
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
+from kafka08.log.recovery.divergence import compare
 from kafka08.metrics.meters import Histogram, Meter, Timer
 from kafka08.network.channel import BrokerConnection, Channel, Connectors
 from kafka08.protocol.schemas import (

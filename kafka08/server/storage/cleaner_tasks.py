@@ -1,7 +1,7 @@
 """The cleaner's threads: each cleans the dirtiest log there is, or waits for one.
 
-Mirrors kafka.log.LogCleaner.CleanerThread. All decisions are made by kafka08.log.cleaner; this
-module only does its waiting.
+Mirrors kafka.log.LogCleaner.CleanerThread. All decisions are made by ``log.cleaning.cleaner``;
+this module only does its waiting.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import partial
 
 from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError
-from kafka08.log.cleaner import CleanUntil, LogCleaner, LogToClean, Wish, logger
+from kafka08.log.cleaning.cleaner import CleanUntil, LogCleaner, LogToClean, Wish, logger
 from kafka08.log.disk import DiskFailure
 from kafka08.runtime import Loop, Runtime
 

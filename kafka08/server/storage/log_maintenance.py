@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from kafka08.config import BrokerConfig
 from kafka08.log.disk import DiskFailure
 from kafka08.log.manager import LogManager
-from kafka08.log.scrub import Scrubber, run_throttled
+from kafka08.log.recovery.scrub import Scrubber, run_throttled
 from kafka08.runtime import Loop, Runtime, Scheduler
 from kafka08.server.requests.effects import Effects
 

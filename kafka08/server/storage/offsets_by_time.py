@@ -19,9 +19,9 @@ from kafka08.errors import (
     UnknownTopicOrPartitionError,
     UnsupportedForMessageFormatError,
 )
-from kafka08.log import time_search
 from kafka08.log.log import Log
-from kafka08.log.segment import LogSegment
+from kafka08.log.segments import time_search
+from kafka08.log.segments.segment import LogSegment
 from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.compression import MAX_INFLATED
 from kafka08.message.times import Found

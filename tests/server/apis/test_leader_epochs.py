@@ -23,7 +23,7 @@ from kafka08.protocol.schemas import (
 from kafka08.server.apis.fetch import FetchApi
 from kafka08.server.apis.leader_epochs import OffsetForLeaderEpochApi
 from kafka08.server.apis.offsets import OffsetsApi
-from kafka08.server.rebuild import ConsumerView
+from kafka08.server.rebuild.view import ConsumerView
 from tests.message.batches import batch, simple
 from tests.server.support import PEER, Rig
 

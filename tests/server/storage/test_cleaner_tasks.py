@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from kafka08.log.cleaner import POLL_SECONDS, State
+from kafka08.log.cleaning.cleaner import POLL_SECONDS, State
 from kafka08.log.disk import DiskFailure, SyncError
 from kafka08.server.storage.cleaner_tasks import CleanerTasks
 from tests.fakes.runtime import FakeRuntime
-from tests.log.cleaning import (
+from tests.log.cleaning.support import (
     KEY,
     broker_config,
     cleaner_of,
@@ -21,7 +21,7 @@ from tests.log.cleaning import (
     no_bound,
     put_keys,
 )
-from tests.log.test_cleaner import Stuck
+from tests.log.cleaning.test_cleaner import Stuck
 
 
 def tasks_of(

@@ -10,7 +10,7 @@ import pytest
 
 from kafka08.common import TopicPartition
 from kafka08.errors import RequestTimedOutError
-from kafka08.log import time_search
+from kafka08.log.segments import time_search
 from kafka08.message.entry import encode_entry
 from kafka08.message.sets import iter_messages
 from kafka08.message.times import Found

@@ -10,8 +10,8 @@ from typing import Any
 
 from kafka08.common import Broker, TopicPartition
 from kafka08.config import BrokerConfig
-from kafka08.log import integrity
 from kafka08.log.manager import LogManager
+from kafka08.log.segments import integrity
 from kafka08.message.sets import encode_set
 from kafka08.message.wrappers import absolute_slice
 from kafka08.protocol import schemas

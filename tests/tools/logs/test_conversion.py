@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka08.config import LogConfig
-from kafka08.log import integrity
-from kafka08.log.index import OffsetIndex
 from kafka08.log.log import Log
+from kafka08.log.segments import integrity
+from kafka08.log.segments.index import OffsetIndex
 from kafka08.message.entry import encode_entry
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import assign_offsets, encode_set, iter_messages

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka08.errors import InvalidMessageError, KafkaError
-from kafka08.log import integrity
+from kafka08.log.segments import integrity
 from kafka08.message.batch import header_of
 from kafka08.message.sets import encode_set
 from tests.message.batches import batch, simple, timed

@@ -21,10 +21,10 @@ from kafka08.groups.records import (
     encode_key,
     encode_value,
 )
-from kafka08.log import integrity
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.directory import LogDirectory
 from kafka08.log.manager import LogManager
+from kafka08.log.segments import integrity
 from kafka08.message.sets import encode_set, iter_messages
 from tests.fakes.runtime import FakeClock
 from tests.log.support import everything, values

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from kafka08.client.cluster import ClusterClient
-from kafka08.log import integrity
-from kafka08.log.index import OffsetIndex
+from kafka08.log.segments import integrity
+from kafka08.log.segments.index import OffsetIndex
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import encode_set, iter_messages
 from tests.tools.logs.scrubbing import (

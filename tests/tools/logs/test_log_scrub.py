@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from kafka08.errors import KafkaError
-from kafka08.log import integrity
 from kafka08.log.directory import LogDirectory
+from kafka08.log.segments import integrity
 from tests.tools.logs.scrubbing import (
     REPAIR,
     flip,

@@ -1,0 +1,550 @@
+"""One segment of a log: a file of entries, its index, and slices of it (kafka.log.LogSegment).
+
+Only the headers of entries are read (int64 offset, int32 size): messages are not decoded, and a
+wrapper counts as one entry at the offset of its last message. Does not know its neighbours or
+the log's end; kafka08.log.log decides on retention and flushing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from typing import Final
+
+from kafka08.config import LogConfig
+from kafka08.errors import KafkaError
+from kafka08.log.segments import integrity
+from kafka08.log.segments.index import MAX_RELATIVE_OFFSET, OffsetIndex
+from kafka08.log.segments.one_family import OneFamily
+from kafka08.log.segments.time_index import NO_TIME, MessageTime, TimeIndex
+from kafka08.message.batch import RECORDS_AT
+from kafka08.message.entry import ABOVE, LOG_OVERHEAD, MIN_MESSAGE_SIZE, OFFSET_AND_SIZE, SHORT
+from kafka08.message.scan import FileWalk, iter_entries, newest_time, walk
+from kafka08.message.times import has_unclear
+
+LOG_SUFFIX = ".log"
+INDEX_SUFFIX = ".index"
+TIME_INDEX_SUFFIX = ".timeindex"
+DELETED_SUFFIX = ".deleted"
+REBUILT_SUFFIX = ".rebuilt"
+REBUILT_INDEX_SUFFIX = ".rebuilt-index"
+SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX)
+
+# Not an attribute of the class: in a compiled class each object would get its own counter.
+_serials = itertools.count()
+_PAGE_BYTES: Final = 4096
+_FIRST_READ = 8 << 10
+_LONG_READ = 64 << 10
+
+
+class SegmentFile:
+    """An open file; the descriptor closes with the last reference to this object.
+
+    Slices waiting in a socket's queue keep the file readable after its segment is deleted.
+    ``serial`` identifies these bytes among all files ever opened: appends keep it, a cut changes
+    it. Below ``sendable_until`` the bytes can be sent to all consumers as they are: plain entries
+    of format 0, or wrappers with true offsets inside. Below ``modern_until`` they can be sent to
+    consumers that read all formats. Readers that check more may raise both. ``family``: a stretch
+    without a change between formats 0 and 1 and format 2. ``cannot_tell``: the file system was
+    asked what of the file is in the page cache, and does not say.
+    """
+
+    __slots__ = ("cannot_tell", "family", "fd", "modern_until", "sendable_until", "serial")
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.cannot_tell = False
+        self.sendable_until = 0
+        self.modern_until = 0
+        self.family = OneFamily()
+        self.serial = next(_serials)
+
+    @classmethod
+    def open(cls, path: str, flags: int = os.O_RDWR) -> SegmentFile:
+        """Raises OSError."""
+        return cls(os.open(path, flags, 0o666))
+
+    def __del__(self) -> None:
+        os.close(self.fd)
+
+    def fileno(self) -> int:
+        return self.fd
+
+    def renew(self) -> None:
+        """Take a new serial, as the bytes have changed."""
+        self.serial = next(_serials)
+
+
+class FileSlice:
+    """``size`` bytes of stored entries from ``position`` of a segment's file, not decoded.
+
+    May end in the middle of an entry. ``base_offset`` names the segment.
+    """
+
+    __slots__ = ("base_offset", "file", "position", "size")
+
+    def __init__(self, file: SegmentFile, position: int, size: int, base_offset: int = 0) -> None:
+        self.file = file
+        self.position = position
+        self.size = size
+        self.base_offset = base_offset
+
+    def __len__(self) -> int:
+        return self.size
+
+    @property
+    def end(self) -> int:
+        """The position after the last byte."""
+        return self.position + self.size
+
+    def fileno(self) -> int:
+        return self.file.fd
+
+    def of_one_family(self) -> FileSlice:
+        """The slice, at most up to where formats 0 and 1 are followed by format 2, or the reverse.
+        Raises OSError."""
+        file, position, end = self.file, self.position, self.position + self.size
+        family = file.family
+        if family.start <= position and end <= family.stop:
+            return self
+        found = family.end(file.fd, position, end)
+        return (
+            self if found == end else FileSlice(file, position, found - position, self.base_offset)
+        )
+
+    def read(self) -> bytes:
+        """The bytes. Raises KafkaError if the segment has been truncated under the slice."""
+        return self._read(self.size)
+
+    def read_to_page(self) -> bytes:
+        """The bytes up to the next page of the file. Raises KafkaError as ``read`` does."""
+        return self._read(min(-self.position % _PAGE_BYTES, self.size))
+
+    def _read(self, size: int) -> bytes:
+        data = os.pread(self.file.fd, size, self.position) if size else b""
+        while len(data) < size:
+            more = os.pread(self.file.fd, size - len(data), self.position + len(data))
+            if not more:
+                raise KafkaError(
+                    f"Size of segment {self.base_offset} has been truncated during read: "
+                    f"{len(data)} of {size} bytes at {self.position}"
+                )
+            data += more
+        return data
+
+
+class LogSegment:
+    """The segment of ``directory`` that begins at ``base_offset``; missing files are created.
+
+    ``created`` (ms) and ``jitter_ms`` drive rolling by time: as in 0.8.2.2 the age counts from
+    when this process opened the segment. ``size`` is bytes of whole, valid entries. ``rebuilt``:
+    the same entries as consumers must get them, from the first one to the last one that was made
+    (``.rebuilt`` files). ``newest``: the largest timestamp of all messages (``load_newest``).
+    ``has_untimed``: there are messages without one, as far as it is known. ``magic_found``: the
+    highest format among the entries that the start checked; -1 if it did not check them all.
+    ``has_unclear``: ``newest`` and the time index may be wrong, because batches were written
+    unchecked (``time_search.holds_unclear``); None if that is not known yet.
+    """
+
+    __slots__ = (
+        "_file",
+        "_first_timestamp",
+        "_last_set_at",
+        "_last_set_from",
+        "base_offset",
+        "bytes_since_index_entry",
+        "created",
+        "has_unclear",
+        "has_untimed",
+        "index",
+        "jitter_ms",
+        "magic_found",
+        "newest",
+        "path",
+        "rebuilt",
+        "size",
+        "time_index",
+    )
+
+    def __init__(
+        self,
+        directory: str,
+        base_offset: int,
+        created: int,
+        jitter_ms: int = 0,
+        suffixes: tuple[str, str, str] = SUFFIXES,
+    ) -> None:
+        stem = os.path.join(directory, f"{base_offset:020d}")
+        self.path = stem + suffixes[0]
+        self.base_offset = base_offset
+        self.index = OffsetIndex(stem + suffixes[1], base_offset)
+        self.time_index = TimeIndex(stem + suffixes[2], base_offset)
+        self.newest = self.time_index.last
+        self.has_untimed = False
+        self.has_unclear: bool | None = None
+        self._first_timestamp: int | None = None
+        self.rebuilt: LogSegment | None = None
+        self.created = created
+        self.jitter_ms = jitter_ms
+        self.bytes_since_index_entry = 0
+        self.magic_found = -1
+        self._file: SegmentFile | None = None
+        # The position of the last set appended, which waiting readers fetch next.
+        self._last_set_from, self._last_set_at = -1, 0
+        try:
+            self.size = os.stat(self.path).st_size
+        except FileNotFoundError:
+            self._file = SegmentFile.open(self.path, os.O_RDWR | os.O_CREAT)
+            self.size = 0
+
+    @property
+    def file(self) -> SegmentFile:
+        """The open log file; opened on first use."""
+        if self._file is None:
+            self._file = SegmentFile.open(self.path)
+        return self._file
+
+    # Write
+
+    def append(
+        self,
+        first_offset: int,
+        data: memoryview,
+        index_interval_bytes: int,
+        *,
+        right: bool = False,
+        modern: bool = False,
+        newest: MessageTime = NO_TIME,
+    ) -> bool:
+        """Write a checked set whose first message has ``first_offset``, and maybe index it.
+
+        An index entry for the set is added if more than ``index_interval_bytes`` were appended
+        since the last one. It is written after the set, so that on a full disk the index is
+        sparser but valid. ``right``: consumers may be sent the set as it is; ``modern``: those that
+        read all formats may be; ``newest``: its largest timestamp. Returns whether a file was made.
+        Raises OSError if the write fails; then no part of the set is left.
+        """
+        position = self.size
+        self._write(data, position)
+        has_untimed = self.has_untimed or newest.timestamp < 0
+        if newest.timestamp <= self.newest.timestamp:
+            newest = self.newest
+        had_file = self.time_index.exists
+        if self.bytes_since_index_entry > index_interval_bytes and not self.index.is_full:
+            try:
+                self.time_index.append(newest)
+                self.index.append(first_offset, position)
+            except OSError:
+                os.ftruncate(self.file.fd, position)
+                self.time_index.truncate_to(first_offset)
+                raise
+            self.bytes_since_index_entry = 0
+        self.newest, self.has_untimed = newest, has_untimed
+        self.size = position + len(data)
+        file = self.file
+        if right and file.sendable_until == position:
+            file.sendable_until = self.size
+        if modern and file.modern_until == position:
+            file.modern_until = self.size
+        file.family.appended(data, position, right)
+        self.bytes_since_index_entry += len(data)
+        self._last_set_from, self._last_set_at = first_offset, position
+        return self.time_index.exists and not had_file
+
+    def _write(self, data: memoryview, position: int) -> None:
+        fd = self.file.fd
+        total = len(data)
+        try:
+            written = os.pwrite(fd, data, position)
+            while written < total:
+                count = os.pwrite(fd, data[written:], position + written)
+                if not count:
+                    raise OSError(f"wrote {written} of {total} bytes to {self.path}")
+                written += count
+        except OSError:
+            os.ftruncate(fd, position)
+            raise
+
+    def fits(self, last_offset: int) -> bool:
+        """Whether ``last_offset`` relative to this segment's base fits an int32."""
+        return last_offset - self.base_offset <= MAX_RELATIVE_OFFSET
+
+    def should_roll(
+        self, config: LogConfig, set_bytes: int, last_offset: int, now: int, newest: int
+    ) -> bool:
+        """Whether a set should rather begin the next segment (LogSegment.shouldRoll). ``newest``:
+        the largest timestamp of the set, -1 without one. Raises OSError."""
+        age = in_use = now - self.created
+        if newest >= 0 and self.first_timestamp >= 0:
+            age = newest - self.first_timestamp
+        return (
+            self.size > config.segment_bytes - set_bytes
+            or age > config.segment_ms - self.jitter_ms
+            or (config.compact and max(age, in_use) > config.max_compaction_lag_ms)
+            or self.index.is_full
+            or not self.fits(last_offset)
+        )
+
+    # Read
+
+    def position_of(self, offset: int, lower_bound: int = 0) -> int | None:
+        """Position of the first entry with an offset >= ``offset``; None if there is none.
+
+        The search begins at ``lower_bound`` or later. Raises KafkaError on a broken header.
+        """
+        if offset == self._last_set_from and lower_bound <= self._last_set_at:
+            return self._last_set_at
+        position, end = max(self.index.lookup(offset), lower_bound), self.size
+        fd = self.file.fd
+        want = _FIRST_READ
+        while position + LOG_OVERHEAD <= end:
+            chunk = os.pread(fd, min(want, end - position), position)
+            walked = walk(chunk, 0, len(chunk), up_to=offset - 1, reach=1 << 62)
+            position += walked.stop
+            if walked.ended == ABOVE:
+                return position
+            if walked.ended == SHORT:
+                size = OFFSET_AND_SIZE.unpack_from(chunk, walked.stop)[1]
+                raise KafkaError(f"Invalid message size: {size} in {self.path}")
+            if not walked.count:
+                raise KafkaError(f"{self.path} ends at {position + len(chunk)}, not at {end}")
+            want = _LONG_READ if walked.stop < _LONG_READ else _FIRST_READ
+        return None
+
+    def read(self, offset: int, max_bytes: int, max_offset: int | None) -> FileSlice | None:
+        """At most ``max_bytes`` from the first entry at or above ``offset``; None if none is.
+
+        Entries at or above ``max_offset`` stay out, so a wrapper that contains it does too.
+        """
+        position = self.position_of(offset)
+        if position is None:
+            return None
+        end = self.size
+        if max_offset is not None and self.index.lookup(max_offset) - position < max_bytes:
+            bound = self.position_of(max_offset, position)
+            if bound is not None:
+                end = bound
+        return FileSlice(self.file, position, min(end - position, max_bytes), self.base_offset)
+
+    def for_consumer(self, offset: int) -> LogSegment:
+        """The segment to read ``offset`` from for a consumer: ``rebuilt`` if it reaches so far."""
+        rebuilt = self.rebuilt
+        return self if rebuilt is None or offset >= rebuilt.index.last_offset else rebuilt
+
+    def read_for_consumer(
+        self, offset: int, max_bytes: int, max_offset: int | None
+    ) -> FileSlice | None:
+        """``read``, of rebuilt entries where there are any. A first entry that has become larger
+        than ``max_bytes`` is read as stored."""
+        rebuilt = self.for_consumer(offset)
+        if rebuilt is not self:
+            found = rebuilt.read(offset, max_bytes, max_offset)
+            if found is not None and rebuilt.holds_entry(found):
+                return found
+        return self.read(offset, max_bytes, max_offset)
+
+    def holds_entry(self, part: FileSlice) -> bool:
+        """Whether a slice of this segment has a whole entry, or nothing."""
+        if not part.size:
+            return True
+        header = self.header_at(part.position)
+        return header is not None and header[1] <= part.position + part.size
+
+    def next_offset(self) -> tuple[int, int]:
+        """(offset after the last whole entry, position after it), found from the last index
+        entry. The position is below ``size`` if bytes follow that are not an entry."""
+        position = self.index.last_position
+        walked = FileWalk(
+            self.file.fd,
+            position,
+            self.size,
+            headers_only=True,
+            last=self.base_offset - 1,
+            chunk=_LONG_READ,
+        ).step()
+        return (walked.last + 1 if walked.count else self.base_offset), walked.stop
+
+    def header_at(self, position: int) -> tuple[int, int] | None:
+        """(offset, end position) of the entry at ``position``; None if there is no valid entry."""
+        header = os.pread(self.file.fd, LOG_OVERHEAD, position)
+        if len(header) < LOG_OVERHEAD:
+            return None
+        offset, size = OFFSET_AND_SIZE.unpack(header)
+        end = position + LOG_OVERHEAD + size
+        return (offset, end) if size >= MIN_MESSAGE_SIZE and end <= self.size else None
+
+    def load_newest(self, *, after_cut: bool = False) -> None:
+        """Find the largest timestamp: that of the time index, or of what follows the last entry of
+        the offset index. Raises OSError.
+
+        ``after_cut``: entries of the time index may have been cut. Each of them stood for the
+        messages before it too, so those after the last entry that is left are read.
+        """
+        noted = self.time_index
+        begin = self.index.last_position
+        if after_cut:
+            begin = self.index.lookup(noted.last.offset) if noted.entries else 0
+        self.newest = noted.last
+        tail = FileWalk(self.file.fd, begin, self.size, times=True, chunk=_LONG_READ)
+        tail.step()
+        if tail.newest[0] > self.newest.timestamp:
+            self.newest = MessageTime(*tail.newest)
+
+    def complete_time_index(self) -> bool:
+        """Note the largest timestamp, as the segment takes no more appends; true if that was not
+        done before. Raises OSError."""
+        is_new = self.time_index.append(self.newest)
+        self.time_index.close()
+        return is_new
+
+    def timestamp_at(self, position: int) -> int:
+        """The timestamp of the entry at this position; -1 without one. Raises OSError."""
+        start = os.pread(self.file.fd, RECORDS_AT, position)
+        timestamp: int = newest_time(start, 0, len(start))[0]
+        return timestamp
+
+    def is_untimed_from(self, position: int) -> bool:
+        """Whether an entry that is near and not before this position has no timestamp, or a batch
+        a wrong one. Raises OSError."""
+        data = os.pread(self.file.fd, min(_LONG_READ, self.size - position), position)
+        data = data[: walk(data, 0, len(data), wrappers=True).stop]
+        times = [newest_time(data, each.position, each.stop)[0] for each in iter_entries(data)]
+        return min(times, default=self.timestamp_at(position)) < 0 or has_unclear(data)
+
+    @property
+    def first_timestamp(self) -> int:
+        """The timestamp of the first entry; -1 without one. Raises OSError."""
+        if self._first_timestamp is None and self.size:
+            self._first_timestamp = self.timestamp_at(0)
+        return -1 if self._first_timestamp is None else self._first_timestamp
+
+    @property
+    def largest_timestamp(self) -> int:
+        """The time of the newest message, ms since the epoch; retention uses it. Messages without
+        a timestamp are as old as the last change of the file (LogSegment.largestTimestamp)."""
+        if self.newest.timestamp < 0:
+            return self.last_modified_ms
+        if self.has_untimed:
+            return max(self.newest.timestamp, self.last_modified_ms)
+        return self.newest.timestamp
+
+    @property
+    def oldest_ms(self) -> int:
+        """A time before which no message was written, as far as it is known: that of the first
+        message, which may be any claim, or of the file's last change if that is earlier (ms).
+        Raises OSError."""
+        first, modified = self.first_timestamp, self.last_modified_ms
+        return min(first, modified) if first > 0 else modified
+
+    @property
+    def last_modified_ms(self) -> int:
+        """Time of the file's last change, ms since the epoch."""
+        return os.stat(self.path).st_mtime_ns // 1_000_000
+
+    def open_for_sync(self) -> list[SegmentFile]:
+        """The files, for fsync on any thread while this segment is in use. Syncing the index
+        file also writes the pages of its map."""
+        files = [self.file]
+        paths = [self.index.path]  # one without entries too: a cut may have removed them
+        paths += [self.time_index.path] if self.time_index.exists else []
+        for path in paths:
+            try:
+                files.append(SegmentFile.open(path))
+            except FileNotFoundError:
+                pass  # it can be rebuilt, unlike the log
+        return files
+
+    # Cut, rename, close
+
+    def truncate_to(self, offset: int, max_index_bytes: int, now: int) -> int:
+        """Cut at the first entry at or above ``offset``; bytes cut. Makes room in the index.
+
+        A wrapper that contains ``offset`` goes as a whole.
+        """
+        position = self.position_of(offset)
+        cut = 0
+        if position is not None:
+            self.index.truncate_to(offset, position)
+            cut = self.size - position
+            self.cut(position)
+            cuts_times = self.time_index.last.offset >= offset
+            if cuts_times:
+                # If a power cut brings the messages back, their times must still be there.
+                os.fsync(self.file.fd)
+                self.time_index.truncate_to(offset)
+            if self.newest.timestamp >= 0:
+                self.load_newest(after_cut=cuts_times)
+                if cuts_times:
+                    self.time_index.append(self.newest)
+            self.bytes_since_index_entry = 0
+            self.has_unclear = None
+            if not self.size:
+                self.created = now
+        self.index.preallocate(max_index_bytes)
+        return cut
+
+    def cut(self, position: int) -> None:
+        """End the file at ``position``."""
+        integrity.remove(self.path)
+        self.drop_rebuilt()
+        file = self.file
+        os.ftruncate(file.fd, position)
+        file.sendable_until = min(file.sendable_until, position)
+        file.modern_until = min(file.modern_until, position)
+        file.family.cut(position)
+        file.renew()
+        self.size = position
+        self._last_set_from = -1
+        self._first_timestamp = None
+
+    def rename_deleted(self) -> list[str]:
+        """Give all files the suffix .deleted and close them; returns the new paths."""
+        self.release()
+        integrity.remove(self.path)
+        self.rebuilt = None
+        renamed = []
+        others = (self.time_index.path, *rebuilt_paths(self.path))
+        for path in (self.path, self.index.path, *filter(os.path.exists, others)):
+            try:
+                os.replace(path, path + DELETED_SUFFIX)
+            except FileNotFoundError:
+                continue
+            renamed.append(path + DELETED_SUFFIX)
+        return renamed
+
+    def drop_rebuilt(self) -> None:
+        """Remove the rebuilt entries; slices in flight stay readable."""
+        self.rebuilt = None
+        remove_rebuilt(self.path)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the log file is open."""
+        return self._file is not None
+
+    def release(self) -> None:
+        """Close the files until they are used again."""
+        self.index.close()
+        self.time_index.close()
+        self._file = None
+
+    def close(self) -> None:
+        """Trim the index and close the files; slices in flight stay readable."""
+        self.index.trim()
+        self.time_index.close()
+        self._file = None
+
+
+def rebuilt_paths(log_path: str) -> tuple[str, str]:
+    """The files of a segment's rebuilt entries: entries and index."""
+    stem = log_path[: -len(LOG_SUFFIX)]
+    return stem + REBUILT_SUFFIX, stem + REBUILT_INDEX_SUFFIX
+
+
+def remove_rebuilt(log_path: str) -> None:
+    """Remove the files of a segment's rebuilt entries, if there are any."""
+    for path in reversed(rebuilt_paths(log_path)):  # without an index the other is ignored
+        if os.path.exists(path):
+            with contextlib.suppress(FileNotFoundError):  # another thread has removed it
+                os.unlink(path)

@@ -1,0 +1,188 @@
+"""The task that has old compressed sets rebuilt before a consumer asks for them.
+
+``plan`` chooses them; a child process (``process``) works while the processors have nothing else to
+do. Fetches of consumers read rebuilt entries instead of the stored ones
+(``LogSegment.read_for_consumer``). The rest is rebuilt at the fetch (``view``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from kafka08.common import TopicPartition
+from kafka08.errors import KafkaError
+from kafka08.log.child_process import ChildProcess
+from kafka08.log.log import Log
+from kafka08.log.segments.segment import rebuilt_paths, remove_rebuilt
+from kafka08.runtime import Loop, Runtime
+from kafka08.server.rebuild import process as rebuilding
+from kafka08.server.rebuild.files import open_rebuilt
+from kafka08.server.rebuild.plan import LedUntil, Planner, Wanted
+from kafka08.server.rebuild.process import Outcome, Stretch
+
+PAUSE_S = 10.0
+POLL_S = 0.1
+# So many stretches for one process, which takes a tenth of a second to start.
+MOST_AT_ONCE = 8
+_SHORTAGES = (
+    errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM,
+)  # fmt: skip
+
+logger = logging.getLogger("kafka.server.RebuildTasks")
+
+
+class Process(Protocol):
+    """A running child process."""
+
+    def lines(self) -> list[bytes]: ...
+
+    @property
+    def exit_status(self) -> int | None: ...
+
+    def kill(self) -> None: ...
+
+
+def start_process(stretches: Sequence[Stretch]) -> Process:
+    """Raises OSError."""
+    descriptors = [fd for each in stretches for fd in each[:3]]
+    return ChildProcess(
+        "kafka08.server.rebuild.process", rebuilding.encode_job(stretches), descriptors
+    )
+
+
+class RebuildTasks:
+    """One loop over the live mapping ``logs``; ``max_bytes`` in each data directory."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        logs: Mapping[TopicPartition, Log],
+        led_until: LedUntil,
+        max_bytes: int,
+        start: Callable[[Sequence[Stretch]], Process] = start_process,
+    ) -> None:
+        self._runtime = runtime
+        self._logs = logs
+        self._start = start
+        self._planner = Planner(runtime.clock, max_bytes, led_until)
+        self._loop = Loop(runtime, "kafka-log-rebuilder", self.work)
+
+    def start(self) -> None:
+        self._loop.start()
+
+    def stop(self) -> None:
+        self._loop.stop()
+
+    def work(self) -> None:
+        """Rebuild what the plan asks for, or wait."""
+        plan = self._runtime.blocking(self._planner.plan, list(self._logs.values()))
+        for log, segment, rebuilt in plan.found:
+            if self._has(log, segment) and segment.rebuilt is None:
+                segment.rebuilt = rebuilt
+        for segment in plan.surplus:
+            segment.rebuilt = None
+            self._runtime.blocking(remove_rebuilt, segment.path)
+        wanted = [each for each in plan.wanted if self._has(*each[:2])]
+        if wanted:
+            self._rebuild(wanted[:MOST_AT_ONCE])
+        else:
+            self._loop.stopping.wait(PAUSE_S)
+
+    def _has(self, log: Log, segment: object) -> bool:
+        return self._logs.get(log.topic_partition) is log and segment in log.segments
+
+    def _rebuild(self, wanted: list[Wanted]) -> None:
+        stretches: list[Stretch] = []
+        try:
+            try:
+                stretches.extend(map(_open, wanted))
+                process = self._start(stretches)
+            except OSError as error:
+                self._failed(wanted[len(stretches) :][:1] or wanted, error)
+                return
+            try:
+                self._follow(process, wanted)
+            finally:
+                process.kill()
+        finally:
+            for stretch in stretches:
+                for fd in stretch[:3]:
+                    os.close(fd)
+
+    def _follow(self, process: Process, wanted: list[Wanted]) -> None:
+        """Take the results in turn as they come."""
+        left = list(wanted)
+        while left and not self._loop.stopping.is_set():
+            ended = process.exit_status is not None
+            lines = process.lines()
+            for line in lines:
+                self._take(left.pop(0), rebuilding.parse_event(line))
+            if ended and left and not lines:
+                self._failed(left[:1], KafkaError(f"the process ended: {process.exit_status}"))
+                return
+            if left:
+                self._loop.stopping.wait(POLL_S)
+
+    def _take(self, done: Wanted, result: Outcome | OSError | KafkaError) -> None:
+        log, segment, start, _ = done
+        if not self._has(log, segment):
+            return
+        if not isinstance(result, Outcome):
+            self._failed([done], result)
+            return
+        try:
+            if result.differs:
+                segment.rebuilt = open_rebuilt(segment)
+            else:
+                segment.drop_rebuilt()
+        except (OSError, KafkaError) as error:
+            self._failed([done], error)
+        if result.stored_until == start:
+            self._planner.give_up(segment)
+
+    def _failed(self, given_up: list[Wanted], error: Exception) -> None:
+        """Give up on segments, unless the failure was a shortage that may end."""
+        full = isinstance(error, OSError) and error.errno in _SHORTAGES
+        for log, segment, _, _ in given_up:
+            logger.warning("Cannot rebuild messages of %s for consumers: %s", segment.path, error)
+            if self._has(log, segment):
+                segment.drop_rebuilt()
+            if not full:
+                self._planner.give_up(segment)
+        if full:
+            self._loop.stopping.wait(PAUSE_S)
+
+
+def _open(wanted: Wanted) -> Stretch:
+    """Open the files of a stretch. Raises OSError."""
+    log, segment, start, stop = wanted
+    rebuilt = segment.rebuilt
+    size = entries = 0
+    if rebuilt is not None:
+        size, entries = rebuilt.size, rebuilt.index.entries
+    entries_path, index_path = rebuilt_paths(segment.path)
+    with contextlib.ExitStack() as opened:
+
+        def descriptor(path: str, flags: int) -> int:
+            fd = os.open(path, flags | os.O_CLOEXEC, 0o666)
+            opened.callback(os.close, fd)
+            return fd
+
+        stretch = Stretch(
+            descriptor(segment.path, os.O_RDONLY),
+            descriptor(entries_path, os.O_RDWR | os.O_CREAT),
+            descriptor(index_path, os.O_RDWR | os.O_CREAT),
+            segment.base_offset,
+            start,
+            stop,
+            size,
+            entries,
+            log.config.index_interval_bytes,
+        )
+        opened.pop_all()
+    return stretch
