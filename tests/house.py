@@ -379,6 +379,18 @@ def untyped_channels(sources: list[Source]) -> list[str]:
     ]
 
 
+# Ideas that stand in one place
+
+
+def meters(sources: list[Source]) -> list[str]:
+    """Classes named Meter: a count with its rates."""
+    return [
+        source.at(node, node.name)
+        for source, node in classes(product(sources))
+        if node.name == "Meter"
+    ]
+
+
 # Tests
 
 
@@ -459,6 +471,7 @@ CRITERIA = [
     Criterion("broad excepts per 10,000 lines", 17, broad_excepts, per=10_000),
     Criterion("mentions of Any per 1,000 lines", 11, untyped, per=1000),
     Criterion("untyped channels", 0, untyped_channels),
+    Criterion("classes Meter", 1, meters),
     Criterion("stand-ins of the unit tests", 4, fakes),
     Criterion("other classes of the tests that stand for ours", 14, doubles),
     Criterion("modules without a like-named test", 29, untested),

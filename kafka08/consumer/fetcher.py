@@ -13,7 +13,7 @@ from typing import Any
 
 from kafka08.client import requests
 from kafka08.client.cluster import ClusterClient, NoBrokerError, endpoints_of
-from kafka08.client.meters import Requests, TopicMeters
+from kafka08.client.meters import Requests, Ticker, TopicMeters
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition, fetcher_number
 from kafka08.consumer.config import SMALLEST, ConsumerConfig
 from kafka08.consumer.stream import Chunk, PartitionPosition, chunk_of
@@ -272,8 +272,8 @@ class FetcherManager:
         self._config = config
         self._runtime = runtime or ThreadRuntime()
         now = self._runtime.clock.monotonic
-        self._meter = meter or TopicMeters(now)
-        self._fetches = fetches or Requests(now)
+        self._meter = meter or TopicMeters(Ticker(now))
+        self._fetches = fetches or Requests(Ticker(now))
         self._channel = channel
         self._brokers = brokers
         self._cluster = self._new_cluster()

@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from kafka08.client.meters import Meter, Now, Requests, Timer, TopicMeters
+from kafka08.client.meters import Now, Requests, Ticker, TopicMeters
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
 from kafka08.metrics import client_names as names
 from kafka08.metrics.clients import Count, series
+from kafka08.metrics.meters import Meter, Timer
 from kafka08.metrics.names import (
     FETCH_SIZES,
     FETCH_TIMES,
@@ -37,30 +38,32 @@ class ConsumerMetrics:
     """``now`` gives monotonic seconds."""
 
     def __init__(self, now: Now) -> None:
-        self.messages = TopicMeters(now)
-        self.bytes = TopicMeters(now)
-        self.rebalances = Timer(now)
-        self.kafka_commits = Meter(now)
-        self.zookeeper_commits = Meter(now)
-        self.fetches = Requests(now)
+        self._ticker = ticker = Ticker(now)
+        self.messages = TopicMeters(ticker)
+        self.bytes = TopicMeters(ticker)
+        self.rebalances = ticker.add(Timer())
+        self.kafka_commits = ticker.add(Meter())
+        self.zookeeper_commits = ticker.add(Meter())
+        self.fetches = Requests(ticker)
 
     def numbers(
         self, streams: Iterable[KafkaStream], positions: Iterable[PartitionPosition]
     ) -> dict[str, float]:
         """Rates per second, times in ms, lags in messages; -1 while a lag is unknown."""
         streams = list(streams)
+        numbers = self._ticker.numbers
         lags = {
             f"ConsumerLag.{position.tp.topic}.{position.tp.partition}": position.lag
             for position in positions
         }
         return {
-            **self.messages.all.numbers("MessagesPerSec"),
+            **self.messages.numbers("MessagesPerSec"),
             # The meter counts by chunk and lags behind.
             "MessagesPerSec.Count": sum(stream.messages for stream in streams),
-            **self.bytes.all.numbers("BytesPerSec"),
-            **self.rebalances.numbers("RebalanceRateAndTime"),
-            **self.kafka_commits.numbers("KafkaCommitsPerSec"),
-            **self.zookeeper_commits.numbers("ZooKeeperCommitsPerSec"),
+            **self.bytes.numbers("BytesPerSec"),
+            **numbers("RebalanceRateAndTime", self.rebalances),
+            **numbers("KafkaCommitsPerSec", self.kafka_commits),
+            **numbers("ZooKeeperCommitsPerSec", self.zookeeper_commits),
             "FetchQueueSize": sum(stream.queued for stream in streams),
             "OwnedPartitionsCount": len(lags),
             "MaxLag": max(lags.values(), default=0),
@@ -78,6 +81,7 @@ class ConsumerMetrics:
         """For prometheus-client. A lag that is not known yet has no series. ``fetching``: host and
         port of the brokers that are fetched from now."""
         sources, positions = list(sources), list(positions)
+        self._ticker.tick()
         yield from self._messages(client_id, [each.stream for each in sources])
         yield from self.bytes.series(names.BYTES_READ, client_id)
         yield series(names.REBALANCES, self.rebalances, client_id)
@@ -96,7 +100,9 @@ class ConsumerMetrics:
             yield series(names.MAX_LAG, max(each.lag for each in known), client_id)
         yield from fetch_series(self.fetches, client_id)
         rates = [
-            times.rate for address, (times, _) in self.fetches.by_broker() if address in fetching
+            times.meter.rate
+            for address, (times, _) in self.fetches.by_broker()
+            if address in fetching
         ]
         yield series(names.MIN_FETCH_RATE, min(rates, default=0.0), client_id)
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from kafka08.client.meters import Meter
 from kafka08.client.offsets import CoordinatorOffsets, ZooKeeperOffsets
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.config import KAFKA, ConsumerConfig
 from kafka08.errors import NO_ERROR, KafkaError, OffsetMetadataTooLargeError
+from kafka08.metrics.meters import Meter
 from kafka08.network.channel import Channel, Connect
 from kafka08.runtime import Event, Runtime
 
@@ -56,9 +56,8 @@ class OffsetStore:
         kafka_meter: Meter | None = None,
         zookeeper_meter: Meter | None = None,
     ) -> None:
-        now = runtime.clock.monotonic
-        self._kafka_meter = kafka_meter or Meter(now)
-        self._zookeeper_meter = zookeeper_meter or Meter(now)
+        self._kafka_meter = kafka_meter or Meter()
+        self._zookeeper_meter = zookeeper_meter or Meter()
         self._in_kafka = config.offsets_storage == KAFKA
         self._dual = config.dual_commit_enabled
         self._backoff = config.offsets_channel_backoff_ms / 1000

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kafka08.client import requests
-from kafka08.client.meters import Requests
+from kafka08.client.meters import Requests, Ticker
 from kafka08.client.requests import StoredOffset
 from kafka08.common import TopicPartition
 from kafka08.consumer.metrics import fetch_series
@@ -46,7 +46,7 @@ class SimpleConsumer:
         runtime = runtime or ThreadRuntime()
         self._lock = runtime.lock()
         self._now = runtime.clock.monotonic
-        self._fetches = Requests(self._now)
+        self._fetches = Requests(Ticker(self._now))
         self._client_id = client_id
         self._closed = False
         self._channel = channel(

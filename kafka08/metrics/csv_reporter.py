@@ -88,7 +88,7 @@ def file_name(series: Series) -> str:
     """The bean's type, name and tags, without what a file's name cannot have."""
     _, _, rest = series.bean.partition(":")
     parts = [each.partition("=")[2] for each in rest.split(",")]
-    return re.sub(r"[^A-Za-z0-9._-]", "_", "-".join(parts))[:_LONGEST_NAME] + ".csv"
+    return re.sub(r"[^A-Za-z0-9._-]", "_", "-".join(filter(None, parts)))[:_LONGEST_NAME] + ".csv"
 
 
 def _row(at: int, metric: Metric, series: Series, age: float) -> list[Any]:

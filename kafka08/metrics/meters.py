@@ -7,16 +7,23 @@ lock: what counts runs on the event loop.
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from math import exp, sqrt
 
 TICK_SECONDS = 5
-# So many ticks make half of the time that quantiles are about: the last 2.5 to 5 minutes.
-WINDOW_TICKS = 30
-_WEIGHTS = tuple(1 - exp(-TICK_SECONDS / 60 / minutes) for minutes in (1, 5, 15))
+# Quantiles are about the last one to two windows.
+_WINDOW_SECONDS = 150
 # Each power of two is divided into eight buckets, so that a quantile is right within 6 %.
 _PARTS_BITS = 3
 _PARTS = 1 << _PARTS_BITS
 _MICROS = 1_000_000
+
+
+@lru_cache(8)
+def _weights(seconds: float) -> tuple[float, float, float]:
+    """The weights of the last ``seconds`` in the rates of one, five and fifteen minutes. All meters
+    of a process tick together, with the same number of seconds."""
+    return 1 - exp(-seconds / 60), 1 - exp(-seconds / 300), 1 - exp(-seconds / 900)
 
 
 class Meter:
@@ -33,26 +40,31 @@ class Meter:
         self.count += count
 
     def tick(self, seconds: float = TICK_SECONDS) -> None:
-        """To be called every TICK_SECONDS; ``seconds`` have passed since the last call."""
+        """To be called every TICK_SECONDS or later; ``seconds`` have passed since the last call."""
         now = (self.count - self._counted) / seconds
         self._counted = self.count
         if self.rates is None:
             self.rates = (now, now, now)
         elif now or self.rates[2]:
             one, five, fifteen = self.rates
-            by_one, by_five, by_fifteen = _WEIGHTS
+            by_one, by_five, by_fifteen = _weights(seconds)
             self.rates = (
                 one + by_one * (now - one),
                 five + by_five * (now - five),
                 fifteen + by_fifteen * (now - fifteen),
             )
 
+    @property
+    def rate(self) -> float:
+        """Per second in the last minute; 0 before the first tick."""
+        return 0.0 if self.rates is None else self.rates[0]
+
 
 class Histogram:
     """The distribution of whole numbers from 0 on. ``scale``: so many make one of the unit that
     is shown. Count, sum and extremes are those since the start, quantiles of the last minutes."""
 
-    __slots__ = ("_before", "_buckets", "_ticks", "_total", "count", "most", "scale", "smallest")
+    __slots__ = ("_age", "_before", "_buckets", "_total", "count", "most", "scale", "smallest")
 
     def __init__(self, scale: int = 1) -> None:
         self.scale = scale
@@ -62,7 +74,7 @@ class Histogram:
         self._total = 0
         self._buckets: list[int] = []
         self._before: list[int] = []
-        self._ticks = 0
+        self._age = 0.0
 
     def update(self, value: int) -> None:
         self.count += 1
@@ -88,10 +100,12 @@ class Histogram:
         self._total = total
 
     def tick(self, seconds: float = TICK_SECONDS) -> None:
-        self._ticks += 1
-        if self._ticks == WINDOW_TICKS:
-            self._ticks = 0
-            self._before, self._buckets = self._buckets, [0] * len(self._buckets)
+        self._age += seconds
+        if self._age >= _WINDOW_SECONDS:
+            recent = self._age < 2 * _WINDOW_SECONDS
+            self._age %= _WINDOW_SECONDS
+            empty = [0] * len(self._buckets)
+            self._before, self._buckets = (self._buckets if recent else []), empty
 
     @property
     def sum(self) -> float:

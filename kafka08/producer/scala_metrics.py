@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafka08.client.meters import Meter, Now, Requests, TopicMeters
+from kafka08.client.meters import Now, Requests, Ticker, TopicMeters
 from kafka08.metrics import client_names as names
 from kafka08.metrics.clients import series
+from kafka08.metrics.meters import Meter
 from kafka08.metrics.registry import Series
 
 
@@ -17,27 +18,29 @@ class ScalaProducerMetrics:
     """``now`` gives monotonic seconds."""
 
     def __init__(self, now: Now) -> None:
-        self.messages = TopicMeters(now)
-        self.bytes = TopicMeters(now)
-        self.dropped_messages = TopicMeters(now)
-        self.resends = Meter(now)
-        self.failed_sends = Meter(now)
-        self.serialization_errors = Meter(now)
-        self.requests = Requests(now)
+        self._ticker = ticker = Ticker(now)
+        self.messages = TopicMeters(ticker)
+        self.bytes = TopicMeters(ticker)
+        self.dropped_messages = TopicMeters(ticker)
+        self.resends = ticker.add(Meter())
+        self.failed_sends = ticker.add(Meter())
+        self.serialization_errors = ticker.add(Meter())
+        self.requests = Requests(ticker)
 
     def numbers(self) -> dict[str, float]:
         """Over all topics and brokers."""
         return {
-            **self.messages.all.numbers("MessagesPerSec"),
-            **self.bytes.all.numbers("BytesPerSec"),
-            **self.dropped_messages.all.numbers("DroppedMessagesPerSec"),
-            **self.resends.numbers("ResendsPerSec"),
-            **self.failed_sends.numbers("FailedSendsPerSec"),
-            **self.serialization_errors.numbers("SerializationErrorsPerSec"),
+            **self.messages.numbers("MessagesPerSec"),
+            **self.bytes.numbers("BytesPerSec"),
+            **self.dropped_messages.numbers("DroppedMessagesPerSec"),
+            **self._ticker.numbers("ResendsPerSec", self.resends),
+            **self._ticker.numbers("FailedSendsPerSec", self.failed_sends),
+            **self._ticker.numbers("SerializationErrorsPerSec", self.serialization_errors),
         }
 
     def series(self, client_id: str, queued: int | None) -> Iterator[Series]:
         """``queued``: messages that wait; None for a producer without a queue."""
+        self._ticker.tick()
         yield from self.messages.series(names.MESSAGES_SENT, client_id)
         yield from self.bytes.series(names.BYTES_SENT, client_id)
         yield from self.dropped_messages.series(names.DROPPED, client_id)

@@ -2,38 +2,41 @@ from __future__ import annotations
 
 import pytest
 
-from kafka08.client.meters import Distribution, Meter, Requests, Timer, TopicMeters
+from kafka08.client.meters import Requests, Ticker, TopicMeters
 from kafka08.metrics import client_names as names
+from kafka08.metrics.meters import Histogram, Meter, Timer
 from tests.fakes.runtime import FakeClock
 
 
 def test_meter() -> None:
     clock = FakeClock()
-    meter = Meter(clock.monotonic)
-    meter.mark(0)
-    assert set(meter.numbers("X").values()) == {0}
+    ticker = Ticker(clock.monotonic)
+    meter = ticker.add(Meter())
+    assert set(ticker.numbers("X", meter).values()) == {0}
     for _ in range(600):
-        clock.now_ms += 1000
         meter.mark(5)
-    numbers = meter.numbers("XPerSec")
+        clock.now_ms += 1000
+        ticker.tick()
+    numbers = ticker.numbers("XPerSec", meter)
     assert numbers["XPerSec.Count"] == 3000
     assert numbers["XPerSec.MeanRate"] == 5
     assert numbers["XPerSec.OneMinuteRate"] == pytest.approx(5, rel=0.02)
     clock.now_ms += 60_000
-    assert meter.numbers("X")["X.OneMinuteRate"] == pytest.approx(5 / 2.718, rel=0.02)
+    assert ticker.numbers("X", meter)["X.OneMinuteRate"] == pytest.approx(5 / 2.718, rel=0.02)
 
 
 def test_timer() -> None:
-    timer = Timer(FakeClock().monotonic)
-    assert timer.numbers("X")["X.Mean"] == 0
+    ticker = Ticker(FakeClock().monotonic)
+    timer = ticker.add(Timer())
+    assert ticker.numbers("X", timer)["X.Mean"] == 0
     timer.record(0.1)
     timer.record(0.3)
-    numbers = timer.numbers("X")
+    numbers = ticker.numbers("X", timer)
     assert (numbers["X.Count"], numbers["X.Mean"], numbers["X.Max"]) == (2, 200, 300)
 
 
 def test_topics_add_up() -> None:
-    meters = TopicMeters(FakeClock().monotonic)
+    meters = TopicMeters(Ticker(FakeClock().monotonic))
     meters.mark("t", 3)
     meters.mark("u")
     meters.mark("t")
@@ -45,20 +48,23 @@ def test_topics_add_up() -> None:
     assert found == {"": 5, "t": 4, "u": 1}
 
 
-def test_a_distribution_forgets_without_being_told() -> None:
+def test_a_distribution_forgets_as_time_passes() -> None:
     clock = FakeClock()
-    sizes = Distribution(clock.monotonic)
+    ticker = Ticker(clock.monotonic)
+    sizes = ticker.add(Histogram())
     sizes.update(1000)
     clock.now_ms += 60_000
+    ticker.tick()
     assert sizes.quantiles((0.5,)) == [1000]
     clock.now_ms += 10 * 60_000
+    ticker.tick()
     sizes.update(10)
     assert sizes.quantiles((0.999,)) == [pytest.approx(10, rel=0.1)]
     assert (sizes.count, sizes.sum, sizes.max) == (2, 1010, 1000)
 
 
 def test_requests_by_broker_and_in_all() -> None:
-    requests = Requests(FakeClock().monotonic)
+    requests = Requests(Ticker(FakeClock().monotonic))
     requests.record("b0", 9092, 0.1, 10)
     requests.record("b1", 9092, 0.3, 20)
     found = {

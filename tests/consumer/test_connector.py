@@ -20,6 +20,7 @@ from kafka08.consumer.filters import Blacklist, TopicFilter, Whitelist
 from kafka08.consumer.stream import KafkaStream
 from kafka08.errors import ConfigError
 from kafka08.metrics.clients import Client, ClientCollector
+from kafka08.metrics.meters import TICK_SECONDS
 from kafka08.protocol import schemas
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
@@ -692,6 +693,7 @@ def test_series_for_prometheus(world: World) -> None:
     bytes_ = "consumertopicmetrics_bytes_total"
     assert value(bytes_) == value(bytes_, topic="t") == 3 * 26 + 6
     assert value("consumerfetchermanager_maxlag") == 0
+    world.runtime.clock.advance(TICK_SECONDS)  # rates are those of the last ticks
     rate = value("consumerfetchermanager_minfetchrate")
     assert rate is not None and rate > 0
     owned = "zookeeperconsumerconnector_ownedpartitionscount"

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from kafka08.client.meters import Meter
 from kafka08.client.offsets import ZooKeeperOffsets
 from kafka08.common import TopicPartition
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.offset_store import OffsetStore, coordinator_offsets
 from kafka08.errors import OffsetMetadataTooLargeError
+from kafka08.metrics.meters import Meter
 from kafka08.protocol import schemas
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
@@ -46,7 +46,7 @@ class Rig:
             runtime=self.runtime,
             channel=self.cluster.channel,
         )
-        self.meters = [Meter(self.runtime.clock.monotonic) for _ in range(2)]
+        self.meters = [Meter() for _ in range(2)]
         self.store = OffsetStore(
             config,
             zookeeper,

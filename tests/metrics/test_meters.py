@@ -37,6 +37,19 @@ def test_a_late_tick_does_not_make_a_higher_rate() -> None:
     assert meter.rates == (10.0, 10.0, 10.0)
 
 
+@pytest.mark.parametrize("ticks", [12, 1])
+def test_rates_after_a_minute_without_events(ticks: int) -> None:
+    """One late tick does what all of the minute would have done."""
+    meter = Meter()
+    meter.mark(11)
+    meter.tick()
+    assert meter.rates == (2.2, 2.2, 2.2) and meter.rate == 2.2
+    for _ in range(ticks):
+        meter.tick(60 / ticks)
+    # e to the power of -1, of -1/5, of -1/15.
+    assert meter.rates == pytest.approx((0.809, 1.801, 2.058), abs=0.001)
+
+
 @given(st.lists(st.integers(0, 1 << 40), min_size=1, max_size=300))
 def test_quantiles_are_near_the_values(values: list[int]) -> None:
     histogram = Histogram()
@@ -88,6 +101,17 @@ def test_quantiles_forget_and_counts_do_not() -> None:
         histogram.tick()
     assert histogram.quantiles((0.999,))[0] <= 11
     assert (histogram.count, histogram.max, histogram.sum) == (2, 1000, 1010)
+
+
+def test_nothing_is_left_after_a_tick_of_two_windows() -> None:
+    histogram = Histogram()
+    histogram.update(1000)
+    histogram.tick(299)
+    assert histogram.quantiles((0.5,)) == [1000.0]
+    histogram.update(10)
+    histogram.tick(301)
+    assert histogram.quantiles((0.5,)) == [0.0]
+    assert (histogram.count, histogram.max) == (2, 1000)
 
 
 def test_a_timer_counts_and_keeps_milliseconds() -> None:

@@ -11,8 +11,8 @@ import logging
 import random
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any, BinaryIO, NamedTuple
 
@@ -22,6 +22,7 @@ from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.filters import Blacklist, TopicFilter, Whitelist
 from kafka08.consumer.standalone import NO_OFFSET, StandaloneConsumer
 from kafka08.consumer.stream import KafkaStream
+from kafka08.metrics.meters import Meter
 from kafka08.zookeeper_settings import ZooKeeperSecurity
 from tools.broker_list import broker_list
 from tools.console.deserializers import Deserializer, deserializer_named
@@ -29,13 +30,13 @@ from tools.console.formatters import DEFAULT_FORMATTER, MessageFormatter, format
 from tools.groups.nodes import delete_group, has_offsets
 from tools.options import Arguments, OptionError, OptionParser, parse_key_values, run_tool
 from tools.output import abandon_stdout, stdout
-from tools.perf.csv_metrics import CSV_OPTIONS, CsvReporter, Meter, csv_directory
+from tools.perf.csv_metrics import CSV_OPTIONS, csv_metrics
 from tools.shutdown import at_end, hold
 from zk import znodes
 
 logger = logging.getLogger("kafka.tools.ConsoleConsumer$")
 
-CSV_PERIOD_S = 5.0
+CSV_PERIOD_S = 5
 ZK_PATIENCE_S = 1.5
 """How long ZooKeeper may take to answer at the end."""
 PRINT_PATIENCE_S = 1.0
@@ -209,17 +210,10 @@ def _printing(args: Arguments) -> Printing:
     )
 
 
-@contextmanager
-def _reporting(args: Arguments, printing: Printing) -> Iterator[None]:
+def _reporting(args: Arguments, printing: Printing) -> AbstractContextManager[None]:
     """Metrics as CSV files, where they are wanted."""
-    directory = csv_directory(args)
-    if directory is None:
-        yield
-        return
-    meters = {"MessagesPerSec": printing.messages, "BytesPerSec": printing.bytes}
-    reporter = CsvReporter(directory, CSV_PERIOD_S, meters=meters).start()
-    with at_end(reporter.close):
-        yield
+    meters = {"MessagesPerSec": lambda: printing.messages, "BytesPerSec": lambda: printing.bytes}
+    return csv_metrics(args, CSV_PERIOD_S, meters)
 
 
 def _read_from_brokers(args: Arguments) -> int:

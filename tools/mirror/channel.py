@@ -12,9 +12,10 @@ from collections.abc import Callable
 from math import exp
 from typing import NamedTuple
 
-from kafka08.client.meters import Distribution
+from kafka08.client.meters import Ticker
 from kafka08.metrics import client_names as names
 from kafka08.metrics.clients import series
+from kafka08.metrics.meters import Histogram
 from kafka08.metrics.registry import Series
 
 _MINUTE_S = 60.0
@@ -58,7 +59,8 @@ class Channel:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._lock = threading.Lock()
-        self._sizes = Distribution(now)
+        self._ticker = Ticker(now)
+        self._sizes = self._ticker.add(Histogram())
         self._put_waits = TimeShare(now)
         self._take_waits = TimeShare(now, 1.0)
         self._size = 0
@@ -78,22 +80,26 @@ class Channel:
     def put(self) -> None:
         """A stream's message is on its way."""
         with self._lock:
-            self._size += 1
-            self._sizes.update(self._size)
+            self._resize(1)
             if self._size == 1:
                 self._take_waits.set(0.0)
 
     def taken(self) -> None:
         """A message has arrived, or has failed."""
         with self._lock:
-            self._size -= 1
-            self._sizes.update(self._size)
+            self._resize(-1)
             if not self._size:
                 self._take_waits.set(1.0)
+
+    def _resize(self, change: int) -> None:
+        self._ticker.tick()
+        self._size += change
+        self._sizes.update(self._size)
 
     def series(self) -> list[Series]:
         """For ``ClientCollector``."""
         with self._lock:
+            self._ticker.tick()
             return [
                 series(names.CHANNEL_SIZE, self._sizes),
                 series(names.CHANNEL_PUT_WAITS, self._put_waits.share),

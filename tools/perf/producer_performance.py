@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka08 import properties
+from kafka08.metrics.meters import Meter
 from kafka08.producer.config import ASYNC, DEFAULT_ENCODER, ProducerConfig
 from kafka08.producer.event_handler import KeyedMessage
 from kafka08.producer.kafka_config import KafkaProducerConfig
@@ -18,7 +19,7 @@ from kafka08.producer.producer import Producer
 from kafka08.settings import COMPRESSION_CODECS
 from tools.broker_list import broker_list
 from tools.options import Arguments, OptionParser, run_tool
-from tools.perf.csv_metrics import CSV_OPTIONS, CsvReporter, Meter, csv_directory
+from tools.perf.csv_metrics import CSV_OPTIONS, csv_metrics
 from tools.perf.perf_options import (
     MEGABYTE,
     PERF_OPTIONS,
@@ -36,7 +37,7 @@ callback_logger = logging.getLogger(
 
 CLIENT_ID = "producer-performance"
 SEND_BUFFER_BYTES = 64 * 1024
-CSV_PERIOD_S = 1.0
+CSV_PERIOD_S = 1
 ID_DIGITS = 10
 HEADER = "start.time, end.time, compression, message.size, batch.size, total.data.sent.in.MB, "
 HEADER += "MB.sec, total.data.sent.in.nMsg, nMsg.sec"
@@ -221,42 +222,32 @@ def main(argv: list[str]) -> int:
         Sending(make(args, options), topics, share, Payloads(args, options, n, share * n), gap_s)
         for n in range(threads)
     ]
-    reporter = _reporter(args, sendings)
     total = share * threads * len(topics)
-    _, end = run_threads(
-        [sending.run for sending in sendings],
-        lambda: sum(sending.messages.count for sending in sendings),
-        total,
-        ",".join(topics),
-    )
-    if reporter is not None:
-        reporter.close()
+    meters = {
+        "MessagesPerSec": _sum([sending.messages for sending in sendings]),
+        "BytesPerSec": _sum([sending.bytes for sending in sendings]),
+    }
+    gauges = sendings[0].sender.metrics if sendings else dict
+    with csv_metrics(args, CSV_PERIOD_S, meters, gauges):
+        _, end = run_threads(
+            [sending.run for sending in sendings],
+            lambda: sum(sending.messages.count for sending in sendings),
+            total,
+            ",".join(topics),
+        )
     print(_summary(sendings, options, started, end), flush=True)
     return 0
 
 
-class _Sum(Meter):
-    """The meter of all threads."""
+def _sum(parts: list[Meter]) -> Callable[[], Meter]:
+    """Gives the meter of all threads."""
+    total = Meter()
 
-    def __init__(self, parts: list[Meter]) -> None:
-        super().__init__()
-        self._parts = parts
+    def read() -> Meter:
+        total.count = sum(part.count for part in parts)
+        return total
 
-    def line(self) -> str:
-        self.count = sum(part.count for part in self._parts)
-        return super().line()
-
-
-def _reporter(args: Arguments, sendings: list[Sending]) -> CsvReporter | None:
-    directory = csv_directory(args)
-    if directory is None:
-        return None
-    meters: dict[str, Meter] = {
-        "MessagesPerSec": _Sum([sending.messages for sending in sendings]),
-        "BytesPerSec": _Sum([sending.bytes for sending in sendings]),
-    }
-    gauges = sendings[0].sender.metrics if sendings else dict
-    return CsvReporter(directory, CSV_PERIOD_S, meters=meters, gauges=gauges).start()
+    return read
 
 
 def _summary(sendings: list[Sending], options: PerfOptions, begin: float, end: float) -> str:
