@@ -9,7 +9,7 @@ from kafka08.errors import AdminOperationError
 from kafka08.lag.collector import KAFKA, ZOOKEEPER, GroupLag
 from tools.groups import reset
 from tools.groups.members import GroupMembers, read_group
-from tools.groups.service import GroupService
+from tools.groups.service import GroupAdmin
 from tools.groups.storage import Where
 from zk.client import ZkClient
 
@@ -17,7 +17,7 @@ from zk.client import ZkClient
 class Groups:
     """``service`` must see ZooKeeper, through ``zk``. Calls raise OSError and KafkaError."""
 
-    def __init__(self, service: GroupService, zk: ZkClient) -> None:
+    def __init__(self, service: GroupAdmin, zk: ZkClient) -> None:
         self._service = service
         self._zk = zk
 

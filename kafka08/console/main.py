@@ -30,7 +30,7 @@ from kafka08.network.tls import Tls, server_context
 from kafka08.runtime import GeventRuntime
 from kafka08.security.users import load
 from kafka08.zookeeper import access_of
-from tools.groups.service import GroupService
+from tools.groups.service import GroupAdmin
 from tools.options import run_main
 from zk import registry
 from zk.client import ZkClient
@@ -81,7 +81,7 @@ class KafkaConsole:
             config,
             runtime,
         )
-        service = GroupService(
+        service = GroupAdmin(
             zk,
             timeout_ms=config.request_timeout_ms,
             request_timeout_ms=config.request_timeout_ms,

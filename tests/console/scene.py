@@ -24,7 +24,7 @@ from kafka08.security.users import Users, line_for
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
-from tools.groups.service import GroupService
+from tools.groups.service import GroupAdmin
 from zk import registry, znodes
 from zk.znodes import BrokerRegistration, ControllerNode, PartitionStateNode
 
@@ -48,7 +48,7 @@ class Scene:
         values = {"zookeeper_connect": "zk:2181", **settings}
         self.config = ConsoleConfig(**values)  # type: ignore[arg-type]
         zk: object = self.session
-        service = GroupService(zk, runtime=self.runtime, channel=self.cluster.channel)  # type: ignore[arg-type]
+        service = GroupAdmin(zk, runtime=self.runtime, channel=self.cluster.channel)  # type: ignore[arg-type]
         self.observer = Observer(
             StateReader(zk, self._client(), self.runtime.clock),  # type: ignore[arg-type]
             LagCollector(

@@ -9,22 +9,38 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
 
+from kafka08.admin import InvalidArgumentError
 from kafka08.client.security import ClientSecurity
+from kafka08.common import TopicPartition
 from kafka08.errors import AdminOperationError, KafkaError
 from kafka08.settings import INT
 from tools import admin_command
 from tools.broker_list import broker_list
 from tools.groups import reset, tables
-from tools.groups.reset import SCENARIOS
-from tools.groups.service import CLIENT_ID, GroupService
+from tools.groups.members import DEAD, EMPTY, REBALANCING, GroupMembers
+from tools.groups.reset import Offsets, Plan
+from tools.groups.service import GroupAdmin
+from tools.groups.storage import Committed
 from tools.options import Arguments, OptionError, OptionParser, UsageError, run_tool
 
 logger = logging.getLogger("kafka.admin.ConsumerGroupCommand$")
 
 ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
 VIEWS = ("members", "offsets", "state")
+SCENARIOS = (
+    "to-offset",
+    "shift-by",
+    "to-datetime",
+    "by-duration",
+    "to-earliest",
+    "to-latest",
+    "to-current",
+    "from-file",
+)
+CLIENT_ID = "ConsumerGroupCommand"
 _REQUEST_TIMEOUT_MS = 30000
 
 PARSER = OptionParser(
@@ -83,8 +99,8 @@ def main(argv: list[str]) -> int:
     _check(args)
     config = admin_command.command_config(args)
     try:
-        with _connect(args, config) as service:
-            return _run(service, args)
+        with ExitStack() as stack:
+            return _run(_connect(args, config, stack), args)
     except (BrokenPipeError, UsageError, OptionError):
         raise
     except (OSError, KafkaError) as error:
@@ -93,17 +109,25 @@ def main(argv: list[str]) -> int:
         return admin_command.failure_status()
 
 
-def _connect(args: Arguments, config: Mapping[str, str]) -> GroupService:
-    over_the_wire = args.has("bootstrap-server")
-    return GroupService(
-        None if over_the_wire else args.value("zookeeper"),
-        broker_list(PARSER, args.value("bootstrap-server")) if over_the_wire else (),
+def _connect(args: Arguments, config: Mapping[str, str], stack: ExitStack) -> GroupAdmin:
+    """What it opens, ``stack`` closes."""
+    request_timeout_ms = INT.parse(config.get("request.timeout.ms", str(_REQUEST_TIMEOUT_MS)))
+    security = ClientSecurity.from_properties(config)
+    zk, brokers = None, []
+    if args.has("bootstrap-server"):
+        brokers = broker_list(PARSER, args.value("bootstrap-server"))
+    else:
+        of_zk = admin_command.zookeeper_config(args, config)
+        zk = stack.enter_context(closing(admin_command.connect(args.value("zookeeper"), of_zk)))
+    groups = GroupAdmin(
+        zk,
+        brokers,
         timeout_ms=args.value("timeout"),
-        request_timeout_ms=INT.parse(config.get("request.timeout.ms", str(_REQUEST_TIMEOUT_MS))),
+        request_timeout_ms=request_timeout_ms,
         client_id=config.get("client.id", CLIENT_ID),
-        security=ClientSecurity.from_properties(config),
-        zookeeper_security=admin_command.zookeeper_config(args, config),
+        security=security,
     )
+    return stack.enter_context(groups)
 
 
 # --- which options may go together
@@ -171,55 +195,173 @@ def _check_reset(args: Arguments) -> None:
 # --- actions
 
 
-def _run(service: GroupService, args: Arguments) -> int:
+def _run(admin: GroupAdmin, args: Arguments) -> int:
     if args.has("list"):
-        for group in service.groups():
+        for group in admin.groups():
             print(group)
     elif args.has("describe"):
-        _describe(service, args)
+        _describe(admin, args)
     elif args.has("reset-offsets"):
-        _reset(service, args)
+        _reset(admin, args)
     elif args.has("delete-offsets"):
-        return _delete_offsets(service, args)
+        return _delete_offsets(admin, args)
     elif args.has("zookeeper"):
-        return _delete_by_zookeeper(service, args)
+        return _delete_by_zookeeper(admin, args)
     else:
-        return _delete_by_brokers(service, args)
+        return _delete_by_brokers(admin, args)
     return 0
 
 
-def _groups(service: GroupService, args: Arguments) -> list[str]:
-    return service.groups() if args.has("all-groups") else list(dict.fromkeys(args.values("group")))
+def _groups(admin: GroupAdmin, args: Arguments) -> list[str]:
+    return admin.groups() if args.has("all-groups") else list(dict.fromkeys(args.values("group")))
 
 
-def _describe(service: GroupService, args: Arguments) -> None:
-    for group in _groups(service, args):
+def _describe(admin: GroupAdmin, args: Arguments) -> None:
+    for group in _groups(admin, args):
         if args.has("members"):
-            service.describe_members(group, verbose=args.has("verbose"))
+            _describe_members(admin, group, verbose=args.has("verbose"))
         elif args.has("state"):
-            service.describe_state(group)
+            _describe_state(admin, group)
         else:
-            service.describe_offsets(group)
+            _describe_offsets(admin, group)
 
 
-def _reset(service: GroupService, args: Arguments) -> None:
-    groups = _groups(service, args)
+def _describe_offsets(admin: GroupAdmin, group: str) -> None:
+    members, committed = admin.members(group), admin.committed(group)
+    if _exists(group, members, committed):
+        tables.print_progress(group, admin.progress(group, members, committed))
+
+
+def _describe_members(admin: GroupAdmin, group: str, *, verbose: bool) -> None:
+    members = admin.seen_members(group)
+    if _exists(group, members, {} if members.members else admin.committed(group)):
+        shares = members.owned()
+        rows = [(members.row_of(group, each), shares[each]) for each in members.members]
+        if rows:
+            tables.print_members(group, rows, verbose=verbose)
+
+
+def _describe_state(admin: GroupAdmin, group: str) -> None:
+    members = admin.seen_members(group)
+    if _exists(group, members, {} if members.exists else admin.committed(group)):
+        coordinator = admin.storage.coordinator(group)
+        state = EMPTY if members.state == DEAD else members.state
+        tables.print_state(group, coordinator, members.strategy, state, len(members.members))
+
+
+def _exists(
+    group: str, members: GroupMembers | None, committed: Mapping[TopicPartition, Committed]
+) -> bool:
+    """Print warnings; False if the group does not exist."""
+    if not committed and (members is None or not members.exists):
+        print(f"Error: Consumer group '{group}' does not exist.")
+        return False
+    if members is not None and members.state in (EMPTY, DEAD):
+        print(f"Consumer group '{group}' has no active members.", file=sys.stderr)
+    elif members is not None and members.state == REBALANCING:
+        print(f"Warning: Consumer group '{group}' is rebalancing.", file=sys.stderr)
+    return True
+
+
+# --- resets
+
+
+def _reset(admin: GroupAdmin, args: Arguments) -> None:
+    groups = _groups(admin, args)
     with_group = args.has("all-groups") or len(groups) > 1
-    plan = service.plan_reset(groups, args)
+    plan = _plan(admin, groups, args)
     if args.has("execute"):
-        service.execute(plan)
+        for group, offsets in plan.items():
+            _execute(admin, group, offsets)
     if args.has("export"):
         tables.print_export(plan, with_group=with_group)
     else:
         tables.print_new_offsets(plan)
 
 
-def _delete_offsets(service: GroupService, args: Arguments) -> int:
+def _plan(admin: GroupAdmin, groups: Sequence[str], args: Arguments) -> Plan:
+    """The new offsets of each group; groups with live members are refused by name.
+
+    Raises InvalidArgumentError for a scope or scenario that makes no sense.
+    """
+    if not args.has("from-file"):
+        return {
+            group: _new_offsets(admin, group, args)
+            for group in groups
+            if _may_be_reset(group, admin.members(group))
+        }
+    text = admin_command.read_file(args.value("from-file")).decode(errors="replace")
+    listed = reset.parse_plan(text, groups)
+    plan: Plan = {}
+    for group in groups:
+        if group in listed and _may_be_reset(group, admin.members(group)):
+            _check_exist(admin, listed[group])
+            plan[group] = reset.clamp(admin.storage, listed[group])
+    return plan
+
+
+def _may_be_reset(group: str, members: GroupMembers | None) -> bool:
+    if members is None or not members.members:
+        return True
+    print(
+        f"Error: Assignments can only be reset if the group '{group}' is inactive, "
+        f"but the current state is {members.state}."
+    )
+    return False
+
+
+def _check_exist(admin: GroupAdmin, offsets: Offsets) -> None:
+    existing = set(admin.storage.partitions({tp.topic for tp in offsets}))
+    for tp in offsets:
+        if tp not in existing:
+            raise InvalidArgumentError(f"Partition {tp} doesn't exist")
+
+
+def _new_offsets(admin: GroupAdmin, group: str, args: Arguments) -> Offsets:
+    """Where the scenario puts the partitions of the scope. Raises InvalidArgumentError."""
+    storage = admin.storage
+    if args.has("all-topics"):
+        partitions = sorted(admin.committed(group))
+    else:
+        partitions = reset.parse_partitions(args.values("topic"), storage.partitions)
+    if args.has("to-earliest"):
+        return reset.starts(storage, partitions)
+    if args.has("to-latest"):
+        return reset.ends(storage, partitions)
+    if args.has("to-offset"):
+        return reset.clamp(storage, dict.fromkeys(partitions, args.value("to-offset")))
+    if args.has("shift-by"):
+        return reset.shifted(storage, group, partitions, args.value("shift-by"))
+    if args.has("to-current"):
+        return reset.current(storage, group, partitions)
+    if args.has("to-datetime"):
+        return reset.at(storage, partitions, reset.parse_datetime(args.value("to-datetime")))
+    duration_ms = reset.parse_duration(args.value("by-duration"))
+    return reset.at(storage, partitions, admin.clock.millis() - duration_ms)
+
+
+def _execute(admin: GroupAdmin, group: str, offsets: Offsets) -> None:
+    members = admin.members(group)
+    if not _may_be_reset(group, members):
+        return
+    if members is None:
+        print(
+            f"WARN: Whether group '{group}' has members was not checked: brokers of "
+            "0.8.2.2 do not tell, --zookeeper does.",
+            file=sys.stderr,
+        )
+    admin.commit(group, offsets)
+
+
+# --- deletions
+
+
+def _delete_offsets(admin: GroupAdmin, args: Arguments) -> int:
     words = args.values("topic")
-    partitions = reset.parse_partitions(words, service.storage.partitions)
+    partitions = reset.parse_partitions(words, admin.storage.partitions)
     failed = False
-    for group in _groups(service, args):
-        results = service.delete_offsets(group, partitions)
+    for group in _groups(admin, args):
+        results = admin.delete_offsets(group, partitions)
         if all(result == "Successful" for result in results.values()):
             print(
                 f"Request succeed for deleting offsets with topic {', '.join(words)} group {group}"
@@ -237,18 +379,18 @@ _WHY = {
 }
 
 
-def _delete_by_zookeeper(service: GroupService, args: Arguments) -> int:
+def _delete_by_zookeeper(admin: GroupAdmin, args: Arguments) -> int:
     """The forms and words of --zookeeper in Kafka 1.1."""
     topic = args.value("topic")
     all_groups = not args.has("group")
     failed = False
-    for group in service.groups() if all_groups else _groups(service, args):
+    for group in admin.groups() if all_groups else _groups(admin, args):
         of_topic = "" if topic is None else f" topic '{topic}'"
         try:
             if topic is None:
-                service.delete(group)
+                admin.delete(group)
             else:
-                service.delete_topic(group, topic)
+                admin.delete_topic(group, topic)
         except AdminOperationError as error:
             if not all_groups or topic is None:
                 failed = True
@@ -269,12 +411,12 @@ def _delete_by_zookeeper(service: GroupService, args: Arguments) -> int:
     return admin_command.failure_status() if failed else 0
 
 
-def _delete_by_brokers(service: GroupService, args: Arguments) -> int:
+def _delete_by_brokers(admin: GroupAdmin, args: Arguments) -> int:
     """The words of --bootstrap-server in later releases."""
     deleted, failures = [], {}
-    for group in _groups(service, args):
+    for group in _groups(admin, args):
         try:
-            service.delete(group)
+            admin.delete(group)
             deleted.append(group)
         except AdminOperationError as error:
             failures[group] = str(error)

@@ -1,7 +1,7 @@
-"""Where --reset-offsets puts a group: each scenario as a function of what is there.
+"""Where a group can be put: the beginning, the end, a time, or so far from where it is.
 
 Reads times, durations, partition lists and plans; asks ``GroupStorage`` for offsets. Whether a
-group may be reset, and writing, are the command's.
+group may be reset, and writing, are the caller's.
 """
 
 from __future__ import annotations
@@ -15,20 +15,9 @@ from kafka08.admin import InvalidArgumentError
 from kafka08.common import TopicPartition
 from kafka08.errors import UnknownTopicOrPartitionError
 from tools.groups.storage import GroupStorage
-from tools.options import Arguments
 
 logger = logging.getLogger("kafka.admin.ConsumerGroupCommand$")
 
-SCENARIOS = (
-    "to-offset",
-    "shift-by",
-    "to-datetime",
-    "by-duration",
-    "to-earliest",
-    "to-latest",
-    "to-current",
-    "from-file",
-)
 Offsets = dict[TopicPartition, int]
 Plan = dict[str, Offsets]
 _DATETIME = re.compile(
@@ -137,40 +126,29 @@ def parse_plan(text: str, groups: Sequence[str]) -> Plan:
     return plan
 
 
-def new_offsets(
-    storage: GroupStorage,
-    group: str,
-    args: Arguments,
-    partitions: Sequence[TopicPartition],
-    now_ms: int,
-) -> Offsets:
-    """Where the scenario given puts these partitions.
+def starts(storage: GroupStorage, partitions: Sequence[TopicPartition]) -> Offsets:
+    """Where the logs begin. Raises InvalidArgumentError."""
+    return _all_of(storage.log_starts(partitions), partitions, "starting")
 
-    Raises InvalidArgumentError, and what GroupStorage raises.
-    """
-    if args.has("to-earliest"):
-        return _all_of(storage.log_starts(partitions), partitions, "starting")
-    if args.has("to-latest"):
-        return _all_of(storage.log_ends(partitions), partitions, "ending")
-    if args.has("to-offset"):
-        return clamp(storage, dict.fromkeys(partitions, args.value("to-offset")))
-    if args.has("shift-by"):
-        return clamp(storage, _shifted(storage, group, partitions, args.value("shift-by")))
-    if args.has("to-current"):
-        return _current(storage, group, partitions)
-    if args.has("to-datetime"):
-        time = parse_datetime(args.value("to-datetime"))
-    else:
-        time = now_ms - parse_duration(args.value("by-duration"))
+
+def ends(storage: GroupStorage, partitions: Sequence[TopicPartition]) -> Offsets:
+    """Where the logs end. Raises InvalidArgumentError."""
+    return _all_of(storage.log_ends(partitions), partitions, "ending")
+
+
+def at(storage: GroupStorage, partitions: Sequence[TopicPartition], time_ms: int) -> Offsets:
+    """The first message since a time, see ``GroupStorage.offsets_at``. Raises
+    InvalidArgumentError."""
     # Below 0 the protocol has other meanings for a time.
-    return _all_of(storage.offsets_at(partitions, max(time, 0)), partitions, "timed")
+    return _all_of(storage.offsets_at(partitions, max(time_ms, 0)), partitions, "timed")
 
 
-def _shifted(
+def shifted(
     storage: GroupStorage, group: str, partitions: Sequence[TopicPartition], by: int
 ) -> Offsets:
+    """``by`` messages from the present offsets, within the logs. Raises InvalidArgumentError."""
     committed = storage.committed(group, partitions)
-    shifted = {}
+    targets = {}
     for tp in partitions:
         offset = committed[tp].offset if tp in committed else None
         if offset is None:
@@ -178,29 +156,30 @@ def _shifted(
                 f"Cannot shift offset for partition {_dashed(tp)} since there is no current "
                 "committed offset"
             )
-        shifted[tp] = offset + by
-    return shifted
+        targets[tp] = offset + by
+    return clamp(storage, targets)
 
 
-def _current(storage: GroupStorage, group: str, partitions: Sequence[TopicPartition]) -> Offsets:
+def current(storage: GroupStorage, group: str, partitions: Sequence[TopicPartition]) -> Offsets:
+    """The present offsets, the log's end where there is none. Raises InvalidArgumentError."""
     committed = storage.committed(group, partitions)
     without = [tp for tp in partitions if tp not in committed]
-    current = _all_of(storage.log_ends(without), without, "ending")
-    return current | {tp: c.offset for tp, c in committed.items() if c.offset is not None}
+    return ends(storage, without) | {
+        tp: c.offset for tp, c in committed.items() if c.offset is not None
+    }
 
 
 def clamp(storage: GroupStorage, wanted: Mapping[TopicPartition, int]) -> Offsets:
     """Each offset, or the nearest one its log has."""
-    starts = _all_of(storage.log_starts(wanted), wanted, "starting")
-    ends = _all_of(storage.log_ends(wanted), wanted, "ending")
+    lowest, highest = starts(storage, list(wanted)), ends(storage, list(wanted))
     clamped = {}
     for tp, offset in wanted.items():
-        clamped[tp] = min(max(offset, starts[tp]), ends[tp])
+        clamped[tp] = min(max(offset, lowest[tp]), highest[tp])
         if clamped[tp] != offset:
             logger.warning(
                 "New offset (%d) is %s offset for topic partition %s. Value will be set to %d",
                 offset,
-                "higher than latest" if offset > ends[tp] else "lower than earliest",
+                "higher than latest" if offset > highest[tp] else "lower than earliest",
                 _dashed(tp),
                 clamped[tp],
             )

@@ -6,31 +6,16 @@ Pure but for printing. A blank line precedes every table; columns of names grow 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from kafka08.common import Broker, TopicPartition
 from tools.groups.members import Consumer
+from tools.groups.service import GroupProgress
 
 MISSING = "-"
 _NAME_WIDTH = 15
 
 
-class Progress(NamedTuple):
-    """A partition's row; or, with no partition, a member that owns none."""
-
-    partition: TopicPartition | None
-    offset: int | None = None
-    log_end: int | None = None
-    consumer: Consumer | None = None
-
-    @property
-    def lag(self) -> int | None:
-        if self.offset is None or self.log_end is None:
-            return None
-        return self.log_end - self.offset
-
-
-def print_progress(group: str, rows: Sequence[Progress]) -> None:
+def print_progress(group: str, rows: Sequence[GroupProgress]) -> None:
     """CURRENT-OFFSET, LOG-END-OFFSET and LAG by partition."""
     columns = ["TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID"]
     columns += ["HOST", "CLIENT-ID"]

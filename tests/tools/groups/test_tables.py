@@ -7,7 +7,7 @@ import pytest
 from kafka08.common import Broker, TopicPartition
 from tools.groups import tables
 from tools.groups.members import Consumer
-from tools.groups.tables import Progress
+from tools.groups.service import GroupProgress
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 
@@ -17,16 +17,16 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 
 def test_a_lag_needs_both_ends() -> None:
-    assert Progress(T0, 4, 10).lag == 6
-    assert Progress(T0, 12, 10).lag == -2
-    assert Progress(T0, None, 10).lag is None
-    assert Progress(T0, 4).lag is None
+    assert GroupProgress(T0, 4, 10).lag == 6
+    assert GroupProgress(T0, 12, 10).lag == -2
+    assert GroupProgress(T0, None, 10).lag is None
+    assert GroupProgress(T0, 4).lag is None
 
 
 def test_names_make_their_columns_wider(capsys: pytest.CaptureFixture[str]) -> None:
     long = "a-topic-with-a-long-name"
     me, idle = Consumer("me", "/1.2.3.4", "app"), Consumer("idle", "-")
-    rows = [Progress(TopicPartition(long, 0), 4, 10, me), Progress(None, consumer=idle)]
+    rows = [GroupProgress(TopicPartition(long, 0), 4, 10, me), GroupProgress(None, consumer=idle)]
     tables.print_progress("g", rows)
     assert lines(capsys) == [
         "",

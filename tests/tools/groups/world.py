@@ -38,13 +38,13 @@ class World:
             self.cluster.create("t", 2) if not partition else None
             self.cluster.append("t", partition, *[b"x"] * count)
         monkeypatch.setattr(admin_command, "connect", lambda urls, security: Session(self.ensemble))
-        real = group_service.GroupService
+        real = group_service.GroupAdmin
 
         def service(*args: Any, **options: Any) -> Any:
             options["runtime"] = self.runtime
             return real(*args, channel=self.cluster.channel, **options)
 
-        monkeypatch.setattr(consumer_groups, "GroupService", service)
+        monkeypatch.setattr(consumer_groups, "GroupAdmin", service)
         checker = consumer_offset_checker.OffsetChecker
 
         def make_checker(*args: Any, **options: Any) -> Any:
