@@ -15,6 +15,7 @@ CLIENT = (
     "runtime zk config " + BASE
 )
 CONTROLLER = f"cluster protocol network.channel metrics zk runtime config admin {BASE}"
+GROUP_FORMATS = "groups.consumer_protocol groups.records"
 # The modules that count as config.
 CONFIG = [
     "dynamic_settings",
@@ -52,8 +53,9 @@ ALLOWED = {
     "admin": f"zk config {BASE}",
     "zookeeper": f"network.tls security zk log4j config {BASE}",
     "controller": CONTROLLER,
+    "groups.consumer_protocol": f"protocol {BASE}",
     "groups.records": f"protocol {BASE}",
-    "server": f"controller groups.records network zookeeper security log message {CONTROLLER}",
+    "server": f"controller {GROUP_FORMATS} network zookeeper security log message {CONTROLLER}",
     "client": CLIENT,
     "producer": f"_native client {CLIENT}",
     "consumer": f"client {CLIENT}",

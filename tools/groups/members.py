@@ -17,6 +17,7 @@ from kafka08.common import TopicPartition
 from kafka08.consumer.assignors import thread_ids
 from kafka08.consumer.group import topics_of
 from kafka08.errors import KafkaError, ProtocolError
+from kafka08.groups.consumer_protocol import DEAD, EMPTY, REBALANCING, STABLE
 from kafka08.protocol.admin_schemas import DescribedGroup
 from zk import znodes
 from zk.client import ZkClient
@@ -24,7 +25,6 @@ from zk.znodes import ConsumerRegistration, MalformedNodeError
 
 logger = logging.getLogger("kafka.admin.ConsumerGroupCommand$")
 
-DEAD, EMPTY, STABLE, REBALANCING = "Dead", "Empty", "Stable", "PreparingRebalance"
 _GENERATED_ID = re.compile(r"(.+)-[0-9]+-[0-9a-f]{1,8}")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.errors import NO_ERROR, LaterCode, UnknownTopicOrPartitionError
+from kafka08.groups.consumer_protocol import CONSUMER
 from kafka08.groups.records import GroupPartition
 from kafka08.network.connection import current_peer
 from kafka08.protocol import group_schemas as g
@@ -16,7 +17,7 @@ from kafka08.protocol.schemas import RequestHeader
 from kafka08.server.groups.coordinator import JoinRequest, MemberId
 from kafka08.server.groups.group import Strategy
 from kafka08.server.groups.requests import GroupRequests
-from kafka08.server.groups.subscriptions import CONSUMER, subscribed_topics
+from kafka08.server.groups.subscriptions import subscribed_topics
 from kafka08.server.groups.zk_offsets import check_path
 from zk import znodes
 from zk.client import ZkClient

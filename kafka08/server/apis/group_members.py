@@ -12,6 +12,7 @@ import json
 import logging
 
 from kafka08.errors import NO_ERROR, UnknownError
+from kafka08.groups.consumer_protocol import DEAD, EMPTY, STABLE, ZOOKEEPER
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime
@@ -24,9 +25,6 @@ from zk.client import ZkClient
 from zk.errors import ZkError
 
 logger = logging.getLogger("kafka.server.KafkaApis")
-
-PROTOCOL_TYPE = "zookeeper"
-DEAD, EMPTY, STABLE = "Dead", "Empty", "Stable"
 
 
 class DescribeGroupsApi:
@@ -100,7 +98,7 @@ class DescribeGroupsApi:
             logger.warning("Could not describe group %r: %s", group, error)
             return _failed(group, UnknownError.code)
         state = STABLE if alive else EMPTY if known else DEAD
-        return a.DescribedGroup(NO_ERROR, group, state, PROTOCOL_TYPE, "", members)
+        return a.DescribedGroup(NO_ERROR, group, state, ZOOKEEPER, "", members)
 
     def _registered(self, group: str) -> list[a.GroupMember]:
         registrations: dict[str, bytes] = {}

@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
-
 from kafka08.errors import ProtocolError
-from kafka08.protocol.codec import decode
-from kafka08.protocol.types import Strict, int16, strict_string
+from kafka08.groups import consumer_protocol
 from kafka08.server.groups.group import Group
-
-CONSUMER = "consumer"
-
-
-class _Subscription(NamedTuple):
-    """The beginning of a consumer's metadata, in all its versions."""
-
-    version: int16
-    topics: Annotated[list[strict_string], Strict()]
 
 
 def subscribed_topics(group: Group) -> set[str] | None:
@@ -25,7 +13,7 @@ def subscribed_topics(group: Group) -> set[str] | None:
     for member in group.members.values():
         for strategy in member.strategies:
             try:
-                topics.update(decode(_Subscription, memoryview(strategy.metadata))[0].topics)
+                topics.update(consumer_protocol.subscribed_topics(strategy.metadata))
             except ProtocolError:
                 return None
     return topics
