@@ -55,6 +55,7 @@ ALLOWED = {
     "controller": CONTROLLER,
     "groups.consumer_protocol": f"protocol {BASE}",
     "groups.records": f"protocol {BASE}",
+    "groups": f"admin consumer client {CLIENT}",
     "server": f"controller {GROUP_FORMATS} network zookeeper security log message {CONTROLLER}",
     "client": CLIENT,
     "producer": f"_native client {CLIENT}",
@@ -63,7 +64,7 @@ ALLOWED = {
     "connect": f"spark producer consumer client {CLIENT}",
     "rest": f"admin producer consumer client {CLIENT} network",
     "lag": f"client groups.records {CLIENT}",
-    "console": "lag tools network.http groups.records "
+    "console": "lag tools network.http groups "
     f"connect.config consumer client zookeeper {CLIENT} admin",
     "tools": "rest connect producer consumer client groups server spark network zookeeper security "
     f"log message log4j commands progress {CONTROLLER}",

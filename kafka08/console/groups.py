@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from kafka08.common import TopicPartition
 from kafka08.errors import AdminOperationError
+from kafka08.groups import reset
+from kafka08.groups.admin import GroupAdmin
+from kafka08.groups.members import GroupMembers, read_group
+from kafka08.groups.storage import Where
 from kafka08.lag.collector import KAFKA, ZOOKEEPER, GroupLag
-from tools.groups import reset
-from tools.groups.members import GroupMembers, read_group
-from tools.groups.service import GroupAdmin
-from tools.groups.storage import Where
 from zk.client import ZkClient
 
 

@@ -22,6 +22,7 @@ from kafka08.console.history import History
 from kafka08.console.observer import Observer
 from kafka08.console.site import Site
 from kafka08.errors import KafkaError
+from kafka08.groups.admin import GroupAdmin
 from kafka08.lag.collector import LagCollector
 from kafka08.lag.message_times import MessageTimes
 from kafka08.network.channel import Channel
@@ -30,7 +31,6 @@ from kafka08.network.tls import Tls, server_context
 from kafka08.runtime import GeventRuntime
 from kafka08.security.users import load
 from kafka08.zookeeper import access_of
-from tools.groups.service import GroupAdmin
 from tools.options import run_main
 from zk import registry
 from zk.client import ZkClient

@@ -18,13 +18,13 @@ from kafka08.console.groups import Groups
 from kafka08.console.history import History
 from kafka08.console.observer import Observer
 from kafka08.console.site import Site
+from kafka08.groups.admin import GroupAdmin
 from kafka08.lag.collector import LagCollector
 from kafka08.lag.message_times import MessageTimes
 from kafka08.security.users import Users, line_for
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
-from tools.groups.service import GroupAdmin
 from zk import registry, znodes
 from zk.znodes import BrokerRegistration, ControllerNode, PartitionStateNode
 

@@ -16,15 +16,16 @@ from kafka08.admin import InvalidArgumentError
 from kafka08.client.security import ClientSecurity
 from kafka08.common import TopicPartition
 from kafka08.errors import AdminOperationError, KafkaError
+from kafka08.groups import reset
+from kafka08.groups.admin import GroupAdmin
 from kafka08.groups.consumer_protocol import DEAD, EMPTY, REBALANCING
+from kafka08.groups.members import GroupMembers
+from kafka08.groups.reset import Offsets, Plan
+from kafka08.groups.storage import Committed
 from kafka08.settings import INT
 from tools import admin_command
 from tools.broker_list import broker_list
-from tools.groups import reset, tables
-from tools.groups.members import GroupMembers
-from tools.groups.reset import Offsets, Plan
-from tools.groups.service import GroupAdmin
-from tools.groups.storage import Committed
+from tools.groups import tables
 from tools.options import Arguments, OptionError, OptionParser, UsageError, run_tool
 
 logger = logging.getLogger("kafka.admin.ConsumerGroupCommand$")

@@ -16,10 +16,10 @@ from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
 from kafka08.common import LATEST_TIME, Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import NO_ERROR, BrokerNotAvailableError, KafkaError, for_code
+from kafka08.groups.members import topic_partitions
 from kafka08.network.channel import Channel, Connect
 from kafka08.runtime import Runtime
 from tools import admin_command
-from tools.groups.members import topic_partitions
 from tools.options import OptionParser, run_tool
 from zk import registry, znodes
 from zk.client import ZkClient

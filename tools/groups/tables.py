@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from kafka08.common import Broker, TopicPartition
-from tools.groups.members import Consumer
-from tools.groups.service import GroupProgress
+from kafka08.groups.admin import GroupProgress
+from kafka08.groups.members import Consumer
 
 MISSING = "-"
 _NAME_WIDTH = 15

@@ -11,8 +11,8 @@ import logging
 import sys
 from contextlib import closing
 
+from kafka08.groups.members import GroupMembers, read_group
 from tools import admin_command
-from tools.groups.members import GroupMembers, read_group
 from tools.options import OptionParser, run_tool
 from zk.client import ZkClient
 

@@ -10,8 +10,8 @@ from werkzeug.wrappers import Response
 from kafka08.common import TopicPartition
 from kafka08.console.pages.groups import lag_of
 from kafka08.console.site import Visit, whole
+from kafka08.groups.reset import Offsets, parse_datetime
 from kafka08.lag.collector import GroupLag
-from tools.groups.reset import Offsets, parse_datetime
 
 _KINDS = {
     "": "choose",

@@ -8,9 +8,9 @@ from werkzeug.wrappers import Response
 from kafka08.console import shown
 from kafka08.console.site import Visit
 from kafka08.errors import KafkaError
+from kafka08.groups.members import GroupMembers
 from kafka08.lag.collector import GroupLag
 from kafka08.lag.judgement import STATUSES
-from tools.groups.members import GroupMembers
 
 
 def lag_of(visit: Visit, group: str) -> GroupLag:

@@ -13,9 +13,9 @@ from kafka08.console.browser import Look
 from kafka08.console.decoders import DECODERS, Shown, shown
 from kafka08.console.pages.cluster import topic_of
 from kafka08.console.site import Visit, whole
+from kafka08.groups.reset import parse_datetime
 from kafka08.message.entry import AnyMessage
 from kafka08.settings import COMPRESSION_CODECS
-from tools.groups.reset import parse_datetime
 
 PAGE = 50
 _TAIL = 500

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kafka08.common import Broker, TopicPartition
+from kafka08.groups.admin import GroupProgress
+from kafka08.groups.members import Consumer
 from tools.groups import tables
-from tools.groups.members import Consumer
-from tools.groups.service import GroupProgress
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 

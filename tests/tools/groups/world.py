@@ -8,12 +8,12 @@ import pytest
 
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.assignors import thread_ids
+from kafka08.groups import admin as group_admin
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
 from tools import admin_command
 from tools.groups import consumer_groups, consumer_offset_checker
-from tools.groups import service as group_service
 from tools.groups import verify_consumer_rebalance as verifier
 from zk import znodes
 from zk.znodes import ConsumerRegistration
@@ -38,7 +38,7 @@ class World:
             self.cluster.create("t", 2) if not partition else None
             self.cluster.append("t", partition, *[b"x"] * count)
         monkeypatch.setattr(admin_command, "connect", lambda urls, security: Session(self.ensemble))
-        real = group_service.GroupAdmin
+        real = group_admin.GroupAdmin
 
         def service(*args: Any, **options: Any) -> Any:
             options["runtime"] = self.runtime

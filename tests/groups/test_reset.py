@@ -7,7 +7,7 @@ import pytest
 from kafka08.admin import InvalidArgumentError
 from kafka08.common import TopicPartition
 from kafka08.errors import UnknownTopicOrPartitionError
-from tools.groups.reset import parse_datetime, parse_duration, parse_partitions, parse_plan
+from kafka08.groups.reset import parse_datetime, parse_duration, parse_partitions, parse_plan
 
 KNOWN = [TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)]
 

@@ -8,6 +8,7 @@ import pytest
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.errors import LaterCode
+from kafka08.groups.coordinated import from_coordinator
 from kafka08.groups.records import (
     Committed,
     GroupPartition,
@@ -40,7 +41,6 @@ from kafka08.protocol.group_schemas import (
 )
 from kafka08.protocol.schemas import FetchRequest
 from tests.tools.groups.world import T0, World
-from tools.groups.coordinated import from_coordinator
 
 # Version 0, topic t with partition 1, no user data.
 OWNS_T1 = bytes.fromhex("0000 00000001 000174 00000001 00000001 ffffffff")
@@ -54,11 +54,6 @@ def described(
 
 def member(name: str, assignment: bytes) -> GroupMember:
     return GroupMember(name, "app", "/10.0.0.1", b"", assignment)
-
-
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> World:
-    return World(monkeypatch, capsys)
 
 
 def coordinate(world: World, found: DescribedGroup) -> None:

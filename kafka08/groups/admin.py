@@ -15,13 +15,13 @@ from kafka08.client.cluster import ClusterClient, Endpoint, listeners_of
 from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import AdminOperationError, KafkaError, LaterCode
+from kafka08.groups import members as group_members
+from kafka08.groups.coordinated import from_coordinator
+from kafka08.groups.members import Consumer, GroupMembers
+from kafka08.groups.storage import Committed, GroupStorage, Where
 from kafka08.network.channel import Channel, Connect
 from kafka08.protocol.admin_schemas import DescribeGroupsRequest
 from kafka08.runtime import Runtime
-from tools.groups import members as group_members
-from tools.groups.coordinated import from_coordinator
-from tools.groups.members import Consumer, GroupMembers
-from tools.groups.storage import Committed, GroupStorage, Where
 from zk import registry, znodes
 from zk.client import ZkClient
 from zk.errors import NoNodeError, NotEmptyError

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from kafka08.admin import InvalidArgumentError
 from kafka08.common import TopicPartition
 from kafka08.errors import UnknownTopicOrPartitionError
-from tools.groups.storage import GroupStorage
+from kafka08.groups.storage import GroupStorage
 
 logger = logging.getLogger("kafka.admin.ConsumerGroupCommand$")
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from kafka08.errors import ProtocolError
+from kafka08.groups import members
 from kafka08.protocol import admin_schemas as a
 from kafka08.server.apis.group_members import DescribeGroupsApi
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import Session
 from tests.tools.groups.world import T0, T1, World
-from tools.groups import members
 
 
 def test_what_a_broker_tells_of_members_reads_as_zookeeper_does(world: World) -> None:

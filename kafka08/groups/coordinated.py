@@ -7,8 +7,8 @@ import logging
 from kafka08.common import TopicPartition
 from kafka08.errors import ProtocolError
 from kafka08.groups.consumer_protocol import CONSUMER, ZOOKEEPER, assigned_partitions
+from kafka08.groups.members import GroupMembers
 from kafka08.protocol.admin_schemas import DescribedGroup, GroupMember
-from tools.groups.members import GroupMembers
 
 logger = logging.getLogger("kafka.admin.ConsumerGroupCommand$")
 
