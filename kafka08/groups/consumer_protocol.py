@@ -1,4 +1,4 @@
-"""What consumers tell the coordinator of their group, in bytes, and what DescribeGroups calls it.
+"""The bytes that consumers give the coordinator of their group, and the words of DescribeGroups.
 
 The formats are those of the beginning of each version: what follows differs, and is not read.
 """

@@ -112,7 +112,7 @@ def main(argv: list[str]) -> int:
 
 
 def _connect(args: Arguments, config: Mapping[str, str], stack: ExitStack) -> GroupAdmin:
-    """What it opens, ``stack`` closes."""
+    """Connections are closed by ``stack``."""
     request_timeout_ms = INT.parse(config.get("request.timeout.ms", str(_REQUEST_TIMEOUT_MS)))
     security = ClientSecurity.from_properties(config)
     zk, brokers = None, []
