@@ -345,6 +345,26 @@ def place_by_hand(
     return added
 
 
+def parse_replica_assignment(text: str) -> dict[int, list[int]]:
+    """ "0:1,1:2" to partition and replicas. Raises AdminOperationError."""
+    assignment: dict[int, list[int]] = {}
+    for partition, entry in enumerate(text.rstrip(",").split(",")):
+        replicas = [parse_broker_id(word) for word in entry.split(":")]
+        twice = sorted({broker for broker in replicas if replicas.count(broker) > 1})
+        if twice:
+            raise AdminCommandFailedError(
+                "Partition replica lists may not contain duplicate entries: "
+                + ",".join(map(str, twice))
+            )
+        assignment[partition] = replicas
+        if len(replicas) != len(assignment[0]):
+            raise AdminOperationError(
+                f"Partition {partition} has different replication factor: "
+                f"{','.join(map(str, replicas))}"
+            )
+    return assignment
+
+
 def _parse_assignment(text: str) -> list[list[int]]:
     """The lists of a text such as "0:1,1:2"; empty entries are kept."""
     return [

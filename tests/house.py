@@ -295,6 +295,16 @@ def late_imports(sources: list[Source]) -> list[str]:
     ]
 
 
+def upward_imports(sources: list[Source]) -> list[str]:
+    """Imports in kafka08 of the command line."""
+    return [
+        source.at(node, node.module)
+        for source in below(sources, "kafka08/")
+        for node in source.nodes
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "tools"
+    ]
+
+
 # Sizes
 
 
@@ -466,6 +476,7 @@ CRITERIA = [
     Criterion("tasks without an owner", 0, unowned_tasks),
     Criterion("import circles", 0, circles),
     Criterion("imports of our own modules within functions", 0, late_imports),
+    Criterion("`from tools` in kafka08", 0, upward_imports),
     Criterion(f"files over {MAX_LINES} lines", 0, long_files),
     Criterion("complexity of kafka08/message, 95th percentile", 8, complexities, percentile_95),
     Criterion("broad excepts per 10,000 lines", 17, broad_excepts, per=10_000),

@@ -7,6 +7,7 @@ from kazoo.exceptions import ConnectionLoss
 
 from kafka08 import admin
 from kafka08.errors import AdminOperationError, ConfigError, InvalidTopicError, TopicExistsError
+from kafka08.settings import NumberFormatError
 from tests.fakes.runtime import FakeClock
 from tests.zk.conftest import chroot, client  # noqa: F401
 from tests.zk.test_client import lose_answers
@@ -204,3 +205,13 @@ def test_states_and_offsets(client: ZkClient) -> None:  # noqa: F811
         admin.store_consumer_offset(client, "g", "t", 0, offset)
         assert admin.fetch_consumer_offset(client, "g", "t", 0) == offset
     assert client.get("/consumers/g/offsets/t/0")[0] == b"1099511627776"
+
+
+def test_replica_assignments() -> None:
+    assert admin.parse_replica_assignment("0:1,1:2,") == {0: [0, 1], 1: [1, 2]}
+    with pytest.raises(admin.AdminCommandFailedError, match=r"duplicate entries: 1$"):
+        admin.parse_replica_assignment("1:2:1")
+    with pytest.raises(AdminOperationError, match="Partition 1 has different replication factor"):
+        admin.parse_replica_assignment("0:1,1")
+    with pytest.raises(NumberFormatError):
+        admin.parse_replica_assignment("a")

@@ -70,6 +70,12 @@ SWITCH = "def f(a, b):\n    if a and b:\n        return [x for x in a if x]\n   
             "def f():\n    from zk.x import a",
             "from zk.x import a\ndef f():\n    import json",
         ),
+        (
+            house.upward_imports,
+            "kafka08/x.py",
+            "from tools.options import run_tool",
+            "from kafka08.topics import tools",
+        ),
         (house.long_files, "zk/x.py", "a = 1\n" * 601, "a = 1\n" * 600),
         (house.broad_excepts, "zk/x.py", "try: f()\nexcept: g()", "try: f()\nexcept A: g()"),
         (house.meters, "tools/x.py", "class Meter: ...", "class RequestMeter: ..."),

@@ -55,6 +55,7 @@ ALLOWED = {
     "controller": CONTROLLER,
     "groups.consumer_protocol": f"protocol {BASE}",
     "groups.records": f"protocol {BASE}",
+    "topics": f"admin zk config {BASE}",
     "groups": f"admin consumer client {CLIENT}",
     "server": f"controller {GROUP_FORMATS} network zookeeper security log message {CONTROLLER}",
     "client": CLIENT,
@@ -64,10 +65,10 @@ ALLOWED = {
     "connect": f"spark producer consumer client {CLIENT}",
     "rest": f"admin producer consumer client {CLIENT} network",
     "lag": f"client groups.records {CLIENT}",
-    "console": "lag tools network.http groups "
+    "console": "lag network.http groups topics "
     f"connect.config consumer client zookeeper {CLIENT} admin",
-    "tools": "rest connect producer consumer client groups server spark network zookeeper security "
-    f"log message log4j commands progress {CONTROLLER}",
+    "tools": "rest connect producer consumer client groups topics server spark network zookeeper "
+    f"security log message log4j commands progress {CONTROLLER}",
     "tools.wheel": "builds compiled",
 }
 PLACES = {
@@ -145,6 +146,8 @@ def test_every_arrow_is_in_the_table() -> None:
         ("zk.registry", "from gevent import sleep"),
         ("zk.znodes", "from zk.errors import ZkError"),
         ("kafka08.errors", "from . import common"),
+        ("kafka08.console.main", "from tools.options import run_main"),
+        ("kafka08.console.groups", "from kafka08.server.groups import group"),
         ("tools.topics.topics", "import docker"),
     ],
 )

@@ -31,7 +31,6 @@ from kafka08.network.tls import Tls, server_context
 from kafka08.runtime import GeventRuntime
 from kafka08.security.users import load
 from kafka08.zookeeper import access_of
-from tools.options import run_main
 from zk import registry
 from zk.client import ZkClient
 
@@ -167,4 +166,4 @@ def main(argv: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run_main(main, sys.argv[1:]))
+    sys.exit(main(sys.argv[1:]))

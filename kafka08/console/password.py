@@ -10,7 +10,6 @@ import sys
 
 from kafka08.errors import ConfigError
 from kafka08.security.users import ROLES, line_for
-from tools.options import run_tool
 
 USAGE = f"USAGE: kafka-run-class.sh kafka.console.ConsolePassword name {'|'.join(ROLES)}"
 
@@ -30,4 +29,4 @@ def main(argv: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run_tool(main))
+    sys.exit(main(sys.argv[1:]))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
+from kafka08 import admin
 from kafka08.admin import (
     InvalidArgumentError,
     InvalidPartitionsError,
@@ -31,7 +32,6 @@ from tools.topics.shared import (
     configs_to_delete,
     filters_partitions,
     needs_min_isr,
-    parse_replica_assignment,
     print_topic,
     select,
 )
@@ -67,7 +67,7 @@ def create_topic(client: AdminClient, args: Arguments) -> None:
         if any(found.topic == topic for found in client.metadata().topics):
             raise TopicExistsError(f"Topic '{topic}' already exists.")
         if args.has("replica-assignment"):
-            assignment = parse_replica_assignment(args.value("replica-assignment"))
+            assignment = admin.parse_replica_assignment(args.value("replica-assignment"))
             client.create_topic(topic, assignment=assignment, config=config)
         else:
             _create_by_counts(client, args, topic, config)
@@ -119,7 +119,7 @@ def alter_topics(client: AdminClient, args: Arguments) -> None:
 def _add_partitions(client: AdminClient, args: Arguments, topic: str) -> None:
     new_replicas: list[list[int]] = []
     if args.has("replica-assignment"):
-        assignment = parse_replica_assignment(args.value("replica-assignment"))
+        assignment = admin.parse_replica_assignment(args.value("replica-assignment"))
         found = next(t for t in client.metadata().topics if t.topic == topic)
         new_replicas = list(assignment.values())[len(found.partitions) :]
     client.create_partitions(topic, args.value("partitions"), new_replicas)

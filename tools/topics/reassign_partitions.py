@@ -1,36 +1,35 @@
 """kafka-reassign-partitions: plan, start and check moves of partitions between brokers.
 
-Mirrors kafka.admin.ReassignPartitionsCommand. The tool only asks; the controller moves. Better
-than the original: partitions are listed in order, and a request that names no existing
-partition is refused (there it leaves a node that blocks every later one).
+Mirrors kafka.admin.ReassignPartitionsCommand. The tool only asks; the controller moves.
 """
 
 from __future__ import annotations
 
-import logging
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 
 from kafka08 import admin
 from kafka08.admin import AdminCommandFailedError
 from kafka08.common import TopicPartition
 from kafka08.progress import Progress, monotonic_ms
+from kafka08.topics.moves import (
+    check_moves,
+    parse_moves,
+    parse_topics,
+    proposal,
+    refuse_duplicates,
+    scala_list,
+    start,
+)
 from tools import admin_command
 from tools.options import Arguments, OptionParser, run_tool
 from tools.shutdown import at_end
 from zk import znodes
 from zk.client import ZkClient
-from zk.errors import NodeExistsError
-from zk.znodes import MalformedNodeError
 
-logger = logging.getLogger("kafka.admin.ReassignPartitionsCommand")
 _POLL_SECONDS = 1.0
-
-Moves = list[tuple[TopicPartition, tuple[int, ...]]]
-"""Partitions with their new replicas, as a file lists them."""
 
 PARSER = OptionParser(
     "This command moves topic partitions between replicas.",
@@ -115,26 +114,12 @@ def _check_files(args: Arguments) -> None:
 def generate(client: ZkClient, topics_file: str, broker_list: str) -> None:
     """Print the assignment there is and one over ``broker_list``, placed at random."""
     brokers = [admin.parse_broker_id(word) for word in broker_list.rstrip(",").split(",")]
-    _refuse_duplicates("Broker list contains duplicate entries: %s", brokers)
+    refuse_duplicates("Broker list contains duplicate entries: %s", brokers)
     topics = parse_topics(topics_file, admin_command.read_file(topics_file))
-    _refuse_duplicates("List of topics to reassign contains duplicate entries: %s", topics)
+    refuse_duplicates("List of topics to reassign contains duplicate entries: %s", topics)
     proposed = proposal(client, topics, brokers)
     print(f"Current partition replica assignment\n\n{_current(client, proposed)}")
     print(f"Proposed partition reassignment configuration\n\n{_as_json(proposed)}")
-
-
-def proposal(
-    client: ZkClient, topics: Iterable[str], brokers: Sequence[int]
-) -> dict[TopicPartition, Sequence[int]]:
-    """All partitions of ``topics`` spread over ``brokers``. Raises AdminOperationError."""
-    proposed: dict[TopicPartition, Sequence[int]] = {}
-    for topic in sorted(topics):
-        existing = admin.fetch_assignment(client, topic)
-        if existing:
-            factor = len(next(iter(existing.values())))
-            spread = admin.assign_replicas(brokers, len(existing), factor)
-            proposed.update((TopicPartition(topic, p), spread[p]) for p in spread)
-    return proposed
 
 
 def execute(client: ZkClient, moves_file: str) -> bool:
@@ -150,7 +135,7 @@ def execute(client: ZkClient, moves_file: str) -> bool:
     if start(client, moves):
         print(f"Successfully started reassignment of partitions {_as_json(dict(moves))}")
         return True
-    listed = ", ".join(f"({tp},{_scala_list(replicas)})" for tp, replicas in moves)
+    listed = ", ".join(f"({tp},{scala_list(replicas)})" for tp, replicas in moves)
     print(f"Failed to reassign partitions List({listed})")
     return False
 
@@ -193,99 +178,6 @@ def verify(client: ZkClient, moves_file: str) -> None:
         print(f"Reassignment of partition {tp} {state}")
 
 
-def start(client: ZkClient, moves: Moves) -> bool:
-    """Create the controller's node; False if nothing can be moved."""
-    existing = admin.fetch_assignments(client, dict.fromkeys(tp.topic for tp, _ in moves))
-    for tp, _ in moves:
-        if tp not in existing:
-            logger.error("Skipping reassignment of partition %s since it doesn't exist", tp)
-    valid = {tp: replicas for tp, replicas in moves if tp in existing}
-    if not valid:
-        return False
-    try:
-        admin.start_reassignment(client, valid)
-    except NodeExistsError:
-        listed = ", ".join(
-            f"{tp} -> ReassignedPartitionsContext({_scala_list(replicas)},null)"
-            for tp, replicas in admin.fetch_reassignments(client).items()
-        )
-        raise AdminCommandFailedError(
-            f"Partition reassignment currently in progress for Map({listed}). Aborting operation"
-        ) from None
-    return True
-
-
-# --- the files
-
-
-def parse_topics(path: str, data: bytes) -> list[str]:
-    """The topics of a --topics-to-move-json-file; none if it is not JSON."""
-    try:
-        node = znodes.decode_json(path, data)
-    except MalformedNodeError:
-        return []
-    return [_text(path, entry, "topic") for entry in _listed(path, node, "topics")]
-
-
-def parse_moves(path: str, data: bytes) -> Moves:
-    """The entries of a --reassignment-json-file, repeated ones too; none if it is not JSON.
-
-    Raises MalformedNodeError for JSON of another shape.
-    """
-    try:
-        node = znodes.decode_json(path, data)
-    except MalformedNodeError:
-        return []
-    moves: Moves = []
-    for entry in _listed(path, node, "partitions"):
-        # An entry at a time, because the decoder of the node keeps the last of equal ones.
-        alone = znodes.encode_json({"partitions": [entry]})
-        moves += znodes.decode_reassignment(path, alone).items()
-    return moves
-
-
-def _listed(path: str, node: object, key: str) -> list[object]:
-    if not isinstance(node, dict):
-        raise MalformedNodeError(path, "not a JSON object")
-    listed = node.get(key, [])
-    if not isinstance(listed, list):
-        raise MalformedNodeError(path, f"{key} is not a list")
-    return listed
-
-
-def _text(path: str, entry: object, key: str) -> str:
-    value = entry.get(key) if isinstance(entry, dict) else None
-    if not isinstance(value, str):
-        raise MalformedNodeError(path, f"{key} is missing or not a string")
-    return value
-
-
-def check_moves(moves: Moves) -> None:
-    """Raises AdminCommandFailedError for a partition or a replica that is named twice."""
-    _refuse_duplicates(
-        "Partition reassignment contains duplicate topic partitions: %s", [tp for tp, _ in moves]
-    )
-    repeated = [
-        f"{tp} contains multiple entries for {','.join(map(str, twice))}"
-        for tp, replicas in moves
-        if (twice := _duplicates(replicas))
-    ]
-    if repeated:
-        raise AdminCommandFailedError(
-            f"Partition replica lists may not contain duplicate entries: {'. '.join(repeated)}"
-        )
-
-
-def _duplicates(values: Iterable[Hashable]) -> list[Hashable]:
-    return [value for value, count in Counter(values).items() if count > 1]
-
-
-def _refuse_duplicates(message: str, values: Iterable[Hashable]) -> None:
-    twice = _duplicates(values)
-    if twice:
-        raise AdminCommandFailedError(message % ",".join(map(str, twice)))
-
-
 # --- what is printed
 
 
@@ -297,10 +189,6 @@ def _current(client: ZkClient, partitions: Iterable[TopicPartition]) -> str:
 
 def _as_json(partitions: Mapping[TopicPartition, Sequence[int]]) -> str:
     return znodes.encode_reassignment(partitions).decode()
-
-
-def _scala_list(numbers: Iterable[int]) -> str:
-    return f"List({', '.join(map(str, numbers))})"
 
 
 if __name__ == "__main__":

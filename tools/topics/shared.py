@@ -12,7 +12,6 @@ from typing import NamedTuple
 from kafka08 import admin
 from kafka08.config import TOPIC_KEYS, LogConfig
 from kafka08.consumer.filters import Whitelist
-from kafka08.errors import AdminOperationError
 from tools.options import Arguments
 from zk import znodes
 
@@ -70,26 +69,6 @@ def configs_to_delete(args: Arguments) -> list[str]:
         if name not in TOPIC_KEYS:
             raise admin.InvalidArgumentError(f'requirement failed: Unknown configuration "{name}".')
     return names
-
-
-def parse_replica_assignment(text: str) -> dict[int, list[int]]:
-    """ "0:1,1:2" to partition and replicas. Raises AdminOperationError."""
-    assignment: dict[int, list[int]] = {}
-    for partition, entry in enumerate(text.rstrip(",").split(",")):
-        replicas = [admin.parse_broker_id(word) for word in entry.split(":")]
-        twice = sorted({broker for broker in replicas if replicas.count(broker) > 1})
-        if twice:
-            raise admin.AdminCommandFailedError(
-                "Partition replica lists may not contain duplicate entries: "
-                + ",".join(map(str, twice))
-            )
-        assignment[partition] = replicas
-        if len(replicas) != len(assignment[0]):
-            raise AdminOperationError(
-                f"Partition {partition} has different replication factor: "
-                f"{','.join(map(str, replicas))}"
-            )
-    return assignment
 
 
 # --- printing

@@ -13,7 +13,6 @@ from tools.topics.shared import (
     configs_to_add,
     configs_to_delete,
     needs_min_isr,
-    parse_replica_assignment,
     print_topic,
     select,
 )
@@ -31,7 +30,7 @@ def create_topic(client: ZkClient, args: Arguments) -> None:
     config = configs_to_add(args)
     try:
         if args.has("replica-assignment"):
-            assignment = parse_replica_assignment(args.value("replica-assignment"))
+            assignment = admin.parse_replica_assignment(args.value("replica-assignment"))
             admin.create_topic_with_assignment(client, topic, assignment, config)
         else:
             partitions, replicas = args.value("partitions"), args.value("replication-factor")

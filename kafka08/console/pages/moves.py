@@ -11,8 +11,7 @@ from kafka08 import admin
 from kafka08.common import TopicPartition
 from kafka08.console.pages.cluster import state_of
 from kafka08.console.site import Visit
-from tools.topics import preferred_replica_election
-from tools.topics import reassign_partitions as tool
+from kafka08.topics import elections, moves
 from zk import znodes
 
 _FORM = "the form"
@@ -49,7 +48,7 @@ def elect(visit: Visit) -> Response:
         partitions = state_of(visit).not_preferred()
     if not partitions:
         raise ValueError("All partitions are led by the preferred replica already.")
-    preferred_replica_election.start(visit.site.zk, partitions)
+    elections.start(visit.site.zk, partitions)
     visit.record(
         "preferred election", f"{len(partitions)} partitions", None, list(map(str, partitions))
     )
@@ -67,8 +66,7 @@ def reassign_form(visit: Visit) -> Response:
         if unknown:
             raise ValueError(f"topics: there is no topic {unknown[0]}")
         ids = [admin.parse_broker_id(word) for word in brokers.split(",")]
-        moves = tool.proposal(zk, topics, ids)
-        proposed = znodes.encode_reassignment(moves).decode()
+        proposed = znodes.encode_reassignment(moves.proposal(zk, topics, ids)).decode()
         rollback = znodes.encode_reassignment(admin.fetch_assignments(zk, topics)).decode()
     return visit.render(
         "reassign.html",
@@ -93,21 +91,21 @@ def _progress(visit: Visit) -> list[Progress]:
 
 def reassign(visit: Visit) -> Response:
     """Starts the moves of the form's JSON, unless others are under way."""
-    moves = tool.parse_moves(_FORM, visit.request.form.get("moves", "").encode())
-    if not moves:
+    listed = moves.parse_moves(_FORM, visit.request.form.get("moves", "").encode())
+    if not listed:
         raise ValueError("moves: the text has no partitions, or is not JSON")
-    tool.check_moves(moves)
+    moves.check_moves(listed)
     live = set(admin.live_broker_ids(visit.site.zk))
-    missing = sorted({replica for _, replicas in moves for replica in replicas} - live)
+    missing = sorted({replica for _, replicas in listed for replica in replicas} - live)
     if missing:
         raise ValueError(f"moves: the brokers {missing} are not registered")
     under_way = admin.fetch_reassignments(visit.site.zk)
     if under_way:
         raise Conflict(f"{len(under_way)} partitions are being moved. Wait until that is done.")
-    topics = sorted({tp.topic for tp, _ in moves})
+    topics = sorted({tp.topic for tp, _ in listed})
     before = znodes.encode_reassignment(admin.fetch_assignments(visit.site.zk, topics)).decode()
-    if not tool.start(visit.site.zk, moves):
+    if not moves.start(visit.site.zk, listed):
         raise ValueError("moves: none of these partitions exists")
-    after = znodes.encode_reassignment(dict(moves)).decode()
-    visit.record("reassign", f"{len(moves)} partitions", before, after)
-    return visit.render("moved.html", rollback=before, count=len(moves))
+    after = znodes.encode_reassignment(dict(listed)).decode()
+    visit.record("reassign", f"{len(listed)} partitions", before, after)
+    return visit.render("moved.html", rollback=before, count=len(listed))

@@ -18,7 +18,6 @@ from kafka08.console.site import Visit, whole
 from kafka08.errors import KafkaError, raise_for_code
 from kafka08.message.sets import encode_set
 from kafka08.protocol import admin_schemas as a
-from tools.topics.shared import parse_replica_assignment
 from zk import znodes
 from zk.errors import NodeExistsError
 
@@ -51,7 +50,7 @@ def create(visit: Visit) -> Response:
     name, config = form.get("name", "").strip(), _settings(form.get("settings", ""))
     by_hand = form.get("assignment", "").strip()
     if by_hand:
-        assignment = parse_replica_assignment(by_hand)
+        assignment = admin.parse_replica_assignment(by_hand)
         unknown = {id for ids in assignment.values() for id in ids} - set(admin.live_broker_ids(zk))
         if unknown:
             raise ValueError(f"assignment: no live broker has the ids {sorted(unknown)}")

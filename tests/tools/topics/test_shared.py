@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from kafka08.admin import AdminCommandFailedError, InvalidArgumentError
+from kafka08.admin import InvalidArgumentError
 from kafka08.errors import AdminOperationError, ConfigError
-from kafka08.settings import NumberFormatError
 from tools.options import Arguments
 from tools.topics import shared
 from tools.topics.shared import PartitionView
@@ -46,16 +45,6 @@ def test_only_known_configs_are_deleted() -> None:
     assert shared.configs_to_delete(given("--delete-config", " retention.ms")) == ["retention.ms"]
     with pytest.raises(InvalidArgumentError, match=r'Unknown configuration "retention"\.'):
         shared.configs_to_delete(given("--delete-config", "retention"))
-
-
-def test_replica_assignments() -> None:
-    assert shared.parse_replica_assignment("0:1,1:2,") == {0: [0, 1], 1: [1, 2]}
-    with pytest.raises(AdminCommandFailedError, match=r"duplicate entries: 1$"):
-        shared.parse_replica_assignment("1:2:1")
-    with pytest.raises(AdminOperationError, match="Partition 1 has different replication factor"):
-        shared.parse_replica_assignment("0:1,1")
-    with pytest.raises(NumberFormatError):
-        shared.parse_replica_assignment("a")
 
 
 @pytest.mark.parametrize(
