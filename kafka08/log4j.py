@@ -21,6 +21,7 @@ from typing import Any
 
 from kafka08 import properties
 from kafka08.common import TRACE
+from kafka08.java_dates import ISO_8601, date_format
 
 _OFF = logging.CRITICAL + 1
 _LEVELS = {
@@ -42,8 +43,6 @@ log4j.appender.stdout.layout.ConversionPattern=[%%d] %%p %%m (%%c)%%n
 """
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _CONVERSION = re.compile(r"%(-?\d+)?(?:\.(\d+))?([a-zA-Z%])(?:\{([^}]*)\})?")
-_DATE_LETTERS = re.compile(r"'([^']*)'|y+|M+|d+|H+|m+|s+|S+|.", re.DOTALL)
-_STRFTIME = {"y": "%Y", "M": "%m", "d": "%d", "H": "%H", "m": "%M", "s": "%S", "S": "{millis}"}
 _SIZE = re.compile(r"(\d+)\s*(KB|MB|GB)?", re.IGNORECASE)
 _NEXT_OPTION = re.compile(r"\s+(?=-[A-Za-z])")
 _UNITS = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
@@ -176,6 +175,9 @@ def _appender(name: str, config: Mapping[str, str]) -> logging.Handler | None:
     except OSError as error:
         _complain(f"Could not open the file of appender [{name}]: {error}")
         return None
+    except ValueError as error:
+        _complain(f"Could not set the options of appender [{name}]: {error}")
+        return None
     if handler is None:
         _complain(f"Could not instantiate appender named [{name}].")
         return None
@@ -215,7 +217,7 @@ class DailyRollingFileHandler(logging.FileHandler):
     """Renames its file when the date in the pattern has changed (DailyRollingFileAppender)."""
 
     def __init__(self, path: Path, date_pattern: str) -> None:
-        self._format = _strftime(date_pattern)
+        self._suffix_at = date_format(date_pattern)
         self._path = path
         self._suffix = self._suffix_at(path.stat().st_mtime if path.exists() else time.time())
         super().__init__(path)
@@ -225,9 +227,6 @@ class DailyRollingFileHandler(logging.FileHandler):
         if suffix > self._suffix:
             self._roll(suffix)
         super().emit(record)
-
-    def _suffix_at(self, seconds: float) -> str:
-        return time.strftime(self._format, time.localtime(seconds))
 
     def _roll(self, suffix: str) -> None:
         self.close()
@@ -355,26 +354,14 @@ _CONVERSIONS: dict[str, Part] = {
 
 
 def _date(pattern: str | None) -> Part:
-    named = {"ISO8601": None, "ABSOLUTE": "HH:mm:ss,SSS", "DATE": "dd MM yyyy HH:mm:ss,SSS"}
-    pattern = named.get(pattern or "ISO8601", pattern) or "yyyy-MM-dd HH:mm:ss,SSS"
-    strftime = _strftime(pattern)
-
-    def date(record: logging.LogRecord) -> str:
-        text = time.strftime(strftime, time.localtime(record.created))
-        return text.replace("{millis}", f"{int(record.msecs):03d}")
-
-    return date
-
-
-def _strftime(pattern: str) -> str:
-    """A SimpleDateFormat pattern for strftime; milliseconds become ``{millis}``."""
-
-    def translate(match: re.Match[str]) -> str:
-        if match[1] is not None:
-            return match[1].replace("%", "%%") or "'"
-        return _STRFTIME.get(match[0][0], match[0].replace("%", "%%"))
-
-    return _DATE_LETTERS.sub(translate, pattern)
+    named = {"ISO8601": ISO_8601, "ABSOLUTE": "HH:mm:ss,SSS", "DATE": "dd MMM yyyy HH:mm:ss,SSS"}
+    pattern = pattern or "ISO8601"
+    try:
+        text = date_format(named.get(pattern, pattern))
+    except ValueError as error:
+        _complain(f"Could not instantiate SimpleDateFormat with {pattern}: {error}")
+        text = date_format(ISO_8601)
+    return lambda record: text(record.created)
 
 
 def _complain(text: str) -> None:

@@ -41,7 +41,8 @@ ALLOWED = {
     "zk.znodes": f"zk.endpoints {BASE}",
     "config": BASE,
     "settings_docs": f"config {BASE}",
-    "log4j": f"config {BASE}",
+    "java_dates": "",
+    "log4j": f"java_dates config {BASE}",
     "_native": f"message.entry protocol.types {BASE}",
     "protocol": f"_native {BASE}",
     "message": f"_native {BASE}",
@@ -68,7 +69,7 @@ ALLOWED = {
     "console": "lag network.http groups topics "
     f"connect.config consumer client zookeeper {CLIENT} admin",
     "tools": "rest connect producer consumer client groups topics server spark network zookeeper "
-    f"security log message log4j commands progress {CONTROLLER}",
+    f"security log message log4j java_dates commands progress {CONTROLLER}",
     "tools.wheel": "builds compiled",
 }
 PLACES = {

@@ -62,7 +62,9 @@ def record(level: int = logging.INFO, text: str = "text", created: float = 0.0):
         ("%d %m", "2013-04-22 15:01:37,500 text"),
         ("%d{ISO8601}", "2013-04-22 15:01:37,500"),
         ("%d{ABSOLUTE}", "15:01:37,500"),
+        ("%d{DATE}", "22 Apr 2013 15:01:37,500"),
         ("%d{yyyy/MM/dd 'at' HH}", "2013/04/22 at 15"),
+        ("%d{EEE h a}", "Mon 3 PM"),
     ],
 )
 def test_pattern_layout(pattern: str, expected: str) -> None:
@@ -276,6 +278,22 @@ def test_daily_rolling(tmp_path: Path) -> None:
     handler.close()
     assert (tmp_path / "server.log.2015-03-01-10").read_text() == "before\nat ten\n"
     assert path.read_text() == "at eleven\nlate\n"
+
+
+def test_date_patterns_that_have_no_meaning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert PatternLayout("%d{bad}").format(record(created=0.5)).endswith(",500")
+    assert "Could not instantiate SimpleDateFormat with bad" in capsys.readouterr().err
+    path = tmp_path / "x.properties"
+    path.write_text(
+        "log4j.logger.dated=INFO, f\n"
+        "log4j.appender.f=org.apache.log4j.DailyRollingFileAppender\n"
+        f"log4j.appender.f.File={tmp_path}/x.log\n"
+        "log4j.appender.f.DatePattern=bad\n"
+    )
+    configure(path)
+    assert "Could not set the options of appender [f]" in capsys.readouterr().err
 
 
 def test_rolling_by_size(tmp_path: Path) -> None:

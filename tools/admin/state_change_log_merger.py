@@ -15,13 +15,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kafka08.errors import KafkaError
+from kafka08.java_dates import ISO_8601, iso_millis
 from tools.options import Arguments, OptionParser, UsageError, run_tool
 from tools.output import stdout
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2},[0-9]{3}")
 _PARTITION = re.compile(r"\[([a-zA-Z0-9._-]+),( )*([0-9]+)\]")
-_ANY_DATE = re.compile(r"\s*(\d+)-(\d+)-(\d+) (\d+):(\d+):(\d+),(\d+)", re.ASCII)
-_FORMAT = "yyyy-MM-dd HH:mm:ss,SSS"
 
 
 class DateError(KafkaError):
@@ -53,9 +52,9 @@ PARSER = OptionParser(
     merge, after their directory.
 --topic <topic>  Merge only the changes of this topic.
 --partitions <0,1,2,...>  Merge only the changes of these partitions.
---start-time <start timestamp in the format {_FORMAT}>  Leave out what is older.
+--start-time <start timestamp in the format {ISO_8601}>  Leave out what is older.
     (default: 0000-00-00 00:00:00,000)
---end-time <end timestamp in the format {_FORMAT}>  Leave out what is newer. (default: 9999-12-31
+--end-time <end timestamp in the format {ISO_8601}>  Leave out what is newer. (default: 9999-12-31
     23:59:59,999)
 """,
 )
@@ -117,25 +116,11 @@ def _partitions(args: Arguments) -> frozenset[int]:
 
 
 def millis(text: str) -> int:
-    """A date that text begins with, as a number that rises with time.
-
-    Lenient as java.text.SimpleDateFormat: month 13 is next year's first, day 0 the last before.
-    Raises DateError.
-    """
-    found = _ANY_DATE.match(text)
-    if found is None:
+    """The date that ``text`` begins with, in ms. Raises DateError."""
+    date = iso_millis(text)
+    if date is None:
         raise DateError(f'Unparseable date: "{text}"')
-    year, month, day, hour, minute, second, milli = map(int, found.groups())
-    days = _days_before(year + (month - 1) // 12, (month - 1) % 12) + day
-    return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + milli
-
-
-def _days_before(year: int, month: int) -> int:
-    """Days from a fixed one to the first of the month (0 to 11) of a year of any sign."""
-    if month < 2:  # years that begin in March end with the day that leap years add
-        year -= 1
-        month += 12
-    return year * 365 + year // 4 - year // 100 + year // 400 + (153 * (month - 2) + 2) // 5
+    return date
 
 
 def merge(files: Sequence[str], wanted: Wanted) -> Iterator[str]:

@@ -6,13 +6,12 @@ Knows no client.
 from __future__ import annotations
 
 import math
-import re
 import threading
 import time
 from collections.abc import Callable
-from datetime import datetime
 from typing import NamedTuple
 
+from kafka08.java_dates import date_format
 from kafka08.progress import Progress
 from tools.options import Arguments, OptionParser
 from tools.shutdown import at_end
@@ -39,56 +38,6 @@ PERF_OPTIONS = f"""
 --compression-codec <Integer: supported codec: {CODECS}>  Compress messages. (default: 0)
 --help  Print usage.
 """
-
-_DATE_PART = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
-_NUMBERS: dict[str, Callable[[datetime], int]] = {
-    "y": lambda when: when.year,
-    "M": lambda when: when.month,
-    "d": lambda when: when.day,
-    "D": lambda when: when.timetuple().tm_yday,
-    "H": lambda when: when.hour,
-    "k": lambda when: when.hour or 24,
-    "K": lambda when: when.hour % 12,
-    "h": lambda when: when.hour % 12 or 12,
-    "m": lambda when: when.minute,
-    "s": lambda when: when.second,
-    "S": lambda when: when.microsecond // 1000,
-}
-_TEXTS = {"E": ("%a", "%A"), "a": ("%p", "%p"), "Z": ("%z", "%z"), "z": ("%Z", "%Z")}
-
-
-def date_format(pattern: str) -> Callable[[float], str]:
-    """java.text.SimpleDateFormat for seconds since the epoch, in local time.
-
-    Raises ValueError for a letter it does not have.
-    """
-    parts = [_date_part(match) for match in _DATE_PART.finditer(pattern)]
-
-    def show(seconds: float) -> str:
-        when = datetime.fromtimestamp(math.floor(seconds * 1000) / 1000).astimezone()
-        return "".join(part(when) for part in parts)
-
-    return show
-
-
-def _date_part(match: re.Match[str]) -> Callable[[datetime], str]:
-    text, letter = match[0], match[2]
-    if letter is None:
-        quoted = match[1]
-        shown = text if quoted is None else quoted.replace("''", "'") or "'"
-        return lambda when: shown
-    count = len(text)
-    if letter == "M" and count > 2:
-        return lambda when: when.strftime("%b" if count == 3 else "%B")
-    if letter == "y" and count == 2:
-        return lambda when: f"{when.year % 100:02d}"
-    if letter in _NUMBERS:
-        number = _NUMBERS[letter]
-        return lambda when: f"{number(when):0{count}d}"
-    if letter in _TEXTS:
-        short, long = _TEXTS[letter]
-        return lambda when: when.strftime(short if count < 4 else long)
-    raise ValueError(f"Illegal pattern character '{letter}'")
 
 
 def decimal(value: float, digits: int = 4) -> str:

@@ -1,57 +1,20 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
-import time
-from collections.abc import Iterator
 
 import pytest
 
 from tools.options import OptionParser, UsageError
 from tools.perf.perf_options import (
-    DATE_FORMAT,
     MEGABYTE,
     PERF_OPTIONS,
     consumed,
-    date_format,
     decimal,
     perf_options,
     rate,
     run_threads,
 )
-
-WHEN = 1360939513.0456  # 2013-02-15 14:45:13 UTC
-
-
-@pytest.fixture(autouse=True)
-def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setitem(os.environ, "TZ", "UTC")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
-
-
-@pytest.mark.parametrize(
-    ("pattern", "shown"),
-    [
-        (DATE_FORMAT, "2013-02-15 14:45:13:045"),
-        ("yyyy.MM.dd 'at' HH:mm:ss z", "2013.02.15 at 14:45:13 UTC"),
-        ("EEE, MMM d, ''yy", "Fri, Feb 15, '13"),
-        ("EEEE MMMM D", "Friday February 46"),
-        ("h:mm a K k", "2:45 PM 2 14"),
-        ("yyMMddHHmmssZ", "130215144513+0000"),
-        ("S SSSSS", "45 00045"),
-        ("'it''s' H", "it's 14"),
-    ],
-)
-def test_simple_date_format(pattern: str, shown: str) -> None:
-    assert date_format(pattern)(WHEN) == shown
-
-
-def test_milliseconds_are_cut() -> None:
-    assert date_format("s.SSS")(5.9999) == "5.999"
 
 
 def test_unknown_letter() -> None:
