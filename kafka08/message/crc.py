@@ -3,9 +3,9 @@
 ``crc32(data, value=0)`` is ``zlib.crc32``, ``crc32c(data, value=0)`` the same with the other
 polynomial. Most messages are short and each needs its own call, so the cost of a call matters most.
 Both come from ``kafka08._native.checksums`` if it was built, which also spares a starting broker
-two imports. Otherwise they come from the packages fastcrc, which takes a third of zlib's time at
-100 bytes and a fifth at 1 KB, and crc32c; without these (on an executor of Spark, say) from zlib,
-and from a slow loop.
+two imports. Otherwise they come from the packages isal, which takes a third of zlib's time at 100
+bytes and a fifth at 1 KB, and crc32c; without these (on an executor of Spark, say) from zlib, and
+from a slow loop.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if native is not None:
     crc32, crc32c = native.crc32, native.crc32c
 else:
     try:
-        crc32 = import_module("fastcrc.crc32").iso_hdlc
+        crc32 = import_module("isal.isal_zlib").crc32
     except ImportError:
         pass
     try:

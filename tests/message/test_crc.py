@@ -7,6 +7,8 @@ import zlib
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
+from runpy import run_path
 
 import pytest
 from hypothesis import given
@@ -53,3 +55,10 @@ def test_only_bytes_have_a_checksum(crc32c: Callable[..., int]) -> None:
         crc32c("text")
     with pytest.raises(TypeError):
         crc.crc32("text")
+
+
+def test_without_machine_code_packages_compute_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka08._native.load", lambda name: None)
+    plain = run_path(str(Path(crc.__file__)))
+    assert plain["crc32"] is pytest.importorskip("isal.isal_zlib").crc32
+    assert plain["crc32c"] is pytest.importorskip("crc32c").crc32c
