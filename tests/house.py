@@ -376,6 +376,18 @@ def untyped(sources: list[Source]) -> list[str]:
     ]
 
 
+def unreachable_ends(sources: list[Source]) -> list[str]:
+    """Functions that end in AssertionError("unreachable"), as a loop of tries without an exit."""
+    return [
+        source.at(node)
+        for source in product(sources)
+        for node in source.nodes
+        if isinstance(node, ast.Raise)
+        and node.exc is not None
+        and ast.unparse(node.exc) == "AssertionError('unreachable')"
+    ]
+
+
 def untyped_channels(sources: list[Source]) -> list[str]:
     """Parameters named channel, for a connection to a broker, without its type."""
     return [
@@ -483,6 +495,7 @@ CRITERIA = [
     Criterion("mentions of Any per 1,000 lines", 11, untyped, per=1000),
     Criterion("untyped channels", 0, untyped_channels),
     Criterion("classes Meter", 1, meters),
+    Criterion('AssertionError("unreachable")', 0, unreachable_ends),
     Criterion("stand-ins of the unit tests", 4, fakes),
     Criterion("other classes of the tests that stand for ours", 14, doubles),
     Criterion("modules without a like-named test", 29, untested),

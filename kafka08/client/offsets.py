@@ -10,11 +10,12 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from kafka08.client import requests
 from kafka08.client.cluster import find_coordinator
 from kafka08.client.requests import StoredOffset
+from kafka08.client.retry import Retry
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import (
     ConsumerCoordinatorNotAvailableError,
@@ -27,6 +28,7 @@ from kafka08.runtime import Event, Runtime, ThreadRuntime
 from zk import znodes
 from zk.znodes import MalformedNodeError
 
+T = TypeVar("T")
 logger = logging.getLogger("kafka.client.ClientUtils$")
 
 LOOKUP_TIMEOUT_MS = 3000
@@ -99,24 +101,29 @@ class CoordinatorOffsets:
         self._group = group
         self._brokers = brokers
         self._client_id = client_id
-        self._backoff = backoff_ms / 1000
         self._socket_timeout_ms = socket_timeout_ms
         self._runtime = runtime or ThreadRuntime()
         self._stopping = stopping or self._runtime.event()
+        self._retry = Retry(self._runtime, backoff_ms / 1000, stopping=self._stopping)
         self._make_channel = channel
         self._random = rng or random.Random()
         self._channel: BrokerConnection | None = None
 
     def connect(self) -> bool:
         """Search until the coordinator is found; False if stopped before that."""
-        while not self._stopping.is_set():
-            try:
-                self.connect_once()
-                return True
-            except (OSError, KafkaError) as error:
-                logger.info("No coordinator for group %s yet: %s", self._group, error)
-                self._stopping.wait(self._backoff)
-        return False
+
+        def log(error: Exception) -> None:
+            logger.info("No coordinator for group %s yet: %s", self._group, error)
+
+        return self._until_stopped(self.connect_once, log) is not None
+
+    def _until_stopped(self, step: Callable[[], T], log: Callable[[Exception], None]) -> T | None:
+        if self._stopping.is_set():
+            return None
+        try:
+            return self._retry.run(step, again=log)
+        except (OSError, KafkaError):
+            return None
 
     def connect_once(self) -> BrokerConnection:
         """Connect unless connected. Raises OSError or KafkaError."""
@@ -156,28 +163,35 @@ class CoordinatorOffsets:
         return codes
 
     def fetch(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int] | None:
-        """Try until the coordinator answers; None if stopped before that.
+        """Try until the coordinator answers; None if stopped before that."""
+        wanted = list(partitions)
 
-        A partition with an error other than "loading" or "moved" counts as not stored.
-        """
-        request = requests.offset_fetch_request(self._group, partitions)
-        while self.connect():
-            try:
-                found = requests.offset_fetch_results(self._call(request))
-            except (OSError, KafkaError) as error:
+        def ask() -> dict[TopicPartition, int]:
+            if not self.connect():
+                raise ConsumerCoordinatorNotAvailableError
+            return self.fetch_once(wanted)
+
+        def log(error: Exception) -> None:
+            if not isinstance(error, NotCoordinatorForConsumerError | OffsetsLoadInProgressError):
                 logger.warning("Error while fetching offsets. Possible cause: %s", error)
-            else:
-                codes = {stored.error for stored in found.values()}
-                if NotCoordinatorForConsumerError.code in codes:
-                    self.disconnect()
-                elif OffsetsLoadInProgressError.code not in codes:
-                    return {tp: stored.offset for tp, stored in found.items()}
-            self._stopping.wait(self._backoff)
-        return None
 
-    def fetch_once(
-        self, partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, StoredOffset]:
+        return self._until_stopped(ask, log)
+
+    def fetch_once(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """One try. Raises OSError or KafkaError, also if the coordinator is loading or has moved.
+
+        A partition with another error counts as not stored.
+        """
+        stored = self.stored(partitions)
+        codes = {each.error for each in stored.values()}
+        if NotCoordinatorForConsumerError.code in codes:
+            self.disconnect()
+            raise NotCoordinatorForConsumerError
+        if OffsetsLoadInProgressError.code in codes:
+            raise OffsetsLoadInProgressError
+        return {tp: each.offset for tp, each in stored.items()}
+
+    def stored(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, StoredOffset]:
         """One try, with the error code of each partition. Raises OSError or KafkaError."""
         request = requests.offset_fetch_request(self._group, partitions)
         return requests.offset_fetch_results(self._call(request))

@@ -1,7 +1,7 @@
 """Converts between dicts keyed by TopicPartition and the nested values of requests and responses.
 
 On the wire partitions are nested under their topics; callers use flat dicts. Pure: does not use
-sockets, does not retry, and interprets error codes in ``message_offset`` only.
+sockets, does not retry, and does not interpret error codes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from kafka08.common import TopicPartition
-from kafka08.errors import UnsupportedForMessageFormatError, raise_for_code
 from kafka08.protocol import schemas
 
 NO_OFFSET = -1
@@ -84,14 +83,6 @@ def times_request(times: Mapping[TopicPartition, int]) -> schemas.ListOffsetsReq
     The broker must serve later versions: only a channel with ``api_versions`` knows.
     """
     return schemas.ListOffsetsRequest(*offsets_request(times))
-
-
-def message_offset(entry: schemas.OffsetsPartitionResponse) -> int:
-    """The answer to ``times_request``; NO_OFFSET if no message is that late. Raises the error."""
-    if entry.error == UnsupportedForMessageFormatError.code:
-        return NO_OFFSET  # no message has a timestamp
-    raise_for_code(entry.error)
-    return entry.offset
 
 
 def produce_request(

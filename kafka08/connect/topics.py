@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kafka08.client.cluster import ClusterClient
+from kafka08.client.retry import Retry
 from kafka08.connect.interface import ConnectError
 from kafka08.errors import KafkaError
 from kafka08.runtime import Event, Runtime
@@ -21,16 +22,16 @@ def await_topics(
     Raises ConnectError, which names option and value.
     """
     names = list(topics)
-    deadline = runtime.clock.monotonic() + WAIT_S
-    while not stopping.is_set():
-        try:
-            cluster.refresh(names)
-            for name in names:
-                cluster.partitions(name)
-            return
-        except (OSError, KafkaError) as error:
-            if runtime.clock.monotonic() >= deadline:
-                raise ConnectError(
-                    f"{option} has value {','.join(names)}, but some topics cannot be used: {error}"
-                ) from error
-        stopping.wait(PAUSE_S)
+
+    def ask() -> None:
+        cluster.refresh(names)
+        for name in names:
+            cluster.partitions(name)
+
+    try:
+        Retry(runtime, PAUSE_S, patience=WAIT_S, stopping=stopping).run(ask)
+    except (OSError, KafkaError) as error:
+        if not stopping.is_set():
+            raise ConnectError(
+                f"{option} has value {','.join(names)}, but some topics cannot be used: {error}"
+            ) from error

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from kafka08.client import requests
+from kafka08.client import log_offsets, requests
 from kafka08.client.cluster import ClusterClient, NoBrokerError, endpoints_of
 from kafka08.client.meters import Requests, Ticker, TopicMeters
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition, fetcher_number
@@ -23,7 +23,6 @@ from kafka08.errors import (
     KafkaError,
     OffsetOutOfRangeError,
     for_code,
-    raise_for_code,
 )
 from kafka08.network.channel import Channel, Connect
 from kafka08.runtime import Full, Loop, Runtime, ThreadRuntime
@@ -224,10 +223,7 @@ class Fetcher:
         smallest = self._config.auto_offset_reset == SMALLEST
         time = EARLIEST_TIME if smallest else LATEST_TIME
         try:
-            response = self._channel.call(requests.offsets_request({tp: time}))
-            entry = requests.flatten(response.topics)[tp]
-            raise_for_code(entry.error)
-            offset = entry.offsets[0]
+            offset = log_offsets.before(self._channel.call, {tp: time}).checked()[tp]
         except (OSError, KafkaError, LookupError) as error:
             if not self._loop.stopping.is_set():
                 logger.error(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kafka08.client import requests
+from kafka08.client import log_offsets, requests
 from kafka08.client.meters import Requests, Ticker
 from kafka08.client.requests import StoredOffset
 from kafka08.common import TopicPartition
@@ -142,8 +142,7 @@ class SimpleConsumer:
 
         Needs ``api_versions``. Raises NoApiVersionsError, and the error of the code.
         """
-        response = self.call(requests.times_request({tp: time}))
-        return requests.message_offset(requests.flatten(response.topics)[tp])
+        return log_offsets.since(self.call, {tp: time}).checked()[tp]
 
     def commit_offsets(
         self,

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from kafka08.client.cluster import ClusterClient, Endpoint
 from kafka08.client.offsets import CoordinatorOffsets
+from kafka08.client.retry import Retry
 from kafka08.client.security import runtime_for
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.config import ConsumerConfig
@@ -110,13 +111,13 @@ class StandaloneConsumer:
                 raise_for_code(code, f"The offset of {tp} was not committed: code {code}")
 
     def _partitions(self, topic: str) -> list[int]:
-        while True:
-            try:
-                return [found.partition for found in self._cluster.partitions(topic)]
-            except KafkaError as error:
-                if not error.retriable:
-                    raise
-                self._runtime.sleep(self._config.refresh_leader_backoff_ms / 1000)
+        backoff = self._config.refresh_leader_backoff_ms / 1000
+        retry = Retry(
+            self._runtime,
+            backoff,
+            passes=lambda error: isinstance(error, KafkaError) and error.retriable,
+        )
+        return [found.partition for found in retry.run(lambda: self._cluster.partitions(topic))]
 
     def close(self) -> None:
         """Stop fetching, end the stream, commit for the group."""

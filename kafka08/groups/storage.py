@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from kafka08 import admin
-from kafka08.client import requests
+from kafka08.client import log_offsets, requests
 from kafka08.client.cluster import ClusterClient
+from kafka08.client.retry import Retry
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, OFFSETS_TOPIC, Broker, TopicPartition
 from kafka08.errors import (
     NO_ERROR,
@@ -295,8 +297,7 @@ class GroupStorage:
 
     def _message_since(self, leader: Broker, tp: TopicPartition, time_ms: int) -> int | None:
         """None where messages without a time might be that late."""
-        response = self._timed.call(leader, requests.times_request({tp: time_ms}))
-        found = requests.message_offset(requests.flatten(response.topics)[tp])
+        found = log_offsets.since(partial(self._timed.call, leader), {tp: time_ms}).checked()[tp]
         if found != NO_OFFSET:
             return found
         start, end = self._ask_leader(tp, EARLIEST_TIME), self._ask_leader(tp, LATEST_TIME)
@@ -317,13 +318,11 @@ class GroupStorage:
     def _ask_leader(self, tp: TopicPartition, time: int) -> int | None:
         """None when there is no such offset, or no leader that tells."""
         try:
-            response = self._cluster.call_leader(tp, requests.offsets_request({tp: time}))
-            entry = requests.flatten(response.topics)[tp]
-            raise_for_code(entry.error)
+            call = partial(self._cluster.call_leader, tp)
+            return log_offsets.before(call, {tp: time}).checked().get(tp)
         except (OSError, KafkaError, LookupError) as error:
             logger.warning("The leader of %s does not tell its offsets: %s", tp, error)
             return None
-        return entry.offsets[0] if entry.offsets else None
 
     # --- requests
 
@@ -353,15 +352,12 @@ class GroupStorage:
         return self._until_answered(ask)
 
     def _until_answered(self, ask: Callable[[], T]) -> T:
-        deadline = self._runtime.clock.monotonic() + self._timeout_ms / 1000
-        while True:
-            try:
-                return ask()
-            except (OSError, KafkaError) as error:
-                passing = isinstance(error, OSError) or getattr(error, "code", None) in _NOT_NOW
-                if not passing or self._runtime.clock.monotonic() >= deadline:
-                    raise
-            self._runtime.sleep(_RETRY_S)
+        patience = self._timeout_ms / 1000
+        return Retry(self._runtime, _RETRY_S, patience=patience, passes=_may_pass).run(ask)
+
+
+def _may_pass(error: Exception) -> bool:
+    return isinstance(error, OSError) or getattr(error, "code", None) in _NOT_NOW
 
 
 def _stored(response: Any) -> dict[TopicPartition, int]:

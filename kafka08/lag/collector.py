@@ -10,12 +10,14 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import NamedTuple
 
-from kafka08.client import requests
+from kafka08.client import log_offsets
 from kafka08.client.cluster import ClusterClient
+from kafka08.client.routing import by_leader
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, OFFSETS_TOPIC, Broker, TopicPartition
-from kafka08.errors import NO_ERROR, KafkaError
+from kafka08.errors import KafkaError
 from kafka08.lag.judgement import RECENT_MS, Commit, judge, worst
 from kafka08.lag.log_ends import LogEnds
 from kafka08.lag.message_times import MessageTimes
@@ -144,21 +146,16 @@ class LagCollector:
     def _ask(
         self, leaders: Mapping[TopicPartition, Broker], time: int
     ) -> dict[TopicPartition, int]:
-        """The offset of each partition at a time: one request for each leader. Leaders that do not
-        answer are left out."""
-        by_leader: dict[Broker, dict[TopicPartition, int]] = {}
-        for tp, leader in leaders.items():
-            by_leader.setdefault(leader, {})[tp] = time
-        found = {}
-        for leader, times in by_leader.items():
+        """The offset of each partition at a time. Leaders that do not answer are left out."""
+
+        found: dict[TopicPartition, int] = {}
+        for leader, times in by_leader(dict.fromkeys(leaders, time), leaders.get).items():
             try:
-                response = self._cluster.call(leader, requests.offsets_request(times))
+                found.update(log_offsets.before(partial(self._cluster.call, leader), times).values)
             except (OSError, KafkaError) as error:
-                logger.warning("Broker %d does not tell the ends of its logs: %s", leader.id, error)
-                continue
-            for tp, entry in requests.flatten(response.topics).items():
-                if entry.error == NO_ERROR and entry.offsets:
-                    found[tp] = entry.offsets[0]
+                logger.warning(
+                    "Broker %d did not return the offsets of its logs: %s", leader.id, error
+                )
         return found
 
     def _groups(self, ends: Mapping[TopicPartition, int], now_ms: int) -> dict[str, GroupLag]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from kafka08.client import requests
 from kafka08.client.cluster import ClusterClient
+from kafka08.client.routing import by_leader
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import NO_ERROR, KafkaError
 from kafka08.message.batch import RECORDS_AT, header_of
@@ -48,17 +50,14 @@ class MessageTimes:
         learnt."""
         wanted, self._wanted = self._wanted, set()
         self._known = {place: time for place, time in self._known.items() if place in wanted}
-        asked: dict[Broker, dict[TopicPartition, int]] = {}
+        positions: dict[TopicPartition, int] = {}
         for tp, offset in sorted(wanted - self._known.keys()):
-            leader = leaders.get(tp)
-            if leader is not None and leader not in self._originals:
-                positions = asked.setdefault(leader, {})
-                # A second group's offset of the same partition waits for the next round.
-                if len(positions) < AT_ONCE:
-                    positions.setdefault(tp, offset)
+            # A second group's offset of the same partition waits for the next round.
+            positions.setdefault(tp, offset)
         found = {}
-        for leader, positions in asked.items():
-            found.update(self._fetched(leader, positions))
+        for leader, led in by_leader(positions, leaders.get).items():
+            if leader not in self._originals:
+                found.update(self._fetched(leader, dict(islice(led.items(), AT_ONCE))))
         self._known.update(found)
         return any(time is not None for time in found.values())
 

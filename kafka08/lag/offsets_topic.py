@@ -9,10 +9,12 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from kafka08.client import requests
+from kafka08.client import log_offsets, requests
 from kafka08.client.cluster import ClusterClient
+from kafka08.client.routing import by_leader
 from kafka08.common import EARLIEST_TIME, Broker, TopicPartition
 from kafka08.errors import KafkaError, OffsetOutOfRangeError, ProtocolError, raise_for_code
 from kafka08.groups.records import (
@@ -57,15 +59,14 @@ class OffsetsTopic:
                 self._forget(tp)
         silent: set[Broker] = set()
         for _ in range(_FETCHES):
-            behind: dict[Broker, dict[TopicPartition, int | None]] = {}
-            for tp, end in ends.items():
-                position, leader = self._positions.get(tp), leaders.get(tp)
-                if leader is None or leader in silent or (position is not None and position >= end):
-                    continue
-                behind.setdefault(leader, {})[tp] = position
-            if not behind:
+            positions = {tp: self._positions.get(tp) for tp in ends}
+            behind = {tp: at for tp, at in positions.items() if at is None or at < ends[tp]}
+            shards = by_leader(behind, leaders.get)
+            for leader in silent:
+                shards.pop(leader, None)
+            if not shards:
                 return not silent
-            for leader, positions in behind.items():
+            for leader, positions in shards.items():
                 try:
                     if not self._read_from(leader, positions):
                         silent.add(leader)
@@ -78,11 +79,9 @@ class OffsetsTopic:
         """Whether there is more to come."""
         unknown = [tp for tp, position in positions.items() if position is None]
         if unknown:
-            request = requests.offsets_request(dict.fromkeys(unknown, EARLIEST_TIME))
-            response = self._cluster.call(leader, request)
-            for tp, entry in requests.flatten(response.topics).items():
-                raise_for_code(entry.error)
-                self._positions[tp] = entry.offsets[0]
+            call = partial(self._cluster.call, leader)
+            beginnings = log_offsets.before(call, dict.fromkeys(unknown, EARLIEST_TIME))
+            self._positions.update(beginnings.checked())
         asked = {tp: self._positions[tp] for tp in positions}
         size = max(self._sizes.get(tp, _FETCH_BYTES) for tp in asked)
         response = self._cluster.call(leader, requests.fetch_request(asked, size))

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from kafka08 import admin
-from kafka08.client import requests
-from kafka08.common import EARLIEST_TIME, LATEST_TIME, PLAINTEXT, Broker, TopicPartition
+from kafka08.client import log_offsets
+from kafka08.client.routing import Answers, ask_leaders, by_leader
+from kafka08.common import PLAINTEXT, Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
-from kafka08.errors import raise_for_code
 from kafka08.rest.errors import (
     RestError,
     leader_not_available,
@@ -137,25 +137,17 @@ class Cluster:
     def end_offsets(self, tp: TopicPartition) -> tuple[int, int]:
         """The first offset and the log's end. Raises RestError and the errors of the leader."""
         with self.consumer(self.leader(tp)) as consumer:
-            return (
-                consumer.earliest_or_latest(tp, EARLIEST_TIME),
-                consumer.earliest_or_latest(tp, LATEST_TIME),
-            )
+            return log_offsets.bounds(consumer.call, tp)
 
     def offsets_at(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """The first offset (-2) or the log's end (-1) of each partition, by one request for each
         leader. Raises as above."""
-        asked: dict[Broker, dict[TopicPartition, int]] = {}
-        for tp, time in times.items():
-            asked.setdefault(self.leader(tp), {})[tp] = time
-        found = {}
-        for broker, some in asked.items():
-            with self.consumer(broker) as consumer:
-                response = consumer.call(requests.offsets_request(some))
-            for tp, entry in requests.flatten(response.topics).items():
-                raise_for_code(entry.error)
-                found[tp] = entry.offsets[0]
-        return found
+
+        def ask(leader: Broker, times: Mapping[TopicPartition, int]) -> Answers:
+            with self.consumer(leader) as consumer:
+                return log_offsets.before(consumer.call, times)
+
+        return ask_leaders(by_leader(times, self.leader), ask).checked()
 
 
 def _assignment(zk: ZkClient, topic: str) -> dict[int, tuple[int, ...]] | None:

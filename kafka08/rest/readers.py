@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from kafka08.client.offsets import ZooKeeperOffsets
-from kafka08.client.requests import StoredOffset
+from kafka08.client.retry import Retry
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
@@ -18,7 +18,7 @@ from kafka08.consumer.fetcher import FetcherManager
 from kafka08.consumer.filters import TopicFilter
 from kafka08.consumer.offset_store import coordinator_offsets
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
-from kafka08.errors import KafkaError, OffsetsLoadInProgressError, raise_for_code
+from kafka08.errors import KafkaError, raise_for_code
 from kafka08.network.channel import Channel, Connect
 from kafka08.rest.errors import illegal_state
 from kafka08.rest.reading import Limits, Show, Shown, StreamReader
@@ -213,26 +213,14 @@ class AssignedReader:
         wanted = list(partitions)
         if not wanted:
             return {}
-        stored = self._tried(lambda: self._fetch_once(wanted))
-        return {tp: each.offset for tp, each in stored.items() if each.offset >= 0}
-
-    def _fetch_once(self, partitions: list[TopicPartition]) -> dict[TopicPartition, StoredOffset]:
-        found = self._offsets.fetch_once(partitions)
-        for each in found.values():
-            if each.error == OffsetsLoadInProgressError.code:
-                raise_for_code(each.error)
-        return found
+        stored = self._tried(lambda: self._offsets.fetch_once(wanted))
+        return {tp: offset for tp, offset in stored.items() if offset >= 0}
 
     def _tried(self, call: Callable[[], Any]) -> Any:
         """The result of a call to the coordinator, which may have to be made first."""
-        deadline = self._runtime.clock.monotonic() + COORDINATOR_S
-        while True:
-            try:
-                return call()
-            except (OSError, KafkaError):
-                if self._stopping.is_set() or self._runtime.clock.monotonic() >= deadline:
-                    raise
-                self._stopping.wait(self._config.refresh_leader_backoff_ms / 1000)
+        backoff = self._config.refresh_leader_backoff_ms / 1000
+        retry = Retry(self._runtime, backoff, patience=COORDINATOR_S, stopping=self._stopping)
+        return retry.run(call)
 
     def close(self) -> None:
         self._pause()

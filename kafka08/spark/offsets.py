@@ -10,23 +10,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-from kafka08.client import requests
+from kafka08.client import log_offsets
 from kafka08.client.cluster import ClusterClient, Endpoint
+from kafka08.client.retry import Retry
+from kafka08.client.routing import Answers, ask_leaders, by_leader
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition
-from kafka08.errors import (
-    KafkaError,
-    ProtocolError,
-    UnknownTopicOrPartitionError,
-    raise_for_code,
-)
+from kafka08.errors import KafkaError, UnknownTopicOrPartitionError, raise_for_code
 from kafka08.network.channel import Channel
 from kafka08.protocol import schemas
 from kafka08.runtime import Runtime, ThreadRuntime
 from kafka08.spark.errors import UnreachableError, naming_leader
-
-T = TypeVar("T")
 
 logger = logging.getLogger("kafka08.spark.offsets")
 
@@ -34,6 +29,18 @@ logger = logging.getLogger("kafka08.spark.offsets")
 DOUBT_RETRIES = 3
 # So many answers of brokers that know other topics prove that a topic does not exist.
 PROOF = 2
+
+
+class _GoneError(UnknownTopicOrPartitionError):
+    """Partitions that are proved not to exist."""
+
+
+class _MissingError(UnknownTopicOrPartitionError):
+    """A broker does not know of some topics; ``found`` is what it knows."""
+
+    def __init__(self, topics: Iterable[str], found: list[TopicPartition]) -> None:
+        super().__init__(f"Not known to a broker: {', '.join(sorted(topics))}")
+        self.found = found
 
 
 class OffsetReader:
@@ -91,33 +98,36 @@ class OffsetReader:
         """
         wanted, question = set(names), list(names)
         proofs = 0
+
+        def ask() -> list[TopicPartition]:
+            nonlocal question, proofs
+            answer = self._cluster.refresh(question)
+            found = _partitions_in(answer, wanted)
+            missing = set(lacks(found))
+            if answer.brokers and not missing:
+                return found
+            if not answer.brokers:
+                raise UnreachableError(
+                    "the brokers that answer know of no broker and no topic: they have just "
+                    "started and wait for the controller, or the cluster has no topics"
+                )
+            _raise_unless_unknown(answer)
+            proofs += any(t.partitions and t.topic not in missing for t in answer.topics)
+            if proofs == PROOF:
+                return found
+            # Only the whole list shows whether who answers knows any other topic.
+            question = []
+            raise _MissingError(missing, found)
+
         # One answer proves nothing, however few retries were asked for.
-        last = max(self._retries, PROOF - 1)
-        for attempt in range(last + 1):
-            try:
-                answer = self._cluster.refresh(question)
-                found = _partitions_in(answer, wanted)
-                missing = set(lacks(found))
-                if answer.brokers and not missing:
-                    return found
-                if not answer.brokers:
-                    raise UnreachableError(
-                        "the brokers that answer know of no broker and no topic: they have just "
-                        "started and wait for the controller, or the cluster has no topics"
-                    )
-                _raise_unless_unknown(answer)
-                proofs += any(t.partitions and t.topic not in missing for t in answer.topics)
-                if proofs == PROOF or attempt == last:
-                    return found
-                # Only the whole list shows whether who answers knows any other topic.
-                question = []
-                logger.warning("Not known to a broker: %s", ", ".join(sorted(missing)))
-            except (OSError, ProtocolError, KafkaError) as error:
-                if attempt == last:
-                    raise
-                logger.warning("Asking again in %.1f s: %s", self._backoff, error)
-            self._runtime.sleep(self._backoff)
-        raise AssertionError("unreachable")
+        retry = Retry(self._runtime, self._backoff, attempts=max(self._retries + 1, PROOF))
+        try:
+            return retry.run(ask, again=self._log)
+        except _MissingError as error:
+            return error.found
+
+    def _log(self, error: Exception) -> None:
+        logger.warning("Asking again in %.1f s: %s", self._backoff, error)
 
     def gone(self, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
         """Those that do not exist, proved as ``find`` does."""
@@ -140,16 +150,16 @@ class OffsetReader:
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The first offset of each partition. Raises OSError or KafkaError after all tries."""
-        return self._offsets(dict.fromkeys(partitions, EARLIEST_TIME), _first_offset)
+        return self._offsets(dict.fromkeys(partitions, EARLIEST_TIME), log_offsets.before)
 
     def latest(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The offset after the last readable message of each partition."""
-        return self._offsets(dict.fromkeys(partitions, LATEST_TIME), _first_offset)
+        return self._offsets(dict.fromkeys(partitions, LATEST_TIME), log_offsets.before)
 
     def since(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """The first message of each partition since its time (ms of the epoch), by the messages'
         timestamps; NO_OFFSET where no message is that late."""
-        return self._offsets(times, requests.message_offset, requests.times_request)
+        return self._offsets(times, log_offsets.since)
 
     def latest_since(
         self,
@@ -170,41 +180,41 @@ class OffsetReader:
 
     def _offsets(
         self,
-        asked: Mapping[TopicPartition, int],
-        offset_of: Callable[[schemas.OffsetsPartitionResponse], int],
-        request_of: Callable[[Mapping[TopicPartition, int]], Any] = requests.offsets_request,
+        times: Mapping[TopicPartition, int],
+        ask: Callable[[log_offsets.Call, Mapping[TopicPartition, int]], Answers],
     ) -> dict[TopicPartition, int]:
-        missing = dict(asked)
+        missing = dict(times)
         found: dict[TopicPartition, int] = {}
 
-        def ask() -> dict[TopicPartition, int]:
-            by_leader: dict[Broker, dict[TopicPartition, int]] = {}
-            for tp, time in missing.items():
-                by_leader.setdefault(self._cluster.leader(tp), {})[tp] = time
-            for leader, times in by_leader.items():
-                with naming_leader(leader, times):
-                    answer = self._cluster.call(leader, request_of(times))
-                for tp, entry in requests.flatten(answer.topics).items():
-                    found[tp] = offset_of(entry)
-                    missing.pop(tp, None)
+        def ask_leader(leader: Broker, led: Mapping[TopicPartition, int]) -> Answers:
+            with naming_leader(leader, led):
+                return ask(partial(self._cluster.call, leader), led)
+
+        def ask_all() -> dict[TopicPartition, int]:
+            try:
+                answers = ask_leaders(by_leader(missing, self._cluster.leader), ask_leader)
+                found.update(answers.values)
+                for tp in answers.values:
+                    del missing[tp]
+                answers.checked()
+            except UnknownTopicOrPartitionError:
+                # A leader that has just started does not know its partitions either.
+                if gone := self.gone(missing):
+                    raise _GoneError(", ".join(map(str, sorted(gone)))) from None
+                raise
             return found
 
-        for attempt in range(self._retries + 1):
-            try:
-                if attempt:
-                    self._cluster.refresh(sorted({tp.topic for tp in missing}))
-                return ask()
-            except (OSError, ProtocolError, KafkaError) as error:
-                # A leader that has just started does not know its partitions either.
-                unknown = isinstance(error, UnknownTopicOrPartitionError)
-                if unknown and (gone := self.gone(missing)):
-                    text = ", ".join(map(str, sorted(gone)))
-                    raise UnknownTopicOrPartitionError(text) from None
-                if attempt == self._retries:
-                    raise
-                logger.warning("Asking again in %.1f s: %s", self._backoff, error)
-                self._runtime.sleep(self._backoff)
-        raise AssertionError("unreachable")
+        retry = Retry(
+            self._runtime,
+            self._backoff,
+            attempts=self._retries + 1,
+            passes=lambda error: not isinstance(error, _GoneError),
+        )
+        return retry.run(
+            ask_all,
+            again=self._log,
+            refresh=lambda: self._cluster.refresh(sorted({tp.topic for tp in missing})),
+        )
 
     def close(self) -> None:
         self._cluster.close()
@@ -214,11 +224,6 @@ class OffsetReader:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
-
-
-def _first_offset(entry: schemas.OffsetsPartitionResponse) -> int:
-    raise_for_code(entry.error, f"No offset of partition {entry.partition}: code {entry.error}")
-    return entry.offsets[0]
 
 
 def _partitions_in(

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
-from kafka08.client import requests
+from kafka08.client import log_offsets, requests
 from kafka08.client.cluster import ClusterClient, Endpoint
-from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker
-from kafka08.errors import KafkaError, OffsetOutOfRangeError, ProtocolError, raise_for_code
+from kafka08.client.retry import Retry
+from kafka08.common import Broker
+from kafka08.errors import KafkaError, OffsetOutOfRangeError, raise_for_code
 from kafka08.message.entry import AnyMessage
 from kafka08.message.sets import iter_messages
 from kafka08.network.channel import Channel
@@ -68,6 +69,12 @@ class RangeReader:
         self._max_fetch_bytes = max(fetch_bytes, max_fetch_bytes)
         self._retries = retries
         self._backoff = backoff_ms / 1000
+        self._retry = Retry(
+            self._runtime,
+            self._backoff,
+            attempts=retries + 1,
+            passes=lambda error: not isinstance(error, RangeNotAvailableError),
+        )
         self._max_wait_ms = max_wait_ms
         self._cluster = cluster or ClusterClient(
             list(endpoints),
@@ -133,38 +140,35 @@ class RangeReader:
         request = requests.fetch_request(
             {tp: position}, size, max_wait_ms=self._max_wait_ms, min_bytes=1
         )
-        for attempt in range(self._retries + 1):
+
+        def fetch() -> tuple[Any, int, Broker]:
+            nonlocal leader
+            if leader is None:
+                self._cluster.refresh([tp.topic])
+                leader = self._cluster.known_leader(tp)
             try:
-                if leader is None:
-                    self._cluster.refresh([tp.topic])
-                    leader = self._cluster.known_leader(tp)
                 with naming_leader(leader, [tp]):
                     answer = requests.flatten(self._cluster.call(leader, request).topics)[tp]
                 raise_for_code(answer.error, f"No fetch of {tp}: code {answer.error}")
-                return answer.message_set or b"", answer.high_watermark, leader
             except OffsetOutOfRangeError:
                 raise self._out_of_range(wanted, position, leader) from None
-            except (OSError, ProtocolError, KafkaError) as error:
-                if attempt == self._retries:
-                    raise
-                logger.warning("Fetching %s from %s failed: %s", wanted, leader, error)
-                leader = None
-                self._runtime.sleep(self._backoff)
-        raise AssertionError("unreachable")
+            return answer.message_set or b"", answer.high_watermark, leader
+
+        def again(error: Exception) -> None:
+            nonlocal leader
+            logger.warning("Fetching %s from %s failed: %s", wanted, leader, error)
+            leader = None
+
+        return self._retry.run(fetch, again=again)
 
     def _out_of_range(self, wanted: Range, position: int, leader: Broker | None) -> KafkaError:
         there = "an unknown range"
         try:
             tp = wanted.topic_partition
             broker = leader or self._cluster.leader(tp)
-            first, last = (
-                requests.flatten(
-                    self._cluster.call(broker, requests.offsets_request({tp: time})).topics
-                )[tp].offsets[0]
-                for time in (EARLIEST_TIME, LATEST_TIME)
-            )
+            first, last = log_offsets.bounds(partial(self._cluster.call, broker), tp)
             there = f"earliest {first}, latest {last}"
-        except (OSError, KafkaError, IndexError, KeyError):
+        except (OSError, KafkaError, KeyError):
             pass
         return RangeNotAvailableError(
             f"Offset {position} of {wanted} is out of range: the log has {there}"

@@ -6,6 +6,7 @@ import pytest
 
 from kafka08.client.offsets import CoordinatorOffsets, ZooKeeperOffsets
 from kafka08.common import Broker, TopicPartition
+from kafka08.errors import KafkaError
 from kafka08.protocol import schemas
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
@@ -107,3 +108,18 @@ def test_failed_commit_reconnects() -> None:
     assert store.commit({T0: 3}) == {T0: 0}
     assert cluster.committed["g", T0] == 3
     assert len(cluster.sent(schemas.ConsumerMetadataRequest)) == 2
+
+
+@pytest.mark.parametrize("code", [14, 16])
+def test_one_try_fails_while_the_coordinator_is_not_ready(code: int) -> None:
+    """Its answer has no offsets, which must not be taken for a group that stored none."""
+    cluster, runtime = FakeCluster(), FakeRuntime()
+    entry = schemas.OffsetFetchPartitionResponse(0, -1, "", code)
+    answer = schemas.OffsetFetchResponse([schemas.OffsetFetchTopicResponse("t", [entry])])
+    cluster.script = lambda port, request: (
+        answer if isinstance(request, schemas.OffsetFetchRequest) else None
+    )
+    store = coordinator(cluster, runtime)
+    with pytest.raises(KafkaError):
+        store.fetch_once([T0])
+    assert store.stored([T0])[T0].error == code

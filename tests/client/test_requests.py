@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-import pytest
-
 from kafka08.client import requests
 from kafka08.common import TopicPartition
-from kafka08.errors import NotLeaderForPartitionError
 from kafka08.protocol import schemas
 from kafka08.protocol.requests import decode_request, encode_request
 
@@ -36,11 +33,6 @@ def test_times() -> None:
     frame = b"".join(bytes(part) for part in encode_request(requests.times_request({T0: 5}), 7))
     assert frame[4:8] == b"\0\2\0\1"  # ListOffsets, version 1
     assert frame.endswith(b"\0\0\0\0\0\0\0\0\0\0\0\5"), "partition and time alone"
-    entry = schemas.OffsetsPartitionResponse(0, 0, [], 20, 3)
-    assert requests.message_offset(entry) == 3
-    assert requests.message_offset(entry._replace(error=43, offset=-1)) == -1
-    with pytest.raises(NotLeaderForPartitionError):
-        requests.message_offset(entry._replace(error=6))
 
 
 def test_commit_requests() -> None:

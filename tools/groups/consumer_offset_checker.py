@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from kafka08 import admin
 from kafka08.client import requests
 from kafka08.client.offsets import CoordinatorOffsets
+from kafka08.client.retry import Retry
 from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
 from kafka08.common import LATEST_TIME, Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
@@ -150,17 +151,10 @@ class OffsetChecker:
             runtime=self._runtime,
             channel=self._channel,
         )
-        deadline = self._runtime.clock.monotonic() + _PATIENCE_MS / 1000
+        # The original asks without end.
+        retry = Retry(self._runtime, self._backoff_ms / 1000, patience=_PATIENCE_MS / 1000)
         try:
-            while True:
-                try:
-                    coordinator.connect_once()
-                    return coordinator.fetch_once(partitions)
-                except (OSError, KafkaError):
-                    # The original asks without end.
-                    if self._runtime.clock.monotonic() >= deadline:
-                        raise
-                self._runtime.sleep(self._backoff_ms / 1000)
+            return retry.run(lambda: coordinator.stored(partitions))
         finally:
             coordinator.disconnect()
 

@@ -14,13 +14,14 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from kafka08.client import requests
+from kafka08.client import log_offsets
 from kafka08.client.cluster import ClusterClient, Endpoint
+from kafka08.client.routing import Answers, ask_leaders, by_leader
 from kafka08.client.security import runtime_of
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.filters import Whitelist
 from kafka08.consumer.simple import SimpleConsumer
-from kafka08.errors import KafkaError, LeaderNotAvailableError, UnknownError, raise_for_code
+from kafka08.errors import KafkaError, LeaderNotAvailableError, UnknownError
 from kafka08.message.scan import iter_entries
 from kafka08.protocol import schemas
 from kafka08.runtime import Clock, Runtime, SystemClock
@@ -110,21 +111,20 @@ def _first_offsets(
     runtime: Runtime,
 ) -> dict[TopicPartition, int]:
     """The leaders' offsets at ``time``. Raises KafkaError, OSError."""
-    led: dict[int, dict[TopicPartition, int]] = {}
+    leaders = {}
     for topic in topics:
         for partition in topic.partitions:
             tp = TopicPartition(topic.topic, partition.partition)
             if partition.leader not in brokers:
                 raise LeaderNotAvailableError(f"No leader for partition {tp}")
-            led.setdefault(partition.leader, {})[tp] = time
-    offsets = {}
-    for broker_id, times in led.items():
-        with _consumer(brokers[broker_id], 10000, runtime) as consumer:
-            response = consumer.call(requests.offsets_request(times))
-        for tp, entry in requests.flatten(response.topics).items():
-            raise_for_code(entry.error, f"No offset of {tp}: code {entry.error}")
-            offsets[tp] = entry.offsets[0] if entry.offsets else 0
-    return offsets
+            leaders[tp] = brokers[partition.leader]
+
+    def ask(leader: Broker, times: Mapping[TopicPartition, int]) -> Answers:
+        with _consumer(leader, 10000, runtime) as consumer:
+            return log_offsets.before(consumer.call, times)
+
+    shards = by_leader(dict.fromkeys(leaders, time), leaders.get)
+    return dict.fromkeys(leaders, 0) | ask_leaders(shards, ask).checked()
 
 
 def _consumer(broker: Broker, timeout_ms: int, runtime: Runtime) -> SimpleConsumer:

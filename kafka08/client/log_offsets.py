@@ -1,0 +1,56 @@
+"""The offsets of logs: where they begin and end, and their first messages since a time.
+
+``call`` sends a request to the leader of the partitions and returns the response; what it raises is
+raised. ``routing`` does this for many leaders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kafka08.client import requests
+from kafka08.client.routing import Answers
+from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition
+from kafka08.errors import NO_ERROR, UnsupportedForMessageFormatError, for_code, meaning_of
+from kafka08.protocol import schemas
+from kafka08.protocol.schemas import CONSUMER_REPLICA_ID
+
+Call = Callable[[Any], Any]
+NO_OFFSET = requests.NO_OFFSET
+
+
+def before(
+    call: Call, times: Mapping[TopicPartition, int], *, replica_id: int = CONSUMER_REPLICA_ID
+) -> Answers:
+    """The beginning (EARLIEST_TIME) or the end (LATEST_TIME) of each log; for a time in ms the
+    start of its last segment that was complete by then, which not every log has."""
+    request = requests.offsets_request(times, replica_id=replica_id)
+    return _answers(call(request), lambda entry: entry.offsets[0] if entry.offsets else None)
+
+
+def since(call: Call, times: Mapping[TopicPartition, int]) -> Answers:
+    """The first message of each log whose timestamp is the time (ms) or later; NO_OFFSET if no
+    message is that late. ``call`` must negotiate versions: 0.8.2.2 cannot answer."""
+    return _answers(call(requests.times_request(times)), lambda entry: entry.offset)
+
+
+def bounds(call: Call, tp: TopicPartition) -> tuple[int, int]:
+    """The beginning and the end of a log. Raises the error of its leader."""
+    beginning, end = (before(call, {tp: time}).checked() for time in (EARLIEST_TIME, LATEST_TIME))
+    return beginning[tp], end[tp]
+
+
+def _answers(
+    response: Any, offset_of: Callable[[schemas.OffsetsPartitionResponse], int | None]
+) -> Answers:
+    answers = Answers({}, {})
+    for tp, entry in requests.flatten(response.topics).items():
+        if entry.error == UnsupportedForMessageFormatError.code:
+            answers.values[tp] = NO_OFFSET  # no message has a timestamp
+        elif entry.error != NO_ERROR:
+            text = f"No offset of {tp}: {meaning_of(entry.error)}"
+            answers.errors[tp] = for_code(entry.error, text)
+        elif (offset := offset_of(entry)) is not None:
+            answers.values[tp] = offset
+    return answers
