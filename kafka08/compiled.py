@@ -51,16 +51,16 @@ MODULES = (
     "kafka08.server.apis.failures",
     "kafka08.server.apis.fetch",
     "kafka08.server.apis.produce",
-    "kafka08.server.appends",
-    "kafka08.server.cold_reads",
-    "kafka08.server.long_work",
     "kafka08.server.rebuild.cache",
     "kafka08.server.rebuild.view",
     "kafka08.server.replication.acks",
-    "kafka08.server.replication.replica_manager",
     "kafka08.server.requests.counts",
     "kafka08.server.requests.dispatch",
+    "kafka08.server.requests.long_work",
     "kafka08.server.requests.purgatory",
+    "kafka08.server.storage.appends",
+    "kafka08.server.storage.cold_reads",
+    "kafka08.server.storage.replica_manager",
 )
 
 

@@ -28,7 +28,6 @@ from kafka08.network.hosts import canonical_host_name
 from kafka08.protocol.registry import APIS, served_by
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
 from kafka08.secret_files import warn_of_passwords
-from kafka08.server.access.no_logins import logins_of
 from kafka08.server.apis import coordinated_groups, no_acls, scram_users
 from kafka08.server.apis.admin import (
     AlterConfigsApi,
@@ -78,6 +77,7 @@ from kafka08.server.groups.zk_offsets import ZkOffsets
 from kafka08.server.monitoring import broker_metrics
 from kafka08.server.monitoring.health import PENDING_SHUTDOWN, SHUTTING_DOWN, Health
 from kafka08.server.monitoring.monitoring import Monitoring
+from kafka08.server.optional import logins_of
 from kafka08.server.quotas.quotas import Quotas
 from kafka08.server.rebuild.tasks import RebuildTasks
 from kafka08.server.rebuild.view import ConsumerView
@@ -86,7 +86,6 @@ from kafka08.server.replication.fetchers import FetcherManager
 from kafka08.server.replication.hw_checkpoints import HwCheckpoints
 from kafka08.server.replication.isr import IsrMaintenance
 from kafka08.server.replication.partition_retries import PartitionRetries
-from kafka08.server.replication.replica_manager import ReplicaManager
 from kafka08.server.replication.roles import Roles
 from kafka08.server.requests.dispatch import Dispatcher, Handler, last_versions
 from kafka08.server.requests.effects import Effects
@@ -94,6 +93,7 @@ from kafka08.server.requests.listeners import RELOAD_MS, Certificates, bind, con
 from kafka08.server.storage.log_dir_failures import LogDirFailures
 from kafka08.server.storage.log_dirs import LogDirs
 from kafka08.server.storage.log_maintenance import LogMaintenance
+from kafka08.server.storage.replica_manager import ReplicaManager
 from kafka08.zookeeper import access_of
 from zk import entities
 from zk.client import ZkClient

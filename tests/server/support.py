@@ -74,12 +74,12 @@ from kafka08.server.rebuild.view import ConsumerView
 from kafka08.server.replication.epochs import EpochCheck
 from kafka08.server.replication.hw_checkpoints import HwCheckpoints
 from kafka08.server.replication.partition_retries import PartitionRetries
-from kafka08.server.replication.replica_manager import ReplicaManager
 from kafka08.server.replication.roles import Roles
 from kafka08.server.requests.dispatch import Dispatcher
 from kafka08.server.requests.effects import Effects
 from kafka08.server.storage.log_dir_failures import LogDirFailures
 from kafka08.server.storage.log_dirs import LogDirs
+from kafka08.server.storage.replica_manager import ReplicaManager
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
 from tests.protocol.values import narrowed

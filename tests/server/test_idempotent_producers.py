@@ -16,8 +16,8 @@ from kafka08.protocol.requests import decode_response
 from kafka08.protocol.schemas import ProducePartition, ProduceRequest, ProduceTopic, RequestHeader
 from kafka08.protocol.types import Struct
 from kafka08.server.apis.produce import ProduceApi
-from kafka08.server.long_work import LOOP_STORED_BYTES
 from kafka08.server.rebuild.view import ConsumerView
+from kafka08.server.requests.long_work import LOOP_STORED_BYTES
 from tests.log.test_producers import known, produced
 from tests.server.support import ME, PEER, Rig, message_set
 

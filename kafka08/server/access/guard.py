@@ -16,8 +16,8 @@ from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime
 from kafka08.security.acls import CLUSTER, Operation, ResourceType
 from kafka08.security.authorizer import AclAuthorizer, Requester
-from kafka08.server.long_work import in_turns_if_many
 from kafka08.server.requests.dispatch import Handler
+from kafka08.server.requests.long_work import in_turns_if_many
 
 _UNKNOWN = Requester(ANONYMOUS, "")
 

@@ -39,8 +39,8 @@ from kafka08.server.apis.outcomes import (
     TopicDeletionDisabledError,
     tried,
 )
-from kafka08.server.long_work import in_turns
 from kafka08.server.quotas.mutations import MutationQuota
+from kafka08.server.requests.long_work import in_turns
 from kafka08.settings import Setting, parse_list
 from zk import entities, entity_configs
 from zk.client import ZkClient

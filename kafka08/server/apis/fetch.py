@@ -40,11 +40,11 @@ from kafka08.protocol.schemas import (
 )
 from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import Failures
-from kafka08.server.long_work import are_many, in_turns, in_turns_if_many, partitions_of
 from kafka08.server.quotas.leader_throttle import LeaderThrottle
 from kafka08.server.quotas.replication import ReplicationQuota
 from kafka08.server.rebuild.view import ConsumerView, with_first_whole
-from kafka08.server.replication.replica_manager import ReadResult, ReplicaManager
+from kafka08.server.requests.long_work import are_many, in_turns, in_turns_if_many, partitions_of
+from kafka08.server.storage.replica_manager import ReadResult, ReplicaManager
 
 # The partition is served by another broker: these do not count as failures.
 _ELSEWHERE = (

@@ -19,7 +19,7 @@ from kafka08.runtime import Runtime
 from kafka08.server.groups.requests import GroupRequests
 from kafka08.server.groups.states import GroupState
 from kafka08.server.groups.zk_offsets import check_path
-from kafka08.server.long_work import in_turns
+from kafka08.server.requests.long_work import in_turns
 from zk import znodes
 from zk.client import ZkClient
 from zk.errors import ZkError

@@ -57,7 +57,7 @@ from kafka08.server.groups.coordinator import MemberId
 from kafka08.server.groups.offset_manager import OffsetManager
 from kafka08.server.groups.requests import GroupRequests
 from kafka08.server.groups.zk_offsets import ZkOffsets
-from kafka08.server.long_work import in_turns, partitions_of
+from kafka08.server.requests.long_work import in_turns, partitions_of
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 

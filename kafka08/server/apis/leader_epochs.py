@@ -20,8 +20,8 @@ from kafka08.protocol.later_schemas import (
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import Failures
-from kafka08.server.long_work import partitions_of
-from kafka08.server.replication.replica_manager import ReplicaManager
+from kafka08.server.requests.long_work import partitions_of
+from kafka08.server.storage.replica_manager import ReplicaManager
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 

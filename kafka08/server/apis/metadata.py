@@ -41,7 +41,7 @@ from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import Failures
 from kafka08.server.cluster_view.originals import Originals
 from kafka08.server.cluster_view.registrations import Reachable
-from kafka08.server.long_work import in_turns
+from kafka08.server.requests.long_work import in_turns
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 

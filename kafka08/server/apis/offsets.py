@@ -40,9 +40,9 @@ from kafka08.protocol.schemas import (
 )
 from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import Failures
-from kafka08.server.long_work import LongWork, in_turns, partitions_of
-from kafka08.server.replication.replica_manager import ReplicaManager
+from kafka08.server.requests.long_work import LongWork, in_turns, partitions_of
 from kafka08.server.storage.offsets_by_time import BehindLeadershipError, OffsetsByTime, start_of
+from kafka08.server.storage.replica_manager import ReplicaManager
 
 _OFFSET_NOT_AVAILABLE_SINCE = 5  # version
 

@@ -38,11 +38,11 @@ from kafka08.protocol.schemas import (
 )
 from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import Failures
-from kafka08.server.appends import Appends, Room
-from kafka08.server.long_work import are_many, in_turns, in_turns_if_many, partitions_of
 from kafka08.server.rebuild.view import ConsumerView
 from kafka08.server.replication.acks import await_acks
-from kafka08.server.replication.replica_manager import ReplicaManager
+from kafka08.server.requests.long_work import are_many, in_turns, in_turns_if_many, partitions_of
+from kafka08.server.storage.appends import Appends, Room
+from kafka08.server.storage.replica_manager import ReplicaManager
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 

@@ -46,7 +46,7 @@ from kafka08.runtime import Runtime, Task
 from kafka08.server.groups.coordinator import GroupCoordinator
 from kafka08.server.groups.group import Group
 from kafka08.server.replication.acks import await_acks
-from kafka08.server.replication.replica_manager import ReplicaManager
+from kafka08.server.storage.replica_manager import ReplicaManager
 
 logger = logging.getLogger("kafka.server.OffsetManager")
 

@@ -22,8 +22,8 @@ from kafka08.server.groups.offset_manager import OffsetManager
 from kafka08.server.monitoring.health import Health
 from kafka08.server.replication.fetchers import FetcherManager, FetcherStats, ReplicaFetcher
 from kafka08.server.replication.isr import IsrMaintenance
-from kafka08.server.replication.replica_manager import ReplicaManager
 from kafka08.server.requests.purgatory import Purgatory
+from kafka08.server.storage.replica_manager import ReplicaManager
 
 if TYPE_CHECKING:
     from kafka08.log.cleaning.cleaner import LogCleaner

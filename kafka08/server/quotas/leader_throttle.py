@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from kafka08.common import TopicPartition
 from kafka08.protocol.schemas import FetchPartitionResponse
 from kafka08.server.quotas.replication import ReplicationQuota
-from kafka08.server.replication.replica_manager import ReplicaManager
+from kafka08.server.storage.replica_manager import ReplicaManager
 
 
 class LeaderThrottle:

@@ -27,8 +27,8 @@ from kafka08.message.scan import FileWalk, walk
 from kafka08.message.wrappers import Rebuilt, absolute_slice, whole_bytes
 from kafka08.protocol.schemas import Sized
 from kafka08.runtime import Lock, Runtime
-from kafka08.server.long_work import LOOP_BYTES, LOOP_STORED_BYTES, LongWork
 from kafka08.server.rebuild.cache import RebuildCache
+from kafka08.server.requests.long_work import LOOP_BYTES, LOOP_STORED_BYTES, LongWork
 
 CACHE_BYTES = 128 << 20
 # Ready bytes are sent alone if they are at least this many, although more were asked for. Fewer

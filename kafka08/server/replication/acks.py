@@ -12,7 +12,7 @@ from kafka08.errors import (
     RequestTimedOutError,
     UnknownTopicOrPartitionError,
 )
-from kafka08.server.replication.replica_manager import ReplicaManager
+from kafka08.server.storage.replica_manager import ReplicaManager
 
 
 def await_acks(

@@ -17,8 +17,8 @@ from kafka08.common import TopicPartition
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.schemas import LeaderAndIsrRequest
 from kafka08.runtime import Runtime
-from kafka08.server.replication.replica_manager import ReplicaManager
 from kafka08.server.replication.roles import Roles
+from kafka08.server.storage.replica_manager import ReplicaManager
 from zk import election, znodes
 from zk.client import ZkClient
 from zk.errors import MalformedNodeError, ZkError

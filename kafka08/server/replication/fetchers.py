@@ -42,10 +42,10 @@ from kafka08.protocol.schemas import (
     OffsetsTopic,
 )
 from kafka08.runtime import Loop, Runtime
-from kafka08.server import cold_reads
-from kafka08.server.long_work import in_turns
 from kafka08.server.quotas.replication import ReplicationQuota
 from kafka08.server.requests.effects import Effects
+from kafka08.server.requests.long_work import in_turns
+from kafka08.server.storage import cold_reads
 
 logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
 

@@ -18,8 +18,8 @@ from kafka08.protocol.schemas import (
     StopReplicaPartition,
     StopReplicaRequest,
 )
-from kafka08.server.replication.replica_manager import ReplicaManager
 from kafka08.server.replication.roles import Roles
+from kafka08.server.storage.replica_manager import ReplicaManager
 from zk.errors import ZkError
 
 logger = logging.getLogger("state.change.logger")

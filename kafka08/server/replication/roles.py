@@ -38,8 +38,8 @@ from kafka08.protocol.schemas import (
 )
 from kafka08.runtime import Clock
 from kafka08.server.replication.hw_checkpoints import HwCheckpoints
-from kafka08.server.replication.replica_manager import ReplicaManager
 from kafka08.server.storage.log_dir_failures import LogDirFailures
+from kafka08.server.storage.replica_manager import ReplicaManager
 
 logger = logging.getLogger("kafka.server.ReplicaManager")
 state_change_logger = logging.getLogger("state.change.logger")

@@ -20,9 +20,9 @@ from kafka08.protocol.registry import ORIGINAL_APIS, Apis, served_by
 from kafka08.protocol.requests import RequestDecoder, encode_response
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime
-from kafka08.server.long_work import MANY_BYTES, MANY_PRODUCE_BYTES, collector
 from kafka08.server.quotas.throttle import Throttle
 from kafka08.server.requests import request_log
+from kafka08.server.requests.long_work import MANY_BYTES, MANY_PRODUCE_BYTES, collector
 from zk.errors import ZkConnectionError
 
 logger = logging.getLogger("kafka.server.KafkaApis")

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from kafka08.common import TopicPartition
 from kafka08.log.manager import LogManager
 from kafka08.runtime import Loop, Runtime
-from kafka08.server.replication.replica_manager import ReplicaManager
 from kafka08.server.storage.log_dir_failures import LogDirFailures
+from kafka08.server.storage.replica_manager import ReplicaManager
 from zk import znodes
 from zk.client import ZkClient
 from zk.errors import ZkError

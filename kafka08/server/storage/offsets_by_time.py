@@ -26,8 +26,8 @@ from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.compression import MAX_INFLATED
 from kafka08.message.times import Found
 from kafka08.protocol.schemas import CONSUMER_REPLICA_ID, DEBUG_REPLICA_ID
-from kafka08.server.long_work import LongWork
-from kafka08.server.replication.replica_manager import ReplicaManager
+from kafka08.server.requests.long_work import LongWork
+from kafka08.server.storage.replica_manager import ReplicaManager
 
 NOTHING = Found(-1, NO_TIMESTAMP)
 _TRIES = 8

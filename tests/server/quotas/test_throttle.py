@@ -21,9 +21,9 @@ from kafka08.protocol.schemas import (
     RequestHeader,
 )
 from kafka08.security.limits import DEFAULT, Entity
-from kafka08.server.long_work import MANY_BYTES
 from kafka08.server.quotas.throttle import LONGEST_SECONDS, MOST_SECONDS, Throttle
 from kafka08.server.requests.dispatch import Dispatcher, Handler
+from kafka08.server.requests.long_work import MANY_BYTES
 from tests.server.support import Rig, message_set, partition_state
 
 CLIENT = Entity(client="tests")  # the id of the rig's requests

@@ -14,8 +14,8 @@ from kafka08.message.leaves import timed_leaves
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import encode_set, iter_messages
 from kafka08.protocol.schemas import ProducePartition, ProduceRequest, ProduceTopic
-from kafka08.server import appends
-from kafka08.server.long_work import LOOP_BYTES, SMALL_BYTES
+from kafka08.server.requests.long_work import LOOP_BYTES, SMALL_BYTES
+from kafka08.server.storage import appends
 from tests.message.batches import batch
 from tests.message.sets import CODECS, plain
 from tests.server.support import ME, PEER, Rig, message_set

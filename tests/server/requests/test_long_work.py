@@ -10,7 +10,7 @@ import pytest
 from kafka08.errors import InvalidMessageError
 from kafka08.message.compression import InflatesTooFarError
 from kafka08.runtime import GeventRuntime
-from kafka08.server.long_work import SMALL_BYTES, LongWork, in_turns
+from kafka08.server.requests.long_work import SMALL_BYTES, LongWork, in_turns
 from tests.fakes.runtime import FakeRuntime
 
 MUCH = 64 << 20

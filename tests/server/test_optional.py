@@ -5,7 +5,7 @@ import pytest
 from kafka08.config import BrokerConfig
 from kafka08.errors import ConfigError
 from kafka08.server.access.logins import LoginSettings
-from kafka08.server.access.no_logins import NoLogins, logins_of
+from kafka08.server.optional import NoLogins, logins_of
 from tests.fakes.runtime import FakeRuntime
 
 

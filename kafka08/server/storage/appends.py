@@ -19,8 +19,8 @@ from kafka08.log.numbering import Numbered
 from kafka08.message.compression import InflatesTooFarError
 from kafka08.message.sets import Opened
 from kafka08.runtime import Lock, Runtime
-from kafka08.server.long_work import LOOP_BYTES, LOOP_STORED_BYTES, SMALL_BYTES, LongWork
-from kafka08.server.replication.replica_manager import ReplicaManager
+from kafka08.server.requests.long_work import LOOP_BYTES, LOOP_STORED_BYTES, SMALL_BYTES, LongWork
+from kafka08.server.storage.replica_manager import ReplicaManager
 
 # The sets of one request may inflate to this size, or to so many times the request's bytes.
 REQUEST_BYTES: Final = 128 << 20

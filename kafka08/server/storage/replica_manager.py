@@ -32,10 +32,10 @@ from kafka08.log.segments.segment import FileSlice
 from kafka08.message.entry import BATCH
 from kafka08.message.sets import Opened
 from kafka08.runtime import Runtime
-from kafka08.server import cold_reads
 from kafka08.server.requests.counts import Counts
 from kafka08.server.requests.effects import Effects
 from kafka08.server.requests.purgatory import Purgatory
+from kafka08.server.storage import cold_reads
 from kafka08.server.storage.log_dir_failures import LogDirFailures
 
 logger = logging.getLogger("kafka.server.ReplicaManager")
