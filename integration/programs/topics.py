@@ -7,10 +7,13 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
+from integration.wire import wait_until
+
 WAIT_S = 60
+_NO_LEADER_YET = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 
 
 class Sent(NamedTuple):
@@ -45,7 +48,7 @@ def read(address: str, topic: str) -> list[tuple[str, str]]:
         messages: list[tuple[str, str]] = []
         for number in sorted(found.partitions):
             place = TopicPartition(topic, number, 0)
-            _, end = consumer.get_watermark_offsets(place, WAIT_S)
+            end = _end(consumer, place)
             consumer.assign([place])
             offset = 0
             while offset < end:
@@ -59,6 +62,22 @@ def read(address: str, topic: str) -> list[tuple[str, str]]:
         return messages
     finally:
         consumer.close()
+
+
+def _end(consumer: Consumer, place: TopicPartition) -> int:
+    """The end of a log, from its leader as soon as there is one: the topic may be new."""
+    ends: list[int] = []
+
+    def asked() -> bool:
+        try:
+            ends.append(consumer.get_watermark_offsets(place, WAIT_S)[1])
+        except KafkaException as error:
+            if error.args[0].code() not in _NO_LEADER_YET:
+                raise
+        return bool(ends)
+
+    wait_until(f"a leader of {place.topic} {place.partition}", WAIT_S, asked)
+    return ends[0]
 
 
 def consume(address: str, topic: str, group: str, wanted: set[tuple[str, str]]) -> None:
