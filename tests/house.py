@@ -376,6 +376,21 @@ def untyped(sources: list[Source]) -> list[str]:
     ]
 
 
+ASKING = re.compile(r"^(offsets|times|(offset_)?fetch)_request$")
+
+
+def requests_by_hand(sources: list[Source]) -> list[str]:
+    """Requests for offsets, times or messages that are not made in kafka08/client."""
+    return [
+        source.at(node, name)
+        for source in product(sources)
+        if not source.path.startswith("kafka08/client/")
+        for node in source.nodes
+        if isinstance(node, ast.Call)
+        and ASKING.match(name := ast.unparse(node.func).rpartition(".")[2])
+    ]
+
+
 def unreachable_ends(sources: list[Source]) -> list[str]:
     """Functions that end in AssertionError("unreachable"), as a loop of tries without an exit."""
     return [
@@ -496,6 +511,7 @@ CRITERIA = [
     Criterion("untyped channels", 0, untyped_channels),
     Criterion("classes Meter", 1, meters),
     Criterion('AssertionError("unreachable")', 0, unreachable_ends),
+    Criterion("requests for offsets and fetches made by hand", 0, requests_by_hand),
     Criterion("stand-ins of the unit tests", 4, fakes),
     Criterion("other classes of the tests that stand for ours", 14, doubles),
     Criterion("modules without a like-named test", 29, untested),

@@ -81,6 +81,12 @@ SWITCH = "def f(a, b):\n    if a and b:\n        return [x for x in a if x]\n   
         (house.meters, "tools/x.py", "class Meter: ...", "class RequestMeter: ..."),
         (house.untyped, "zk/x.py", "a: list[Any]", "from typing import Any"),
         (
+            house.requests_by_hand,
+            "zk/x.py",
+            "requests.fetch_request({}, 1)",
+            "reading.fetch(call, {}, 1)",
+        ),
+        (
             house.unreachable_ends,
             "zk/x.py",
             'raise AssertionError("unreachable")',

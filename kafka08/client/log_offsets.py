@@ -12,7 +12,13 @@ from typing import Any
 from kafka08.client import requests
 from kafka08.client.routing import Answers
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition
-from kafka08.errors import NO_ERROR, UnsupportedForMessageFormatError, for_code, meaning_of
+from kafka08.errors import (
+    NO_ERROR,
+    UnsupportedForMessageFormatError,
+    for_code,
+    meaning_of,
+    raise_for_code,
+)
 from kafka08.protocol import schemas
 from kafka08.protocol.schemas import CONSUMER_REPLICA_ID
 
@@ -27,6 +33,17 @@ def before(
     start of its last segment that was complete by then, which not every log has."""
     request = requests.offsets_request(times, replica_id=replica_id)
     return _answers(call(request), lambda entry: entry.offsets[0] if entry.offsets else None)
+
+
+def several(
+    call: Call, tp: TopicPartition, time: int, count: int, *, replica_id: int = CONSUMER_REPLICA_ID
+) -> list[int]:
+    """Up to ``count`` offsets of one log as in ``before``: its end first, then the starts of
+    segments, descending. Raises the error of its leader."""
+    request = requests.offsets_request({tp: time}, count, replica_id=replica_id)
+    entry: schemas.OffsetsPartitionResponse = requests.flatten(call(request).topics)[tp]
+    raise_for_code(entry.error)
+    return entry.offsets
 
 
 def since(call: Call, times: Mapping[TopicPartition, int]) -> Answers:

@@ -35,6 +35,19 @@ LOOKUP_TIMEOUT_MS = 3000
 _MOVED = (ConsumerCoordinatorNotAvailableError.code, NotCoordinatorForConsumerError.code)
 
 
+def stored_offsets(
+    call: Callable[[Any], Any],
+    group: str,
+    partitions: Iterable[TopicPartition],
+    *,
+    version: int = 1,
+) -> dict[TopicPartition, StoredOffset]:
+    """The offsets that a broker keeps for a group: version 0 those in ZooKeeper, 1 those of which
+    it is the coordinator. ``call`` sends it a request."""
+    request = requests.offset_fetch_request(group, partitions, version=version)
+    return requests.offset_fetch_results(call(request))
+
+
 class Nodes(Protocol):
     """The part of ZkClient that is used here."""
 
@@ -193,8 +206,7 @@ class CoordinatorOffsets:
 
     def stored(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, StoredOffset]:
         """One try, with the error code of each partition. Raises OSError or KafkaError."""
-        request = requests.offset_fetch_request(self._group, partitions)
-        return requests.offset_fetch_results(self._call(request))
+        return stored_offsets(self._call, self._group, partitions)
 
     def _call(self, request: Any) -> Any:
         channel = self.connect_once()

@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
+from kafka08.client import log_offsets
 from kafka08.client.cluster import ClusterClient
-from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition
+from kafka08.client.reading import Position
+from kafka08.common import TopicPartition
 from kafka08.console.config import ConsoleConfig
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError, raise_for_code
@@ -18,6 +20,7 @@ from kafka08.message.sets import iter_messages
 from kafka08.network.channel import Channel, Connect
 from kafka08.protocol.negotiation import NoApiVersionsError
 from kafka08.runtime import Runtime
+from kafka08.settings import INT_MAX
 
 logger = logging.getLogger("kafka.console.Browser")
 
@@ -89,7 +92,7 @@ class Browser:
         """Up to ``count`` messages from an offset on; with ``needle`` those that have these bytes
         in their key or value. An offset below the log counts as its start."""
         with self._consumer(tp) as consumer:
-            start, end = self._bounds(consumer, tp)
+            start, end = log_offsets.bounds(consumer.call, tp)
             first = position = min(max(offset, start), end)
             budget = _Budget(self._config, self._runtime)
             found: list[AnyMessage] = []
@@ -111,7 +114,7 @@ class Browser:
         """The last ``count`` messages below an offset, None for the log's end, and not below
         ``down_to``."""
         with self._consumer(tp) as consumer:
-            start, end = self._bounds(consumer, tp)
+            start, end = log_offsets.bounds(consumer.call, tp)
             lowest = max(start, min(down_to, end))
             high = top = end if before is None else min(max(before, lowest), end)
             budget = _Budget(self._config, self._runtime)
@@ -199,24 +202,19 @@ class Browser:
         return consumer
 
     @staticmethod
-    def _bounds(consumer: SimpleConsumer, tp: TopicPartition) -> tuple[int, int]:
-        return (
-            consumer.earliest_or_latest(tp, EARLIEST_TIME),
-            consumer.earliest_or_latest(tp, LATEST_TIME),
-        )
-
-    @staticmethod
     def _messages(
         consumer: SimpleConsumer, tp: TopicPartition, position: int, end: int, budget: _Budget
     ) -> Iterator[AnyMessage]:
         """Those from ``position`` below ``end``, until the budget is used up."""
-        size = _FETCH_BYTES
-        while position < end and not budget.limit():
-            entry = consumer.fetch({tp: position}, min(size, budget.left))[tp]
+        next_fetch = Position(position, _FETCH_BYTES, INT_MAX)
+        while next_fetch.offset < end and not budget.limit():
+            size = min(next_fetch.size, budget.left)
+            entry = consumer.fetch({tp: next_fetch.offset}, size)[tp]
             raise_for_code(entry.error)
             data: Any = entry.message_set
+            if not len(data):
+                return
             budget.bytes_read += len(data)
-            before = position
             for message in iter_messages(data):
                 if message.offset < position:
                     continue  # the beginning of a compressed set
@@ -224,7 +222,4 @@ class Browser:
                     return
                 position = message.offset + 1
                 yield message
-            if position == before:
-                if not len(data):
-                    return
-                size *= 4  # the next message is larger than what was asked for
+            next_fetch.advance(position)

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from kafka08.client import log_offsets, requests
+from kafka08.client import log_offsets, reading
 from kafka08.client.cluster import ClusterClient, NoBrokerError, endpoints_of
 from kafka08.client.meters import Requests, Ticker, TopicMeters
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition, fetcher_number
@@ -129,15 +129,15 @@ class Fetcher:
     def _fetch(self, positions: dict[TopicPartition, PartitionPosition]) -> set[TopicPartition]:
         """Returns the partitions that failed."""
         asked = {tp: position.fetched_offset for tp, position in positions.items()}
-        request = requests.fetch_request(
-            asked,
-            self._config.fetch_message_max_bytes,
-            max_wait_ms=self._config.fetch_wait_max_ms,
-            min_bytes=self._config.fetch_min_bytes,
-        )
         begin = self._now()
         try:
-            entries = requests.flatten(self._channel.call(request).topics)
+            entries = reading.fetch(
+                self._channel.call,
+                asked,
+                self._config.fetch_message_max_bytes,
+                max_wait_ms=self._config.fetch_wait_max_ms,
+                min_bytes=self._config.fetch_min_bytes,
+            )
         except (OSError, KafkaError) as error:
             if not self._loop.stopping.is_set():
                 logger.warning("Error in fetch from %s. Possible cause: %s", self.broker, error)
@@ -197,8 +197,8 @@ class Fetcher:
         size = config.fetch_message_max_bytes
         while chunk.next_offset == chunk.fetch_offset and size < config.fetch_message_limit_bytes:
             size = min(2 * size, config.fetch_message_limit_bytes)
-            request = requests.fetch_request({position.tp: chunk.fetch_offset}, size)
-            entry = requests.flatten(self._channel.call(request).topics)[position.tp]
+            tp, offset = position.tp, chunk.fetch_offset
+            entry = reading.fetch(self._channel.call, {tp: offset}, size)[tp]
             if entry.error != NO_ERROR or not entry.message_set:
                 break
             chunk = chunk_of(position, entry.message_set)

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kafka08.client import log_offsets, requests
+from kafka08.client import log_offsets, reading, requests
 from kafka08.client.meters import Requests, Ticker
+from kafka08.client.offsets import stored_offsets
 from kafka08.client.requests import StoredOffset
 from kafka08.common import TopicPartition
 from kafka08.consumer.metrics import fetch_series
-from kafka08.errors import KafkaError, ProtocolError, raise_for_code
+from kafka08.errors import KafkaError, ProtocolError
 from kafka08.metrics.registry import Series
 from kafka08.network.channel import Channel, Connect
 from kafka08.protocol import schemas
@@ -99,15 +100,15 @@ class SimpleConsumer:
         replica_id: int = schemas.CONSUMER_REPLICA_ID,
     ) -> dict[TopicPartition, schemas.FetchPartitionResponse]:
         """Raw message sets by partition, each with its own error code."""
-        request = requests.fetch_request(
+        begin = self._now()
+        found = reading.fetch(
+            self.call,
             positions,
             max_bytes,
             max_wait_ms=max_wait_ms,
             min_bytes=min_bytes,
             replica_id=replica_id,
         )
-        begin = self._now()
-        found = requests.flatten(self.call(request).topics)
         size = sum(len(entry.message_set or b"") for entry in found.values())
         self._fetches.record(self.host, self.port, self._now() - begin, size)
         return found
@@ -121,11 +122,7 @@ class SimpleConsumer:
         replica_id: int = schemas.CONSUMER_REPLICA_ID,
     ) -> list[int]:
         """Offsets before ``time`` (ms, -1 latest, -2 earliest), descending. Raises on code."""
-        request = requests.offsets_request({tp: time}, max_offsets, replica_id=replica_id)
-        entry = requests.flatten(self.call(request).topics)[tp]
-        raise_for_code(entry.error)
-        offsets: list[int] = entry.offsets
-        return offsets
+        return log_offsets.several(self.call, tp, time, max_offsets, replica_id=replica_id)
 
     def earliest_or_latest(
         self,
@@ -163,8 +160,7 @@ class SimpleConsumer:
         self, group: str, partitions: Iterable[TopicPartition], *, version: int = 1
     ) -> dict[TopicPartition, StoredOffset]:
         """The group's committed offsets, from the store of that version."""
-        request = requests.offset_fetch_request(group, partitions, version=version)
-        return requests.offset_fetch_results(self.call(request))
+        return stored_offsets(self.call, group, partitions, version=version)
 
     def series(self) -> Iterator[Series]:
         """Times and sizes of fetches, for ``ClientCollector``."""

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple, TypeVar
 from kafka08 import admin
 from kafka08.client import log_offsets, requests
 from kafka08.client.cluster import ClusterClient
+from kafka08.client.offsets import stored_offsets
+from kafka08.client.reading import PartitionReader, Position
 from kafka08.client.retry import Retry
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, OFFSETS_TOPIC, Broker, TopicPartition
 from kafka08.errors import (
@@ -48,7 +50,6 @@ NO_OFFSET = requests.NO_OFFSET
 # A commit this old has outlived any offsets.retention.minutes: brokers forget it.
 _LONG_AGO_MS = 1
 _RETRY_S = 0.1
-_FETCH_BYTES = 1 << 20
 _NOT_NOW = (
     ConsumerCoordinatorNotAvailableError.code,
     NotCoordinatorForConsumerError.code,
@@ -129,8 +130,7 @@ class GroupStorage:
         self, group: str, partitions: list[TopicPartition]
     ) -> dict[TopicPartition, int]:
         if self._zk is None:
-            request = requests.offset_fetch_request(group, partitions, version=0)
-            return _stored(self._any_broker(request)) if partitions else {}
+            return _stored(self._any_broker, group, partitions, version=0)
         found = {}
         for tp in partitions:
             try:
@@ -145,9 +145,7 @@ class GroupStorage:
     def _fetch_from_kafka(
         self, group: str, partitions: list[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        if not partitions:
-            return {}
-        return _stored(self._coordinator(group, requests.offset_fetch_request(group, partitions)))
+        return _stored(partial(self._coordinator, group), group, partitions)
 
     def groups(self) -> set[str]:
         """Every group with offsets in Kafka or coordinated members. Brokers are asked for them; if
@@ -179,18 +177,13 @@ class GroupStorage:
         return groups
 
     def _read_offsets_log(self, tp: TopicPartition, live: dict[GroupPartition | str, bool]) -> None:
-        position = self._ask_leader(tp, EARLIEST_TIME)
-        end = self._ask_leader(tp, LATEST_TIME)
-        while position is not None and end is not None and position < end:
-            request = requests.fetch_request({tp: position}, _FETCH_BYTES)
-            entry = requests.flatten(self._cluster.call_leader(tp, request).topics)[tp]
-            raise_for_code(entry.error)
-            before = position
-            for message in iter_messages(entry.message_set):
-                position = message.offset + 1
+        begin, end = self._ask_leader(tp, EARLIEST_TIME), self._ask_leader(tp, LATEST_TIME)
+        if begin is None or end is None:
+            return
+        reader = PartitionReader(partial(self._cluster.call_leader, tp), tp, Position(begin))
+        while reader.offset < end and len(data := reader.read()):
+            for message in iter_messages(data):
                 _note(message.key, message.value, live)
-            if position == before:
-                return
 
     # --- writing
 
@@ -303,10 +296,8 @@ class GroupStorage:
         start, end = self._ask_leader(tp, EARLIEST_TIME), self._ask_leader(tp, LATEST_TIME)
         if start is None or end is None or start == end:
             return end
-        request = requests.fetch_request({tp: end - 1}, _FETCH_BYTES)
-        entry = requests.flatten(self._timed.call(leader, request).topics)[tp]
-        raise_for_code(entry.error)
-        times = [message.timestamp for message in iter_messages(entry.message_set)]
+        reader = PartitionReader(partial(self._timed.call, leader), tp, Position(end - 1))
+        times = [message.timestamp for message in iter_messages(reader.read())]
         return end if times and times[-1] != NO_TIMESTAMP else None
 
     def _log_offsets(
@@ -360,10 +351,14 @@ def _may_pass(error: Exception) -> bool:
     return isinstance(error, OSError) or getattr(error, "code", None) in _NOT_NOW
 
 
-def _stored(response: Any) -> dict[TopicPartition, int]:
+def _stored(
+    call: Callable[[Any], Any], group: str, partitions: list[TopicPartition], version: int = 1
+) -> dict[TopicPartition, int]:
+    if not partitions:
+        return {}
     return {
         tp: stored.offset
-        for tp, stored in requests.offset_fetch_results(response).items()
+        for tp, stored in stored_offsets(call, group, partitions, version=version).items()
         if stored.error == NO_ERROR and stored.offset >= 0
     }
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 from itertools import islice
 from typing import Any
 
-from kafka08.client import requests
 from kafka08.client.cluster import ClusterClient
+from kafka08.client.reading import fetch
 from kafka08.client.routing import by_leader
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import NO_ERROR, KafkaError
@@ -65,7 +66,7 @@ class MessageTimes:
         self, leader: Broker, positions: Mapping[TopicPartition, int]
     ) -> dict[Place, int | None]:
         try:
-            response = self._cluster.call(leader, requests.fetch_request(positions, _BYTES))
+            entries = fetch(partial(self._cluster.call, leader), positions, _BYTES)
         except NoApiVersionsError:
             self._originals.add(leader)
             return {}
@@ -74,7 +75,7 @@ class MessageTimes:
             return {}
         return {
             (tp, positions[tp]): _time(entry.message_set)
-            for tp, entry in requests.flatten(response.topics).items()
+            for tp, entry in entries.items()
             if entry.error == NO_ERROR
         }
 

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from kafka08.client import log_offsets, requests
+from kafka08.client import log_offsets
 from kafka08.client.cluster import ClusterClient
+from kafka08.client.reading import Position, fetch
 from kafka08.client.routing import by_leader
 from kafka08.common import EARLIEST_TIME, Broker, TopicPartition
 from kafka08.errors import KafkaError, OffsetOutOfRangeError, ProtocolError, raise_for_code
@@ -30,7 +31,6 @@ from kafka08.message.sets import iter_messages
 logger = logging.getLogger("kafka.console.OffsetsTopic")
 
 _FETCH_BYTES = 256 << 10
-_LARGEST_FETCH = 64 << 20
 _FETCHES = 500
 """For each leader in one round: the first reading of a large topic takes several rounds."""
 
@@ -44,8 +44,7 @@ class OffsetsTopic:
 
     def __init__(self, cluster: ClusterClient) -> None:
         self._cluster = cluster
-        self._positions: dict[TopicPartition, int] = {}
-        self._sizes: dict[TopicPartition, int] = {}
+        self._positions: dict[TopicPartition, Position] = {}
         self._sources: dict[TopicPartition, set[GroupPartition | str]] = {}
         self.commits: dict[str, dict[TopicPartition, deque[Commit]]] = {}
         self.members: dict[str, int] = {}
@@ -60,52 +59,58 @@ class OffsetsTopic:
         silent: set[Broker] = set()
         for _ in range(_FETCHES):
             positions = {tp: self._positions.get(tp) for tp in ends}
-            behind = {tp: at for tp, at in positions.items() if at is None or at < ends[tp]}
+            behind = {tp: at for tp, at in positions.items() if not at or at.offset < ends[tp]}
             shards = by_leader(behind, leaders.get)
             for leader in silent:
                 shards.pop(leader, None)
             if not shards:
                 return not silent
-            for leader, positions in shards.items():
+            for leader, led in shards.items():
                 try:
-                    if not self._read_from(leader, positions):
+                    if not self._read_from(leader, led):
                         silent.add(leader)
                 except (OSError, KafkaError) as error:
                     logger.warning("The offsets that broker %d keeps: %s", leader.id, error)
                     silent.add(leader)
         return False
 
-    def _read_from(self, leader: Broker, positions: Mapping[TopicPartition, int | None]) -> bool:
+    def _read_from(
+        self, leader: Broker, positions: Mapping[TopicPartition, Position | None]
+    ) -> bool:
         """Whether there is more to come."""
+        call = partial(self._cluster.call, leader)
         unknown = [tp for tp, position in positions.items() if position is None]
         if unknown:
-            call = partial(self._cluster.call, leader)
             beginnings = log_offsets.before(call, dict.fromkeys(unknown, EARLIEST_TIME))
-            self._positions.update(beginnings.checked())
+            for tp, offset in beginnings.checked().items():
+                self._positions[tp] = Position(offset, _FETCH_BYTES)
         asked = {tp: self._positions[tp] for tp in positions}
-        size = max(self._sizes.get(tp, _FETCH_BYTES) for tp in asked)
-        response = self._cluster.call(leader, requests.fetch_request(asked, size))
+        size = max(position.size for position in asked.values())
+        entries = fetch(call, {tp: position.offset for tp, position in asked.items()}, size)
         goes_on = False
-        for tp, entry in requests.flatten(response.topics).items():
+        for tp, entry in entries.items():
             if entry.error == OffsetOutOfRangeError.code:
                 self._forget(tp)  # the topic was created again
                 goes_on = True
                 continue
             raise_for_code(entry.error)
-            goes_on |= self._take(tp, entry, size)
+            goes_on |= self._take(tp, asked[tp], entry.message_set)
         return goes_on
 
-    def _take(self, tp: TopicPartition, entry: Any, size: int) -> bool:
-        before = self._positions[tp]
-        for message in iter_messages(entry.message_set):
+    def _take(self, tp: TopicPartition, position: Position, data: Any) -> bool:
+        """Whether there is more to come."""
+        before = position.offset
+        for message in iter_messages(data):
             if message.offset >= before:
-                self._positions[tp] = message.offset + 1
+                position.offset = message.offset + 1
                 self._note(tp, message)
-        self._sizes.pop(tp, None)
-        if self._positions[tp] == before and len(entry.message_set) and size < _LARGEST_FETCH:
-            self._sizes[tp] = size * 2  # its next set is larger than what was asked for
-            return True
-        return self._positions[tp] > before
+        if position.offset > before:
+            position.size = _FETCH_BYTES
+        elif not len(data):
+            return False
+        else:
+            position.advance(None)  # its next set is larger than what was asked for
+        return True
 
     def _note(self, tp: TopicPartition, message: AnyMessage) -> None:
         """Take over one record; a warning for one that is not understood."""

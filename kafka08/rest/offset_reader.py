@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafka08.client.reading import FETCH_BYTES, FetchTooSmallError, PartitionReader, Position
 from kafka08.common import TopicPartition
-from kafka08.consumer.simple import SimpleConsumer
-from kafka08.errors import raise_for_code
 from kafka08.message.consumed import Message, Source, consumed, timed
 from kafka08.message.entry import BytesLike
-from kafka08.message.sets import iter_runs, next_offset
+from kafka08.message.sets import iter_runs
 from kafka08.rest.cluster import Cluster
 from kafka08.rest.errors import KAFKA_ERROR, RestError
 from kafka08.rest.formats import size_of
-
-FETCH_BYTES = 1 << 20
 
 
 class OffsetReader:
@@ -31,39 +28,23 @@ class OffsetReader:
         """
         found: list[Message] = []
         left = self._max_bytes
+        position = Position(offset, min(FETCH_BYTES, self._max_bytes), self._max_bytes)
         with self._cluster.consumer(self._cluster.leader(tp)) as consumer:
+            reader = PartitionReader(consumer.call, tp, position)
             while len(found) < count:
-                messages, offset = self._fetch(consumer, tp, offset)
-                for message in messages[: count - len(found)]:
+                begin = reader.offset
+                try:
+                    data = reader.read()
+                except FetchTooSmallError as error:
+                    raise too_large(tp, error.offset, error.size) from None
+                if not len(data):
+                    break
+                for message in _messages(tp, data, begin)[: count - len(found)]:
                     left -= size_of(message)
                     if found and left < 0:
                         return found
                     found.append(message)
-                if not messages:
-                    break
         return found
-
-    def _fetch(
-        self, consumer: SimpleConsumer, tp: TopicPartition, offset: int
-    ) -> tuple[list[Message], int]:
-        """The messages of one fetch and the offset after them; none at the log's end."""
-        size = min(FETCH_BYTES, self._max_bytes)
-        while True:
-            entry = consumer.fetch({tp: offset}, size)[tp]
-            raise_for_code(entry.error)
-            data: Any = entry.message_set
-            if not len(data):
-                return [], offset
-            following = next_offset(data, offset)
-            messages = _messages(tp, data, offset)
-            if messages:
-                return messages, following
-            if following > offset:
-                offset = following  # compaction left nothing of this piece
-            elif size < self._max_bytes:
-                size = min(2 * size, self._max_bytes)
-            else:
-                raise too_large(tp, offset, self._max_bytes)
 
 
 def _messages(tp: TopicPartition, data: BytesLike, offset: int) -> list[Message]:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
-from kafka08.client import log_offsets, requests
+from kafka08.client import log_offsets
 from kafka08.client.cluster import ClusterClient, Endpoint
+from kafka08.client.reading import FetchTooSmallError, Position, fetch
 from kafka08.client.retry import Retry
 from kafka08.common import Broker
 from kafka08.errors import KafkaError, OffsetOutOfRangeError, raise_for_code
@@ -96,62 +97,59 @@ class RangeReader:
         self, decode: Decode[T], wanted: Range, leader: Broker | None = None
     ) -> Iterator[T]:
         """As ``read``, with what ``decode`` makes of the stored bytes of each fetch."""
-        position, size = wanted.start, self._fetch_bytes
+        position = Position(wanted.start, self._fetch_bytes, self._max_fetch_bytes)
         patience = self._retries
-        while position < wanted.end:
-            data, high_watermark, leader = self._fetch(wanted, position, size, leader)
-            found, following = decode(data, wanted)
-            if following is None:
-                if not data:
-                    if high_watermark >= wanted.end:
-                        return  # the rest of the range was compacted away
-                    if patience == 0:
-                        raise self._ended_early(wanted, position, high_watermark)
-                    # A new leader learns only over time what its predecessor had committed.
-                    patience -= 1
-                    leader = None
-                    self._runtime.sleep(self._backoff)
-                    continue
-                size = self._more(size, wanted, position)
+        while position.offset < wanted.end:
+            data, high_watermark, leader = self._fetch(wanted, position, leader)
+            if not len(data):
+                if high_watermark >= wanted.end:
+                    return  # the rest of the range was compacted away
+                if patience == 0:
+                    raise EndedEarlyError(
+                        f"{wanted} cannot be read from {position.offset} on: the log ends at "
+                        f"{high_watermark}. Messages were lost, or the topic was deleted and "
+                        "created again"
+                    )
+                # A new leader learns only over time what its predecessor had committed.
+                patience -= 1
+                leader = None
+                self._runtime.sleep(self._backoff)
                 continue
-            position = following
+            found, following = decode(data, wanted)
+            try:
+                position.advance(following)
+            except FetchTooSmallError as error:
+                raise MessageTooLargeForFetchError(
+                    f"The message at offset {error.offset} of {wanted} is larger than {error.size} "
+                    "bytes: raise fetch.message.max.bytes"
+                ) from None
             if found is not None:
                 yield found
 
-    def _ended_early(self, wanted: Range, position: int, high_watermark: int) -> EndedEarlyError:
-        return EndedEarlyError(
-            f"{wanted} cannot be read from {position} on: the log ends at {high_watermark}. "
-            "Messages were lost, or the topic was deleted and created again"
-        )
-
-    def _more(self, size: int, wanted: Range, position: int) -> int:
-        if size >= self._max_fetch_bytes:
-            raise MessageTooLargeForFetchError(
-                f"The message at offset {position} of {wanted} is larger than {size} bytes: "
-                "raise fetch.message.max.bytes"
-            )
-        return min(size * 2, self._max_fetch_bytes)
-
     def _fetch(
-        self, wanted: Range, position: int, size: int, leader: Broker | None
+        self, wanted: Range, position: Position, leader: Broker | None
     ) -> tuple[Any, int, Broker]:
         """(stored bytes, high watermark, who gave them)."""
         tp = wanted.topic_partition
-        request = requests.fetch_request(
-            {tp: position}, size, max_wait_ms=self._max_wait_ms, min_bytes=1
-        )
 
-        def fetch() -> tuple[Any, int, Broker]:
+        def ask() -> tuple[Any, int, Broker]:
             nonlocal leader
             if leader is None:
                 self._cluster.refresh([tp.topic])
                 leader = self._cluster.known_leader(tp)
             try:
                 with naming_leader(leader, [tp]):
-                    answer = requests.flatten(self._cluster.call(leader, request).topics)[tp]
+                    call = partial(self._cluster.call, leader)
+                    answer = fetch(
+                        call,
+                        {tp: position.offset},
+                        position.size,
+                        max_wait_ms=self._max_wait_ms,
+                        min_bytes=1,
+                    )[tp]
                 raise_for_code(answer.error, f"No fetch of {tp}: code {answer.error}")
             except OffsetOutOfRangeError:
-                raise self._out_of_range(wanted, position, leader) from None
+                raise self._out_of_range(wanted, position.offset, leader) from None
             return answer.message_set or b"", answer.high_watermark, leader
 
         def again(error: Exception) -> None:
@@ -159,7 +157,7 @@ class RangeReader:
             logger.warning("Fetching %s from %s failed: %s", wanted, leader, error)
             leader = None
 
-        return self._retry.run(fetch, again=again)
+        return self._retry.run(ask, again=again)
 
     def _out_of_range(self, wanted: Range, position: int, leader: Broker | None) -> KafkaError:
         there = "an unknown range"

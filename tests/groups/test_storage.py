@@ -6,6 +6,16 @@ from typing import Any
 
 import pytest
 
+from kafka08.client.cluster import ClusterClient
+from kafka08.common import OFFSETS_TOPIC
+from kafka08.groups.records import (
+    Committed,
+    GroupPartition,
+    encode_group_key,
+    encode_key,
+    encode_value,
+)
+from kafka08.groups.storage import GroupStorage
 from kafka08.message.entry import encode_entry
 from kafka08.protocol import schemas
 from kafka08.protocol.negotiation import NoApiVersionsError
@@ -100,3 +110,14 @@ def test_a_leader_that_does_not_answer(world: World) -> None:
     timed(world, [], error=6)
     printed = world.groups(*RESET, "--topic", "t:0", "--to-datetime", AT)
     assert "Error getting timed offset of topic partition: t-0" in printed[0]
+
+
+def test_groups_behind_a_record_larger_than_a_fetch(world: World) -> None:
+    world.cluster.create(OFFSETS_TOPIC, 1)
+    members = encode_group_key("big")
+    key = encode_key(GroupPartition("g", "t", 0))
+    world.cluster.append(OFFSETS_TOPIC, 0, b"x" * (1 << 21), key=members)
+    world.cluster.append(OFFSETS_TOPIC, 0, encode_value(Committed(5, "", 0)), key=key)
+    client = ClusterClient([("b0", 9090)], runtime=world.runtime, channel=world.cluster.channel)
+    storage = GroupStorage(client, client, runtime=world.runtime)
+    assert storage.groups_in_kafka() == {"big": set(), "g": {T0}}

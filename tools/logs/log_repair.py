@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
+from functools import partial
 from typing import Any, NamedTuple
 
-from kafka08.client import requests
+from kafka08.client import reading
 from kafka08.client.cluster import ClusterClient
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import InvalidMessageError, KafkaError, ProtocolError, for_code
@@ -84,9 +85,9 @@ class Leaders:
 
         Raises NotRepairableError.
         """
-        request = requests.fetch_request({tp: offset}, max_bytes, replica_id=replica_id)
+        call = partial(self._cluster.call, leader)
         try:
-            answer = requests.flatten(self._cluster.call(leader, request).topics)[tp]
+            answer = reading.fetch(call, {tp: offset}, max_bytes, replica_id=replica_id)[tp]
         except (OSError, ProtocolError) as error:
             raise NotRepairableError(f"broker {leader.id} does not answer: {error}") from error
         if answer.error:
