@@ -77,6 +77,7 @@ PLACES = {
     "jinja2": ("console",),
     "kazoo": ("zk",),
     "prometheus_client": ("metrics.exposition", "lag", "console", "rest", "tools.mirror.page"),
+    "h11": ("network.http",),
     "pyspark": ("spark", "connect.spark_database"),
     "docker": (),
 }

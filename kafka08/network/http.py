@@ -1,27 +1,30 @@
 """Serves a WSGI application over HTTP/1.1 on one listener, with bounds on what clients may take.
 
-``gevent.pywsgi`` parses requests and writes answers. It has no limits of its own, so this module
-adds them: a request must be there as a whole, with its body, within the deadline; every 64 KiB of
-an answer must be taken within it; connections, headers and bodies are bounded; ``Host`` must be a
-known name, as pages of other sites could reach a loopback listener by a name of theirs (DNS
-rebinding).
+``h11`` parses requests and frames answers. A request must be there as a whole, with its body,
+within the deadline; every 64 KiB of an answer must be taken within it; connections, headers and
+bodies are bounded; ``Host`` must be a known name, as pages of other sites could reach a loopback
+listener by a name of theirs (DNS rebinding).
 """
 
 from __future__ import annotations
 
-import errno
 import ipaddress
 import logging
+import re
 import socket as stdlib_socket
+import sys
+import time
 from collections.abc import Callable, Collection, Iterable
-from http.client import HTTPException
 from io import BytesIO
 from typing import Any
+from urllib.parse import unquote
 
 import gevent
 import gevent.pool
+import gevent.server
 import gevent.ssl
-from gevent import pywsgi, socket
+import h11
+from gevent import socket
 
 from kafka08.common import bare
 from kafka08.errors import KafkaError
@@ -37,16 +40,17 @@ called on greenlets, several at a time, so it must not keep a request in a threa
 
 CONNECTIONS = 50
 DEADLINE_MS = 10_000
+_LINE_BYTES = 8 * 1024
 _HEAD_BYTES = 16 * 1024
+_HEADERS = 100
 _PIECE_BYTES = 64 * 1024
+_LINGER_SECONDS = 1.0
 _ANY = "*"
-_BODY = b"%s\n"
-_ANSWER = (
-    b"HTTP/1.1 %s\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s"
-)
-_BAD = "400 Bad Request"
-_MISDIRECTED = "421 Misdirected Request"
-_TOO_LARGE = "413 Content Too Large"
+_DATE = "%a, %d %b %Y %H:%M:%S GMT"
+_END_OF_HEAD = re.compile(rb"\n\r?\n")
+_LENGTHS = (b"content-length", b"transfer-encoding")
+_BAD, _TOO_LARGE = "400 Bad Request", "413 Content Too Large"
+_OTHER_VERSION = "505 HTTP Version Not Supported"
 
 
 class _RefusedError(ValueError):
@@ -56,18 +60,9 @@ class _RefusedError(ValueError):
         super().__init__(reason)
         self.status = status
 
-    @property
-    def answer(self) -> tuple[str, bytes]:
-        body = _BODY % str(self).encode()
-        return self.status, _ANSWER % (self.status.encode(), len(body), body)
 
-
-class _PeerGoneError(ConnectionResetError):
+class _PeerGoneError(OSError):
     """An answer could not be sent, or not in time."""
-
-
-class _ApplicationError(Exception):
-    """Hides errors of the application that would be taken for those of the connection."""
 
 
 class Hosts:
@@ -127,16 +122,17 @@ class HttpServer:
         self._name = name
         self._host = host
         sock = _bound(name, host, port)
+        address: str = sock.getsockname()[0]
         self.port: int = sock.getsockname()[1]
-        self._server = _WsgiServer(
-            sock,
-            application,
-            gevent.pool.Pool(connections),
-            deadline_ms / 1000,
-            Hosts([host, *allowed_hosts]),
-            body_bytes,
-            tls,
-        )
+        self._application = application
+        self._deadline = deadline_ms / 1000
+        self._hosts = Hosts([host, *allowed_hosts])
+        self._body_bytes = body_bytes
+        self._tls = tls
+        self._environ = _server_environ("http" if tls is None else "https", address, self.port)
+        self._idle: set[Any] = set()  # the greenlets that wait for a request
+        pool = gevent.pool.Pool(connections)
+        self._server = gevent.server.StreamServer(sock, self._serve, spawn=pool)
 
     def start(self) -> None:
         self._server.start()
@@ -145,9 +141,63 @@ class HttpServer:
     def stop(self, grace_ms: int = 1_000) -> None:
         """Close the listener and idle connections; requests in progress have ``grace_ms``."""
         self._server.close()
-        for task in list(self._server.idle):
+        for task in list(self._idle):
             task.kill(block=False)
         self._server.stop(grace_ms / 1000)
+
+    def _serve(self, sock: Any, address: tuple[Any, ...]) -> None:
+        """The requests of one connection, one after the other."""
+        sock.settimeout(self._deadline)
+        sock.setsockopt(stdlib_socket.IPPROTO_TCP, stdlib_socket.TCP_NODELAY, 1)
+        try:
+            if self._tls is not None:
+                with gevent.Timeout(self._deadline, TimeoutError("no handshake in time")):
+                    context = self._tls.context
+                    sock = gevent.ssl.SSLSocket(sock=sock, server_side=True, _context=context)
+            exchange = _Exchange(sock, b"")
+            while self._serve_request(exchange, address) and not self._server.closed:
+                exchange = _Exchange(sock, exchange.rest)
+        except OSError as error:
+            logger.debug("Connection to %s ended: %s", address, error)
+        finally:
+            sock.close()
+
+    def _serve_request(self, exchange: _Exchange, address: tuple[Any, ...]) -> bool:
+        """Whether the connection is to be kept. Raises OSError."""
+        try:
+            with gevent.Timeout(self._deadline, TimeoutError("no whole request in time")):
+                request = self._read_head(exchange)
+                if request is None:
+                    return False
+                body = exchange.read_body(self._body_bytes)
+        except (_RefusedError, h11.RemoteProtocolError) as error:
+            logger.debug("Bad request from %s: %s", address, error)
+            exchange.refuse(error)
+            return False
+        environ = {
+            **self._environ,
+            "REMOTE_ADDR": str(address[0]),
+            "REMOTE_PORT": str(address[1]),
+            **_request_environ(request, body),
+        }
+        return exchange.answer(self._application, environ)
+
+    def _read_head(self, exchange: _Exchange) -> h11.Request | None:
+        task = gevent.getcurrent()
+        self._idle.add(task)
+        try:
+            request = exchange.read_head()
+        finally:
+            self._idle.discard(task)
+        if request is not None:
+            if request.http_version not in (b"1.0", b"1.1"):
+                raise _RefusedError(_OTHER_VERSION, "only HTTP/1.0 and 1.1")
+            if not request.target.startswith(b"/"):
+                raise _RefusedError(_BAD, "the target must begin with /")
+            hosts = [value.decode("latin-1") for name, value in request.headers if name == b"host"]
+            if hosts and hosts[0] not in self._hosts:
+                raise _RefusedError("421 Misdirected Request", "this Host is not served here")
+        return request
 
 
 def _bound(name: str, host: str, port: int) -> Any:
@@ -168,172 +218,221 @@ def _bound(name: str, host: str, port: int) -> Any:
     return sock
 
 
-class _Handler(pywsgi.WSGIHandler):  # type: ignore[misc]
-    """One connection."""
+def _server_environ(scheme: str, address: str, port: int) -> Environ:
+    return {
+        "GATEWAY_INTERFACE": "CGI/1.1",
+        "SCRIPT_NAME": "",
+        "SERVER_NAME": address,
+        "SERVER_PORT": str(port),
+        "SERVER_SOFTWARE": "kafka08",
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scheme,
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": False,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+        "wsgi.input_terminated": True,
+    }
 
-    def __init__(self, sock: Any, address: Any, server: _WsgiServer) -> None:
-        super().__init__(sock, address, server)
-        self._reading: Any = gevent.Timeout(None)
 
-    def handle_one_request(self) -> Any:
-        server, task = self.server, gevent.getcurrent()
-        self._reading = reading = gevent.Timeout.start_new(server.deadline)
-        server.idle.add(task)
+def _request_environ(request: h11.Request, body: bytes) -> Environ:
+    path, _, query = request.target.decode("latin-1").partition("?")
+    environ: Environ = {
+        "REQUEST_METHOD": request.method.decode("latin-1"),
+        "PATH_INFO": unquote(path, "latin-1"),
+        "QUERY_STRING": query,
+        "SERVER_PROTOCOL": f"HTTP/{request.http_version.decode('latin-1')}",
+        "wsgi.input": BytesIO(body),
+    }
+    for name, value in request.headers:
+        key, text = name.decode("latin-1").replace("-", "_").upper(), value.decode("latin-1")
+        if b"_" in name:
+            continue  # it would pass for another one with -
+        if key not in ("CONTENT_TYPE", "CONTENT_LENGTH"):
+            key = f"HTTP_{key}"
+        before = environ.get(key)
+        separator = "; " if key == "HTTP_COOKIE" else ","
+        environ[key] = text if before is None else f"{before}{separator}{text}"
+    environ["CONTENT_LENGTH"] = str(len(body))
+    return environ
+
+
+class _Exchange:
+    """One request on a connection, and its answer. ``received``: bytes that came with the request
+    before; ``rest``: those that have come with this one."""
+
+    def __init__(self, sock: Any, received: bytes) -> None:
+        self._sock = sock
+        self._received = bytearray(received)
+        self._http = h11.Connection(h11.SERVER)
+        self._request: h11.Request | None = None
+        self._answer: tuple[str, list[tuple[str, str]]] | None = None  # status and headers
+        self._began = False
+
+    @property
+    def rest(self) -> bytes:
+        return self._http.trailing_data[0]
+
+    # The request
+
+    def read_head(self) -> h11.Request | None:
+        """None if the client closed the connection before it began a request. Raises _RefusedError,
+        RemoteProtocolError and OSError."""
+        searched = 0
+        while (end := _END_OF_HEAD.search(self._received, searched)) is None:
+            _check_sizes(self._received)
+            searched = max(len(self._received) - 2, 0)
+            piece = self._sock.recv(_HEAD_BYTES)
+            if not piece:
+                if self._received:
+                    raise _RefusedError(_BAD, "the headers have no end")
+                return None
+            self._received += piece
+        _check_head(self._received[: end.end()])
+        self._http.receive_data(bytes(self._received))
+        request = self._http.next_event()
+        assert isinstance(request, h11.Request)  # with less than a head there is an error
+        self._request = request
+        return request
+
+    def read_body(self, limit: int) -> bytes:
+        """Raises RemoteProtocolError, OSError, and _RefusedError if it has more than ``limit``."""
+        assert self._request is not None
+        lengths = [int(value) for name, value in self._request.headers if name == _LENGTHS[0]]
+        body = bytearray()
+        while max(*lengths, len(body), 0) <= limit:
+            event = self._http.next_event()
+            if event is h11.NEED_DATA:
+                if self._http.they_are_waiting_for_100_continue:
+                    leave = h11.InformationalResponse(
+                        status_code=100, headers=[], reason=b"Continue"
+                    )
+                    self._send(leave)
+                self._http.receive_data(self._sock.recv(_PIECE_BYTES))
+            elif isinstance(event, h11.Data):
+                body += event.data
+            else:
+                return bytes(body)
+        raise _RefusedError(_TOO_LARGE, f"the body may have {limit} bytes")
+
+    # The answer
+
+    def answer(self, application: Application, environ: Environ) -> bool:
+        """Whether the connection can be kept. Raises OSError if the client is gone."""
         try:
-            answer = super().handle_one_request()
-            return None if answer is True and server.closed else answer
-        except _RefusedError as refused:
-            return refused.answer
-        except gevent.Timeout as timeout:
-            if timeout is not reading:
-                raise
-            logger.debug("No whole request in time from %s", self.client_address)
-            return None
-        finally:
-            reading.close()
-            server.idle.discard(task)
-
-    def MessageClass(self, rfile: Any, *_: Any) -> Any:
-        """Read the headers."""
-        self.server.idle.discard(gevent.getcurrent())
-        head = bytearray()
-        while True:
-            line = rfile.readline(_HEAD_BYTES)
-            head += line
-            if len(head) > _HEAD_BYTES:
-                raise _RefusedError("431 Request Header Fields Too Large", "the headers are long")
-            if line in (b"\r\n", b"\n"):
-                break
-            if not line:
-                raise _RefusedError(_BAD, "the headers have no end")
-        try:
-            headers = pywsgi.headers_factory(BytesIO(head))
-        except HTTPException as error:
-            raise _RefusedError(_BAD, "too many headers") from error
-        _check_framing(headers)
-        return headers
-
-    def read_request(self, raw_requestline: str) -> Any:
-        is_read = super().read_request(raw_requestline)
-        if not self.path.startswith("/"):
-            raise _RefusedError(_BAD, "the target must begin with /")
-        if self.request_version not in ("HTTP/1.0", "HTTP/1.1"):
-            raise _RefusedError("505 HTTP Version Not Supported", "only HTTP/1.0 and 1.1")
-        hosts = self.headers.get_all("host") or []
-        if len(hosts) > 1 or (not hosts and self.request_version == "HTTP/1.1"):
-            raise _RefusedError(_BAD, "one Host header is needed")
-        if hosts and hosts[0].strip() not in self.server.hosts:
-            raise _RefusedError(_MISDIRECTED, "this Host is not served here")
-        return is_read
-
-    def get_environ(self) -> Environ:
-        """With the body, which is read before the application is called."""
-        environ: Environ = super().get_environ()
-        limit = self.server.body_bytes
-        if (self.content_length or 0) > limit:
-            raise _RefusedError(_TOO_LARGE, f"the body may have {limit} bytes")
-        try:
-            body = self.wsgi_input.read(limit + 1) if self._has_body(environ) else b""
-        except OSError as error:
-            raise _RefusedError(_BAD, "the body is not whole") from error
-        if len(body) > limit:
-            raise _RefusedError(_TOO_LARGE, f"the body may have {limit} bytes")
-        self._reading.close()
-        environ["wsgi.input"] = BytesIO(body)
-        environ["CONTENT_LENGTH"] = str(len(body))
-        return environ
-
-    def _has_body(self, environ: Environ) -> bool:
-        return bool(self.content_length) or "HTTP_TRANSFER_ENCODING" in environ
-
-    def run_application(self) -> None:
-        try:
-            super().run_application()
+            self._run(application, environ)
         except _PeerGoneError:
             raise
-        except OSError as error:
-            raise _ApplicationError(str(error)) from error
+        except (Exception, gevent.GreenletExit) as error:
+            if not isinstance(error, gevent.GreenletExit):
+                # The query is left out: it may be secret.
+                where = f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}"
+                logger.exception("Error while answering %s", where)
+            if not self._began:
+                self._end("500 Internal Server Error", b"Internal Server Error")
+            return False
+        return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
 
-    def finalize_headers(self) -> None:
-        super().finalize_headers()
-        if self.command == "HEAD":
-            self.response_use_chunked = False
+    def _run(self, application: Application, environ: Environ) -> None:
+        result = application(environ, self._start_response)
+        try:
+            for piece in result:
+                if piece:
+                    self._write(piece, result)
+            self._write(b"", result)
+            self._send(h11.EndOfMessage())
+        finally:
+            close = getattr(result, "close", None)
+            if close is not None:
+                close()
 
-    def _write(self, data: bytes, *_: Any) -> None:
-        if self.command != "HEAD":
-            super()._write(data)
+    def _start_response(
+        self, status: str, headers: list[tuple[str, str]], exc_info: Any = None
+    ) -> Callable[[bytes], None]:
+        if exc_info is not None and self._began:
+            raise exc_info[1]
+        self._answer = status, headers
+        return self._write
 
-    def _sendall(self, data: Any) -> None:
+    def _write(self, data: bytes, result: Any = None) -> None:
+        """``result``: all of the body, where the application has returned it."""
+        if not self._began:
+            if self._answer is None:
+                raise AssertionError("the application did not call start_response()")
+            size = sum(map(len, result)) if hasattr(result, "__len__") else None
+            self._send(_response(*self._answer, size))
+        if data and self._request is not None and self._request.method != b"HEAD":
+            self._send(h11.Data(data=data))
+
+    def _send(self, event: Any) -> None:
+        """Raises _PeerGoneError, and LocalProtocolError for an answer that is not valid."""
+        self._send_bytes(self._http.send(event) or b"")
+        self._began |= not isinstance(event, h11.InformationalResponse)
+
+    def _send_bytes(self, data: bytes) -> None:
         left = memoryview(data)
         try:
             while left:
-                super()._sendall(left[:_PIECE_BYTES])
+                self._sock.sendall(left[:_PIECE_BYTES])
                 left = left[_PIECE_BYTES:]
         except OSError as error:  # a TimeoutError too: sockets have the deadline as their timeout
-            raise _PeerGoneError(errno.ECONNRESET, str(error)) from error
+            raise _PeerGoneError(str(error)) from error
 
-    def _handle_client_error(self, ex: Exception) -> tuple[str, bytes]:
-        logger.debug("Bad request from %s: %s", self.client_address, ex)
-        return ex.answer if isinstance(ex, _RefusedError) else _RefusedError(_BAD, "bad").answer
+    # An answer without the application
 
-    def _log_error(self, t: Any, v: Any, tb: Any) -> None:
-        if issubclass(t, Exception):
-            line = self.requestline.split("?")[0]  # what is asked for may be secret
-            logger.error("Error while answering %s", line, exc_info=(t, v, tb))
+    def refuse(self, error: _RefusedError | h11.RemoteProtocolError) -> None:
+        """Answer a bad request, and wait a moment for the client to read that. Raises OSError."""
+        if isinstance(error, _RefusedError):
+            status, reason = error.status, str(error)
+        elif error.error_status_hint == 501:
+            status, reason = "501 Not Implemented", "the only transfer encoding is chunked"
+        else:
+            status, reason = _BAD, "bad"
+        self._end(status, f"{reason}\n".encode())
+        self._sock.shutdown(stdlib_socket.SHUT_WR)
+        # Closing with bytes that were not read would have the client lose the answer.
+        with gevent.Timeout(_LINGER_SECONDS, False):
+            while self._sock.recv(_PIECE_BYTES):
+                pass
+
+    def _end(self, status: str, body: bytes) -> None:
+        """The whole answer, after which the connection is closed."""
+        head = f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Type: text/plain\r\n"
+        self._send_bytes(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
 
 
-def _check_framing(headers: Any) -> None:
-    """Refuse headers that leave doubt about where the request ends."""
-    lengths = headers.get_all("content-length") or []
-    codings = headers.get_all("transfer-encoding") or []
-    if headers.defects or headers.get_payload():
-        raise _RefusedError(_BAD, "a header line is malformed")
-    if len(lengths) + len(codings) > 1:
+def _check_sizes(head: bytes | bytearray) -> None:
+    """Raises _RefusedError for a head, or a part of one, that is too large."""
+    line = head.find(b"\n")
+    if line >= _LINE_BYTES or (line < 0 and len(head) >= _LINE_BYTES):
+        raise _RefusedError("414 URI Too Long", "the request line is long")
+    if len(head) - line > _HEAD_BYTES + 1:
+        raise _RefusedError("431 Request Header Fields Too Large", "the headers are long")
+
+
+def _check_head(head: bytes | bytearray) -> None:
+    """Refuse a head that is too large, or leaves doubt about where the request ends."""
+    _check_sizes(head)
+    line, *lines = head.split(b"\n")[:-2]
+    if len(line.split()) == 2:
+        raise _RefusedError(_OTHER_VERSION, "only HTTP/1.0 and 1.1")
+    if len(lines) > _HEADERS:
+        raise _RefusedError(_BAD, "too many headers")
+    names = [each.partition(b":")[0].strip().lower() for each in lines]
+    if sum(map(names.count, _LENGTHS)) > 1:
         raise _RefusedError(_BAD, "more than one length")
-    for length in lengths:
-        if not (length.strip().isascii() and length.strip().isdigit()) or len(length) > 18:
-            raise _RefusedError(_BAD, "Content-Length is not a number")
-    for coding in codings:
-        if coding.strip().lower() != "chunked":
-            raise _RefusedError("501 Not Implemented", "the only transfer encoding is chunked")
 
 
-class _WsgiServer(pywsgi.WSGIServer):  # type: ignore[misc]
-    """``deadline`` in seconds. ``idle``: the greenlets that wait for a request's first line."""
-
-    handler_class = _Handler
-
-    def __init__(
-        self,
-        sock: Any,
-        application: Application,
-        pool: Any,
-        deadline: float,
-        hosts: Hosts,
-        body_bytes: int,
-        tls: Tls | None,
-    ) -> None:
-        self.deadline = deadline
-        self.hosts = hosts
-        self.body_bytes = body_bytes
-        self.idle: set[Any] = set()
-        self._tls = tls
-        host, port = sock.getsockname()[:2]
-        environ = {
-            "wsgi.url_scheme": "http" if tls is None else "https",
-            "SERVER_NAME": host,
-            "SERVER_PORT": str(port),
-        }
-        super().__init__(sock, application, spawn=pool, log=None, error_log=None, environ=environ)
-
-    def handle(self, sock: Any, address: Any) -> None:
-        sock.settimeout(self.deadline)
-        sock.setsockopt(stdlib_socket.IPPROTO_TCP, stdlib_socket.TCP_NODELAY, 1)
-        try:
-            if self._tls is not None:
-                with gevent.Timeout(self.deadline, TimeoutError("no handshake in time")):
-                    context = self._tls.context
-                    sock = gevent.ssl.SSLSocket(sock=sock, server_side=True, _context=context)
-            _Handler(sock, address, self).handle()
-        except OSError as error:
-            logger.debug("Connection to %s ended: %s", address, error)
+def _response(status: str, headers: list[tuple[str, str]], size: int | None) -> h11.Response:
+    """``size``: of the body, if it is known."""
+    code, _, reason = status.partition(" ")
+    names = {name.lower() for name, _ in headers}
+    if size is not None and "content-length" not in names and code not in ("204", "304"):
+        headers = [*headers, ("Content-Length", str(size))]
+    if "date" not in names:
+        headers = [*headers, ("Date", time.strftime(_DATE, time.gmtime()))]
+    return h11.Response(
+        status_code=int(code),
+        headers=[(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers],
+        reason=reason.encode("latin-1"),
+    )

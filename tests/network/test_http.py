@@ -122,6 +122,23 @@ def test_a_connection_is_kept(start: Start) -> None:
             assert sock.recv(100) == f"http {path}".encode()
 
 
+def test_requests_sent_together_are_answered_in_turn(start: Start, world: World) -> None:
+    posted = get("/a", "Content-Length: 5", method="POST") + b"hello"
+    answer = send(start(body_bytes=5), posted + get("/b") + get("/c", CLOSE))
+    assert re.findall(rb"http /\w", answer) == [b"http /a", b"http /b", b"http /c"]
+    assert world.bodies == [b"hello", b"", b""]
+
+
+def test_http_1_0_has_no_chunks(start: Start) -> None:
+    answer = send(start(), b"GET /pieces HTTP/1.0\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n") and answer.endswith(b"\r\n\r\none,two")
+
+
+def test_a_client_that_is_refused_while_it_sends_gets_the_answer(start: Start) -> None:
+    request = get("/x", "Content-Length: 200000", method="POST") + bytes(200_000)
+    assert send(start(), request).startswith(b"HTTP/1.1 413 ")
+
+
 def test_an_answer_in_pieces(start: Start) -> None:
     assert send(start(), get("/pieces", CLOSE)).endswith(b"\r\n4\r\none,\r\n3\r\ntwo\r\n0\r\n\r\n")
 

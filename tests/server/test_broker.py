@@ -112,7 +112,7 @@ import kafka08.server.broker
 
 def test_what_only_some_settings_need_is_not_loaded_before() -> None:
     optional = {
-        "gevent.pywsgi",
+        "h11",
         "kafka08.log.cleaning.cleaner",
         "kafka08.security.acls",
         "kafka08.server.access.authorization",
