@@ -398,7 +398,7 @@ def indexes_of_sealed(directory: Path) -> list[Path]:
 def test_handed_over_one_broker_at_a_time(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
-    """docs/handover.md: copies in different bytes replicate to and fro."""
+    """docs/migrating.md: copies in different bytes replicate to and fro."""
     chroot = f"{zookeeper.connect}/rolling"
     topic = "rolling"
     noise = random.Random(9)
@@ -410,7 +410,7 @@ def test_handed_over_one_broker_at_a_time(
             chroot,
             broker_id=number,
             log_dir=tmp_path / f"data-{number}",
-            # As docs/handover.md says: the leader stays where it is.
+            # As docs/migrating.md says: the leader stays where it is.
             props={
                 "log.segment.bytes": 60_000,
                 "auto.leader.rebalance.enable": "false",
