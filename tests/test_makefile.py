@@ -20,7 +20,7 @@ def dry_run(target: str, place: Path, **variables: str) -> str:
         shutil.copy(ROOT / name, place)
     inherited = ("MAKE", "PYTHON")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(inherited)}
-    command = ["make", "-n", target]
+    command = ["make", "-n", *target.split()]
     done = subprocess.run(
         command, cwd=place, env=kept | variables, capture_output=True, text=True, check=True
     )
@@ -38,6 +38,7 @@ def dry_run(target: str, place: Path, **variables: str) -> str:
         ("licences", {"web", "zookeeper", "dev"}),
         ("setup", {"web", "zookeeper", "compile"}),
         ("wheel", {"web", "zookeeper", "build"}),
+        ("release", {"web", "zookeeper", "build"}),
         ("docs", {"web", "zookeeper", "docs"}),
         ("integration", {"web", "zookeeper", "spark", "test", "compile", "integration", "docs"}),
     ],
@@ -86,6 +87,25 @@ def test_pip_says_nothing_about_how_packages_are_built(tmp_path: Path) -> None:
 def test_bytecode_is_stored_before_a_broker_starts(target: str, tmp_path: Path) -> None:
     """Where PYTHONDONTWRITEBYTECODE is set, each start would otherwise compile all modules."""
     assert ".venv/bin/python -m compileall -q kafka08 zk tools\n" in dry_run(target, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "module"),
+    [
+        ("bench", "integration.bench "),
+        ("bench WHAT=storage", "integration.bench.storage "),
+        ("bench-storage", "integration.bench.storage "),
+    ],
+)
+def test_one_target_runs_every_benchmark(words: str, module: str, tmp_path: Path) -> None:
+    assert f".venv/bin/python -m {module}" in dry_run(words, tmp_path)
+
+
+def test_a_release_is_checked_before_it_is_built_and_tagged(tmp_path: Path) -> None:
+    commands = dry_run("release", tmp_path)
+    steps = [".ci/release.py --check\n", "python -m build\n", ".ci/release.py\n"]
+    positions = [commands.index(step) for step in steps]
+    assert positions == sorted(positions)
 
 
 # Tested versions

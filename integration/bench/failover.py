@@ -1,4 +1,4 @@
-"""How long partitions are without a leader, ours beside the original: `make bench-failover`.
+"""How long partitions are without a leader, ours beside the original: `make bench WHAT=failover`.
 
 Three brokers, three replicas of every partition, topics of 50 (0.8.2.2 takes minutes to create
 one of a thousand). Per kind and round:

@@ -1,4 +1,4 @@
-"""The cost of a broker's metrics: `make bench-metrics`.
+"""The cost of a broker's metrics: `make bench WHAT=metrics`.
 
 - CPU time of a kafka08 broker for a produce of 16 KB: without a reader of its metrics, with
   ``http.port``, and while Prometheus would scrape it each second. The three take turns, and the

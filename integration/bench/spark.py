@@ -1,4 +1,4 @@
-"""Rows a second between Spark and one broker on the same machine: `make bench-spark`.
+"""Rows a second between Spark and one broker on the same machine: `make bench WHAT=spark`.
 
 Values of 100 bytes, CRCs checked, topics filled beforehand. Steady means without the first batch
 of a query, which starts processes:

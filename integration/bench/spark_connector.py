@@ -1,4 +1,4 @@
-"""``kafka08`` beside Spark's own Kafka connector: the second half of `make bench-spark`.
+"""``kafka08`` beside Spark's own Kafka connector: `make bench WHAT=spark_connector`.
 
 Each runs on the PySpark and the broker that it is made for: ours on the installed PySpark and our
 broker, the connector on PySpark 4.0.0 and Kafka 3.9.1 with ZooKeeper. Values of 100 bytes, two

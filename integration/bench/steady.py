@@ -1,4 +1,4 @@
-"""The resources a kafka08 broker uses when idle and over time: `make bench-steady`.
+"""The resources a kafka08 broker uses when idle and over time: `make bench WHAT=steady`.
 
 - memory with 10,000 idle connections;
 - CPU share of an idle broker that leads 2,000 partitions;

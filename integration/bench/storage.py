@@ -1,4 +1,4 @@
-"""How storage fares as data grows, ours beside the original: `make bench-storage`.
+"""How storage fares as data grows, ours beside the original: `make bench WHAT=storage`.
 
 Per kind, one after the other, so that only one's data is on the disk:
 

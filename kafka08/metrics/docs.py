@@ -72,8 +72,8 @@ distributions.
 | Count it and take its times | 1.7 |
 
 Measured while the machine was busy with other work: a quiet one is faster. The compiled modules
-have not been measured. `make bench-metrics` measures a broker that is produced to over a socket,
-and `make bench-metrics ARGS='--partitions 1000 10000'` its scrapes with many partitions.
+have not been measured. `make bench WHAT=metrics` measures a broker that is produced to over a
+socket, and with `ARGS='--partitions 1000 10000'` its scrapes with many partitions.
 """
 
 
