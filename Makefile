@@ -33,7 +33,7 @@ setup: $(SETUP) $(BYTECODE) $(COMPILED)
 $(SETUP): setup.cfg pyproject.toml $(wildcard constraints/*.txt kafka08/_native/*.pyx kafka08/_native/*.h)
 	@echo "Installing into $(VENV); this takes some minutes"
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
-	@$(INSTALL) -e '.[web,zookeeper$(JAVA)]'
+	@$(INSTALL) -e '.[progress,web,zookeeper$(JAVA)]'
 	@touch $@
 
 $(SETUP_TEST): $(SETUP)

@@ -30,17 +30,20 @@ def dry_run(target: str, place: Path, **variables: str) -> str:
 @pytest.mark.parametrize(
     ("target", "extras"),
     [
-        ("quickstart", {"web", "zookeeper"}),
-        ("quickstart-cluster", {"web", "zookeeper"}),
-        ("test", {"web", "zookeeper", "spark", "test"}),
-        ("lint", {"web", "zookeeper", "dev"}),
-        ("types", {"web", "zookeeper", "dev"}),
-        ("licences", {"web", "zookeeper", "dev"}),
-        ("setup", {"web", "zookeeper", "compile"}),
-        ("wheel", {"web", "zookeeper", "build"}),
-        ("release", {"web", "zookeeper", "build"}),
-        ("docs", {"web", "zookeeper", "docs"}),
-        ("integration", {"web", "zookeeper", "spark", "test", "compile", "integration", "docs"}),
+        ("quickstart", {"progress", "web", "zookeeper"}),
+        ("quickstart-cluster", {"progress", "web", "zookeeper"}),
+        ("test", {"progress", "web", "zookeeper", "spark", "test"}),
+        ("lint", {"progress", "web", "zookeeper", "dev"}),
+        ("types", {"progress", "web", "zookeeper", "dev"}),
+        ("licences", {"progress", "web", "zookeeper", "dev"}),
+        ("setup", {"progress", "web", "zookeeper", "compile"}),
+        ("wheel", {"progress", "web", "zookeeper", "build"}),
+        ("release", {"progress", "web", "zookeeper", "build"}),
+        ("docs", {"progress", "web", "zookeeper", "docs"}),
+        (
+            "integration",
+            {"progress", "web", "zookeeper", "spark", "test", "compile", "integration", "docs"},
+        ),
     ],
 )
 def test_a_target_installs_what_it_runs(target: str, extras: set[str], tmp_path: Path) -> None:
@@ -55,7 +58,7 @@ def test_a_machine_without_java_gets_one(tmp_path: Path) -> None:
         if os.path.isabs(path):
             (tmp_path / "bin" / name).symlink_to(path)
     without = {"PATH": str(tmp_path / "bin"), "JAVA_HOME": ""}
-    assert "[web,zookeeper,java]" in dry_run("quickstart", tmp_path, **without)
+    assert "[progress,web,zookeeper,java]" in dry_run("quickstart", tmp_path, **without)
 
 
 def test_an_environment_without_pip_is_completed(tmp_path: Path) -> None:

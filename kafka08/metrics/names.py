@@ -209,7 +209,7 @@ TOPICS = {
     "replication_bytes_out": _topic(
         "ReplicationBytesOutPerSec",
         "replicationbytesout",
-        "Bytes of messages sent to followers; 0.8.2.2 has them in bytesout.",
+        "Not in 0.8.2.2, which has them in bytesout: bytes of messages sent to followers.",
         "bytes",
     ),
     "bytes_rejected": _topic(
